@@ -1,0 +1,56 @@
+# make setup: everything that is needed; make lint; make test. A second run builds nothing again.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+MVN := mvn -q -B
+AGENT_JAR := migration/jvm/target/nstorm-agent.jar
+WORKLOAD_JAR := deploy/lab/workload/target/nstorm-workload.jar
+AGENT_SOURCES := $(shell find migration/jvm -path '*/target' -prune -o -type f -print)
+WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o -type f -print)
+PYTHON_FOLDERS := agent controller deploy kvstore migration
+
+.PHONY: setup lint test clean
+
+setup: build/venv.stamp build/tools.stamp $(AGENT_JAR) $(WORKLOAD_JAR) build/homes.stamp
+
+build/venv.stamp: pyproject.toml constraints.txt
+	mkdir -p build
+	test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install -q -c constraints.txt "pip>=25.1"
+	.venv/bin/python -m pip install -q -c constraints.txt -e .[lab] --group dev
+	touch $@
+
+# JDK and Maven; deploy/setup.sh installs them where it may.
+build/tools.stamp: deploy/setup.sh
+	mkdir -p build
+	deploy/setup.sh
+	touch $@
+
+$(AGENT_JAR): $(AGENT_SOURCES) | build/venv.stamp build/tools.stamp
+	$(MVN) -f migration/jvm/pom.xml -DskipTests package
+	touch $@
+
+$(WORKLOAD_JAR): $(WORKLOAD_SOURCES) | build/tools.stamp
+	$(MVN) -f deploy/lab/workload/pom.xml -DskipTests package
+	touch $@
+
+build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) | build/venv.stamp build/tools.stamp
+	rm -rf build/storm-* build/zookeeper-*
+	.venv/bin/python -m deploy.lab.home.assemble
+	touch $@
+
+lint: build/venv.stamp
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/numpydoc lint $$(find $(PYTHON_FOLDERS) -name '*.py')
+
+test: setup
+	$(MVN) -f migration/jvm/pom.xml test
+	$(MVN) -f deploy/lab/workload/pom.xml test
+	.venv/bin/python -m pytest
+
+clean:
+	rm -rf build deploy/lab/workload/target migration/jvm/target

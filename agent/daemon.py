@@ -1,0 +1,226 @@
+"""The agent: one per node, between ZooKeeper and the node's JVMs; may be restarted at any time."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+
+import structlog
+
+from agent.config import AgentConfig
+from agent.errors import AgentError
+from agent.pull import ADOPT_FILE, Puller
+from agent.push import Pusher
+from agent.samples import SampleStores
+from kvstore.errors import NotConnectedError, SessionLostError, StoreError
+from kvstore.writer import PlanWriter
+from kvstore.zookeeper import Session, Waiting
+from migration.wire import CLUSTER
+
+LOOK_EVERY_S = 0.05
+_TEND_EVERY_S = 1.0
+_AFTER_SURPRISE_S = 1.0
+
+log = structlog.get_logger()
+
+
+class Agent:
+    """The parts of an agent and the order of their turns.
+
+    Parameters
+    ----------
+    config : AgentConfig
+        The settings.
+    session : Session
+        A connected session.
+    writer : PlanWriter
+        The plan's store.
+    wake : threading.Event
+        Ends the pause between two turns.
+    """
+
+    def __init__(
+        self, config: AgentConfig, session: Session, writer: PlanWriter, wake: threading.Event
+    ) -> None:
+        self._config = config
+        self._session = session
+        self._writer = writer
+        self._wake = wake
+        self._stores = SampleStores(config.store_dir)
+        self._puller = Puller(session, writer, config.store_dir, wake)
+        self._pusher = Pusher(session, config.load_s)
+        self._node = config.supervisor
+        self._tended_s = -_TEND_EVERY_S
+        self._synced_s = -config.sync_s
+
+    def turn(self, now_s: float) -> None:
+        """Take one turn: plans down, acks and load up.
+
+        Parameters
+        ----------
+        now_s : float
+            Monotonic seconds.
+
+        Raises
+        ------
+        StoreError
+            If a store or ZooKeeper fails.
+        """
+        if now_s - self._tended_s >= _TEND_EVERY_S:
+            self._tended_s = now_s
+            self._stores.discover()
+            self._stores.check_readers()
+            self._writer.check_readers()
+        samples = self._stores.read()
+        self._learn_node(samples.node)
+        self._pull(now_s)
+        if self._node is not None:
+            self._pusher.push(samples, self._node, self._puller.cluster, now_s)
+
+    def _pull(self, now_s: float) -> None:
+        polls = now_s - self._synced_s >= self._config.sync_s
+        if not polls and not self._wake.is_set():
+            return
+        self._wake.clear()
+        if polls:
+            self._puller.distrust()
+            self._synced_s = now_s
+        self._puller.sync(self._node)
+
+    def _learn_node(self, said: str | None) -> None:
+        if self._config.supervisor is None and said not in (None, self._node):
+            log.info("node_known", node=said, before=self._node)
+            self._node = said
+            self._wake.set()
+
+    def close(self) -> None:
+        """Close the sample stores."""
+        self._stores.close()
+
+
+def run(config: AgentConfig, stop: threading.Event | None = None) -> int:
+    """Run the agent of this node until it is told to stop.
+
+    Parameters
+    ----------
+    config : AgentConfig
+        The settings.
+    stop : threading.Event, optional
+        Ends it; SIGTERM and SIGINT do so too if this is the main thread.
+
+    Returns
+    -------
+    int
+        The exit code: 0 if it was stopped, 1 if the session was lost or the store cannot be
+        opened; the service manager then starts it again.
+    """
+    stop = stop or threading.Event()
+    wake = threading.Event()
+    with ExitStack() as stack:
+        stack.callback(_on_signals(stop, wake))
+        try:
+            writer = stack.enter_context(PlanWriter(config.store_dir / "plan"))
+        except StoreError as error:
+            log.error("agent_cannot_start", reason=str(error))
+            return 1
+        session = stack.enter_context(Session(config.hosts, on_state=lambda state: wake.set()))
+        if not session.connect(on_wait=_say_waiting, stop=stop):
+            return 0
+        agent = Agent(config, session, writer, wake)
+        stack.callback(agent.close)
+        log.info("agent_started", store=str(config.store_dir), zookeeper=config.hosts)
+        code = _loop(agent, wake, stop)
+        log.info("agent_stopped", exit_code=code)
+        return code
+
+
+def _loop(agent: Agent, wake: threading.Event, stop: threading.Event) -> int:
+    away = False
+    while not stop.is_set():
+        try:
+            agent.turn(time.monotonic())
+            if away:
+                log.info("zookeeper_back")
+            away = False
+        except SessionLostError as error:
+            log.error("session_lost", reason=str(error))
+            return 1
+        except NotConnectedError as error:
+            if not away:
+                log.warning("zookeeper_away", reason=str(error))
+            away = True
+            stop.wait(LOOK_EVERY_S)
+        except Exception:
+            # A surprise must not end what the JVMs of the node depend on.
+            log.exception("turn_failed")
+            stop.wait(_AFTER_SURPRISE_S)
+        wake.wait(LOOK_EVERY_S)
+    return 0
+
+
+def _on_signals(stop: threading.Event, wake: threading.Event) -> Callable[[], None]:
+    """Let SIGTERM and SIGINT end the loop; return what puts the old handlers back."""
+    if threading.current_thread() is not threading.main_thread():
+        return lambda: None
+
+    def end(number: int, frame: FrameType | None) -> None:
+        stop.set()
+        wake.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    return restore
+
+
+def _say_waiting(waiting: Waiting) -> None:
+    log.warning(
+        "zookeeper_away",
+        zookeeper=waiting.hosts,
+        attempt=waiting.attempt,
+        retry_in_s=round(waiting.retry_in_s),
+        reason=waiting.error,
+    )
+
+
+def adopt_cluster(config: AgentConfig) -> str:
+    """Let this node follow the cluster that ZooKeeper now is of, after it was rebuilt.
+
+    Parameters
+    ----------
+    config : AgentConfig
+        The settings.
+
+    Returns
+    -------
+    str
+        The cluster's UUID. The agent takes it at its next poll, or when it is started.
+
+    Raises
+    ------
+    AgentError
+        If there is no cluster in ZooKeeper, or no answer within one attempt.
+    """
+    stop = threading.Event()
+    with Session(config.hosts) as session:
+        if not session.connect(on_wait=lambda waiting: stop.set(), stop=stop):
+            raise AgentError(f"ZooKeeper does not answer at {config.hosts}; start it first")
+        stored = session.read(CLUSTER)
+    if stored is None:
+        raise AgentError(f"{CLUSTER} is not in ZooKeeper at {config.hosts}; start a controller")
+    return _leave_word(config.store_dir, stored.data.decode().strip())
+
+
+def _leave_word(store_dir: Path, cluster: str) -> str:
+    """Leave it in a file: the running agent alone may write the plan's store."""
+    store_dir.mkdir(parents=True, exist_ok=True)
+    (store_dir / ADOPT_FILE).write_text(cluster, "utf-8")
+    return cluster

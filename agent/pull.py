@@ -1,0 +1,223 @@
+"""Brings the plans from ZooKeeper to the node's store, as soon as they change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event, Lock
+
+import structlog
+
+from kvstore.writer import PlanWriter
+from kvstore.zookeeper import Session, Stored
+from migration import StalePlanError, WireError
+from migration.model import LocalPlan, Plan, Publication
+from migration.wire import CLUSTER, PLANS, decode, encode, plan_path, topology_path
+
+ADOPT_FILE = "adopt-cluster"
+
+log = structlog.get_logger()
+
+
+class Watched:
+    """Nodes of ZooKeeper as last read; only what may have changed is read again.
+
+    Parameters
+    ----------
+    session : Session
+        The session.
+    wake : Event
+        Set whenever something may have changed, from kazoo's thread.
+    """
+
+    def __init__(self, session: Session, wake: Event) -> None:
+        self._session = session
+        self._wake = wake
+        self._lock = Lock()
+        self._fresh: set[str] = set()
+        self._nodes: dict[str, Stored | None] = {}
+        self._children: dict[str, list[str]] = {}
+
+    def distrust(self) -> None:
+        """Read everything again: a watch may have been lost."""
+        with self._lock:
+            self._fresh.clear()
+
+    def node(self, path: str) -> Stored | None:
+        """Return a node, None if it is not there."""
+        if self._trust(path):
+            return self._nodes.get(path)
+        try:
+            self._nodes[path] = self._session.read(path, lambda: self._changed(path))
+        except BaseException:
+            self._changed(path)
+            raise
+        return self._nodes[path]
+
+    def children(self, path: str) -> list[str]:
+        """Return the names of a node's children, none if it is not there."""
+        key = f"{path}/"
+        if self._trust(key):
+            return self._children.get(path, [])
+        try:
+            found = self._session.children(path, lambda: self._changed(key))
+        except BaseException:
+            self._changed(key)
+            raise
+        self._children[path] = found or []
+        return self._children[path]
+
+    def _trust(self, key: str) -> bool:
+        """Tell whether the last reading holds; else it is held from now on, until it changes."""
+        with self._lock:
+            held = key in self._fresh
+            self._fresh.add(key)
+            return held
+
+    def _changed(self, key: str) -> None:
+        with self._lock:
+            self._fresh.discard(key)
+        self._wake.set()
+
+
+class Puller:
+    """Keeps the node's local plan.
+
+    Parameters
+    ----------
+    session : Session
+        The session.
+    writer : PlanWriter
+        The plan's store.
+    store_dir : Path
+        Where `adopt_cluster` leaves its word.
+    wake : Event
+        Set whenever `sync` has something to do.
+    """
+
+    def __init__(self, session: Session, writer: PlanWriter, store_dir: Path, wake: Event) -> None:
+        self._watched = Watched(session, wake)
+        self._writer = writer
+        self._adopt_file = store_dir / ADOPT_FILE
+        self._said: dict[str, str] = {}
+        self._local = self._stored()
+
+    @property
+    def cluster(self) -> str:
+        """The cluster that this node follows, empty if it has seen none."""
+        return "" if self._local is None else self._local.cluster
+
+    @property
+    def local(self) -> LocalPlan | None:
+        """The plans of this node, None if it has seen no cluster."""
+        return self._local
+
+    def _stored(self) -> LocalPlan | None:
+        if self._writer.problem is not None:
+            log.error("plan_store_damaged", reason=self._writer.problem)
+        if self._writer.last is None:
+            return None
+        try:
+            return decode(LocalPlan, self._writer.last.payload)
+        except WireError as error:
+            log.error("plan_store_damaged", reason=str(error))
+            return None
+
+    def distrust(self) -> None:
+        """Read everything again at the next `sync`."""
+        self._watched.distrust()
+
+    def sync(self, node: str | None) -> bool:
+        """Read what has changed and store the plans of this node.
+
+        Parameters
+        ----------
+        node : str or None
+            The supervisor's id; None takes all plans.
+
+        Returns
+        -------
+        bool
+            Whether there was anything new to store.
+
+        Raises
+        ------
+        StoreError
+            If ZooKeeper does not answer or the store cannot be written.
+        """
+        held = self._of_cluster()
+        if held is None:
+            return False
+        newest = LocalPlan(held.cluster)
+        for topology in self._watched.children(PLANS):
+            plan = self._plan(held, topology)
+            if plan is not None and self._concerns(plan, node):
+                newest = newest.with_plan(plan)
+        if newest == self._local:
+            return False
+        self._writer.write(encode(newest))
+        if self._local is not None and self._local.cluster != newest.cluster:
+            log.warning("cluster_adopted", cluster=newest.cluster, before=self._local.cluster)
+        self._adopt_file.unlink(missing_ok=True)
+        self._local = newest
+        for plan in newest.plans:
+            if held.find(plan.topology) != plan:
+                log.info("plan_stored", topology=plan.topology, plan_version=_text(plan))
+        return True
+
+    def _of_cluster(self) -> LocalPlan | None:
+        """Return what is held, unless ZooKeeper is now another cluster's."""
+        stored = self._watched.node(CLUSTER)
+        if stored is None:
+            return None
+        found = stored.data.decode(errors="replace").strip()
+        if self._local is None or found == self._local.cluster:
+            return self._local or LocalPlan(found)
+        if self._adopt_file.exists() and self._adopt_file.read_text("utf-8").strip() == found:
+            return LocalPlan(found)
+        self._say(
+            CLUSTER,
+            f"ZooKeeper is of cluster {found}, this node follows {self._local.cluster}; if it was "
+            "rebuilt on purpose, run `nstorm agent adopt-cluster` here",
+        )
+        return None
+
+    def _plan(self, held: LocalPlan, topology: str) -> Plan | None:
+        """Return the newest good plan of a topology: the one in ZooKeeper or else the held one."""
+        stored = self._watched.node(plan_path(topology))
+        if stored is None:
+            return None
+        try:
+            plan = decode(Plan, stored.data)
+            if plan.topology != topology:
+                raise WireError("Plan.topology", f"is {plan.topology}")
+            held.with_plan(plan)
+        except (WireError, StalePlanError) as error:
+            self._say(plan_path(topology), str(error))
+            return held.find(topology)
+        self._said.pop(plan_path(topology), None)
+        return plan
+
+    def _concerns(self, plan: Plan, node: str | None) -> bool:
+        if node is None or any(
+            node in (entry.source.supervisor, entry.target.supervisor) for entry in plan.entries
+        ):
+            return True
+        stored = self._watched.node(topology_path(plan.topology))
+        if stored is None:
+            return True
+        try:
+            publication = decode(Publication, stored.data)
+        except WireError as error:
+            self._say(topology_path(plan.topology), str(error))
+            return True
+        return any(slot.supervisor == node for slot in publication.slots)
+
+    def _say(self, path: str, problem: str) -> None:
+        """Report a problem once; the last good plan stays."""
+        if self._said.get(path) != problem:
+            self._said[path] = problem
+            log.error("plan_ignored", node=path, reason=problem)
+
+
+def _text(plan: Plan) -> str:
+    return f"{plan.epoch}.{plan.version}"

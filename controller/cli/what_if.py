@@ -1,0 +1,92 @@
+"""Follows a policy on a snapshot whose traffic stands still."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from controller.config import Config
+from controller.core.classify import classify
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
+from controller.core.decide import POLICIES, Decision
+from controller.vetoes import Vetoes, decide, standing
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A decision, and the snapshot as it is after its moves."""
+
+    decision: Decision
+    after: LoadSnapshot
+
+
+def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -> Iterator[Step]:
+    """Decide and move, until nothing moves.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Where it starts.
+    config : Config
+        Policy, limits, and whether the vetoes of the live run count.
+    steps : int
+        At most so many.
+
+    Yields
+    ------
+    Step
+        The last one may be without a move.
+    """
+    for _ in range(steps):
+        vetoes = standing(cluster, snapshot, config.excluded) if config.vetoes else Vetoes()
+        decision = decide(POLICIES[config.policy], cluster, snapshot, config.limits, vetoes)
+        for move in decision.moves:
+            snapshot = snapshot.moved(
+                snapshot.executors.index(move.executor), cluster.workers.index(move.target)
+            )
+        yield Step(decision, snapshot)
+        if not decision.moves:
+            return
+
+
+def as_document(cluster: Cluster, steps: list[Step], config: Config) -> dict[str, Any]:
+    """Put a walk into the stable output format.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    steps : list of Step
+        At least one.
+    config : Config
+        As walked with.
+
+    Returns
+    -------
+    dict
+        Ready for JSON: policy, steps, placement after the last step.
+    """
+    last = steps[-1].after
+    workers = [cluster.workers[w] for w in last.place]
+    return {
+        "policy": config.policy,
+        "steps": [_step(cluster, step, config) for step in steps],
+        "placement": dict(zip(last.executors, workers, strict=True)),
+    }
+
+
+def _step(cluster: Cluster, step: Step, config: Config) -> dict[str, Any]:
+    classes = classify(cluster, step.after, config.limits)
+    return {
+        "outcome": step.decision.outcome.value,
+        "reason": step.decision.reason,
+        "warnings": list(step.decision.warnings),
+        "moves": [
+            {"executor": m.executor, "from": m.source, "to": m.target, "asc": m.asc_tps}
+            for m in step.decision.moves
+        ],
+        "inter_node_traffic": inter_node_tps(cluster, step.after),
+        "total_traffic": step.after.traffic.total_tps,
+        "max_worker_cpu": float(classes.load_frac.max()),
+    }

@@ -1,0 +1,244 @@
+"""What a decision is made on: the places of one topology, and who loads them and talks to whom.
+
+Executors, workers and nodes are kept in the natural order of their ids, so that "ties break by id"
+is the first index everywhere, whatever order a file or a report had.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from migration.model import Component, Edge
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Order ids as people do: ``n2`` before ``n10``.
+
+    Parameters
+    ----------
+    name : str
+        An id.
+
+    Returns
+    -------
+    tuple
+        A key for ``sorted``.
+    """
+    parts = re.split(r"(\d+)", name)
+    return tuple((1, int(p), "") if i % 2 else (0, 0, p) for i, p in enumerate(parts))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cluster:
+    """Nodes and workers a topology may use.
+
+    Attributes
+    ----------
+    nodes, workers : tuple of str
+        Ids in natural order.
+    node_of : Ints, shape (W,)
+        Index of each worker's node.
+    capacity_cores : Floats, shape (W,)
+        CPU a worker may use.
+    closed : tuple of (str or None), length W
+        Why nothing may move to the worker now; None where it may.
+    """
+
+    nodes: tuple[str, ...]
+    workers: tuple[str, ...]
+    node_of: Ints
+    capacity_cores: Floats
+    closed: tuple[str | None, ...]
+
+    @classmethod
+    def build(cls, nodes: Iterable[str], workers: Iterable[tuple[str, str, float]]) -> "Cluster":
+        """Put places in order.
+
+        Parameters
+        ----------
+        nodes : iterable of str
+            Node ids.
+        workers : iterable of (id, node, capacity_cores)
+            Workers.
+
+        Returns
+        -------
+        Cluster
+            Everything open.
+        """
+        names = tuple(sorted(nodes, key=natural_key))
+        rows = sorted(workers, key=lambda row: natural_key(row[0]))
+        index = {name: i for i, name in enumerate(names)}
+        return cls(
+            nodes=names,
+            workers=tuple(row[0] for row in rows),
+            node_of=np.array([index[row[1]] for row in rows], dtype=np.int64),
+            capacity_cores=np.array([row[2] for row in rows], dtype=np.float64),
+            closed=(None,) * len(rows),
+        )
+
+    @property
+    def is_open(self) -> NDArray[np.bool_]:
+        """Workers something may move to, shape (W,)."""
+        return np.array([reason is None for reason in self.closed], dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traffic:
+    """Tuples per second between executors, one row a pair, sorted by (source, target).
+
+    Attributes
+    ----------
+    source, target : Ints, shape (P,)
+        Indices of executors.
+    tps : Floats, shape (P,)
+        Tuples per second.
+    """
+
+    source: Ints
+    target: Ints
+    tps: Floats
+
+    @classmethod
+    def build(cls, source: Ints, target: Ints, tps: Floats) -> "Traffic":
+        """Add up equal pairs and sort.
+
+        Parameters
+        ----------
+        source, target : Ints, shape (P,)
+            Indices of executors.
+        tps : Floats, shape (P,)
+            Tuples per second.
+
+        Returns
+        -------
+        Traffic
+            At most one row a pair, none of zero.
+        """
+        span = int(max(source.max(initial=0), target.max(initial=0))) + 1
+        keys, back = np.unique(source * span + target, return_inverse=True)
+        sums = np.bincount(back, weights=tps, minlength=len(keys)).astype(np.float64)
+        keys, sums = keys[sums != 0], sums[sums != 0]
+        return cls(keys // span, keys % span, sums)
+
+    @property
+    def total_tps(self) -> float:
+        """All tuples per second."""
+        return float(self.tps.sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadSnapshot:
+    """One topology at one moment: where its executors are, what they use, who talks to whom.
+
+    Attributes
+    ----------
+    executors : tuple of str
+        Ids in natural order.
+    component_of : tuple of str, length E
+        Component of each executor.
+    place : Ints, shape (E,)
+        Index of each executor's worker.
+    cpu_cores : Floats, shape (E,)
+        CPU used, own thread and share of the process's other CPU.
+    queue : Floats, shape (E,)
+        Tuples waiting.
+    pinned : tuple of (str or None), length E
+        Why the executor may not move now; None where it may.
+    """
+
+    topology: str
+    time_s: float
+    components: tuple[Component, ...]
+    edges: tuple[Edge, ...]
+    executors: tuple[str, ...]
+    component_of: tuple[str, ...]
+    place: Ints
+    cpu_cores: Floats
+    queue: Floats
+    pinned: tuple[str | None, ...]
+    traffic: Traffic
+
+    @property
+    def is_movable(self) -> NDArray[np.bool_]:
+        """Executors that may move, shape (E,)."""
+        return np.array([reason is None for reason in self.pinned], dtype=np.bool_)
+
+    def moved(self, executor: int, worker: int) -> "LoadSnapshot":
+        """Place one executor elsewhere, all else as it is.
+
+        Parameters
+        ----------
+        executor, worker : int
+            Indices.
+
+        Returns
+        -------
+        LoadSnapshot
+            The same load on the new placement.
+        """
+        place = self.place.copy()
+        place[executor] = worker
+        return replace(self, place=place)
+
+
+def worker_cpu_cores(cluster: Cluster, snapshot: LoadSnapshot) -> Floats:
+    """Add up the executors' CPU of each worker.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Load.
+
+    Returns
+    -------
+    Floats, shape (W,)
+        Cores in use.
+    """
+    sums = np.bincount(snapshot.place, weights=snapshot.cpu_cores, minlength=len(cluster.workers))
+    return sums.astype(np.float64)
+
+
+def inter_node_tps(cluster: Cluster, snapshot: LoadSnapshot) -> float:
+    """Add up the traffic that crosses between nodes.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Traffic.
+
+    Returns
+    -------
+    float
+        Tuples per second.
+    """
+    node = cluster.node_of[snapshot.place]
+    traffic = snapshot.traffic
+    return float(traffic.tps[node[traffic.source] != node[traffic.target]].sum())
+
+
+def order(ids: Sequence[str]) -> list[int]:
+    """Tell which position each place of the natural order comes from.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        Ids in any order.
+
+    Returns
+    -------
+    list of int
+        ``[ids[i] for i in order(ids)]`` is sorted.
+    """
+    return sorted(range(len(ids)), key=lambda i: natural_key(ids[i]))

@@ -1,0 +1,273 @@
+"""Picks the one best move of a cycle, or says why there is none.
+
+A policy reads the vetoes from the snapshot (`pinned` executors) and the cluster (`closed` workers)
+and never looks at a clock, so live run, file and simulation get the same answer.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
+
+import numpy as np
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, Ints, LoadSnapshot
+from controller.core.moves import (
+    Moves,
+    View,
+    gathering,
+    opening_pairs,
+    product,
+    relieving,
+    rounded,
+)
+
+# Equal gains come out of sums in different orders; closer than this they tie, and ids decide.
+TIE = 1e-9
+
+
+class Outcome(StrEnum):
+    """How a cycle ends: in exactly one of these."""
+
+    MOVED = "MOVED"
+    WOULD_MOVE = "WOULD_MOVE"
+    AWAITING_APPROVAL = "AWAITING_APPROVAL"
+    NOTHING_TO_GAIN = "NOTHING_TO_GAIN"
+    BELOW_THRESHOLD = "BELOW_THRESHOLD"
+    COOLDOWN = "COOLDOWN"
+    EXCLUDED = "EXCLUDED"
+    STALE_METRICS = "STALE_METRICS"
+    STAND_BACK = "STAND_BACK"
+    PAUSED = "PAUSED"
+    NOT_LEADER = "NOT_LEADER"
+    MOVE_IN_FLIGHT = "MOVE_IN_FLIGHT"
+    NO_LOW_WORKER = "NO_LOW_WORKER"
+    LAST_IN_WORKER = "LAST_IN_WORKER"
+    NO_WORKER_IN_SLOT = "NO_WORKER_IN_SLOT"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A move that a policy wants.
+
+    Attributes
+    ----------
+    executor, source, target : str
+        Ids of the executor and of the two workers.
+    asc_tps : float
+        By how much traffic inside nodes grows, unweighted, whatever the policy maximises.
+    """
+
+    executor: str
+    source: str
+    target: str
+    asc_tps: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a policy wants, and why.
+
+    Attributes
+    ----------
+    outcome : Outcome
+        WOULD_MOVE exactly if there are moves.
+    reason : str
+        One line that names the numbers.
+    moves : tuple of Proposal
+        Moves, best first.
+    warnings : tuple of str
+        What placement cannot repair.
+    """
+
+    outcome: Outcome
+    reason: str
+    moves: tuple[Proposal, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+Policy = Callable[[Cluster, LoadSnapshot, Limits], Decision]
+
+
+def otd(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+    """Decide by algorithms 1 and 2 of 004 to the letter, for comparison.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Load and traffic.
+    limits : Limits
+        Thresholds; the weights are not used.
+
+    Returns
+    -------
+    Decision
+        At most one move.
+
+    Notes
+    -----
+    It may cycle for ever, because algorithm 2 refills what algorithm 1 emptied; it stops for sure
+    if low + the largest executor ≤ high. O(E·N).
+    """
+    # The paper knows one level of distance: nodes.
+    view = View.of(cluster, snapshot, replace(limits, weight_node=1.0, weight_worker=0.0))
+    lowest = _lowest_low_worker_of_each_node(view)
+    hot = np.flatnonzero(view.classes.high)
+    if hot.size and not lowest.size:
+        return _no_low_worker(view, ())
+    if not lowest.size:
+        return Decision(
+            Outcome.NOTHING_TO_GAIN,
+            f"no worker is above {limits.high_frac:g} or below {limits.low_frac:g} of its CPU",
+        )
+    if not hot.size:
+        moves = view.score(*product(np.flatnonzero(snapshot.is_movable), lowest))
+        return _if_above_threshold(view, moves, ())
+    # Algorithm 1 takes the best however little it gains.
+    hottest = _by_load(view, hot)[0]
+    moves = view.score(*product(view.movable_on(hottest), lowest))
+    if not moves.executors.size:
+        reason = f"{_how_hot(view, hottest)}, but nothing on it may move"
+        return Decision(Outcome.NOTHING_TO_GAIN, reason)
+    return _best(view, moves, _how_hot(view, hottest), ())
+
+
+def _lowest_low_worker_of_each_node(view: View) -> Ints:
+    usable = np.flatnonzero(view.classes.low & view.cluster.is_open)
+    rising = usable[np.argsort(rounded(view.classes.load_frac[usable]), kind="stable")]
+    _, first = np.unique(view.cluster.node_of[rising], return_index=True)
+    return np.sort(rising[first])
+
+
+def safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+    """Relieve hot workers, else bring traffic together, never filling a worker above `high`.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Load and traffic.
+    limits : Limits
+        Thresholds and weights; `low_frac` is not used.
+
+    Returns
+    -------
+    Decision
+        At most one move.
+
+    Notes
+    -----
+    Differs from 004: a target must have room for the executor (the fit test), the executors that
+    remove most of the excess go first, and a hot worker that nobody can relieve is skipped. A move
+    to relieve lowers the sum of the excess, a move for traffic lowers the weighted cost and raises
+    no excess, so on frozen traffic no placement comes back. Where no single move gains, two that
+    belong together may (`opening_pairs`). Only who talks to each other can gain, so it costs
+    O(pairs with traffic), not O(E·W).
+    """
+    view = View.of(cluster, snapshot, limits)
+    warnings: list[str] = []
+    for hottest in _by_load(view, np.flatnonzero(view.classes.high)):
+        moves = relieving(view, hottest)
+        if moves.executors.size:
+            return _best(view, moves, _how_hot(view, hottest), tuple(warnings), emptier_first=True)
+        warnings.append(_cannot_relieve(view, hottest))
+    decision = _for_traffic(view, tuple(warnings))
+    if warnings and not decision.moves:
+        return _no_low_worker(view, tuple(warnings))
+    return decision
+
+
+def _for_traffic(view: View, warnings: tuple[str, ...]) -> Decision:
+    moves = gathering(view)
+    decision = _if_above_threshold(view, moves, warnings, emptier_first=True)
+    if decision.moves:
+        return decision
+    threshold = view.limits.threshold_tps(view.snapshot.traffic.total_tps)
+    pairs = opening_pairs(view, moves, threshold + TIE * view.snapshot.traffic.total_tps)
+    if not pairs.executors.size:
+        return decision
+    why = f"opens the way for a second move, {pairs.score.max():.4g} t/s by both"
+    return _best(view, pairs, why, warnings, emptier_first=True)
+
+
+def _if_above_threshold(
+    view: View, moves: Moves, warnings: tuple[str, ...], *, emptier_first: bool = False
+) -> Decision:
+    total = view.snapshot.traffic.total_tps
+    best = float(moves.score.max(initial=-np.inf))
+    threshold = view.limits.threshold_tps(total)
+    # Rounding noise around zero is no gain.
+    if best <= TIE * total:
+        tail = f", the best by {best:.4g} t/s" if moves.score.size else ""
+        reason = f"no move that fits brings traffic together{tail}"
+        return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings)
+    if best <= threshold:
+        reason = f"the best move gains {best:.4g} t/s, not more than the threshold {threshold:.4g}"
+        return Decision(Outcome.BELOW_THRESHOLD, reason, (), warnings)
+    why = f"a gain of {best:.4g} t/s is above the threshold {threshold:.4g}"
+    return _best(view, moves, why, warnings, emptier_first=emptier_first)
+
+
+def _best(
+    view: View, moves: Moves, why: str, warnings: tuple[str, ...], *, emptier_first: bool = False
+) -> Decision:
+    """Take the best score; ties go to the emptier target if asked for, then to the first ids."""
+    slack = TIE * max(view.snapshot.traffic.total_tps, 1.0)
+    tied = np.flatnonzero(moves.score >= moves.score.max() - slack)
+    load = rounded(view.classes.load_frac[moves.workers[tied]]) * emptier_first
+    pick = tied[np.lexsort((moves.workers[tied], moves.executors[tied], load))[0]]
+    executor, target = int(moves.executors[pick]), int(moves.workers[pick])
+    snapshot, workers = view.snapshot, view.cluster.workers
+    move = Proposal(
+        executor=snapshot.executors[executor],
+        source=workers[snapshot.place[executor]],
+        target=workers[target],
+        asc_tps=float(moves.asc_tps[pick]),
+    )
+    reason = (
+        f"{why}: {move.executor} ({snapshot.component_of[executor]}, "
+        f"{snapshot.cpu_cores[executor]:.3g} cores) from {move.source} to {move.target}, "
+        f"{move.asc_tps:+.4g} t/s inside nodes"
+    )
+    return Decision(Outcome.WOULD_MOVE, reason, (move,), warnings)
+
+
+def _how_hot(view: View, worker: int) -> str:
+    load, high = view.classes.load_frac[worker], view.limits.high_frac
+    return f"{view.cluster.workers[worker]} at {load:.3g} of its CPU is above {high:g}"
+
+
+def _cannot_relieve(view: View, hottest: int) -> str:
+    snapshot, high = view.snapshot, view.limits.high_frac
+    on_it = np.flatnonzero(snapshot.place == hottest)
+    biggest = int(on_it[np.argmax(snapshot.cpu_cores[on_it])])
+    need = float(snapshot.cpu_cores[biggest])
+    text = f"{_how_hot(view, hottest)} and cannot be relieved"
+    if need <= high * float(view.cluster.capacity_cores.max()):
+        return f"{text}: nothing on it both may move and fits elsewhere"
+    name = f"{snapshot.executors[biggest]} ({snapshot.component_of[biggest]})"
+    return f"{text}: {name} alone needs {need:.3g} cores, more than {high:g} of any worker"
+
+
+def _no_low_worker(view: View, warnings: tuple[str, ...]) -> Decision:
+    high = np.flatnonzero(view.classes.high)
+    missing = float(-view.classes.room_cores[high].sum())
+    reason = (
+        f"resources are missing: {', '.join(view.cluster.workers[w] for w in high)} above "
+        f"{view.limits.high_frac:g} of the CPU by {missing:.3g} cores in all, and no worker can "
+        "take any of it"
+    )
+    return Decision(Outcome.NO_LOW_WORKER, reason, (), warnings)
+
+
+def _by_load(view: View, workers: Ints) -> list[int]:
+    """Order workers by falling load, ties by id."""
+    falling = np.argsort(-rounded(view.classes.load_frac[workers]), kind="stable")
+    return [int(worker) for worker in workers[falling]]
+
+
+POLICIES: Mapping[str, Policy] = MappingProxyType({"otd": otd, "safe": safe})

@@ -1,0 +1,13 @@
+"""Errors a user of the controller can do something about."""
+
+
+class ControllerError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class SnapshotError(ControllerError):
+    """A snapshot file breaks the format; the message names the field."""
+
+
+class ConfigError(ControllerError):
+    """A configuration key or value cannot be used; the message names the key."""

@@ -1,0 +1,340 @@
+"""One cycle: collect, metrics, classify, decide, plan, apply; it ends in exactly one outcome.
+
+The loop knows the world only by its ports, so a live run, a simulation and a replay run this code.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import structlog
+
+from controller.config import Config, Mode
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decide import POLICIES, Decision, Outcome, Proposal
+from controller.core.metrics import (
+    Rates,
+    build_cluster,
+    build_snapshot,
+    observe,
+    stale_workers,
+)
+from controller.core.plan import next_plan, settled_placement
+from controller.ports import Clock, ClusterView, Leadership, LoadSource, PlanSink, TopologyView
+from controller.vetoes import (
+    Veto,
+    Vetoes,
+    decide,
+    hooked_slots,
+    of_the_moment,
+    pinned_executors,
+    standing,
+)
+from migration.model import MOVING, Entry, ExecutorId, Plan, Slot
+from migration.moves import Refusal, RefusalCode, validate_move
+
+STALE_LOAD_S = 15.0
+
+log = structlog.get_logger()
+
+# A refusal by the validator of plans is a veto that the cycle had not seen coming.
+_OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
+    RefusalCode.NOT_ACTIVE: Outcome.STAND_BACK,
+    RefusalCode.UNKNOWN_EXECUTOR: Outcome.STAND_BACK,
+    RefusalCode.UNKNOWN_SLOT: Outcome.NO_WORKER_IN_SLOT,
+    RefusalCode.SAME_SLOT: Outcome.STALE_METRICS,
+    RefusalCode.MOVE_IN_FLIGHT: Outcome.MOVE_IN_FLIGHT,
+    RefusalCode.NO_WORKER_IN_SLOT: Outcome.NO_WORKER_IN_SLOT,
+    RefusalCode.NO_HOOKS: Outcome.NO_WORKER_IN_SLOT,
+    RefusalCode.NOT_RUNNING: Outcome.MOVE_IN_FLIGHT,
+    RefusalCode.PINNED: Outcome.EXCLUDED,
+    RefusalCode.LAST_IN_WORKER: Outcome.LAST_IN_WORKER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CycleReport:
+    """How one cycle ended for one topology.
+
+    Attributes
+    ----------
+    tick : int
+        Number of the cycle.
+    topology : str
+        Its id; empty if the cycle did not get as far.
+    time_s : float
+        Unix seconds.
+    outcome : Outcome
+        Exactly one.
+    reason : str
+        One line.
+    moves : tuple of Proposal
+        What was, or would be, begun.
+    plan : Plan or None
+        The plan that was, or would be, written.
+    warnings : tuple of str
+        What placement cannot repair.
+    cluster, snapshot : Cluster, LoadSnapshot or None
+        What the decision was made on.
+    """
+
+    tick: int
+    topology: str
+    time_s: float
+    outcome: Outcome
+    reason: str
+    moves: tuple[Proposal, ...] = ()
+    plan: Plan | None = None
+    warnings: tuple[str, ...] = ()
+    cluster: Cluster | None = None
+    snapshot: LoadSnapshot | None = None
+
+
+class Controller:
+    """Runs cycles against a world.
+
+    Parameters
+    ----------
+    config : Config
+        Settings.
+    view : ClusterView
+        Shows the topologies.
+    source : LoadSource
+        Delivers load.
+    sink : PlanSink
+        Takes moves.
+    lead : Leadership
+        Tells whether to act.
+    clock : Clock
+        Tells the time.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        view: ClusterView,
+        source: LoadSource,
+        sink: PlanSink,
+        lead: Leadership,
+        clock: Clock,
+    ) -> None:
+        self._config = config
+        self._view = view
+        self._source = source
+        self._sink = sink
+        self._lead = lead
+        self._clock = clock
+        self._tick = 0
+        self._rates: dict[str, Rates] = {}
+        self._moved_s: dict[tuple[str, ExecutorId], float] = {}
+
+    def cycle(self) -> tuple[CycleReport, ...]:
+        """Run one cycle.
+
+        Returns
+        -------
+        tuple of CycleReport
+            One a topology; one without a topology if nothing could be looked at.
+        """
+        self._tick += 1
+        try:
+            reports = tuple(self._reports())
+        except Exception as error:  # a surprise ends the cycle and changes nothing
+            log.exception("cycle_failed", tick=self._tick)
+            reports = (self._report("", Outcome.STAND_BACK, f"unexpected error: {error!r}"),)
+        for report in reports:
+            log.info(
+                "cycle",
+                tick=report.tick,
+                topology=report.topology,
+                outcome=report.outcome.value,
+                reason=report.reason,
+                plan_version=report.plan.version if report.plan else None,
+            )
+            for warning in report.warnings:
+                log.warning("placement_cannot_help", tick=report.tick, reason=warning)
+        return reports
+
+    def note_move(self, topology: str, executor: ExecutorId) -> None:
+        """Start an executor's cool-down; also for moves that somebody else asked for.
+
+        Parameters
+        ----------
+        topology : str
+            Its topology.
+        executor : ExecutorId
+            What moves.
+        """
+        self._moved_s[topology, executor] = self._clock.now_s()
+
+    def _reports(self) -> Iterator[CycleReport]:
+        epoch = self._lead.epoch
+        if epoch is None:
+            yield self._report("", Outcome.NOT_LEADER, "another controller leads, or none does yet")
+            return
+        views = self._view.topologies()
+        if not views:
+            reason = "the hooks in Nimbus publish no topology"
+            yield self._report("", Outcome.STAND_BACK, reason)
+        loads, now_s = self._source.loads(), self._clock.now_s()
+        for view in views:
+            topology = view.publication.topology
+            before = self._rates.get(topology, {})
+            self._rates[topology] = observe(
+                before, loads, topology, now_s=now_s, ewma=self._config.ewma
+            )
+        live = {view.publication.topology for view in views}
+        self._rates = {t: rates for t, rates in self._rates.items() if t in live}
+        for view in views:
+            yield self._one_topology(view, epoch)
+
+    def _one_topology(self, view: TopologyView, epoch: int) -> CycleReport:
+        topology = view.publication.topology
+        gate = self._gate(view)
+        if gate is not None:
+            return self._report(topology, gate.outcome, gate.reason)
+        cluster, snapshot = self._measure(view)
+        hold = self._hold(view)
+        outcome, reason = (hold.outcome, hold.reason) if hold else (Outcome.NOTHING_TO_GAIN, "")
+        report = self._report(topology, outcome, reason)
+        report = replace(report, cluster=cluster, snapshot=snapshot)
+        return report if hold else self._decide(view, report, cluster, snapshot, epoch)
+
+    def _gate(self, view: TopologyView) -> Veto | None:
+        """Tell why the topology cannot even be measured."""
+        publication = view.publication
+        if publication.status != "ACTIVE":
+            return Veto(Outcome.STAND_BACK, f"the topology is {publication.status}")
+        homeless = [str(p.executor) for p in publication.executors if p.slot is None]
+        if homeless or not publication.executors:
+            named = ", ".join(homeless) or "any executor"
+            return Veto(Outcome.STAND_BACK, f"Storm has not assigned {named}")
+        hooked = hooked_slots(view)
+        if not hooked:
+            return Veto(Outcome.STALE_METRICS, "no worker has said that it has the hooks")
+        stale = stale_workers(
+            self._rates[publication.topology],
+            hooked,
+            now_s=self._clock.now_s(),
+            limit_s=STALE_LOAD_S,
+        )
+        return Veto(Outcome.STALE_METRICS, "; ".join(stale)) if stale else None
+
+    def _hold(self, view: TopologyView) -> Veto | None:
+        """Tell why nothing is decided now, whatever the load."""
+        publication, config = view.publication, self._config
+        paused = self._view.paused()
+        if paused is not None or config.mode is Mode.OBSERVE:
+            return Veto(Outcome.PAUSED, paused or "mode is observe: only measuring")
+        if {publication.topology, publication.name} & config.excluded.topologies:
+            return Veto(Outcome.EXCLUDED, f"topology {publication.name} is excluded")
+        if view.stand_back is not None:
+            return Veto(Outcome.STAND_BACK, view.stand_back)
+        flying = [e for e in view.plan.entries if e.void is None and e.phase in MOVING]
+        if len(flying) >= config.max_moves:
+            named = ", ".join(f"{e.executor} to {e.target} in {e.phase}" for e in flying)
+            return Veto(Outcome.MOVE_IN_FLIGHT, f"under way: {named}")
+        return None
+
+    def _measure(self, view: TopologyView) -> tuple[Cluster, LoadSnapshot]:
+        publication = view.publication
+        placement = settled_placement(publication, view.plan)
+        slots = publication.slots | frozenset(placement.values())
+        cluster = build_cluster(publication, slots, self._config.worker_capacity_cores)
+        snapshot = build_snapshot(
+            cluster,
+            publication,
+            placement,
+            self._rates[publication.topology],
+            pinned_executors(view),
+            time_s=self._clock.time_s(),
+        )
+        return cluster, snapshot
+
+    def _decide(
+        self,
+        view: TopologyView,
+        report: CycleReport,
+        cluster: Cluster,
+        snapshot: LoadSnapshot,
+        epoch: int,
+    ) -> CycleReport:
+        """Begin up to the allowed number of moves, one after the other."""
+        config, policy = self._config, POLICIES[self._config.policy]
+        free = config.max_moves - sum(
+            e.void is None and e.phase in MOVING for e in view.plan.entries
+        )
+        moved = Outcome.MOVED if config.mode is Mode.AUTO else Outcome.WOULD_MOVE
+        vetoes = self._vetoes(view, cluster, snapshot)
+        while len(report.moves) < free:
+            decision = decide(policy, cluster, snapshot, config.limits, vetoes)
+            if not decision.moves:
+                return report if report.moves else _ended(report, decision)
+            move = decision.moves[0]
+            entry = _entry(view, move)
+            if isinstance(entry, Refusal):
+                vetoes = vetoes.joined(_as_vetoes(move, entry))
+                continue
+            plan = self._begin(view, entry, epoch)
+            if plan is None and report.moves:
+                return report
+            if plan is None:
+                reason = "the plan was changed by somebody else meanwhile"
+                return replace(report, outcome=Outcome.STAND_BACK, reason=reason)
+            view = replace(view, plan=plan)
+            report = _ended(report, decision)
+            report = replace(report, outcome=moved, moves=(*report.moves, move), plan=plan)
+            snapshot = snapshot.moved(
+                snapshot.executors.index(move.executor), cluster.workers.index(move.target)
+            )
+            vetoes = self._vetoes(view, cluster, snapshot).joined(vetoes)
+        return report
+
+    def _begin(self, view: TopologyView, entry: Entry, epoch: int) -> Plan | None:
+        if self._config.mode is not Mode.AUTO:
+            return next_plan(view.plan, entry, epoch=epoch)
+        written = self._sink.begin(view.plan, entry)
+        if written is not None:
+            self.note_move(view.publication.topology, entry.executor)
+        return written
+
+    def _vetoes(self, view: TopologyView, cluster: Cluster, snapshot: LoadSnapshot) -> Vetoes:
+        now_s, topology = self._clock.now_s(), view.publication.topology
+        resting_s = {
+            executor: moved_s + self._config.cooldown_s - now_s
+            for (of, executor), moved_s in self._moved_s.items()
+            if of == topology
+        }
+        live = of_the_moment(view, cluster, resting_s)
+        hosts = self._config.excluded.hosts
+        nodes = {n.id for n in view.publication.nodes if {n.id, n.host} & hosts}
+        excluded = replace(self._config.excluded, hosts=frozenset(nodes))
+        return live.joined(standing(cluster, snapshot, excluded))
+
+    def _report(self, topology: str, outcome: Outcome, reason: str) -> CycleReport:
+        return CycleReport(self._tick, topology, self._clock.time_s(), outcome, reason)
+
+
+def _ended(report: CycleReport, decision: Decision) -> CycleReport:
+    return replace(
+        report,
+        outcome=decision.outcome,
+        reason=decision.reason,
+        warnings=tuple(dict.fromkeys((*report.warnings, *decision.warnings))),
+    )
+
+
+def _entry(view: TopologyView, move: Proposal) -> Entry | Refusal:
+    return validate_move(
+        view.publication,
+        view.plan,
+        view.acks,
+        ExecutorId.parse(move.executor),
+        Slot.parse(move.target),
+        move_id=f"m{view.plan.version + 1}",
+        keep_last=True,
+    )
+
+
+def _as_vetoes(move: Proposal, refusal: Refusal) -> Vetoes:
+    return Vetoes({move.executor: Veto(_OUTCOME_OF_REFUSAL[refusal.code], refusal.reason)})

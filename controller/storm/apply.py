@@ -1,0 +1,244 @@
+"""Writes plans and drives the moves in them, phase by phase, until each has come to its end."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import structlog
+
+from controller.ports import Clock, TopologyView
+from controller.storm.leader import Leader
+from controller.storm.mirror import Mirror
+from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
+from kvstore.zookeeper import Session
+from migration import wire
+from migration.model import Entry, Phase, Plan, Timing
+from migration.protocol import Event, Flight, Left, Step, begin, resume, step
+
+log = structlog.get_logger()
+
+# The phases between PREPARE and STOPPED: what the application may notice of a move.
+FELT = (Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP)
+REMEMBERED_MOVES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class EndedMove:
+    """How a move ended.
+
+    Attributes
+    ----------
+    topology, id : str
+        Which move.
+    executor, source, target : str
+        What went where.
+    outcome, reason : str
+        MOVED, UNDONE or VOID, and why.
+    phase_s : dict of str to float
+        How long each phase lasted.
+    stopped_after_s : float or None
+        From PREPARE to STOPPED; None if it did not get there, or began under an earlier leader.
+    ended_s : float
+        Unix seconds.
+    """
+
+    topology: str
+    id: str
+    executor: str
+    source: str
+    target: str
+    outcome: str
+    reason: str
+    phase_s: dict[str, float]
+    stopped_after_s: float | None
+    ended_s: float
+
+
+@dataclass(slots=True)
+class _Held:
+    flight: Flight
+    phase_s: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+class Applier:
+    """The live world's PlanSink.
+
+    Parameters
+    ----------
+    session : Session
+        Where to write.
+    mirror : Mirror
+        What has to be read again after a write.
+    leader : Leader
+        Fences the writes.
+    clock : Clock
+        For the limits of the phases.
+    timing : Timing
+        The limits.
+    """
+
+    def __init__(
+        self, session: Session, *, mirror: Mirror, leader: Leader, clock: Clock, timing: Timing
+    ) -> None:
+        self._session = session
+        self._mirror = mirror
+        self._leader = leader
+        self._clock = clock
+        self._timing = timing
+        self._held: dict[str, _Held] = {}
+        self.ended: deque[EndedMove] = deque(maxlen=REMEMBERED_MOVES)
+        self.on_end: Callable[[EndedMove], None] = lambda move: None
+
+    def begin(self, plan: Plan, entry: Entry) -> Plan | None:
+        """Write the plan with one more move.
+
+        Parameters
+        ----------
+        plan : Plan
+            As the caller saw it.
+        entry : Entry
+            The move.
+
+        Returns
+        -------
+        Plan or None
+            As written; None if somebody else changed it meanwhile or this controller no longer
+            leads.
+        """
+        held = self._take(plan)
+        if held is None:
+            return None
+        made = begin(held.flight, entry, self._clock.now_s())
+        if not self._write(held, made):
+            return None
+        log.info(
+            "move_begun",
+            topology=plan.topology,
+            move=entry.id,
+            executor=str(entry.executor),
+            source=str(entry.source),
+            target=str(entry.target),
+            plan_version=held.flight.plan.version,
+        )
+        return held.flight.plan
+
+    def step(self, views: Iterable[TopologyView]) -> bool:
+        """Look once at every move under way, and write what follows.
+
+        Parameters
+        ----------
+        views : iterable of TopologyView
+            All topologies.
+
+        Returns
+        -------
+        bool
+            Whether there are moves left to look at.
+        """
+        left = False
+        for view in views:
+            held = self._take(view.plan)
+            if held is not None and held.flight.plan.entries:
+                self._step(held, view)
+                left = left or bool(held.flight.plan.entries)
+        return left
+
+    def _step(self, held: _Held, view: TopologyView) -> None:
+        now_s = self._clock.now_s()
+        taken = step(held.flight, view.publication, view.acks, now_s, self._timing)
+        if not self._write(held, taken):
+            return
+        for event in taken.events:
+            self._note(held, event, view.publication.topology)
+        for left in taken.left:
+            self._end(held, left, view.publication.topology)
+
+    def _take(self, seen: Plan) -> _Held | None:
+        """Return the flight of a topology, resumed if the plan or the epoch is another."""
+        epoch = self._leader.epoch
+        if epoch is None:
+            self._held.clear()
+            return None
+        held = self._held.get(seen.topology)
+        known = held is not None and held.flight.plan.version >= seen.version
+        if held is None or held.flight.epoch != epoch or not known:
+            held = _Held(resume(seen, epoch, self._clock.now_s()))
+            self._held[seen.topology] = held
+        return held
+
+    def _write(self, held: _Held, made: Step) -> bool:
+        """Write a step's plan, if it has one, and adopt its flight; False if it was refused."""
+        if made.plan is not None:
+            path = wire.plan_path(made.plan.topology)
+            expected = made.plan.version - 1
+            try:
+                self._session.put_checked(
+                    path,
+                    wire.encode(made.plan),
+                    None if expected < 0 else expected,
+                    (wire.EPOCH, held.flight.epoch),
+                )
+            except (ConflictError, NodeExistsError, NoNodeError) as error:
+                log.warning("plan_write_refused", topology=made.plan.topology, reason=str(error))
+                self._held.pop(made.plan.topology, None)
+                self._check_epoch(held.flight.epoch)
+                return False
+            finally:
+                # After a lost answer too: it may have been written.
+                self._mirror.forget(path)
+        held.flight = made.flight
+        return True
+
+    def _check_epoch(self, epoch: int) -> None:
+        stored = self._session.exists(wire.EPOCH)
+        if stored is None or stored.version != epoch:
+            log.warning("leader_stepped_down", reason="another controller has taken an epoch")
+            self._leader.step_down()
+
+    def _note(self, held: _Held, event: Event, topology: str) -> None:
+        entry = event.entry
+        spent = held.phase_s.setdefault(entry.id, {})
+        if event.next != entry.phase:
+            spent[entry.phase] = event.phase_s
+        log.info(
+            "move_phase",
+            topology=topology,
+            move=entry.id,
+            executor=str(entry.executor),
+            source=str(entry.source),
+            target=str(entry.target),
+            phase=str(entry.phase),
+            next=event.next,
+            reason=event.reason,
+            phase_s=round(event.phase_s, 3),
+        )
+
+    def _end(self, held: _Held, left: Left, topology: str) -> None:
+        entry = left.entry
+        spent = held.phase_s.pop(entry.id, {})
+        whole = left.duration_s is not None and all(phase in spent for phase in FELT)
+        move = EndedMove(
+            topology=topology,
+            id=entry.id,
+            executor=str(entry.executor),
+            source=str(entry.source),
+            target=str(entry.target),
+            outcome=left.outcome.value,
+            reason=left.reason,
+            phase_s={str(phase): round(seconds, 4) for phase, seconds in spent.items()},
+            stopped_after_s=round(sum(spent[phase] for phase in FELT), 4) if whole else None,
+            ended_s=self._clock.time_s(),
+        )
+        self.ended.append(move)
+        log.info(
+            "move_ended",
+            topology=topology,
+            move=move.id,
+            executor=move.executor,
+            source=move.source,
+            target=move.target,
+            outcome=move.outcome,
+            reason=move.reason,
+            stopped_after_s=move.stopped_after_s,
+        )
+        self.on_end(move)

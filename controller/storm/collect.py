@@ -1,0 +1,146 @@
+"""Shows the loop what ZooKeeper holds: topologies, plans, answers and load."""
+
+from collections.abc import Sequence
+
+from controller.ports import Clock, TopologyView
+from controller.storm.mirror import Mirror
+from controller.storm.nimbus import NimbusWatch
+from migration import wire
+from migration.model import NodeAcks, NodeLoad, Plan, Publication, Timing
+
+PAUSED = f"{wire.ROOT}/paused"
+
+
+class LiveCluster:
+    """The live world's ClusterView and LoadSource.
+
+    Parameters
+    ----------
+    mirror : Mirror
+        Reads ZooKeeper.
+    nimbus : NimbusWatch
+        Says when Storm is doing something of its own.
+    clock : Clock
+        Tells how long ago an answer came.
+    timing : Timing
+        How old an answer may be.
+    """
+
+    def __init__(self, mirror: Mirror, nimbus: NimbusWatch, clock: Clock, timing: Timing) -> None:
+        self._mirror = mirror
+        self._nimbus = nimbus
+        self._clock = clock
+        self._timing = timing
+        self._came: dict[str, tuple[int, float]] = {}
+
+    def topologies(self) -> Sequence[TopologyView]:
+        """Return every topology that the hooks in Nimbus publish, by id.
+
+        Returns
+        -------
+        sequence of TopologyView
+            Without those whose publication could never be read.
+        """
+        acks = self.acks()
+        views = []
+        for topology in self._mirror.children(wire.TOPOLOGIES):
+            publication = self._mirror.message(Publication, wire.topology_path(topology))
+            if publication is not None and publication.topology == topology:
+                stand_back = self._nimbus.stand_back(publication, self.plan(topology))
+                views.append(TopologyView(publication, self.plan(topology), acks, stand_back))
+        return views
+
+    def plan(self, topology: str) -> Plan:
+        """Return the newest plan that could be read.
+
+        Parameters
+        ----------
+        topology : str
+            Id.
+
+        Returns
+        -------
+        Plan
+            Empty and of version -1 if there is none; its version is always its node's.
+        """
+        path = wire.plan_path(topology)
+        plan = self._mirror.message(Plan, path)
+        stored = self._mirror.node(path)
+        version = -1 if stored is None else stored.version
+        if plan is None:
+            return Plan(self.cluster(), 0, version, topology)
+        # A plan that somebody wrote by hand may say another version; the next write mends it.
+        return Plan(plan.cluster, plan.epoch, version, topology, plan.entries)
+
+    def cluster(self) -> str:
+        """Return the cluster's UUID; empty before the first leader.
+
+        Returns
+        -------
+        str
+            UUID.
+        """
+        stored = self._mirror.node(wire.CLUSTER)
+        return "" if stored is None else stored.data.decode(errors="replace")
+
+    def acks(self) -> tuple[NodeAcks, ...]:
+        """Return the answers of the nodes whose agents have spoken lately.
+
+        Returns
+        -------
+        tuple of NodeAcks
+            By supervisor id.
+        """
+        found = []
+        for name in self._mirror.children(wire.ACKS):
+            path = wire.acks_path(name)
+            acks = self._mirror.message(NodeAcks, path)
+            if acks is not None and self.age_s(path) <= self._timing.ack_fresh_s:
+                found.append(acks)
+        return tuple(found)
+
+    def loads(self) -> Sequence[NodeLoad]:
+        """Return the newest report of each node.
+
+        Returns
+        -------
+        sequence of NodeLoad
+            By supervisor id.
+        """
+        paths = [wire.load_path(name) for name in self._mirror.children(wire.LOAD)]
+        found = [self._mirror.message(NodeLoad, path) for path in paths]
+        return [load for load in found if load is not None]
+
+    def paused(self) -> str | None:
+        """Return why the controller is paused.
+
+        Returns
+        -------
+        str or None
+            None if it is not.
+        """
+        stored = self._mirror.node(PAUSED)
+        return None if stored is None else stored.data.decode(errors="replace") or "paused"
+
+    def age_s(self, path: str) -> float:
+        """Tell how long ago a node was seen to change; clocks of nodes are not compared.
+
+        Parameters
+        ----------
+        path : str
+            The node.
+
+        Returns
+        -------
+        float
+            Seconds; infinite if it is not there.
+        """
+        stored = self._mirror.node(path)
+        if stored is None:
+            return float("inf")
+        now_s = self._clock.now_s()
+        mzxid, since_s = self._came.get(path, (-1, now_s))
+        if mzxid != stored.mzxid:
+            since_s = now_s
+        self._came[path] = (stored.mzxid, since_s)
+        return now_s - since_s

@@ -1,0 +1,221 @@
+"""Moves that an operator asks for: a queue in ZooKeeper that the leading controller works off.
+
+A command lives as long as the session of who asked, so nothing is done for somebody who has left.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from controller.ports import TopologyView
+from controller.storm.apply import EndedMove
+from controller.storm.mirror import Mirror
+from kvstore.errors import NoNodeError
+from kvstore.zookeeper import Session
+from migration import ModelError, wire
+from migration.model import MOVING, Entry, ExecutorId, Plan, Slot
+from migration.moves import Refusal, validate_move
+
+COMMANDS = f"{wire.ROOT}/commands"
+
+WAITING, REFUSED = "WAITING", "REFUSED"
+# The last two are the protocol's own words for moves that did not come about.
+ENDS = frozenset({REFUSED, "MOVED", "UNDONE", "VOID"})
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A wish, and what has become of it.
+
+    Attributes
+    ----------
+    topology : str
+        Id or name.
+    executor, slot : str
+        What, and where to.
+    state : str
+        WAITING, REFUSED, a phase of the move, or how it ended.
+    reason : str
+        One line.
+    move : str
+        Id of the move, once begun.
+    stopped_after_s : float or None
+        From PREPARE to STOPPED, once known.
+    """
+
+    topology: str
+    executor: str
+    slot: str
+    state: str = WAITING
+    reason: str = ""
+    move: str = ""
+    stopped_after_s: float | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will become of it."""
+        return self.state in ENDS
+
+
+def encode(command: Command) -> bytes:
+    """Write a command.
+
+    Parameters
+    ----------
+    command : Command
+        The command.
+
+    Returns
+    -------
+    bytes
+        JSON.
+    """
+    return json.dumps(asdict(command)).encode()
+
+
+def decode(data: bytes) -> Command | None:
+    """Read a command.
+
+    Parameters
+    ----------
+    data : bytes
+        JSON.
+
+    Returns
+    -------
+    Command or None
+        None for garbage.
+    """
+    try:
+        document: Any = json.loads(data)
+        command = Command(**document)
+        texts = (command.topology, command.executor, command.slot, command.state)
+    except (ValueError, TypeError):
+        return None
+    return command if all(isinstance(text, str) for text in texts) else None
+
+
+class CommandQueue:
+    """Works off the operators' commands.
+
+    Parameters
+    ----------
+    session : Session
+        Where to answer.
+    mirror : Mirror
+        Reads the queue.
+    begin : callable
+        Writes a plan with one more move; None if it could not.
+    max_moves : int
+        How many moves may be under way at a time.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        mirror: Mirror,
+        begin: Callable[[Plan, Entry], Plan | None],
+        max_moves: int,
+    ) -> None:
+        self._session = session
+        self._mirror = mirror
+        self._begin = begin
+        self._max_moves = max_moves
+
+    def work(self, views: Sequence[TopologyView], ended: Iterable[EndedMove]) -> None:
+        """Begin what waits, and answer what has gone on.
+
+        Parameters
+        ----------
+        views : sequence of TopologyView
+            All topologies.
+        ended : iterable of EndedMove
+            Moves that have ended lately.
+        """
+        for name in self._mirror.children(COMMANDS):
+            path = f"{COMMANDS}/{name}"
+            stored = self._mirror.node(path)
+            command = None if stored is None else decode(stored.data)
+            if command is None or command.ended:
+                continue
+            answer = self._follow(command, views, ended) if command.move else None
+            answer = answer or self._try(command, views)
+            if answer != command:
+                self._answer(path, answer)
+            if answer.move and not command.move:
+                return  # the views are of before this move
+
+    def _try(self, command: Command, views: Sequence[TopologyView]) -> Command:
+        if command.move:
+            return command
+        try:
+            executor, slot = ExecutorId.parse(command.executor), Slot.parse(command.slot)
+        except ModelError as error:
+            return replace(command, state=REFUSED, reason=str(error))
+        view = _find(views, command.topology)
+        if view is None:
+            reason = f"no topology {command.topology}: the hooks in Nimbus publish {_names(views)}"
+            return replace(command, state=REFUSED, reason=reason)
+        entry = validate_move(
+            view.publication,
+            view.plan,
+            view.acks,
+            executor,
+            slot,
+            move_id=f"m{view.plan.version + 1}",
+            keep_last=True,
+        )
+        if isinstance(entry, Refusal):
+            return replace(command, state=REFUSED, reason=entry.reason)
+        flying = sum(e.void is None and e.phase in MOVING for e in view.plan.entries)
+        wait = view.stand_back
+        if flying >= self._max_moves:
+            wait = f"{flying} move{'s' * (flying > 1)} under way"
+        if wait is None and self._begin(view.plan, entry) is None:
+            wait = "the plan was changed by somebody else meanwhile"
+        if wait is not None:
+            return replace(command, reason=wait)
+        return replace(command, state=str(entry.phase), reason="", move=entry.id)
+
+    def _follow(
+        self, command: Command, views: Sequence[TopologyView], ended: Iterable[EndedMove]
+    ) -> Command | None:
+        view = _find(views, command.topology)
+        topology = view.publication.topology if view else command.topology
+        for move in ended:
+            if (move.id, move.topology, move.executor) == (
+                command.move,
+                topology,
+                command.executor,
+            ):
+                return replace(
+                    command,
+                    state=move.outcome,
+                    reason=move.reason,
+                    stopped_after_s=move.stopped_after_s,
+                )
+        for entry in view.plan.entries if view else ():
+            if entry.id == command.move:
+                return replace(command, state=str(entry.phase))
+        # Under an earlier leader: how it ended shows in the placement only.
+        return replace(command, state="VOID", reason="the move is no longer in the plan")
+
+    def _answer(self, path: str, command: Command) -> None:
+        try:
+            self._session.set(path, encode(command))
+        except NoNodeError:
+            pass  # whoever asked has left
+        finally:
+            self._mirror.forget(path)
+
+
+def _find(views: Sequence[TopologyView], name: str) -> TopologyView | None:
+    for view in views:
+        if name in (view.publication.topology, view.publication.name):
+            return view
+    return None
+
+
+def _names(views: Sequence[TopologyView]) -> str:
+    return ", ".join(view.publication.topology for view in views) or "none"

@@ -1,0 +1,73 @@
+"""Leads while nobody else does, under an epoch that fences every write."""
+
+import uuid
+from contextlib import suppress
+
+import structlog
+
+from kvstore.election import Candidate
+from kvstore.errors import NodeExistsError
+from kvstore.zookeeper import Session
+from migration import wire
+
+log = structlog.get_logger()
+
+
+class Leader:
+    """One controller's part in the election.
+
+    Parameters
+    ----------
+    session : Session
+        The session that the candidacy lives with.
+    name : str
+        Who this is, for people who look.
+
+    Notes
+    -----
+    The version of the leader's own node would not fence, because it starts at 0 each time; the
+    epoch is the version of a node that outlives all leaders.
+    """
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self._candidate = Candidate(session, wire.LEADER, name)
+        self._epoch: int | None = None
+        self._interruptions = session.interruptions
+
+    @property
+    def epoch(self) -> int | None:
+        """The epoch to write under; None while another leads or the connection wavers."""
+        if self._session.interruptions != self._interruptions:
+            self._epoch = None
+        return self._epoch
+
+    def refresh(self) -> None:
+        """Look at the queue, and take an epoch if this controller has become its head."""
+        interruptions = self._session.interruptions
+        if interruptions != self._interruptions:
+            log.warning("leader_stepped_down", reason="the connection to ZooKeeper was interrupted")
+            self._epoch = None
+            self._interruptions = interruptions
+        if not self._candidate.leads():
+            self._epoch = None
+        elif self._epoch is None:
+            self._epoch = self._take_epoch()
+            log.info("leader_elected", epoch=self._epoch)
+
+    def step_down(self) -> None:
+        """Stop leading at once, because a fenced write was refused."""
+        self._epoch = None
+
+    def resign(self) -> None:
+        """Leave the queue, for a quick hand-over."""
+        self._epoch = None
+        self._candidate.resign()
+
+    def _take_epoch(self) -> int:
+        uuid_now = str(uuid.uuid4()).encode()
+        for path, data in ((wire.CLUSTER, uuid_now), (wire.PLANS, b""), (wire.EPOCH, b"")):
+            # An earlier leader may have been first.
+            with suppress(NodeExistsError):
+                self._session.create(path, data)
+        return self._session.set(wire.EPOCH, b"")

@@ -1,0 +1,155 @@
+"""Runs the controller against a live Storm: elects, looks, decides, and drives the moves."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import structlog
+
+from controller.config import Config, Storm
+from controller.loop import Controller, CycleReport
+from controller.storm.apply import Applier, EndedMove
+from controller.storm.collect import LiveCluster
+from controller.storm.commands import CommandQueue
+from controller.storm.leader import Leader
+from controller.storm.mirror import Mirror
+from controller.storm.nimbus import NimbusWatch
+from controller.storm.status import document, publish
+from kvstore.errors import StoreError
+from kvstore.zookeeper import Session
+from migration.model import ExecutorId, Timing
+
+log = structlog.get_logger()
+
+# How often moves under way are looked at, and how long changes are gathered before that.
+STEP_S = 0.1
+GATHER_S = 0.03
+# How often the queue of candidates and the operators' commands are looked at.
+IDLE_S = 0.5
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now_s(self) -> float:
+        """Return monotonic seconds."""
+        return time.monotonic()
+
+    def time_s(self) -> float:
+        """Return Unix seconds."""
+        return time.time()
+
+
+class LiveController:
+    """One controller process.
+
+    Parameters
+    ----------
+    session : Session
+        Connected.
+    config : Config
+        Settings.
+    storm : Storm
+        Where Storm keeps its own nodes.
+    name : str
+        Who this is, for people who look.
+    on_cycle : callable
+        Told of each cycle's reports.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        config: Config,
+        storm: Storm,
+        *,
+        name: str,
+        on_cycle: Callable[[tuple[CycleReport, ...]], None] = lambda reports: None,
+    ) -> None:
+        self._session = session
+        self._config = config
+        self._name = name
+        self._on_cycle = on_cycle
+        self._wake = threading.Event()
+        clock = SystemClock()
+        timing = replace(Timing(), lazy_kill_ms=config.lazy_kill_ms)
+        mirror = Mirror(session, self._wake)
+        self._leader = Leader(session, name)
+        self._view = LiveCluster(mirror, NimbusWatch(mirror, storm.root, clock), clock, timing)
+        self._applier = Applier(
+            session, mirror=mirror, leader=self._leader, clock=clock, timing=timing
+        )
+        self._controller = Controller(
+            config,
+            view=self._view,
+            source=self._view,
+            sink=self._applier,
+            lead=self._leader,
+            clock=clock,
+        )
+        self._commands = CommandQueue(session, mirror, self._applier.begin, config.max_moves)
+        # Whoever asked for a move, its executor rests afterwards.
+        self._applier.on_end = self._rest
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until told to stop.
+
+        Parameters
+        ----------
+        stop : threading.Event
+            Ends the work; a move under way stays in the plan for the next leader.
+
+        Raises
+        ------
+        kvstore.errors.SessionLostError
+            ZooKeeper ended the session: start the process again.
+        """
+        cycle_at_s = time.monotonic()
+        while not stop.is_set():
+            moving = False
+            try:
+                self._leader.refresh()
+                if self._leader.epoch is not None:
+                    moving = self._drive()
+                if time.monotonic() >= cycle_at_s:
+                    cycle_at_s = max(cycle_at_s + self._config.cycle_s, time.monotonic())
+                    moving = self._cycle() or moving
+            except StoreError as error:
+                if self._session.lost:
+                    raise
+                log.warning("zookeeper_away", hosts=self._session.hosts, reason=str(error))
+                stop.wait(IDLE_S)
+            self._sleep(stop, cycle_at_s, moving=moving)
+        if self._session.connected:
+            self._leader.resign()
+
+    def _drive(self) -> bool:
+        """Look at the moves under way and the commands; return whether moves are under way."""
+        moving = self._applier.step(self._view.topologies())
+        self._commands.work(self._view.topologies(), self._applier.ended)
+        return moving
+
+    def _cycle(self) -> bool:
+        reports = self._controller.cycle()
+        if self._leader.epoch is not None:
+            found = document(
+                reports,
+                self._applier.ended,
+                self._config,
+                name=self._name,
+                epoch=self._leader.epoch,
+            )
+            publish(self._session, found)
+        self._on_cycle(reports)
+        return any(report.moves for report in reports)
+
+    def _sleep(self, stop: threading.Event, until_s: float, *, moving: bool) -> None:
+        pause_s = min(STEP_S if moving else IDLE_S, max(until_s - time.monotonic(), 0.0))
+        if self._wake.wait(pause_s):
+            # Answers come in bunches: take them together, and do not spin.
+            stop.wait(GATHER_S)
+            self._wake.clear()
+
+    def _rest(self, move: EndedMove) -> None:
+        self._controller.note_move(move.topology, ExecutorId.parse(move.executor))

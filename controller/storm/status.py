@@ -1,0 +1,130 @@
+"""What the leading controller tells about itself, for ``nstorm status`` and the demo."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from controller.config import Config
+from controller.core.cluster import inter_node_tps, worker_cpu_cores
+from controller.loop import CycleReport
+from controller.storm.apply import EndedMove
+from kvstore.zookeeper import Session
+from migration import wire
+
+STATUS = f"{wire.ROOT}/status"
+
+
+def document(
+    reports: Iterable[CycleReport],
+    ended: Iterable[EndedMove],
+    config: Config,
+    *,
+    name: str,
+    epoch: int | None,
+) -> dict[str, Any]:
+    """Put the last cycle into a document.
+
+    Parameters
+    ----------
+    reports : iterable of CycleReport
+        One a topology.
+    ended : iterable of EndedMove
+        The moves that have ended lately, oldest first.
+    config : Config
+        Settings in force.
+    name : str
+        Who leads.
+    epoch : int or None
+        Under which epoch.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+    """
+    return {
+        "controller": name,
+        "epoch": epoch,
+        "mode": config.mode.value,
+        "policy": config.policy,
+        "cycle_s": config.cycle_s,
+        "cycles": [_cycle(report) for report in reports],
+        "ended_moves": [asdict(move) for move in ended],
+    }
+
+
+def _cycle(report: CycleReport) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "tick": report.tick,
+        "topology": report.topology,
+        "time_s": report.time_s,
+        "outcome": report.outcome.value,
+        "reason": report.reason,
+        "warnings": list(report.warnings),
+        "moves": [
+            {"executor": m.executor, "from": m.source, "to": m.target, "asc": m.asc_tps}
+            for m in report.moves
+        ],
+        "plan": json.loads(wire.encode(report.plan)) if report.plan else None,
+    }
+    cluster, snapshot = report.cluster, report.snapshot
+    if cluster is None or snapshot is None:
+        return found
+    load_cores = worker_cpu_cores(cluster, snapshot)
+    found["inter_node_tps"] = inter_node_tps(cluster, snapshot)
+    found["total_tps"] = snapshot.traffic.total_tps
+    found["workers"] = [
+        {"slot": slot, "cpu_cores": float(load), "capacity_cores": float(capacity)}
+        for slot, load, capacity in zip(
+            cluster.workers, load_cores, cluster.capacity_cores, strict=True
+        )
+    ]
+    found["executors"] = [
+        {"executor": executor, "cpu_cores": float(cpu), "queue": int(queue)}
+        for executor, cpu, queue in zip(
+            snapshot.executors, snapshot.cpu_cores, snapshot.queue, strict=True
+        )
+    ]
+    return found
+
+
+def publish(session: Session, found: dict[str, Any]) -> None:
+    """Write the document for others to read.
+
+    Parameters
+    ----------
+    session : Session
+        Where to write.
+    found : dict
+        From `document`; without its executors if it would not fit into a node.
+    """
+    data = json.dumps(found).encode()
+    if len(data) > 900_000:  # a node holds less than 1 MB
+        for cycle in found["cycles"]:
+            cycle.pop("executors", None)
+        data = json.dumps(found).encode()
+    session.put(STATUS, data)
+
+
+def read(session: Session) -> dict[str, Any] | None:
+    """Read what the leading controller last wrote.
+
+    Parameters
+    ----------
+    session : Session
+        Where to read.
+
+    Returns
+    -------
+    dict or None
+        None if there is nothing, or garbage.
+    """
+    stored = session.read(STATUS)
+    if stored is None:
+        return None
+    try:
+        found = json.loads(stored.data)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,249 @@
+"""What a policy may want and the live run does not allow, and why.
+
+All of it concerns one executor or one target worker, so a veto is laid into the snapshot before the
+policy looks; a vetoed candidate gives way to the next by itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from controller.config import Excluded
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decide import Decision, Outcome, Policy, Proposal
+from controller.core.moves import View, rounded
+from controller.ports import TopologyView
+from migration.events import Sight
+from migration.model import ExecutorId, Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Veto:
+    """The outcome of a cycle if nothing else is left, and the reason."""
+
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Vetoes:
+    """Vetoes by the id of the executor that would move and of the worker it would move to."""
+
+    executors: Mapping[str, Veto] = field(default_factory=dict)
+    workers: Mapping[str, Veto] = field(default_factory=dict)
+
+    def joined(self, other: "Vetoes") -> "Vetoes":
+        """Add vetoes; where both have one, the first stays.
+
+        Parameters
+        ----------
+        other : Vetoes
+            More.
+
+        Returns
+        -------
+        Vetoes
+            All.
+        """
+        return Vetoes({**other.executors, **self.executors}, {**other.workers, **self.workers})
+
+
+def standing(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
+    """List the vetoes that the snapshot alone gives.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Placement.
+    excluded : Excluded
+        Components and nodes to leave alone.
+
+    Returns
+    -------
+    Vetoes
+        EXCLUDED, LAST_IN_WORKER and NO_WORKER_IN_SLOT.
+    """
+    count = np.bincount(snapshot.place, minlength=len(cluster.workers))
+    executors, workers = {}, {}
+    for w, name in enumerate(cluster.workers):
+        node = cluster.nodes[cluster.node_of[w]]
+        if node in excluded.hosts:
+            workers[name] = Veto(Outcome.EXCLUDED, f"node {node} is excluded")
+        elif count[w] == 0:
+            reason = f"the topology has no worker in slot {name}"
+            workers[name] = Veto(Outcome.NO_WORKER_IN_SLOT, reason)
+    for e, name in enumerate(snapshot.executors):
+        worker = int(snapshot.place[e])
+        node = cluster.nodes[cluster.node_of[worker]]
+        if snapshot.component_of[e] in excluded.components:
+            reason = f"component {snapshot.component_of[e]} is excluded"
+            executors[name] = Veto(Outcome.EXCLUDED, reason)
+        elif node in excluded.hosts:
+            executors[name] = Veto(Outcome.EXCLUDED, f"node {node} is excluded")
+        elif count[worker] == 1:
+            reason = f"{name} is the last executor of {cluster.workers[worker]}"
+            executors[name] = Veto(Outcome.LAST_IN_WORKER, reason)
+    return Vetoes(executors, workers)
+
+
+def of_the_moment(
+    view: TopologyView, cluster: Cluster, resting_s: Mapping[ExecutorId, float]
+) -> Vetoes:
+    """List the vetoes that only the live run knows.
+
+    Parameters
+    ----------
+    view : TopologyView
+        The plan and the answers of the JVMs.
+    cluster : Cluster
+        Places.
+    resting_s : mapping of ExecutorId to float
+        How long executors that moved lately have to stay yet.
+
+    Returns
+    -------
+    Vetoes
+        MOVE_IN_FLIGHT, COOLDOWN and NO_WORKER_IN_SLOT.
+    """
+    executors = {
+        str(executor): Veto(
+            Outcome.COOLDOWN, f"{executor} moved lately and rests for {left_s:.0f} s more"
+        )
+        for executor, left_s in resting_s.items()
+        if left_s > 0
+    }
+    for entry in view.plan.entries:
+        reason = f"{entry.executor} has move {entry.id} in {entry.phase}"
+        executors[str(entry.executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
+    hooked = {str(slot) for slot in hooked_slots(view)}
+    workers = {
+        name: Veto(Outcome.NO_WORKER_IN_SLOT, f"no worker with the hooks runs in slot {name}")
+        for name in cluster.workers
+        if name not in hooked
+    }
+    return Vetoes(executors, workers)
+
+
+def hooked_slots(view: TopologyView) -> list[Slot]:
+    """List the topology's workers that, like their supervisors, have the hooks.
+
+    Parameters
+    ----------
+    view : TopologyView
+        The answers of the JVMs.
+
+    Returns
+    -------
+    list of Slot
+        Sorted.
+    """
+    sight = Sight.of(view.publication, view.plan.cluster, view.acks)
+    return [slot for slot in sight.live_slots() if sight.supervisor(slot) is not None]
+
+
+def pinned_executors(view: TopologyView) -> dict[ExecutorId, str]:
+    """Say why executors must stay; the worker that has the object knows best.
+
+    Parameters
+    ----------
+    view : TopologyView
+        The publication and the answers of the JVMs.
+
+    Returns
+    -------
+    dict of ExecutorId to str
+        Reasons.
+    """
+    kind = {component.id: component.kind for component in view.publication.components}
+    hooked = set(hooked_slots(view))
+    pinned = {}
+    for placed in view.publication.executors:
+        if kind.get(placed.component, "bolt") != "bolt":
+            pinned[placed.executor] = kind[placed.component]
+        elif placed.slot not in hooked:
+            pinned[placed.executor] = "no hooks in its JVM"
+    sight = Sight.of(view.publication, view.plan.cluster, view.acks)
+    for ack in sight.workers.values():
+        pinned.update({one.executor: one.reason for one in ack.pinned})
+    return pinned
+
+
+def decide(
+    policy: Policy, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, vetoes: Vetoes
+) -> Decision:
+    """Let a policy decide among what is allowed.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy.
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Load.
+    limits : Limits
+        Thresholds.
+    vetoes : Vetoes
+        What is not allowed.
+
+    Returns
+    -------
+    Decision
+        The policy's own, or the veto on its best move if there is no other.
+    """
+    pinned = tuple(
+        why or _reason(vetoes.executors.get(name))
+        for name, why in zip(snapshot.executors, snapshot.pinned, strict=True)
+    )
+    closed = tuple(
+        why or _reason(vetoes.workers.get(name))
+        for name, why in zip(cluster.workers, cluster.closed, strict=True)
+    )
+    usable, movable = replace(cluster, closed=closed), replace(snapshot, pinned=pinned)
+    allowed = policy(usable, movable, limits)
+    if allowed.moves:
+        return allowed
+    free = policy(cluster, snapshot, limits)
+    if not free.moves:
+        return free
+    wanted = free.moves[0]
+    veto = vetoes.executors.get(wanted.executor) or vetoes.workers[wanted.target]
+    if veto.outcome is Outcome.LAST_IN_WORKER:
+        instead = _stand_in(View.of(usable, movable, limits), wanted)
+        if instead is not None:
+            return instead
+    return Decision(veto.outcome, f"{veto.reason}, but {free.reason}", (), free.warnings)
+
+
+def _stand_in(view: View, wanted: Proposal) -> Decision | None:
+    """Find who keeps a worker alive so that its last executor can go, if both moves gain."""
+    last = view.snapshot.executors.index(wanted.executor)
+    worker = view.cluster.workers.index(wanted.source)
+    others = np.flatnonzero(view.snapshot.is_movable)
+    moves = view.fitting(view.score(others, np.full_like(others, worker)))
+    if not moves.executors.size:
+        return None
+    best = int(np.argmax(rounded(moves.score)))
+    there = View.of(
+        view.cluster, view.snapshot.moved(int(moves.executors[best]), worker), view.limits
+    )
+    leaving = there.score(np.array([last]), np.array([view.cluster.workers.index(wanted.target)]))
+    both = float(moves.score[best] + leaving.score[0])
+    if both <= view.limits.threshold_tps(view.snapshot.traffic.total_tps):
+        return None
+    name = view.snapshot.executors[moves.executors[best]]
+    source = view.cluster.workers[view.snapshot.place[moves.executors[best]]]
+    reason = (
+        f"{name} from {source} to {wanted.source} takes the place of {wanted.executor}, which "
+        f"may then go to {wanted.target}: {both:.4g} t/s by both"
+    )
+    move = Proposal(name, source, wanted.source, float(moves.asc_tps[best]))
+    return Decision(Outcome.WOULD_MOVE, reason, (move,))
+
+
+def _reason(veto: Veto | None) -> str | None:
+    return None if veto is None else veto.reason

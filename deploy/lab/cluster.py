@@ -1,0 +1,365 @@
+"""Runs a real Storm cluster on this machine and leaves nothing of it behind."""
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deploy.lab import LabError
+from deploy.lab.daemons import UP_LIMIT_S, Daemons
+from deploy.lab.home.assemble import REPOSITORY, assemble
+from deploy.lab.layout import WORKLOAD_JAR, Layout, Node, free_ports, load
+from deploy.lab.ledger import Ledger
+from deploy.lab.processes import start_ticks
+
+RUNS_DIR = REPOSITORY / "build" / "lab"
+AGENT_JAR = REPOSITORY / "migration/jvm/target/nstorm-agent.jar"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedExecutor:
+    """An executor as Storm's assignment has it.
+
+    Attributes
+    ----------
+    executor : tuple[int, int]
+        First and last task.
+    component : str
+        Its spout or bolt.
+    slot : str
+        "<supervisor-id>:<port>".
+    start_secs : int
+        The start time that Nimbus keeps for it.
+    """
+
+    executor: tuple[int, int]
+    component: str
+    slot: str
+    start_secs: int
+
+
+class Lab(Daemons):
+    """The cluster with its topologies and workers."""
+
+    def submit(
+        self, name: str, conf: Mapping[str, Any] | None = None, rate_tps: float = 0.0
+    ) -> str:
+        """Submit the acked WordCount.
+
+        Parameters
+        ----------
+        name : str
+            Name of the topology.
+        conf : Mapping[str, Any] or None
+            Keys of its configuration beside the defaults: 4 workers, 2 ackers and the keys
+            "workload.*" of WordCount.java.
+        rate_tps : float
+            Sentences per second to begin with.
+
+        Returns
+        -------
+        str
+            The topology's id.
+        """
+        directory = self.layout.run_dir / "ledgers" / name
+        shutil.rmtree(directory, ignore_errors=True)
+        self.ledger(name).set_rate(rate_tps)
+        wanted = {
+            "topology.workers": 4,
+            "topology.acker.executors": 2,
+            "workload.ledger.dir": str(directory),
+            **(conf or {}),
+        }
+        return str(self._client.ask("submit", name, wanted)["id"])
+
+    def ledger(self, name: str) -> Ledger:
+        """Open the ledger of a topology.
+
+        Parameters
+        ----------
+        name : str
+            Name of the topology, as submitted.
+
+        Returns
+        -------
+        Ledger
+            A reader of its own, at the beginning.
+        """
+        return Ledger(self.layout.run_dir / "ledgers" / name)
+
+    def topologies(self) -> dict[str, str]:
+        """List the topologies.
+
+        Returns
+        -------
+        dict[str, str]
+            Status by topology id.
+        """
+        return {row["id"]: row["status"] for row in self._client.ask("cluster")["topologies"]}
+
+    def topology_id(self, name: str) -> str:
+        """Find the id of a topology.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        str
+            Its id.
+        """
+        for row in self._client.ask("cluster")["topologies"]:
+            if row["name"] == name:
+                return str(row["id"])
+        raise LabError(f"no topology {name!r} on the lab cluster")
+
+    def assignment(self, name: str) -> list[PlacedExecutor]:
+        """Give Storm's assignment of a topology.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        list[PlacedExecutor]
+            Its executors, system ones too, by task; empty while it has no assignment.
+        """
+        answer = self._client.ask("topology", self.topology_id(name))
+        placed = (
+            PlacedExecutor(
+                (row["executor"][0], row["executor"][1]),
+                row["component"],
+                row["slot"],
+                row["start_secs"],
+            )
+            for row in answer["executors"]
+        )
+        return sorted(placed, key=lambda executor: executor.executor)
+
+    def kill_topology(self, name: str, wait_secs: int = 0) -> None:
+        """Kill a topology and wait until its workers have ended.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        wait_secs : int
+            How long Storm lets it run on, with spouts inactive.
+        """
+        topology = self.topology_id(name)
+        self._client.ask("kill", name, wait_secs)
+        self.wait_until(f"{name} ends", lambda: topology not in self.topologies())
+        self.wait_until(f"workers of {name} end", lambda: not self._workers_of(topology))
+
+    def rebalance(
+        self,
+        name: str,
+        workers: int | None = None,
+        executors: Mapping[str, int] | None = None,
+        wait_secs: int = 0,
+    ) -> None:
+        """Let Storm rebalance a topology, with restarts as Storm does it.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        workers : int or None
+            New number of workers.
+        executors : Mapping[str, int] or None
+            New number of executors by component.
+        wait_secs : int
+            How long the topology stays inactive before.
+        """
+        options = {"wait_secs": wait_secs, "workers": workers, "executors": dict(executors or {})}
+        self._client.ask("rebalance", name, options)
+
+    def activate(self, name: str) -> None:
+        """Let the spouts of a topology emit.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        """
+        self._client.ask("activate", name)
+
+    def deactivate(self, name: str) -> None:
+        """Let the spouts of a topology rest.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        """
+        self._client.ask("deactivate", name)
+
+    def worker_pids(self) -> dict[str, int]:
+        """Find the workers that run.
+
+        Returns
+        -------
+        dict[str, int]
+            Process id by slot, "<supervisor-id>:<port>".
+        """
+        return {slot: pid for slot, pid, _ in self._workers()}
+
+    def kill_worker(self, slot: str, sig: signal.Signals = signal.SIGKILL) -> int:
+        """Send a signal to a worker.
+
+        Parameters
+        ----------
+        slot : str
+            Its slot.
+        sig : signal.Signals
+            The signal.
+
+        Returns
+        -------
+        int
+            The process id it had.
+        """
+        pids = self.worker_pids()
+        if slot not in pids:
+            raise LabError(f"no worker runs in slot {slot!r}: workers are in {sorted(pids)}")
+        os.kill(pids[slot], sig)
+        return pids[slot]
+
+    def wait_ready(self, name: str, limit_s: float = UP_LIMIT_S) -> None:
+        """Wait until every spout and bolt task of the WordCount is open in a living worker.
+
+        Parameters
+        ----------
+        name : str
+            Name of the topology.
+        limit_s : float
+            When to give up.
+        """
+        ledger = self.ledger(name)
+
+        def ready() -> bool:
+            wanted = {
+                task
+                for placed in self.assignment(name)
+                if not placed.component.startswith("__")
+                for task in range(placed.executor[0], placed.executor[1] + 1)
+            }
+            return bool(wanted) and wanted <= ledger.tasks()
+
+        self.wait_until(f"all tasks of {name} are open", ready, limit_s)
+
+    def _workers(self) -> Iterator[tuple[str, int, str]]:
+        """Find workers: slot, process id, topology id."""
+        by_dir = {f"-Dstorm.local.dir={n.local_dir}": n.supervisor_id for n in self.nodes}
+        for pid, command in self._processes.java():
+            # The process that launches a worker has the worker's whole command line in its own.
+            if "org.apache.storm.LogWriter" in command:
+                continue
+            if "org.apache.storm.daemon.worker.Worker" not in command:
+                continue
+            named = dict(a[2:].split("=", 1) for a in command if a[:2] == "-D" and "=" in a)
+            supervisor_id = by_dir[f"-Dstorm.local.dir={named['storm.local.dir']}"]
+            yield f"{supervisor_id}:{named['worker.port']}", pid, named["storm.id"]
+
+    def _workers_of(self, topology: str) -> list[int]:
+        return [pid for _, pid, owner in self._workers() if owner == topology]
+
+
+def plan_lab(
+    name: str,
+    *,
+    nodes: int = 2,
+    slots: int = 2,
+    agent_jar: Path | None = None,
+    conf: Mapping[str, Any] | None = None,
+    worker_heap_mb: int = 256,
+) -> Lab:
+    """Lay out a cluster on free ports; nothing runs yet.
+
+    Parameters
+    ----------
+    name : str
+        Its run directory below build/lab.
+    nodes : int
+        Number of supervisors, on 127.0.0.2 and up.
+    slots : int
+        Slots of each.
+    agent_jar : Path or None
+        The jar that every JVM of Storm loads; None for a stock cluster.
+    conf : Mapping[str, Any] or None
+        Keys of every storm.yaml beside the lab's own.
+    worker_heap_mb : int
+        Heap of a worker.
+
+    Returns
+    -------
+    Lab
+        The cluster, to be entered or brought `up`.
+
+    Raises
+    ------
+    LabError
+        When a jar is missing or no ports are free.
+    """
+    for jar in (WORKLOAD_JAR, *([agent_jar] if agent_jar else [])):
+        if not jar.is_file():
+            raise LabError(f"{jar} is not built: run `make setup`")
+    run_dir = RUNS_DIR / name
+    ports = free_ports(2 + nodes * (1 + slots))
+    chosen = []
+    for i in range(nodes):
+        own = ports[2 + i * (1 + slots) :][: 1 + slots]
+        host = f"127.0.0.{2 + i}"
+        chosen.append(Node(host, "", tuple(own[1:]), own[0], run_dir / host))
+    return Lab(
+        Layout(
+            run_dir=run_dir,
+            homes=assemble(),
+            zookeeper_port=ports[0],
+            nimbus_port=ports[1],
+            nodes=tuple(chosen),
+            agent_jar=agent_jar,
+            worker_heap_mb=worker_heap_mb,
+            conf=dict(conf or {}),
+        )
+    )
+
+
+def attach(name: str) -> Lab:
+    """Take hold of a lab that another process has started.
+
+    Parameters
+    ----------
+    name : str
+        Its run directory below build/lab.
+
+    Returns
+    -------
+    Lab
+        The cluster.
+    """
+    return Lab(load(RUNS_DIR / name))
+
+
+def sweep() -> list[str]:
+    """End the labs whose owning process has died without ending them.
+
+    Returns
+    -------
+    list[str]
+        Their names.
+    """
+    swept = []
+    for file in RUNS_DIR.glob("*/owner"):
+        pid, ticks = file.read_text().split()
+        if str(start_ticks(int(pid))) != ticks:
+            attach(file.parent.name).down()
+            swept.append(file.parent.name)
+    return swept

@@ -1,0 +1,316 @@
+"""Starts and ends the daemons of the lab."""
+
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from deploy.lab import LabError
+from deploy.lab.client import NimbusClient
+from deploy.lab.layout import Layout, Node, save
+from deploy.lab.meters import read_meters
+from deploy.lab.processes import Child, Processes, start_ticks
+
+UP_LIMIT_S = 120.0
+
+
+class Daemons:
+    """ZooKeeper, Nimbus, the supervisors, and nstorm's agents beside them.
+
+    As a context manager it is up inside the block and gone after it, whatever ends the block.
+
+    Parameters
+    ----------
+    layout : Layout
+        The cluster on paper, from `plan_lab` or `attach`.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._processes = Processes(layout.run_dir)
+        self._client = NimbusClient(
+            layout.client_command(),
+            layout.run_dir / "client.log",
+            {**os.environ, "STORM_CONF_DIR": str(layout.nimbus_dir / "conf")},
+        )
+        self._term_before: Any = None
+
+    def __enter__(self) -> Self:
+        """Bring the cluster up, as one that ends with this process."""
+        if threading.current_thread() is threading.main_thread():
+            self._term_before = signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            self.up(owned=True)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End everything."""
+        with _uninterrupted():
+            self.down()
+        if self._term_before is not None:
+            signal.signal(signal.SIGTERM, self._term_before)
+
+    @property
+    def zookeeper(self) -> str:
+        """ZooKeeper's address."""
+        return f"127.0.0.1:{self.layout.zookeeper_port}"
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The supervisors."""
+        return self.layout.nodes
+
+    def up(self, owned: bool = False) -> None:
+        """Start the daemons and wait until every supervisor is registered.
+
+        Parameters
+        ----------
+        owned : bool
+            Whether the cluster should end with this process; `sweep` ends it if this process
+            could not.
+        """
+        self.prepare(owned)
+        self.start_zookeeper()
+        for name in ("nimbus", *(node.host for node in self.nodes)):
+            self.start_daemon(name)
+        self.wait_until("Nimbus listens", lambda: _listens(self.layout.nimbus_port))
+        self.wait_until("supervisors register", self._learn_supervisor_ids)
+
+    def prepare(self, owned: bool = False) -> None:
+        """Write the run directory afresh.
+
+        Parameters
+        ----------
+        owned : bool
+            As for `up`.
+        """
+        run_dir = self.layout.run_dir
+        if any(self._processes.living()):
+            raise LabError(f"a lab runs in {run_dir}: `nstorm lab down` ends it")
+        shutil.rmtree(run_dir, ignore_errors=True)
+        run_dir.mkdir(parents=True)
+        self.layout.write()
+        save(self.layout)
+        if owned:
+            (run_dir / "owner").write_text(f"{os.getpid()} {start_ticks(os.getpid())}")
+
+    def start_zookeeper(self) -> None:
+        """Start ZooKeeper and wait until it listens."""
+        self.start_daemon("zookeeper")
+        self.wait_until("ZooKeeper listens", lambda: _listens(self.layout.zookeeper_port))
+
+    def down(self) -> None:
+        """End every process of the lab and remove its state; logs and ledgers stay."""
+        self._client.close()
+        self._processes.stop()
+        for state in ("lab.json", "owner"):
+            (self.layout.run_dir / state).unlink(missing_ok=True)
+        shutil.rmtree(self.layout.run_dir / "zookeeper" / "data", ignore_errors=True)
+        for root in (self.layout.nimbus_dir, *(node.root for node in self.nodes)):
+            shutil.rmtree(root / "local", ignore_errors=True)
+
+    def start_daemon(self, name: str) -> Child:
+        """Start a daemon that does not run.
+
+        Parameters
+        ----------
+        name : str
+            "zookeeper", "nimbus", or the host of a supervisor.
+
+        Returns
+        -------
+        Child
+            Its process.
+        """
+        layout = self.layout
+        if name == "zookeeper":
+            log = layout.run_dir / "zookeeper" / "zookeeper.out"
+            return self._processes.start(name, layout.zookeeper_command(), log)
+        if name == "nimbus":
+            root, command = layout.nimbus_dir, layout.nimbus_command()
+        else:
+            node = self.node(name)
+            root, command = node.root, layout.supervisor_command(node)
+        env = {"STORM_CONF_DIR": str(root / "conf")}
+        return self._processes.start(name, command, root / "logs" / "daemon.out", env)
+
+    def kill_daemon(self, name: str, sig: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to a daemon or an agent.
+
+        Parameters
+        ----------
+        name : str
+            As for `start_daemon`, or "agent-<host>".
+        sig : signal.Signals
+            The signal; SIGKILL waits for the end.
+        """
+        self._processes.kill(name, sig)
+
+    def daemon(self, name: str) -> Child | None:
+        """Find a daemon or an agent.
+
+        Parameters
+        ----------
+        name : str
+            As for `kill_daemon`.
+
+        Returns
+        -------
+        Child or None
+            Its process, or None when it does not run.
+        """
+        return self._processes.alive(name)
+
+    def start_agents(self) -> None:
+        """Start nstorm's agent on every node."""
+        for node in self.nodes:
+            self.start_agent(node)
+
+    def start_agent(self, node: Node) -> Child:
+        """Start nstorm's agent on a node.
+
+        Parameters
+        ----------
+        node : Node
+            The node.
+
+        Returns
+        -------
+        Child
+            Its process.
+        """
+        conf = str(node.conf_dir / "storm.yaml")
+        command = [sys.executable, "-m", "controller.cli", "agent", "--conf", conf]
+        return self._processes.start(f"agent-{node.host}", command, node.log_dir / "agent.log")
+
+    def node(self, key: str) -> Node:
+        """Find a node.
+
+        Parameters
+        ----------
+        key : str
+            Its host or its supervisor's id.
+
+        Returns
+        -------
+        Node
+            The node.
+        """
+        for node in self.nodes:
+            if key in (node.host, node.supervisor_id):
+                return node
+        raise LabError(f"no node {key!r} in the lab: it has {[n.host for n in self.nodes]}")
+
+    def storm_meters(self) -> Counter[str]:
+        """Read Storm's own meters, summed over the daemons and their restarts.
+
+        Returns
+        -------
+        Counter[str]
+            Count by name; up to two seconds old.
+        """
+        return read_meters(self.layout.meter_dirs)
+
+    def storm_log(self, key: str) -> str:
+        """Read a log.
+
+        Parameters
+        ----------
+        key : str
+            "nimbus", "zookeeper", a host for its supervisor, or a slot for its workers.
+
+        Returns
+        -------
+        str
+            The text.
+        """
+        run_dir = self.layout.run_dir
+        if key in ("nimbus", "zookeeper"):
+            files = [*(run_dir / key).glob("logs/*.log"), *(run_dir / key).glob("*.out")]
+        elif ":" in key:
+            supervisor_id, _, port = key.rpartition(":")
+            artifacts = self.node(supervisor_id).log_dir / "workers-artifacts"
+            files = sorted(artifacts.glob(f"*/{port}/worker.log*"))
+        else:
+            files = [self.node(key).log_dir / "supervisor.log"]
+        return "".join(file.read_text(errors="replace") for file in files)
+
+    def _learn_supervisor_ids(self) -> bool:
+        rows = self._client.ask("cluster")["supervisors"]
+        ids = {row["host"]: row["id"] for row in rows}
+        if any(node.host not in ids for node in self.nodes):
+            return False
+        nodes = tuple(replace(node, supervisor_id=ids[node.host]) for node in self.nodes)
+        self.layout = replace(self.layout, nodes=nodes)
+        save(self.layout)
+        return True
+
+    def wait_until(self, what: str, done: Callable[[], bool], limit_s: float = UP_LIMIT_S) -> None:
+        """Wait for something in the cluster to come true.
+
+        Parameters
+        ----------
+        what : str
+            How to call it should it not come.
+        done : Callable[[], bool]
+            Whether it has come; asked about three times a second.
+        limit_s : float
+            When to give up.
+
+        Raises
+        ------
+        LabError
+            When it did not come.
+        """
+        deadline = time.monotonic() + limit_s
+        while not done():
+            dead = [c.name for c in self._processes.recorded() if start_ticks(c.pid) is None]
+            if time.monotonic() > deadline:
+                hint = f"; not running: {dead}" if dead else ""
+                message = f"waited {limit_s:.0f} s in vain until {what}{hint}"
+                raise LabError(f"{message}: see the logs in {self.layout.run_dir}")
+            time.sleep(0.3)
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Make SIGTERM end the block as Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let a second Ctrl-C wait until everything is down; it takes seconds."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {s: signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

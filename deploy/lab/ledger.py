@@ -1,0 +1,265 @@
+"""Reads what the demo topology says about itself: the fate of every tuple, rates and latencies."""
+
+import json
+import statistics
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deploy.lab.processes import start_ticks
+
+SATURATE = -1.0
+_SUB_BITS = 4
+# A window is written within a fifth of a second of its end.
+_WRITE_DELAY_S = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Counts since the topology was submitted, over all its JVMs, dead ones included.
+
+    Attributes
+    ----------
+    emitted, acked, failed : int
+        Sentences.
+    double_acked : int
+        Acks and fails of ids that were not in flight.
+    words_emitted, words_counted : int
+        Words that the split bolts sent and the count bolts took.
+    ticks : int
+        Tick tuples that the count bolts got.
+    """
+
+    emitted: int = 0
+    acked: int = 0
+    failed: int = 0
+    double_acked: int = 0
+    words_emitted: int = 0
+    words_counted: int = 0
+    ticks: int = 0
+
+    @property
+    def pending(self) -> int:
+        """Sentences neither acked nor failed; those of a spout that died stay so."""
+        return self.emitted - self.acked - self.failed
+
+
+@dataclass(slots=True)
+class Window:
+    """One second of wall clock, summed over the spout tasks.
+
+    Attributes
+    ----------
+    t_s : int
+        Unix time of its begin.
+    emitted, acked, failed : int
+        Sentences in this second.
+    pending : int
+        Sentences in flight at its end.
+    max_ms : float
+        Longest ack latency.
+    latency : Counter[int]
+        Acks by latency bucket, see `latency_ms`.
+    """
+
+    t_s: int
+    emitted: int = 0
+    acked: int = 0
+    failed: int = 0
+    pending: int = 0
+    max_ms: float = 0.0
+    latency: Counter[int] = field(default_factory=Counter)
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Add the window of one spout task.
+
+        Parameters
+        ----------
+        row : dict[str, Any]
+            A line of a ledger file.
+        """
+        self.emitted += row["emitted"]
+        self.acked += row["acked"]
+        self.failed += row["failed"]
+        self.pending += row["pending"]
+        self.max_ms = max(self.max_ms, row["max_us"] / 1000)
+        self.latency.update(dict(row["latency"]))
+
+
+class Ledger:
+    """The ledger of one topology; it reads on from where it was each time it is asked.
+
+    Parameters
+    ----------
+    directory : Path
+        Where the topology's JVMs write.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._read_bytes: dict[Path, int] = {}
+        self._newest: dict[Path, dict[str, Any]] = {}
+        self._windows: dict[int, Window] = {}
+
+    def set_rate(self, tps: float) -> None:
+        """Ask the spouts for a rate; they follow within a fifth of a second.
+
+        Parameters
+        ----------
+        tps : float
+            Sentences per second of all spout tasks together; 0 pauses, `SATURATE` is as many as
+            `topology.max.spout.pending` lets through.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        partial = self.directory / "rate.partial"
+        partial.write_text(str(tps))
+        partial.rename(self.directory / "rate")
+
+    def totals(self) -> Totals:
+        """Give the counts so far, up to a fifth of a second old.
+
+        Returns
+        -------
+        Totals
+            Sums over all JVMs.
+        """
+        self._read()
+        sums: Counter[str] = Counter()
+        for row in self._newest.values():
+            sums.update({key: row[key] for key in ("words_emitted", "words_counted", "ticks")})
+            for spout in row["spouts"]:
+                sums.update({key: count for key, count in spout.items() if key != "task"})
+        return Totals(**sums)
+
+    def tasks(self) -> set[int]:
+        """Tell which tasks of spouts and bolts are open in a living JVM.
+
+        Returns
+        -------
+        set[int]
+            Task ids.
+        """
+        self._read()
+        live = (row for file, row in self._newest.items() if start_ticks(_pid(file)) is not None)
+        return {task for row in live for task in row["tasks"]}
+
+    def windows(self, from_s: float, to_s: float | None = None) -> list[Window]:
+        """Give every whole second of a stretch; a second that nobody wrote about is all zero.
+
+        Parameters
+        ----------
+        from_s : float
+            Unix time of the begin.
+        to_s : float or None
+            Unix time of the end; None for now. Seconds that may still change are left out.
+
+        Returns
+        -------
+        list[Window]
+            In order of time.
+        """
+        self._read()
+        written_s = time.time() - _WRITE_DELAY_S
+        end_s = int(written_s if to_s is None else min(to_s, written_s))
+        seconds = range(-int(-from_s // 1), end_s)
+        return [self._windows.get(second) or Window(second) for second in seconds]
+
+    def drain(self, limit_s: float = 60.0) -> Totals:
+        """Pause the spouts and wait until nothing is in flight and all words have arrived.
+
+        Parameters
+        ----------
+        limit_s : float
+            When to give up waiting.
+
+        Returns
+        -------
+        Totals
+            The counts then; look at `pending` to see whether it drained.
+        """
+        self.set_rate(0)
+        # The spouts see the new rate, and the counts of it are written, within two periods.
+        time.sleep(_WRITE_DELAY_S)
+        deadline = time.monotonic() + limit_s
+        totals = self.totals()
+        while totals.pending or totals.words_counted < totals.words_emitted:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.2)
+            totals = self.totals()
+        time.sleep(_WRITE_DELAY_S)
+        return self.totals()
+
+    def _read(self) -> None:
+        for file in self.directory.glob("*.jsonl"):
+            with file.open("rb") as stream:
+                stream.seek(self._read_bytes.get(file, 0))
+                lines, _, _ = stream.read().rpartition(b"\n")
+            if lines:
+                self._read_bytes[file] = self._read_bytes.get(file, 0) + len(lines) + 1
+                for line in lines.split(b"\n"):
+                    self._book(file, json.loads(line))
+
+    def _book(self, file: Path, row: dict[str, Any]) -> None:
+        if "t_s" in row:
+            self._windows.setdefault(row["t_s"], Window(row["t_s"])).add(row)
+        else:
+            self._newest[file] = row
+
+
+def throughput_tps(windows: Sequence[Window]) -> float:
+    """Give the median rate of acked sentences.
+
+    Parameters
+    ----------
+    windows : Sequence[Window]
+        At least one.
+
+    Returns
+    -------
+    float
+        Sentences per second.
+    """
+    return statistics.median(window.acked for window in windows)
+
+
+def latency_ms(windows: Sequence[Window], quantile: float) -> float:
+    """Give a quantile of the ack latency, at most 6 per cent too high.
+
+    Parameters
+    ----------
+    windows : Sequence[Window]
+        The stretch of time.
+    quantile : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    float
+        Milliseconds; nan when nothing was acked.
+    """
+    merged: Counter[int] = Counter()
+    for window in windows:
+        merged.update(window.latency)
+    seen, wanted = 0, quantile * merged.total()
+    for bucket in sorted(merged):
+        seen += merged[bucket]
+        if seen >= wanted:
+            return _upper_us(bucket) / 1000
+    return float("nan")
+
+
+def _upper_us(bucket: int) -> int:
+    """Give the first microsecond beyond a bucket: 16 buckets to an octave, one µs each below 16."""
+    per_octave = 1 << _SUB_BITS
+    if bucket < per_octave:
+        return bucket + 1
+    octave, sub = divmod(bucket, per_octave)
+    return (per_octave + sub + 1) << (octave - 1)
+
+
+def _pid(file: Path) -> int:
+    return int(file.stem.split("-")[1])

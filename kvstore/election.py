@@ -1,0 +1,60 @@
+"""Queues candidates for the lead in ZooKeeper."""
+
+import re
+import uuid
+
+from kvstore.zookeeper import Session
+
+
+class Candidate:
+    """A candidate for the lead; whoever has waited longest leads.
+
+    Parameters
+    ----------
+    session : Session
+        The session that the candidacy lives and dies with.
+    path : str
+        The node under which the candidates queue.
+    name : str
+        Who this is, for people who look.
+
+    Notes
+    -----
+    kazoo's own Lock and Election wait inside calls without a deadline, and they tell nobody when
+    the connection drops. Neither do they fence: a leader has to take an epoch besides.
+    """
+
+    def __init__(self, session: Session, path: str, name: str) -> None:
+        self._session = session
+        self._path = path
+        self._name = name
+        # The create may succeed while its answer is lost: the prefix finds the node again.
+        self._prefix = f"{uuid.uuid4().hex}-"
+
+    def leads(self) -> bool:
+        """Join the queue if need be, and tell whether this candidate is its head."""
+        queue = self._queue()
+        if not any(node.startswith(self._prefix) for node in queue):
+            self._session.create(
+                f"{self._path}/{self._prefix}", self._name.encode(), ephemeral=True, sequence=True
+            )
+            queue = self._queue()
+        return bool(queue) and queue[0].startswith(self._prefix)
+
+    def leader(self) -> str | None:
+        """Return the name of the head of the queue, None if nobody stands."""
+        for node in self._queue():
+            stored = self._session.read(f"{self._path}/{node}")
+            if stored is not None:
+                return stored.data.decode(errors="replace")
+        return None
+
+    def resign(self) -> None:
+        """Leave the queue."""
+        for node in self._queue():
+            if node.startswith(self._prefix):
+                self._session.delete(f"{self._path}/{node}")
+
+    def _queue(self) -> list[str]:
+        found = self._session.children(self._path) or []
+        return sorted((n for n in found if re.search(r"-\d{10}$", n)), key=lambda n: n[-10:])

@@ -1,0 +1,145 @@
+"""Writes the local plan of a node: one writer, every change on the disk and in an envelope."""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from kvstore.env import Env
+from kvstore.envelope import Envelope, pack, unpack
+from kvstore.errors import EnvelopeError, FormatError, StoreError
+
+_CHECK_EVERY_S = 1.0
+
+
+class PlanWriter:
+    """The one writer of a value that the other processes of the node read.
+
+    Parameters
+    ----------
+    path : Path
+        The environment's folder, made if absent.
+    key : bytes
+        The key of the value.
+    wall_ms : callable
+        Unix milliseconds. An envelope's version is the time of its change, or one more than the
+        last: so it rises even if the folder was lost or the last envelope cannot be read.
+
+    Raises
+    ------
+    StoreError
+        If the environment cannot be opened, or if another process has it open for writing.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        key: bytes = b"plan",
+        wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self._key = key
+        self._wall_ms = wall_ms
+        self._checked_s = time.monotonic()
+        self.problem: str | None = None
+        self._lock = _locked(path)
+        try:
+            self._env = self._open(path)
+            self._last = self._load()
+        except StoreError:
+            self._lock.close()
+            raise
+
+    def _open(self, path: Path) -> Env:
+        try:
+            return Env(path, writable=True)
+        except FormatError as error:
+            # Renamed, never truncated: a process that has it mapped would die of SIGBUS.
+            aside = path / f"data.mdb.bad-{self._wall_ms()}"
+            (path / "data.mdb").rename(aside)
+            self.problem = f"{error}; moved it to {aside} and began anew"
+            return Env(path, writable=True)
+
+    def _load(self) -> Envelope | None:
+        data = self._env.get(self._key)
+        try:
+            return None if data is None else unpack(data)
+        except EnvelopeError as error:
+            self.problem = f"{self._env.path}: {error}; began without it"
+            return None
+
+    @property
+    def last(self) -> Envelope | None:
+        """What was written last, None if there is nothing sound."""
+        return self._last
+
+    def write(self, payload: bytes) -> int:
+        """Write a payload as the newest version.
+
+        Parameters
+        ----------
+        payload : bytes
+            The value. One equal to the last is not written again.
+
+        Returns
+        -------
+        int
+            The version it has.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written; the last one stays.
+        """
+        if self._last is not None and self._last.payload == payload:
+            return self._last.version
+        newest = max(self._wall_ms(), 0 if self._last is None else self._last.version + 1)
+        return self.write_version(newest, payload)
+
+    def write_version(self, version: int, payload: bytes) -> int:
+        """Write a payload under a version of the caller's, refused if not newer than the last."""
+        if self._last is not None and version <= self._last.version:
+            raise StoreError(
+                f"{self._env.path}: version {version} is not newer than {self._last.version}"
+            )
+        self._env.put(self._key, pack(version, payload))
+        self._last = Envelope(version, payload)
+        return version
+
+    def check_readers(self) -> None:
+        """Free what dead readers hold, at most once a second; call it in every turn of a loop."""
+        now_s = time.monotonic()
+        if now_s - self._checked_s >= _CHECK_EVERY_S:
+            self._checked_s = now_s
+            self._env.check_readers()
+
+    def close(self) -> None:
+        """Close the environment."""
+        self._env.close()
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _locked(path: Path) -> IO[str]:
+    """Take the folder for this process: LMDB itself would let two writers take turns."""
+    path.mkdir(parents=True, exist_ok=True)
+    lock = (path / "writer.lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise StoreError(f"another process writes the store {path}; stop it first") from error
+    return lock

@@ -1,0 +1,417 @@
+"""A ZooKeeper session with typed calls, each with a deadline; the only user of kazoo.
+
+kazoo queues calls while the connection is away and reports a lost session only once it is back, so
+a caller could wait for ever. Here nothing is queued: a call without a connection fails at once.
+A call that failed by its deadline may still have happened; versions tell.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol, Self, cast
+
+from kazoo import exceptions as kazoo_errors  # type: ignore[import-untyped]
+from kazoo.client import KazooClient  # type: ignore[import-untyped]
+from kazoo.handlers.threading import KazooTimeoutError  # type: ignore[import-untyped]
+
+from kvstore.errors import (
+    ConflictError,
+    NodeExistsError,
+    NoNodeError,
+    NotConnectedError,
+    SessionLostError,
+    ZooKeeperError,
+)
+
+ANY_VERSION = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a node holds; the version rises with each write, mzxid with each write anywhere."""
+
+    data: bytes
+    version: int
+    czxid: int
+    mzxid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """That ZooKeeper is away: where it was sought, how often, and when it is tried again."""
+
+    hosts: str
+    attempt: int
+    retry_in_s: float
+    error: str
+
+
+class _Result(Protocol):
+    def get(self, block: bool = True, timeout: float | None = None) -> Any: ...
+
+
+class _Stat(Protocol):
+    version: int
+    czxid: int
+    mzxid: int
+
+
+class _Transaction(Protocol):
+    def check(self, path: str, version: int) -> None: ...
+    def create(self, path: str, value: bytes) -> None: ...
+    def set_data(self, path: str, value: bytes, version: int) -> None: ...
+    def delete(self, path: str, version: int) -> None: ...
+    def commit_async(self) -> _Result: ...
+
+
+class _Client(Protocol):
+    """The part of KazooClient that is used here."""
+
+    connected: bool
+
+    def start(self, timeout: float) -> None: ...
+    def stop(self) -> None: ...
+    def close(self) -> None: ...
+    def add_listener(self, listener: Callable[[str], None]) -> None: ...
+    def get_async(self, path: str, watch: Callable[[object], None] | None) -> _Result: ...
+    def get_children_async(self, path: str, watch: Callable[[object], None] | None) -> _Result: ...
+    def exists_async(self, path: str, watch: Callable[[object], None] | None) -> _Result: ...
+    def set_async(self, path: str, value: bytes, version: int) -> _Result: ...
+    def create_async(
+        self, path: str, value: bytes, *, ephemeral: bool, sequence: bool, makepath: bool
+    ) -> _Result: ...
+    def delete_async(self, path: str, version: int) -> _Result: ...
+    def transaction(self) -> _Transaction: ...
+
+
+class Session:
+    """One session with a ZooKeeper ensemble.
+
+    Parameters
+    ----------
+    hosts : str
+        ``host:port``, several with commas.
+    session_timeout_s : float
+        After this long without a connection the ensemble ends the session.
+    deadline_s : float
+        How long a call may take.
+    on_state : callable, optional
+        Called with CONNECTED, SUSPENDED or LOST from kazoo's own thread; it must not block.
+
+    Notes
+    -----
+    A leader steps down as soon as `interruptions` has risen since its election: whoever waits
+    until the session is reported lost has had a rival for a while.
+    """
+
+    def __init__(
+        self,
+        hosts: str,
+        *,
+        session_timeout_s: float = 10.0,
+        deadline_s: float = 5.0,
+        on_state: Callable[[str], None] = lambda state: None,
+    ) -> None:
+        self.hosts = hosts
+        self.deadline_s = deadline_s
+        self.interruptions = 0
+        self.lost = False
+        self._on_state = on_state
+        self._session_timeout_s = session_timeout_s
+        self._client = self._new_client()
+
+    def _new_client(self) -> _Client:
+        client = cast(_Client, KazooClient(hosts=self.hosts, timeout=self._session_timeout_s))
+        client.add_listener(lambda state: self._listen(client, state))
+        return client
+
+    def _listen(self, client: _Client, state: str) -> None:
+        if client is not self._client:
+            return
+        if state != "CONNECTED":
+            self.interruptions += 1
+        self.lost = self.lost or state == "LOST"
+        self._on_state(state)
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection at this moment."""
+        return bool(self._client.connected) and not self.lost
+
+    def connect(
+        self,
+        *,
+        retry_s: float = 5.0,
+        on_wait: Callable[[Waiting], None] = lambda waiting: None,
+        stop: threading.Event | None = None,
+    ) -> bool:
+        """Connect, and keep trying while nobody answers.
+
+        Parameters
+        ----------
+        retry_s : float
+            The pause between two attempts.
+        on_wait : callable
+            Called each second of a pause, for a countdown that people can see.
+        stop : threading.Event, optional
+            Ends the attempts.
+
+        Returns
+        -------
+        bool
+            False if `stop` was set before there was a connection.
+        """
+        stop = stop or threading.Event()
+        attempt = 0
+        while not stop.is_set():
+            attempt += 1
+            try:
+                self._client.start(timeout=self.deadline_s)
+            except (KazooTimeoutError, kazoo_errors.KazooException, OSError) as error:
+                self._renew()
+                reason = str(error) or "no answer"
+            else:
+                return True
+            for left_s in _countdown(retry_s):
+                on_wait(Waiting(self.hosts, attempt, left_s, reason))
+                if stop.wait(min(1.0, left_s)):
+                    break
+        return False
+
+    def _renew(self) -> None:
+        """Take a fresh client: one that failed to start stays half stopped."""
+        failed, self._client = self._client, self._new_client()
+        failed.stop()
+        failed.close()
+
+    def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
+        """Read a node and, if wanted, be told of its next change.
+
+        Parameters
+        ----------
+        path : str
+            The node.
+        on_change : callable, optional
+            Called once from kazoo's thread when the node is written, made or deleted, or when the
+            connection drops; it must not block. Read again with it to go on watching.
+
+        Returns
+        -------
+        Stored or None
+            None if the node is not there; its creation is then watched.
+        """
+        watch = _watch(on_change)
+        with self._call("read", path):
+            try:
+                data, stat = self._wait(self._client.get_async(path, watch))
+            except kazoo_errors.NoNodeError:
+                # Made between the two calls, it would be missed: then read it after all.
+                if watch is None or self._wait(self._client.exists_async(path, watch)) is None:
+                    return None
+                data, stat = self._wait(self._client.get_async(path, watch))
+        return _stored(data, stat)
+
+    def children(self, path: str, on_change: Callable[[], None] | None = None) -> list[str] | None:
+        """List a node's children, sorted; None if the node is not there. Watches as `read`."""
+        watch = _watch(on_change)
+        with self._call("list", path):
+            try:
+                found = self._wait(self._client.get_children_async(path, watch))
+            except kazoo_errors.NoNodeError:
+                if watch is None or self._wait(self._client.exists_async(path, watch)) is None:
+                    return None
+                found = self._wait(self._client.get_children_async(path, watch))
+        return sorted(found)
+
+    def exists(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
+        """Return a node's versions without its data, None if it is not there."""
+        with self._call("look at", path):
+            stat = self._wait(self._client.exists_async(path, _watch(on_change)))
+        return None if stat is None else _stored(b"", stat)
+
+    def create(
+        self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequence: bool = False
+    ) -> str:
+        """Create a node, its parents too; return its path, longer than asked for a sequence.
+
+        Raises
+        ------
+        NodeExistsError
+            If it is there.
+        """
+        with self._call("create", path):
+            return str(
+                self._wait(
+                    self._client.create_async(
+                        path, data, ephemeral=ephemeral, sequence=sequence, makepath=True
+                    )
+                )
+            )
+
+    def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
+        """Write a node that is there.
+
+        Parameters
+        ----------
+        path : str
+            The node.
+        data : bytes
+            Its new content.
+        version : int
+            The version it must be at.
+
+        Returns
+        -------
+        int
+            Its new version.
+
+        Raises
+        ------
+        NoNodeError
+            If it is not there.
+        ConflictError
+            If it is at another version.
+        """
+        with self._call("write", path):
+            return int(self._wait(self._client.set_async(path, data, version)).version)
+
+    def put(self, path: str, data: bytes) -> int:
+        """Write a node, created if absent; return its version."""
+        try:
+            return self.set(path, data)
+        except NoNodeError:
+            try:
+                self.create(path, data)
+                return 0
+            except NodeExistsError:
+                return self.set(path, data)
+
+    def delete(self, path: str, version: int = ANY_VERSION) -> bool:
+        """Delete a node; return whether it was there."""
+        with self._call("delete", path):
+            try:
+                self._wait(self._client.delete_async(path, version))
+            except kazoo_errors.NoNodeError:
+                return False
+        return True
+
+    def put_checked(
+        self, path: str, data: bytes, expected: int | None, fence: tuple[str, int]
+    ) -> int:
+        """Write a node if nothing has changed meanwhile, in one transaction.
+
+        Parameters
+        ----------
+        path : str
+            The node.
+        data : bytes
+            Its new content.
+        expected : int or None
+            The version it must be at; None to create it, its parent being there.
+        fence : tuple of str and int
+            Another node and the version that one must be at: the epoch.
+
+        Returns
+        -------
+        int
+            The node's new version.
+
+        Raises
+        ------
+        ConflictError
+            If either is at another version; nothing is written then.
+        NodeExistsError
+            If it was to be created and is there.
+        NoNodeError
+            If it was to be written and is not there, or if the parent or the fence is not there.
+        """
+        with self._call("write", path):
+            transaction = self._client.transaction()
+            transaction.check(*fence)
+            if expected is None:
+                transaction.create(path, data)
+            else:
+                transaction.set_data(path, data, expected)
+            result = self._commit(transaction)[-1]
+        return 0 if expected is None else int(result.version)
+
+    def delete_checked(self, path: str, expected: int, fence: tuple[str, int]) -> None:
+        """Delete a node under the same conditions as `put_checked` writes it."""
+        with self._call("delete", path):
+            transaction = self._client.transaction()
+            transaction.check(*fence)
+            transaction.delete(path, expected)
+            self._commit(transaction)
+
+    def _commit(self, transaction: _Transaction) -> list[Any]:
+        results: list[Any] = self._wait(transaction.commit_async())
+        # The one that failed says why; the others only say that they were rolled back.
+        vague = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
+        failed = [result for result in results if isinstance(result, Exception)]
+        for result in sorted(failed, key=lambda found: isinstance(found, vague)):
+            raise result
+        return results
+
+    def _wait(self, result: _Result) -> Any:
+        return result.get(timeout=self.deadline_s)
+
+    @contextmanager
+    def _call(self, doing: str, path: str) -> Iterator[None]:
+        said = f"cannot {doing} {path} at {self.hosts}"
+        if self.lost:
+            raise SessionLostError(f"{said}: the session is lost")
+        if not self._client.connected:
+            raise NotConnectedError(f"{said}: not connected")
+        try:
+            yield
+        except kazoo_errors.NoNodeError as error:
+            raise NoNodeError(f"{said}: no such node") from error
+        except kazoo_errors.NodeExistsError as error:
+            raise NodeExistsError(f"{said}: it is there already") from error
+        except kazoo_errors.BadVersionError as error:
+            raise ConflictError(f"{said}: it has changed meanwhile") from error
+        except kazoo_errors.SessionExpiredError as error:
+            raise SessionLostError(f"{said}: the session is lost") from error
+        except (
+            KazooTimeoutError,
+            kazoo_errors.ConnectionLoss,
+            kazoo_errors.ConnectionClosedError,
+        ) as error:
+            raise NotConnectedError(f"{said}: no answer in {self.deadline_s:g} s") from error
+        except kazoo_errors.KazooException as error:
+            raise ZooKeeperError(f"{said}: {error!r}") from error
+
+    def close(self) -> None:
+        """End the session; its ephemeral nodes go at once."""
+        self._client.stop()
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _watch(on_change: Callable[[], None] | None) -> Callable[[object], None] | None:
+    return None if on_change is None else lambda event: on_change()
+
+
+def _stored(data: bytes, stat: _Stat) -> Stored:
+    return Stored(data, stat.version, stat.czxid, stat.mzxid)
+
+
+def _countdown(total_s: float) -> Iterator[float]:
+    until_s = time.monotonic() + total_s
+    while (left_s := until_s - time.monotonic()) > 0:
+        yield left_s

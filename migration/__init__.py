@@ -1,0 +1,30 @@
+"""What moving one executor means: the values, their bytes, the protocol, and its errors."""
+
+
+class MigrationError(Exception):
+    """What is wrong with a plan, a report or the protocol's own table."""
+
+
+class ModelError(MigrationError, ValueError):
+    """A value that cannot exist: a reversed task range, two entries of one executor."""
+
+
+class StalePlanError(MigrationError):
+    """A plan that is older than the one already held."""
+
+
+class WireError(MigrationError, ValueError):
+    """Bytes that are not what PROTOCOL.md says.
+
+    Parameters
+    ----------
+    where : str
+        The field, as a path such as ``Plan.entries[0].executor``.
+    problem : str
+        What is wrong with it.
+    """
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}")
+        self.where = where
+        self.problem = problem

@@ -1,0 +1,13 @@
+package nstorm.hook;
+
+import java.util.List;
+
+/** Everything one kind of JVM needs from Storm; its code may load no class of Storm. */
+public interface HookSet {
+
+    /** The methods to weave into, each by an advice that loads no class of Storm either. */
+    List<Advised> advised();
+
+    /** Fields and methods reached by reflection; what the bytecode links to is found without being named. */
+    List<Symbol> reflected();
+}

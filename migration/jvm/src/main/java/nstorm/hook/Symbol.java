@@ -1,0 +1,21 @@
+package nstorm.hook;
+
+/**
+ * A class, field or method that must exist, by its Java names.
+ *
+ * @param owner      the class, with dots
+ * @param member     field or method, {@code <init>} for constructors; null for the class itself
+ * @param descriptor JVM descriptor of the member; null if any will do
+ */
+public record Symbol(String owner, String member, String descriptor) {
+
+    /** A field or method by name alone. */
+    public static Symbol of(String owner, String member) {
+        return new Symbol(owner, member, null);
+    }
+
+    @Override
+    public String toString() {
+        return owner + (member == null ? "" : "." + member) + (descriptor == null ? "" : " " + descriptor);
+    }
+}

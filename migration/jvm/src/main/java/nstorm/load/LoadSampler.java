@@ -1,0 +1,106 @@
+package nstorm.load;
+
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import nstorm.store.SampleStore;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.Slot;
+import nstorm.wire.report.ExecutorLoad;
+import nstorm.wire.report.WorkerLoad;
+import org.apache.storm.Config;
+import org.apache.storm.daemon.worker.WorkerState;
+import org.apache.storm.utils.JCQueue;
+import org.apache.storm.utils.ObjectReader;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Once a second writes what each executor of this JVM has used and sent; one daemon thread. */
+public final class LoadSampler implements Runnable {
+    /** An executor thread as it runs now. */
+    public record Running(ExecutorId id, String component, long threadId, JCQueue queue, String pinned) {
+    }
+
+    /** CPU of an executor: of its thread now, plus of its earlier threads in this JVM. */
+    private static final class Cpu {
+        long threadId;
+        long beforeNs;
+        long threadNs;
+    }
+
+    private static final Logger LOG = LoggerFactory.getLogger(LoadSampler.class);
+    private static final long PERIOD_MS = 1000;
+
+    private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+    private final Map<ExecutorId, Cpu> cpuOf = new HashMap<>();
+    private final WorkerState state;
+    private final Slot slot;
+    private final String incarnation;
+    private final SampleStore samples;
+    private final Supplier<List<Running>> running;
+    private final int queueCapacity;
+
+    public LoadSampler(WorkerState state, Slot slot, String incarnation, SampleStore samples,
+            Supplier<List<Running>> running) {
+        this.state = state;
+        this.slot = slot;
+        this.incarnation = incarnation;
+        this.samples = samples;
+        this.running = running;
+        queueCapacity = ObjectReader.getInt(
+                state.getTopologyConf().get(Config.TOPOLOGY_EXECUTOR_RECEIVE_BUFFER_SIZE));
+    }
+
+    /** Starts the thread. */
+    public void start() {
+        Thread thread = new Thread(this, "nstorm-load");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    @Override
+    public void run() {
+        while (true) {
+            try {
+                Thread.sleep(PERIOD_MS);
+                samples.put("load", sample().toJson());
+            } catch (InterruptedException e) {
+                return;
+            } catch (RuntimeException e) {
+                LOG.error("load_sample_failed", e);
+            }
+        }
+    }
+
+    private WorkerLoad sample() {
+        List<ExecutorLoad> executors = new ArrayList<>();
+        for (Running executor : running.get()) {
+            executors.add(new ExecutorLoad(executor.id(), executor.component(), cpuNs(executor),
+                    executor.queue().size(), queueCapacity, executor.pinned()));
+        }
+        executors.sort(Comparator.comparingInt(load -> load.executor().start()));
+        return new WorkerLoad(state.getTopologyId(), slot, incarnation, System.currentTimeMillis(),
+                processCpuNs(), executors, Traffic.totals());
+    }
+
+    private long cpuNs(Running executor) {
+        Cpu cpu = cpuOf.computeIfAbsent(executor.id(), id -> new Cpu());
+        if (cpu.threadId != executor.threadId()) {
+            cpu.threadId = executor.threadId();
+            cpu.beforeNs += cpu.threadNs;
+            cpu.threadNs = 0;
+        }
+        cpu.threadNs = Math.max(cpu.threadNs, threads.getThreadCpuTime(executor.threadId()));
+        return cpu.beforeNs + cpu.threadNs;
+    }
+
+    private static long processCpuNs() {
+        return ((com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
+                .getProcessCpuTime();
+    }
+}

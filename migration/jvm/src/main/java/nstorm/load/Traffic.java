@@ -1,0 +1,60 @@
+package nstorm.load;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.storm.tuple.AddressedTuple;
+
+/**
+ * Counts tuples sent, source task → destination task, on the executors' own threads.
+ *
+ * <p>One row of longs per source task, written by that task's executor alone: no lock, no allocation and
+ * no shared line per tuple. A reader may see a count some microseconds old. Bolts that emit from threads
+ * of their own may lose a count now and then; the figures are for decisions, not for ledgers.
+ */
+public final class Traffic {
+    private static long[][] rows = new long[0][];
+
+    private Traffic() {
+    }
+
+    /** Sizes the matrix: task ids from −1 (system) to {@code maxTaskId}. */
+    public static void prepare(int maxTaskId) {
+        rows = new long[maxTaskId + 2][];
+    }
+
+    /** Gives a source task its row; to be called before its executor runs. */
+    public static void addSource(int task) {
+        long[][] all = rows;
+        if (task + 1 < all.length && all[task + 1] == null) {
+            all[task + 1] = new long[all.length];
+        }
+    }
+
+    /** Counts one tuple that Storm took; on the tuple path. */
+    public static void count(AddressedTuple tuple) {
+        int source = tuple.tuple.getSourceTask() + 1;
+        int destination = tuple.dest + 1;
+        long[][] all = rows;
+        if (source >= 0 && source < all.length && destination >= 0 && destination < all.length) {
+            long[] row = all[source];
+            if (row != null) {
+                row[destination]++;
+            }
+        }
+    }
+
+    /** All counts above zero between user and acker tasks, as {source task, destination task, tuples}. */
+    static List<long[]> totals() {
+        List<long[]> totals = new ArrayList<>();
+        long[][] all = rows;
+        for (int source = 1; source < all.length; source++) {
+            long[] row = all[source];
+            for (int destination = 1; row != null && destination < row.length; destination++) {
+                if (row[destination] > 0) {
+                    totals.add(new long[] {source - 1, destination - 1, row[destination]});
+                }
+            }
+        }
+        return totals;
+    }
+}

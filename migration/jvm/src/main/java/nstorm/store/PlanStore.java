@@ -1,0 +1,117 @@
+package nstorm.store;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import nstorm.wire.LocalPlan;
+import nstorm.wire.Plan;
+import nstorm.wire.json.WireException;
+
+/**
+ * The plans of this node, as its agent stores them; keeps the last good ones whatever happens to the file.
+ *
+ * <p>For one thread. A poll that finds nothing new reads two longs.
+ */
+public final class PlanStore {
+
+    private static final String KEY = "plan";
+    /** How many polls see nothing of a file that was put in place of the mapped one. */
+    private static final int POLLS_A_LOOK = 32;
+
+    private final Path file;
+    private LmdbFile lmdb;
+    private Object fileKey;
+    private long seen = -1;
+    private int untilLook;
+    private LocalPlan good;
+    private String error;
+
+    public PlanStore(Path planDir) {
+        file = planDir.resolve("data.mdb");
+    }
+
+    /** The newest good plans, or the last good ones; null if there never were any. Never throws. */
+    public LocalPlan poll() {
+        try {
+            if (--untilLook < 0 || lmdb == null) {
+                look();
+            }
+            if (lmdb.newest() != seen) {
+                read();
+            }
+        } catch (IOException | WireException e) {
+            error = e.getMessage();
+        } catch (RuntimeException | InternalError e) {
+            // InternalError: the file was truncated under the map. A later look maps it again.
+            lmdb = null;
+            error = file + " cannot be read: " + e;
+        }
+        return good;
+    }
+
+    /** What was wrong with the newest plan; null while the last good one is the newest. */
+    public String lastError() {
+        return error;
+    }
+
+    private void look() throws IOException {
+        untilLook = POLLS_A_LOOK;
+        if (!Files.exists(file)) {
+            lmdb = null;
+            throw new IOException("no plan at " + file);
+        }
+        Object key = Files.readAttributes(file, BasicFileAttributes.class).fileKey();
+        if (lmdb == null || !key.equals(fileKey)) {
+            lmdb = null;
+            lmdb = new LmdbFile(file);
+            fileKey = key;
+            seen = -1;
+        }
+    }
+
+    private void read() throws IOException, WireException {
+        LmdbFile.Read read = lmdb.read(KEY);
+        seen = read.txn();
+        if (read.value() == null) {
+            throw new IOException(file + " has no key " + KEY);
+        }
+        error = null;
+        good = merged(LocalPlan.parse(Envelope.parse(read.value()).payload()));
+    }
+
+    /** The newest plan of every topology ever seen; {@link #error} says what was refused. */
+    private LocalPlan merged(LocalPlan newest) {
+        if (good != null && !good.cluster().equals(newest.cluster())) {
+            error = "plans of cluster " + newest.cluster() + " refused: this JVM is of " + good.cluster();
+            return good;
+        }
+        List<Plan> plans = new ArrayList<>();
+        for (Plan plan : newest.plans()) {
+            Plan held = good == null ? null : good.of(plan.topology());
+            String refusal = refusal(newest, plan, held);
+            if (refusal != null) {
+                error = "plan of " + plan.topology() + " refused: " + refusal;
+            }
+            plans.add(refusal == null ? plan : held);
+        }
+        if (good != null) {
+            good.plans().stream().filter(held -> newest.of(held.topology()) == null).forEach(plans::add);
+        }
+        plans.removeIf(Objects::isNull);
+        return new LocalPlan(newest.cluster(), List.copyOf(plans));
+    }
+
+    private static String refusal(LocalPlan local, Plan plan, Plan held) {
+        if (!plan.cluster().equals(local.cluster())) {
+            return "it is of cluster " + plan.cluster() + ", not of " + local.cluster();
+        }
+        if (held != null && held.newerThan(plan.epoch(), plan.version())) {
+            return plan.epoch() + "." + plan.version() + " after " + held.epoch() + "." + held.version();
+        }
+        return null;
+    }
+}

@@ -1,0 +1,44 @@
+package nstorm.supervisor;
+
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import nstorm.wire.Entry;
+import nstorm.wire.ExecutorId;
+
+/** When a supervisor may adopt another set of executors without restarting the worker. */
+final class Acceptance {
+
+    private Acceptance() {
+    }
+
+    /**
+     * Whether every difference between two sets is an executor that is on the move.
+     *
+     * <p>All combinations are taken, with and without each executor: Nimbus, the agent and the supervisors learn
+     * of a phase at different times. Equal sets are none of our business.
+     *
+     * @param entries      the entries of the topology's plan
+     * @param supervisorId this supervisor; with NUMA, the ids of its parts begin with it
+     */
+    static boolean accepts(Set<ExecutorId> current, Set<ExecutorId> next, List<Entry> entries, String supervisorId) {
+        Set<ExecutorId> moving = new HashSet<>();
+        for (Entry entry : entries) {
+            boolean here = entry.from().supervisor().startsWith(supervisorId)
+                || entry.to().supervisor().startsWith(supervisorId);
+            if (here && entry.voidReason() == null) {
+                moving.add(entry.executor());
+            }
+        }
+        return !current.equals(next) && moving.containsAll(difference(current, next));
+    }
+
+    private static Set<ExecutorId> difference(Set<ExecutorId> one, Set<ExecutorId> other) {
+        Set<ExecutorId> difference = new HashSet<>(one);
+        difference.removeAll(other);
+        Set<ExecutorId> added = new HashSet<>(other);
+        added.removeAll(one);
+        difference.addAll(added);
+        return difference;
+    }
+}

@@ -1,0 +1,73 @@
+package nstorm.supervisor;
+
+import java.nio.file.Path;
+import nstorm.hook.HookAgent;
+import nstorm.store.PlanStore;
+import nstorm.store.StoreDir;
+import org.apache.storm.daemon.supervisor.Supervisor;
+import org.apache.storm.generated.LocalAssignment;
+import org.apache.storm.localizer.PortAndAssignment;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What the advices in a supervisor call; whatever fails here, the supervisor goes on as stock. */
+public final class SupervisorCalls {
+
+    private static final Logger LOG = LoggerFactory.getLogger(SupervisorCalls.class);
+
+    private static volatile Adoptions adoptions;
+
+    private SupervisorCalls() {
+    }
+
+    /** The supervisor is about to recover its slots. */
+    public static void launched(Supervisor supervisor) {
+        if (!HookAgent.active()) {
+            return;
+        }
+        try {
+            Path store = StoreDir.of(supervisor.getConf());
+            Plans plans = new Plans(new PlanStore(store.resolve("plan")));
+            follow(supervisor.getAssignmentId(), plans);
+            Thread thread = new Thread(new SupervisorReport(supervisor.getId(), plans::seen,
+                supervisor.getCurrAssignment()::get, store), "nstorm-supervisor");
+            thread.setDaemon(true);
+            thread.start();
+        } catch (RuntimeException | LinkageError e) {
+            adoptions = null;
+            LOG.error("nstorm: the hooks of this supervisor stay passive", e);
+        }
+    }
+
+    /** From now on these plans decide. */
+    static void follow(String assignmentId, Plans plans) {
+        adoptions = new Adoptions(assignmentId, plans::of);
+    }
+
+    /** Whether a running worker may go on with the next assignment; asked only after Storm itself said no. */
+    public static boolean accepts(LocalAssignment next, LocalAssignment current) {
+        Adoptions judge = adoptions;
+        try {
+            return judge != null && HookAgent.active() && judge.accepts(next, current);
+        } catch (RuntimeException | LinkageError e) {
+            LOG.error("nstorm: comparing assignments failed, Storm's answer stands", e);
+            return false;
+        }
+    }
+
+    /**
+     * Whether a reservation of a blob is the one to release, although its set of executors is an older one.
+     *
+     * <p>Once the entry has left the plan the two sets are no longer accepted, and the blob would stay for ever.
+     */
+    public static boolean isSameReservation(PortAndAssignment held, PortAndAssignment released) {
+        Adoptions judge = adoptions;
+        try {
+            return judge != null && held.getPort() == released.getPort()
+                && held.getToplogyId().equals(released.getToplogyId()) && judge.adopted(held.getToplogyId());
+        } catch (RuntimeException | LinkageError e) {
+            LOG.error("nstorm: comparing reservations failed, Storm's answer stands", e);
+            return false;
+        }
+    }
+}

@@ -1,0 +1,27 @@
+package nstorm.supervisor;
+
+import java.util.List;
+import nstorm.hook.Advised;
+import nstorm.hook.HookSet;
+import nstorm.hook.Symbol;
+
+/** The hooks of a supervisor's JVM; HOOKS.md says what each is for. */
+public final class SupervisorHooks implements HookSet {
+
+    @Override
+    public List<Advised> advised() {
+        return List.of(
+            new Advised("org.apache.storm.daemon.supervisor.Supervisor", "launch", "()V",
+                SupervisorAdvice.Launch.class),
+            new Advised("org.apache.storm.utils.EquivalenceUtils", "areLocalAssignmentsEquivalent",
+                "(Lorg/apache/storm/generated/LocalAssignment;Lorg/apache/storm/generated/LocalAssignment;)Z",
+                SupervisorAdvice.Equivalent.class),
+            new Advised("org.apache.storm.localizer.PortAndAssignment", "isEquivalentTo",
+                "(Lorg/apache/storm/localizer/PortAndAssignment;)Z", SupervisorAdvice.SameReservation.class));
+    }
+
+    @Override
+    public List<Symbol> reflected() {
+        return List.of();
+    }
+}

@@ -1,0 +1,97 @@
+package nstorm.supervisor;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import nstorm.hook.HookAgent;
+import nstorm.store.SampleStore;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.report.SupervisorAck;
+import nstorm.wire.report.SupervisorAck.PlanSeen;
+import nstorm.wire.report.SupervisorAck.SlotSet;
+import org.apache.storm.generated.LocalAssignment;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Tells this node's agent what the supervisor has persisted and which plans it has read. One daemon thread. */
+final class SupervisorReport implements Runnable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(SupervisorReport.class);
+    private static final long LOOK_MS = 100;
+    private static final long ALIVE_NANOS = TimeUnit.SECONDS.toNanos(2);
+
+    private final String supervisorId;
+    private final Supplier<List<PlanSeen>> plans;
+    private final Supplier<Map<Long, LocalAssignment>> persisted;
+    private final Path dir;
+    private final long pid = ProcessHandle.current().pid();
+    private List<PlanSeen> lastPlans;
+    private List<SlotSet> lastSlots;
+    private long lastNanos;
+
+    /**
+     * Tells what {@code persisted} gives, which Storm fills after each write of its local state.
+     *
+     * @param storeDir the node's store
+     */
+    SupervisorReport(String supervisorId, Supplier<List<PlanSeen>> plans,
+                     Supplier<Map<Long, LocalAssignment>> persisted, Path storeDir) {
+        this.supervisorId = supervisorId;
+        this.plans = plans;
+        this.persisted = persisted;
+        dir = storeDir.resolve("s").resolve(Long.toString(pid));
+    }
+
+    @Override
+    public void run() {
+        try (SampleStore samples = SampleStore.open(dir)) {
+            while (true) {
+                report(samples);
+                Thread.sleep(LOOK_MS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (Exception e) {
+            LOG.error("nstorm: no more reports of this supervisor: {} failed", dir, e);
+        }
+    }
+
+    private void report(SampleStore samples) {
+        try {
+            byte[] ack = due();
+            if (ack != null) {
+                samples.put("ack", ack);
+            }
+        } catch (RuntimeException | LinkageError e) {
+            LOG.warn("nstorm: report of this supervisor failed, next try in {} ms", LOOK_MS, e);
+        }
+    }
+
+    /** The report if something has changed or the last is 2 s old, else null. */
+    byte[] due() {
+        List<PlanSeen> seen = plans.get();
+        List<SlotSet> slots = slots(persisted.get());
+        long now = System.nanoTime();
+        if (seen.equals(lastPlans) && slots.equals(lastSlots) && now - lastNanos < ALIVE_NANOS) {
+            return null;
+        }
+        lastPlans = seen;
+        lastSlots = slots;
+        lastNanos = now;
+        return new SupervisorAck(supervisorId, pid, HookAgent.VERSION, System.currentTimeMillis(), seen, slots).toJson();
+    }
+
+    private static List<SlotSet> slots(Map<Long, LocalAssignment> assignments) {
+        List<SlotSet> slots = new ArrayList<>();
+        new TreeMap<>(assignments).forEach((port, assignment) -> {
+            List<ExecutorId> executors = assignment.get_executors().stream()
+                .map(info -> new ExecutorId(info.get_task_start(), info.get_task_end())).sorted().toList();
+            slots.add(new SlotSet(port.intValue(), assignment.get_topology_id(), executors));
+        });
+        return slots;
+    }
+}

@@ -1,0 +1,16 @@
+package nstorm.wire;
+
+/** The phases of a move; PROTOCOL.md has the table. */
+public enum Phase {
+    PREPARE, SWITCH, DRAIN, STOP, SETTLE, UNDO;
+
+    /** True where tuples go to the target. */
+    public boolean routesToTarget() {
+        return this == SWITCH || this == DRAIN || this == STOP || this == SETTLE;
+    }
+
+    /** True where Nimbus puts the executor at the target in Storm's own assignment. */
+    public boolean absorbed() {
+        return this == STOP || this == SETTLE;
+    }
+}

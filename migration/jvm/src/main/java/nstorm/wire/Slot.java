@@ -1,0 +1,32 @@
+package nstorm.wire;
+
+/** Where a worker JVM runs: a supervisor's id and a port of it. */
+public record Slot(String supervisor, int port) {
+
+    /** Reads {@code "<supervisor-id>:<port>"}, split at the last colon. */
+    public static Slot parse(String text) {
+        int colon = text.lastIndexOf(':');
+        try {
+            if (colon > 0) {
+                return new Slot(text.substring(0, colon), portOf(text.substring(colon + 1)));
+            }
+        } catch (NumberFormatException e) {
+            // falls through to the one message
+        }
+        throw new IllegalArgumentException("not a slot <supervisor-id>:<port>: '" + text + "'");
+    }
+
+    private static int portOf(String digits) {
+        int port = Integer.parseInt(digits);
+        // parseInt takes signs and other scripts' digits too, which nobody writes.
+        if (port < 1 || port > 65535 || !digits.chars().allMatch(c -> c >= '0' && c <= '9')) {
+            throw new NumberFormatException(digits);
+        }
+        return port;
+    }
+
+    @Override
+    public String toString() {
+        return supervisor + ":" + port;
+    }
+}

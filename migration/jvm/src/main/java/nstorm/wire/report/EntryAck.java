@@ -1,0 +1,11 @@
+package nstorm.wire.report;
+
+import nstorm.wire.Slot;
+
+/**
+ * A worker's word on one entry.
+ *
+ * @param assigned where Storm's own assignment, as this worker last read it, has the executor; null if nowhere
+ */
+public record EntryAck(String id, State state, Slot assigned) {
+}

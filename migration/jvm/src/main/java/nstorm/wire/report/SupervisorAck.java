@@ -1,0 +1,28 @@
+package nstorm.wire.report;
+
+import java.util.List;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.json.JsonText;
+
+/** What a supervisor has persisted for its own restart, and which plans it has read. */
+public record SupervisorAck(String supervisor, long pid, String hooks, long timeMs, List<PlanSeen> plans,
+                            List<SlotSet> slots) {
+
+    /** The newest plan read of a topology. */
+    public record PlanSeen(String topology, long epoch, long version) {
+    }
+
+    /** The executors persisted for one port. */
+    public record SlotSet(int port, String topology, List<ExecutorId> executors) {
+    }
+
+    public byte[] toJson() {
+        return new JsonText().open()
+            .put("supervisor", supervisor).put("pid", pid).put("hooks", hooks).put("time_ms", timeMs)
+            .list("plans", plans, (out, plan) -> out.listOf(() -> out.value(plan.topology())
+                .value(plan.epoch()).value(plan.version())))
+            .list("slots", slots, (out, slot) -> out.open().put("port", slot.port())
+                .put("topology", slot.topology()).list("executors", slot.executors(), JsonText::value).close())
+            .close().bytes();
+    }
+}

@@ -1,0 +1,34 @@
+package nstorm.wire.report;
+
+import java.util.List;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.Slot;
+import nstorm.wire.json.JsonText;
+
+/** What a worker has applied of the plan: a state, not a message. */
+public record WorkerAck(String topology, Slot slot, long pid, String incarnation, String hooks, long timeMs,
+                        long epoch, long version, List<EntryAck> entries, List<ExecutorId> executors,
+                        List<Pinned> pinned, Counters counters, String error) {
+
+    /** An executor that may not move, and why. */
+    public record Pinned(ExecutorId executor, String reason) {
+    }
+
+    /** Totals since the JVM started. */
+    public record Counters(long forwarded, long parked, long dropped, long errors) {
+    }
+
+    public byte[] toJson() {
+        JsonText json = new JsonText().open()
+            .put("topology", topology).put("slot", slot).put("pid", pid).put("incarnation", incarnation)
+            .put("hooks", hooks).put("time_ms", timeMs).put("epoch", epoch).put("version", version)
+            .list("entries", entries, (out, entry) -> out.open().put("id", entry.id())
+                .put("state", entry.state()).put("assigned", entry.assigned()).close())
+            .list("executors", executors, JsonText::value)
+            .list("pinned", pinned, (out, pin) -> out.open().put("executor", pin.executor())
+                .put("reason", pin.reason()).close());
+        return json.open("counters").put("forwarded", counters.forwarded()).put("parked", counters.parked())
+            .put("dropped", counters.dropped()).put("errors", counters.errors()).close()
+            .put("error", error).close().bytes();
+    }
+}

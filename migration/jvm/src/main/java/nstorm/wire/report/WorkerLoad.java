@@ -1,0 +1,24 @@
+package nstorm.wire.report;
+
+import java.util.List;
+import nstorm.wire.Slot;
+import nstorm.wire.json.JsonText;
+
+/**
+ * What a worker has used and sent since its JVM started; totals never fall.
+ *
+ * @param traffic rows of source task, destination task, tuples
+ */
+public record WorkerLoad(String topology, Slot slot, String incarnation, long timeMs, long processCpuNs,
+                         List<ExecutorLoad> executors, List<long[]> traffic) {
+
+    public byte[] toJson() {
+        return new JsonText().open()
+            .put("topology", topology).put("slot", slot).put("incarnation", incarnation)
+            .put("time_ms", timeMs).put("process_cpu_ns", processCpuNs)
+            .list("executors", executors, (out, load) -> out.open().put("executor", load.executor())
+                .put("component", load.component()).put("cpu_ns", load.cpuNs()).put("queue", load.queue())
+                .put("queue_capacity", load.queueCapacity()).put("pinned", load.pinned()).close())
+            .list("traffic", traffic, JsonText::values).close().bytes();
+    }
+}

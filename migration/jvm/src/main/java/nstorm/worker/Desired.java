@@ -1,0 +1,97 @@
+package nstorm.worker;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import nstorm.wire.Assigned;
+import nstorm.wire.Entry;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.Phase;
+import nstorm.wire.Plan;
+import nstorm.wire.Slot;
+
+/**
+ * What this worker should be doing about each moving executor: a pure function of Storm's own
+ * assignment, the plan laid over it and the worker's slot.
+ */
+final class Desired {
+    /** What to do with the copy of one executor, and with its route. */
+    enum Task {
+        /** Build the copy, do not route to it yet. */
+        PREPARE,
+        /** Have a copy and deliver to it here. */
+        RUN,
+        /** Keep the copy, send new tuples to the owner, report when it is empty. */
+        DRAIN,
+        /** Send new tuples to the owner and end the copy between two tuples. */
+        STOP,
+        /** First drain, then stop: the copy was for a move that is undone or void. */
+        RETIRE,
+        /** No copy belongs here: only the route matters. */
+        WATCH
+    }
+
+    /** One executor's part; entry is null for a copy that is left over from an entry that has gone. */
+    record Part(Entry entry, ExecutorId executor, Task task) {
+    }
+
+    private Desired() {
+    }
+
+    /**
+     * The parts of this worker.
+     *
+     * @param assignment Storm's own assignment, before the plan is laid over it
+     * @param planOrNull the plan of this topology
+     * @param me this worker's slot
+     * @param started executors whose copies were started here by a plan
+     */
+    static List<Part> of(Map<ExecutorId, Assigned> assignment, Plan planOrNull, Slot me,
+            Iterable<ExecutorId> started) {
+        List<Part> parts = new ArrayList<>();
+        List<ExecutorId> seen = new ArrayList<>();
+        if (planOrNull != null) {
+            for (Entry entry : planOrNull.entries()) {
+                seen.add(entry.executor());
+                parts.add(new Part(entry, entry.executor(), task(entry, assignment.get(entry.executor()), me)));
+            }
+        }
+        for (ExecutorId executor : started) {
+            Assigned now = assignment.get(executor);
+            if (!seen.contains(executor) && (now == null || !now.slot().equals(me))) {
+                parts.add(new Part(null, executor, Task.RETIRE));
+            }
+        }
+        return parts;
+    }
+
+    /** Where tuples of the executor go: the plan's owner while its entry counts, else Storm's slot. */
+    static Slot owner(Entry entry, Assigned nowOrNull) {
+        if (entry.counts(nowOrNull)) {
+            return entry.owner();
+        }
+        return nowOrNull == null ? null : nowOrNull.slot();
+    }
+
+    private static Task task(Entry entry, Assigned nowOrNull, Slot me) {
+        if (!entry.counts(nowOrNull)) {
+            return nowOrNull != null && nowOrNull.slot().equals(me) ? Task.RUN : Task.RETIRE;
+        }
+        Phase phase = entry.phase();
+        if (me.equals(entry.to())) {
+            return switch (phase) {
+                case PREPARE -> Task.PREPARE;
+                case UNDO -> Task.RETIRE;
+                default -> Task.RUN;
+            };
+        }
+        if (me.equals(entry.from())) {
+            return switch (phase) {
+                case PREPARE, UNDO -> Task.RUN;
+                case SWITCH, DRAIN -> Task.DRAIN;
+                case STOP, SETTLE -> Task.STOP;
+            };
+        }
+        return Task.WATCH;
+    }
+}

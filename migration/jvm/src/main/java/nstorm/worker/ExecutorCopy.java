@@ -1,0 +1,116 @@
+package nstorm.worker;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import nstorm.load.Pinning;
+import nstorm.wire.ExecutorId;
+import org.apache.storm.daemon.Task;
+import org.apache.storm.executor.Executor;
+import org.apache.storm.executor.ExecutorShutdown;
+import org.apache.storm.executor.spout.SpoutExecutor;
+import org.apache.storm.utils.JCQueue;
+import org.apache.storm.utils.Utils.SmartThread;
+
+/** One executor thread of this JVM, whether Storm started it or a plan did. */
+final class ExecutorCopy {
+    private static final long STUCK_AFTER_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+    final ExecutorId id;
+    final String component;
+    final JCQueue queue;
+    final ExecutorShutdown running;
+    /** Why it may not move, or null. */
+    final String pinned;
+    private final Executor executor;
+    private final SmartThread thread;
+    private volatile boolean forwarding;
+    private long idleSinceNanos;
+    private boolean drained;
+    private long stopAskedNanos;
+
+    ExecutorCopy(ExecutorShutdown running) {
+        this.running = running;
+        executor = StormFields.get(StormFields.SHUTDOWN_EXECUTOR, running);
+        thread = StormFields.<List<SmartThread>>get(StormFields.SHUTDOWN_THREADS, running).get(0);
+        id = ExecutorId.of(executor.getExecutorId());
+        component = executor.getComponentId();
+        queue = executor.getReceiveQueue();
+        ArrayList<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, executor);
+        pinned = Pinning.reason(component, executor instanceof SpoutExecutor, tasks.get(0).getTaskObject());
+    }
+
+    boolean ready() {
+        return executor.getOpenOrPrepareWasCalled().get() && StopSwitch.of(executor) != null;
+    }
+
+    boolean alive() {
+        return thread.isAlive();
+    }
+
+    /** Total CPU time is read by thread id. */
+    long threadId() {
+        return thread.getId();
+    }
+
+    Thread thread() {
+        return thread;
+    }
+
+    Executor executor() {
+        return executor;
+    }
+
+    /** True once queue, overflow and pending emits were empty in reads over {@code idleMs}; then it stays. */
+    boolean drained(long idleMs) {
+        long now = System.nanoTime();
+        if (queue.size() > 0 || !executor.getPendingEmits().isEmpty()) {
+            idleSinceNanos = 0;
+        } else if (idleSinceNanos == 0) {
+            idleSinceNanos = now;
+        } else if (now - idleSinceNanos > TimeUnit.MILLISECONDS.toNanos(idleMs)) {
+            drained = true;
+        }
+        return drained;
+    }
+
+    /** As the source of a move: what still arrives here goes on to the new owner. */
+    void forward() {
+        forwarding = true;
+    }
+
+    /** The route came back: draining starts anew the next time. */
+    void keep() {
+        forwarding = false;
+        idleSinceNanos = 0;
+        drained = false;
+    }
+
+    /** A tuple for a copy that is not routed to here yet (or no longer elsewhere) may be taken at once. */
+    boolean acceptsEarly() {
+        return ready() && !forwarding && !stopping();
+    }
+
+    boolean stopping() {
+        return stopAskedNanos != 0;
+    }
+
+    /** Asks the executor to end between two tuples; one that is still in prepare() is interrupted. */
+    void stop(HookedWorker takeOver) {
+        if (stopAskedNanos != 0) {
+            return;
+        }
+        stopAskedNanos = System.nanoTime();
+        StopSwitch stop = StopSwitch.of(executor);
+        if (stop == null) {
+            thread.interrupt();
+        } else {
+            stop.stop(takeOver);
+        }
+    }
+
+    /** Asked to stop long ago and still in user code. */
+    boolean stuck() {
+        return stopping() && alive() && System.nanoTime() - stopAskedNanos > STUCK_AFTER_NANOS;
+    }
+}

@@ -1,0 +1,204 @@
+package nstorm.worker;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import nstorm.wire.Assigned;
+import nstorm.wire.Entry;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.Phase;
+import nstorm.wire.Plan;
+import nstorm.wire.Slot;
+import nstorm.wire.report.EntryAck;
+import nstorm.wire.report.State;
+import nstorm.worker.Desired.Part;
+import nstorm.worker.Desired.Task;
+
+/**
+ * Makes this worker match its {@link Desired} parts: starts, routes, drains and stops single executors
+ * until reality fits, and says how far it is. Phases are only successive desired states.
+ */
+final class Reconciler {
+    private static final long DRAINED_MS = 50;
+    /** Longer: a source that has not read of the undo yet still forwards to this copy. */
+    private static final long RETIRED_MS = 1000;
+    private static final long STATUS_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final HookedWorker worker;
+    /** Executors whose copies a plan started here; read by Storm's refresh thread too. */
+    private final Set<ExecutorId> started = ConcurrentHashMap.newKeySet();
+    private final Map<ExecutorId, Long> failedStarts = new HashMap<>();
+    private Map<ExecutorId, Slot> owners = Map.of();
+    private Map<ExecutorId, Assigned> routedFrom = Map.of();
+    private long statusNanos = System.nanoTime();
+
+    Reconciler(HookedWorker worker) {
+        this.worker = worker;
+    }
+
+    /** One pass; returns what to acknowledge, in the plan's order. */
+    List<EntryAck> pass() {
+        boolean newer = worker.overlay.poll();
+        Plan plan = worker.overlay.plan();
+        Map<ExecutorId, Assigned> assigned = worker.overlay.assigned();
+        if (newer) {
+            failedStarts.clear();
+        }
+        if (busy()) {
+            worker.watchForStrays();
+        }
+        buryTheDead();
+        List<Part> parts = Desired.of(assigned, plan, worker.me, started);
+        for (Part part : parts) {
+            prepare(part);
+        }
+        boolean moved = route(parts, newer || assigned != routedFrom);
+        routedFrom = assigned;
+        if (plan != null) {
+            backPressure(plan, assigned, moved);
+        }
+        for (Part part : parts) {
+            retire(part);
+        }
+        return acks(parts, assigned);
+    }
+
+    /** True while something is under way that should be looked at often. */
+    boolean busy() {
+        Plan plan = worker.overlay.plan();
+        return plan != null && !plan.entries().isEmpty() || !started.isEmpty();
+    }
+
+    /** True while a phase waits for this worker to read Storm's own assignment again. */
+    boolean settling() {
+        Plan plan = worker.overlay.plan();
+        return plan != null && plan.entries().stream()
+                .anyMatch(e -> e.phase() == Phase.SETTLE || e.phase() == Phase.STOP);
+    }
+
+    /** True if each executor is one that a plan moves to or from here: then no difference is a reason to die. */
+    boolean explains(Set<ExecutorId> difference) {
+        Set<ExecutorId> known = new HashSet<>(started);
+        Plan plan = worker.overlay.plan();
+        if (plan != null) {
+            plan.entries().stream().filter(e -> e.touches(worker.me)).forEach(e -> known.add(e.executor()));
+        }
+        return known.containsAll(difference);
+    }
+
+    private void buryTheDead() {
+        for (ExecutorCopy copy : new ArrayList<>(worker.copies.values())) {
+            boolean failed = started.contains(copy.id) && !copy.ready() && !copy.alive() && !copy.stopping();
+            if (failed) {
+                failedStarts.put(copy.id, System.nanoTime());
+            }
+            if (failed || copy.stopping() && !copy.alive()) {
+                worker.bury(copy);
+                started.remove(copy.id);
+            }
+        }
+    }
+
+    private void prepare(Part part) {
+        boolean wanted = part.task() == Task.PREPARE || part.task() == Task.RUN;
+        if (!wanted || worker.copies.containsKey(part.executor()) || failedStarts.containsKey(part.executor())) {
+            return;
+        }
+        started.add(part.executor());
+        try {
+            worker.start(part.executor());
+        } catch (RuntimeException e) {
+            started.remove(part.executor());
+            failedStarts.put(part.executor(), System.nanoTime());
+            Faults.report("starting executor " + part.executor(), e);
+        }
+    }
+
+    /** Switches routes; a source renounces, connects to the new owner and only then stops delivering. */
+    private boolean route(List<Part> parts, boolean changed) {
+        List<Part> leaving = new ArrayList<>();
+        boolean claimed = false;
+        for (Part part : parts) {
+            ExecutorCopy copy = worker.copies.get(part.executor());
+            boolean here = worker.delivers(part.executor());
+            if (part.task() == Task.RUN && copy != null && copy.ready() && !copy.stopping() && !here) {
+                copy.keep();
+                worker.claim(copy);
+                claimed = true;
+            } else if (part.task() != Task.RUN && here) {
+                worker.renounce(part.executor());
+                leaving.add(part);
+            }
+        }
+        if (changed || claimed || !leaving.isEmpty()) {
+            worker.state.refreshConnections();
+        }
+        for (Part part : leaving) {
+            ExecutorCopy copy = worker.copies.get(part.executor());
+            if (copy != null && part.task() != Task.RETIRE) {
+                copy.forward();
+            }
+            worker.stopDelivering(part.executor());
+        }
+        return claimed || !leaving.isEmpty();
+    }
+
+    private void backPressure(Plan plan, Map<ExecutorId, Assigned> assigned, boolean moved) {
+        Map<ExecutorId, Slot> now = new HashMap<>();
+        for (Entry entry : plan.entries()) {
+            Slot owner = Desired.owner(entry, assigned.get(entry.executor()));
+            now.put(entry.executor(), owner);
+            if (owner != null && !owner.equals(owners.getOrDefault(entry.executor(), entry.from()))) {
+                worker.clearBackPressure(entry.executor());
+            }
+        }
+        owners = now;
+        boolean due = System.nanoTime() - statusNanos > STATUS_NANOS && plan.entries().stream()
+                .anyMatch(entry -> entry.touches(worker.me) && entry.phase() != Phase.SETTLE);
+        if (moved || due) {
+            worker.sendBackPressure();
+            statusNanos = System.nanoTime();
+        }
+    }
+
+    private void retire(Part part) {
+        ExecutorCopy copy = worker.copies.get(part.executor());
+        if (copy == null || copy.stopping()) {
+            return;
+        }
+        if (part.task() == Task.DRAIN) {
+            copy.drained(DRAINED_MS);
+        } else if (part.task() == Task.STOP
+                || part.task() == Task.RETIRE && (!copy.ready() || copy.drained(RETIRED_MS))) {
+            copy.stop(worker);
+        }
+    }
+
+    private List<EntryAck> acks(List<Part> parts, Map<ExecutorId, Assigned> assigned) {
+        List<EntryAck> acks = new ArrayList<>();
+        for (Part part : parts) {
+            if (part.entry() != null) {
+                Assigned now = assigned.get(part.executor());
+                acks.add(new EntryAck(part.entry().id(), state(part), now == null ? null : now.slot()));
+            }
+        }
+        return acks;
+    }
+
+    private State state(Part part) {
+        ExecutorCopy copy = worker.copies.get(part.executor());
+        boolean here = worker.delivers(part.executor());
+        return switch (part.task()) {
+            case PREPARE -> copy != null && copy.ready() ? State.READY : State.NONE;
+            case RUN -> here && part.entry().phase() != Phase.PREPARE ? State.ROUTED : State.NONE;
+            case DRAIN -> copy == null || copy.drained(DRAINED_MS) ? State.DRAINED : State.ROUTED;
+            case STOP, RETIRE -> copy == null ? State.STOPPED : copy.stuck() ? State.STUCK : State.ROUTED;
+            case WATCH -> part.entry().phase() == Phase.PREPARE ? State.NONE : State.ROUTED;
+        };
+    }
+}

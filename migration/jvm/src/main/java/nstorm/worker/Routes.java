@@ -1,0 +1,162 @@
+package nstorm.worker;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Spliterator;
+import java.util.Spliterators;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Consumer;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+import org.apache.storm.utils.JCQueue;
+
+/**
+ * Which tasks of the topology are delivered inside this JVM: task id → receive queue, or null.
+ *
+ * <p>Storm's executors index an {@code ArrayList} by task id; handing all of them this one table makes
+ * local delivery follow a single volatile write. Index 0 is the system task (−1).
+ */
+final class Routes extends ArrayList<JCQueue> {
+    /** Storm's {@code indexingBase}: table index = task id − base. */
+    static final int INDEXING_BASE = -1;
+
+    private static final long serialVersionUID = 1L;
+
+    private final transient AtomicReferenceArray<JCQueue> queues;
+
+    Routes(int maxTaskId) {
+        queues = new AtomicReferenceArray<>(maxTaskId - INDEXING_BASE + 1);
+    }
+
+    JCQueue queue(int task) {
+        int index = task - INDEXING_BASE;
+        return index >= 0 && index < queues.length() ? queues.get(index) : null;
+    }
+
+    void deliver(int task, JCQueue queueOrNull) {
+        queues.set(task - INDEXING_BASE, queueOrNull);
+    }
+
+    @Override
+    public int size() {
+        return queues.length();
+    }
+
+    @Override
+    public boolean isEmpty() {
+        return queues.length() == 0;
+    }
+
+    @Override
+    public JCQueue get(int index) {
+        return queues.get(index);
+    }
+
+    @Override
+    public Iterator<JCQueue> iterator() {
+        return IntStream.range(0, queues.length()).mapToObj(queues::get).iterator();
+    }
+
+    /**
+     * The worker's own task ids, changed by replacing an array, so that Storm's threads and the
+     * groupings that keep this list iterate over it while executors come and go.
+     */
+    static final class TaskIds extends ArrayList<Integer> {
+        private static final long serialVersionUID = 1L;
+
+        private volatile transient Integer[] tasks;
+
+        TaskIds(Collection<Integer> initial) {
+            tasks = initial.toArray(new Integer[0]);
+        }
+
+        synchronized void addAllOf(int start, int end) {
+            List<Integer> next = new ArrayList<>(Arrays.asList(tasks));
+            for (int task = start; task <= end; task++) {
+                if (!next.contains(task)) {
+                    next.add(task);
+                }
+            }
+            next.sort(null);
+            tasks = next.toArray(new Integer[0]);
+        }
+
+        synchronized void removeAllOf(int start, int end) {
+            tasks = Arrays.stream(tasks).filter(t -> t < start || t > end).toArray(Integer[]::new);
+        }
+
+        @Override
+        public int size() {
+            return tasks.length;
+        }
+
+        @Override
+        public boolean isEmpty() {
+            return tasks.length == 0;
+        }
+
+        @Override
+        public Integer get(int index) {
+            return tasks[index];
+        }
+
+        @Override
+        public boolean contains(Object task) {
+            return indexOf(task) >= 0;
+        }
+
+        @Override
+        public int indexOf(Object task) {
+            return Arrays.asList(tasks).indexOf(task);
+        }
+
+        @Override
+        public Iterator<Integer> iterator() {
+            return Arrays.asList(tasks).iterator();
+        }
+
+        @Override
+        public Object[] toArray() {
+            return tasks.clone();
+        }
+
+        @Override
+        public <T> T[] toArray(T[] target) {
+            return Arrays.asList(tasks).toArray(target);
+        }
+
+        @Override
+        public void forEach(Consumer<? super Integer> action) {
+            Arrays.asList(tasks).forEach(action);
+        }
+
+        @Override
+        public Spliterator<Integer> spliterator() {
+            return Spliterators.spliterator(tasks, Spliterator.ORDERED | Spliterator.IMMUTABLE);
+        }
+
+        @Override
+        public Stream<Integer> stream() {
+            return StreamSupport.stream(spliterator(), false);
+        }
+
+        @Override
+        public Object clone() {
+            return new ArrayList<>(Arrays.asList(tasks));
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return Arrays.asList(tasks).equals(other);
+        }
+
+        @Override
+        public int hashCode() {
+            return Arrays.asList(tasks).hashCode();
+        }
+    }
+}

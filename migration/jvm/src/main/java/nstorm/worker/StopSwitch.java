@@ -1,0 +1,78 @@
+package nstorm.worker;
+
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.storm.executor.Executor;
+import org.apache.storm.tuple.AddressedTuple;
+
+/**
+ * Ends one bolt executor between two tuples: what it has not begun goes to the new owner, what it has
+ * emitted is flushed, then its loop returns null and Storm lets the thread end.
+ */
+final class StopSwitch implements Callable<Long> {
+    /** Executors of this JVM that are stopping now; almost always 0, so the check per tuple is one read. */
+    static final AtomicInteger STOPPING = new AtomicInteger();
+
+    private static final Map<Executor, StopSwitch> BY_EXECUTOR = new ConcurrentHashMap<>();
+
+    private final Executor executor;
+    private final Callable<Long> stockLoop;
+    private volatile HookedWorker takeOver;
+
+    private StopSwitch(Executor executor, Callable<Long> stockLoop) {
+        this.executor = executor;
+        this.stockLoop = stockLoop;
+    }
+
+    /** Wraps the loop that {@code BoltExecutor.call()} returned. */
+    static Callable<Long> wrap(Executor executor, Callable<Long> stockLoop) {
+        StopSwitch stop = new StopSwitch(executor, stockLoop);
+        BY_EXECUTOR.put(executor, stop);
+        return stop;
+    }
+
+    static StopSwitch of(Executor executor) {
+        return BY_EXECUTOR.get(executor);
+    }
+
+    /** To be called once the executor's thread is dead, or Storm's executor would be kept for ever. */
+    static void forget(Executor executor) {
+        StopSwitch stop = BY_EXECUTOR.remove(executor);
+        if (stop != null && stop.takeOver != null) {
+            STOPPING.decrementAndGet();
+        }
+    }
+
+    /** Asks the loop to end; the tuples still queued become strays of {@code worker}. */
+    void stop(HookedWorker worker) {
+        if (takeOver == null) {
+            takeOver = worker;
+            STOPPING.incrementAndGet();
+        }
+    }
+
+    /** True if the tuple was handed on because its executor is stopping; runs on the executor's thread. */
+    static boolean divert(Executor executor, AddressedTuple tuple) {
+        StopSwitch stop = BY_EXECUTOR.get(executor);
+        if (stop == null || stop.takeOver == null || tuple.dest == AddressedTuple.BROADCAST_DEST) {
+            return false;
+        }
+        stop.takeOver.strays.offer(tuple);
+        return true;
+    }
+
+    @Override
+    public Long call() throws Exception {
+        Long pause = stockLoop.call();
+        if (takeOver == null) {
+            return pause;
+        }
+        if (executor.getReceiveQueue().size() > 0 || !executor.getPendingEmits().isEmpty()) {
+            return 0L;
+        }
+        takeOver.flushBatchesOf(executor);
+        return null;
+    }
+}

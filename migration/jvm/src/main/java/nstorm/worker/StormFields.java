@@ -1,0 +1,112 @@
+package nstorm.worker;
+
+import java.lang.reflect.AccessibleObject;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.storm.daemon.worker.BackPressureTracker;
+import org.apache.storm.daemon.worker.Worker;
+import org.apache.storm.daemon.worker.WorkerState;
+import org.apache.storm.daemon.worker.WorkerTransfer;
+import org.apache.storm.executor.Executor;
+import org.apache.storm.executor.ExecutorShutdown;
+import org.apache.storm.executor.ExecutorTransfer;
+import org.apache.storm.metrics2.StormMetricRegistry;
+import org.apache.storm.utils.JCQueue;
+
+/**
+ * Storm's private fields and methods that the worker hooks touch by reflection.
+ *
+ * <p>Loading this class loads Storm's: only after the agent has checked {@link WorkerHooks#reflected()}.
+ */
+final class StormFields {
+    static final Field ASSIGNMENT_ID = field(WorkerState.class, "assignmentId");
+    static final Field CONF = field(WorkerState.class, "conf");
+    static final Field LOCAL_EXECUTORS = field(WorkerState.class, "localExecutors");
+    static final Field LOCAL_TASK_IDS = field(WorkerState.class, "localTaskIds");
+    static final Field LOCAL_RECEIVE_QUEUES = field(WorkerState.class, "localReceiveQueues");
+    static final Field EXECUTOR_RECEIVE_QUEUES = field(WorkerState.class, "executorReceiveQueueMap");
+    static final Field TASK_TO_QUEUE = field(WorkerState.class, "taskToExecutorQueue");
+    static final Field OUTBOUND_TASKS = field(WorkerState.class, "outboundTasks");
+    static final Field TASK_TO_NODE_PORT = field(WorkerState.class, "cachedTaskToNodePort");
+    static final Field BP_TRACKER = field(WorkerState.class, "bpTracker");
+    static final Field WORKER_TRANSFER = field(WorkerState.class, "workerTransfer");
+    static final Field REFRESH_CONNECTIONS_TIMER = field(WorkerState.class, "refreshConnectionsTimer");
+    static final Field USER_TIMER = field(WorkerState.class, "userTimer");
+    static final Method MAKE_RECEIVE_QUEUES =
+            method(WorkerState.class, "mkReceiveQueueMap", Map.class, Set.class, Map.class);
+    static final Field REMOTE_BACK_PRESSURE = field(WorkerTransfer.class, "remoteBackPressureStatus");
+    static final Field BP_TASKS = field(BackPressureTracker.class, "tasks");
+    static final Constructor<?> BP_STATE = constructor(BackPressureTracker.BackpressureState.class,
+            JCQueue.class, Integer.class, String.class, StormMetricRegistry.class);
+    static final Field EXECUTORS_ATOM = field(Worker.class, "executorsAtom");
+    static final Field WORKER_STATE = field(Worker.class, "workerState");
+    static final Field TRANSFER_QUEUES = field(ExecutorTransfer.class, "localReceiveQueues");
+    static final Field TRANSFER_BASE = field(ExecutorTransfer.class, "indexingBase");
+    static final Field TRANSFER_TO_FLUSH = field(ExecutorTransfer.class, "queuesToFlush");
+    static final Field SHUTDOWN_EXECUTOR = field(ExecutorShutdown.class, "executor");
+    static final Field SHUTDOWN_THREADS = field(ExecutorShutdown.class, "threads");
+    static final Field ID_TO_TASK = field(Executor.class, "idToTask");
+    static final Field REPORT_ERROR_DIE = field(Executor.class, "reportErrorDie");
+    static final Field RATE_COUNTERS = field(StormMetricRegistry.class, "rateCounters");
+    static final Field TASK_METRICS = field(StormMetricRegistry.class, "taskMetrics");
+    static final List<Field> METRICS_BY_TASK = List.of(
+            field(StormMetricRegistry.class, "taskIdGauges"),
+            field(StormMetricRegistry.class, "taskIdMeters"),
+            field(StormMetricRegistry.class, "taskIdCounters"),
+            field(StormMetricRegistry.class, "taskIdTimers"),
+            field(StormMetricRegistry.class, "taskIdHistograms"));
+
+    private StormFields() {
+    }
+
+    @SuppressWarnings("unchecked")
+    static <T> T get(Field field, Object owner) {
+        try {
+            return (T) field.get(owner);
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException("cannot read " + field, e);
+        }
+    }
+
+    /** Storm never trusts these finals as constants: they are plain instance fields. */
+    static void set(Field field, Object owner, Object value) {
+        try {
+            field.set(owner, value);
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException("cannot write " + field, e);
+        }
+    }
+
+    private static Field field(Class<?> owner, String name) {
+        try {
+            return open(owner.getDeclaredField(name));
+        } catch (NoSuchFieldException e) {
+            throw new IllegalStateException("Storm has no field " + owner.getName() + "." + name, e);
+        }
+    }
+
+    private static Method method(Class<?> owner, String name, Class<?>... parameters) {
+        try {
+            return open(owner.getDeclaredMethod(name, parameters));
+        } catch (NoSuchMethodException e) {
+            throw new IllegalStateException("Storm has no method " + owner.getName() + "." + name, e);
+        }
+    }
+
+    private static Constructor<?> constructor(Class<?> owner, Class<?>... parameters) {
+        try {
+            return open(owner.getDeclaredConstructor(parameters));
+        } catch (NoSuchMethodException e) {
+            throw new IllegalStateException("Storm has no such constructor of " + owner.getName(), e);
+        }
+    }
+
+    private static <T extends AccessibleObject> T open(T member) {
+        member.setAccessible(true);
+        return member;
+    }
+}

@@ -1,0 +1,208 @@
+package nstorm.worker;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.locks.ReentrantLock;
+import nstorm.hook.HookAgent;
+import nstorm.load.Traffic;
+import nstorm.wire.Slot;
+import org.apache.storm.StormTimer;
+import org.apache.storm.daemon.worker.Worker;
+import org.apache.storm.daemon.worker.WorkerState;
+import org.apache.storm.executor.Executor;
+import org.apache.storm.executor.ExecutorTransfer;
+import org.apache.storm.executor.IRunningExecutor;
+import org.apache.storm.generated.Assignment;
+import org.apache.storm.generated.NodeInfo;
+import org.apache.storm.messaging.TaskMessage;
+import org.apache.storm.messaging.netty.BackPressureStatus;
+import org.apache.storm.serialization.KryoTupleDeserializer;
+import org.apache.storm.tuple.AddressedTuple;
+
+/**
+ * What the advices in a worker JVM call: the one border between Storm's threads and ours.
+ *
+ * <p>Every method here contains its own faults. Until the worker state has been taken over, and for ever
+ * if that fails, each of them leaves stock Storm as it is.
+ */
+public final class WorkerCalls {
+    /** A stock refresh that read the assignment earlier must not overwrite routes switched since. */
+    private static final ReentrantLock REFRESH = new ReentrantLock();
+
+    private static volatile PlanOverlay overlay;
+    private static volatile WorkerAgent agent;
+    private static KryoTupleDeserializer drainerDeserializer;
+
+    private WorkerCalls() {
+    }
+
+    /** The worker of this JVM, or null while it is stock. */
+    static HookedWorker worker() {
+        WorkerAgent now = agent;
+        return now == null ? null : now.worker;
+    }
+
+    /** Storm's constructor of the worker state has ended: take the state over, whole or not at all. */
+    public static void onStateBuilt(WorkerState state) {
+        if (overlay == null || !HookAgent.active()) {
+            return;
+        }
+        try {
+            Map<String, Object> conf = StormFields.get(StormFields.CONF, state);
+            agent = new WorkerAgent(new HookedWorker(state, slot(state), overlay), conf);
+        } catch (RuntimeException | LinkageError e) {
+            HookAgent.refuse("worker state could not be taken over: " + e);
+            Faults.report("taking over the worker state", e);
+        }
+    }
+
+    private static Slot slot(WorkerState state) {
+        return new Slot(StormFields.get(StormFields.ASSIGNMENT_ID, state), state.getPort());
+    }
+
+    /** The assignment to use instead of asking the supervisor, on the reconciler's own thread; else null. */
+    public static Assignment knownAssignment() {
+        WorkerAgent now = agent;
+        return now != null && Thread.currentThread() == now.thread ? now.worker.overlay.stockCopy() : null;
+    }
+
+    /** Storm has read its assignment: remember it and lay the plan over it, in place. */
+    public static void onAssignment(WorkerState state, Assignment assignment, boolean fromStorm) {
+        if (assignment == null || !HookAgent.active()) {
+            return;
+        }
+        try {
+            if (overlay == null) {
+                Map<String, Object> conf = StormFields.get(StormFields.CONF, state);
+                overlay = new PlanOverlay(state.getTopologyId(), WorkerAgent.planStore(conf));
+            }
+            if (fromStorm) {
+                overlay.remember(assignment);
+            }
+            overlay.apply(assignment);
+        } catch (RuntimeException | LinkageError e) {
+            Faults.report("laying the plan over the assignment", e);
+        }
+    }
+
+    /** True if the worker must not end itself, for the plan explains why the assignment differs. */
+    public static boolean explained(WorkerState state, Assignment assignment) {
+        WorkerAgent now = agent;
+        try {
+            return now != null && assignment != null && now.explains(state, assignment);
+        } catch (RuntimeException | LinkageError e) {
+            Faults.report("comparing assignments", e);
+            return false;
+        }
+    }
+
+    public static void beforeRefresh() {
+        REFRESH.lock();
+    }
+
+    public static void afterRefresh() {
+        REFRESH.unlock();
+    }
+
+    /** A batch has arrived by Netty: what this worker does not own leaves it. On the tuple path. */
+    public static void onBatch(ArrayList<AddressedTuple> batch) {
+        WorkerAgent now = agent;
+        if (now == null) {
+            return;
+        }
+        Routes routes = now.worker.routes;
+        int size = batch.size();
+        for (int i = 0; i < size; i++) {
+            if (routes.queue(batch.get(i).dest) == null) {
+                now.worker.takeStrays(batch, i);
+                return;
+            }
+        }
+    }
+
+    /** The executors run: take their list over and begin to follow the plan. */
+    public static List<IRunningExecutor> onLoaded(Worker worker, List<IRunningExecutor> executors) {
+        WorkerAgent now = agent;
+        if (now == null) {
+            return executors;
+        }
+        try {
+            List<IRunningExecutor> shared = now.worker.takeOver(worker, executors);
+            now.thread.start();
+            return shared;
+        } catch (RuntimeException | LinkageError e) {
+            HookAgent.refuse("running executors could not be taken over: " + e);
+            Faults.report("taking over the running executors", e);
+            return executors;
+        }
+    }
+
+    public static void onStatus(BackPressureStatus status) {
+        WorkerAgent now = agent;
+        if (now != null) {
+            now.worker.keepOwnTasks(status);
+        }
+    }
+
+    public static void onLocalQueues(ExecutorTransfer transfer) {
+        WorkerAgent now = agent;
+        try {
+            if (now != null) {
+                now.worker.install(transfer);
+            }
+        } catch (RuntimeException | LinkageError e) {
+            Faults.report("installing local routes", e);
+        }
+    }
+
+    /** One tuple has been taken by a local or the transfer queue. On the tuple path. */
+    public static void onTransferred(AddressedTuple tuple) {
+        Traffic.count(tuple);
+    }
+
+    /** Messages to tasks that have become local since they were queued: Storm would drop them. */
+    public static void onSend(Map<Integer, ArrayList<TaskMessage>> bundles, Map<Integer, NodeInfo> taskToNode) {
+        WorkerAgent now = agent;
+        if (now == null || !now.worker.watchingForStrays()) {
+            return;
+        }
+        for (Map.Entry<Integer, ArrayList<TaskMessage>> bundle : bundles.entrySet()) {
+            NodeInfo node = taskToNode.get(bundle.getKey());
+            if (!bundle.getValue().isEmpty() && node != null && PlanOverlay.slot(node).equals(now.worker.me)) {
+                takeBack(now.worker, bundle.getValue());
+            }
+        }
+    }
+
+    private static void takeBack(HookedWorker worker, ArrayList<TaskMessage> messages) {
+        if (drainerDeserializer == null) {
+            drainerDeserializer = new KryoTupleDeserializer(
+                    worker.state.getTopologyConf(), worker.state.getWorkerTopologyContext());
+        }
+        for (TaskMessage message : messages) {
+            worker.strays.offer(new AddressedTuple(message.task(), drainerDeserializer.deserialize(message.message())));
+        }
+        messages.clear();
+    }
+
+    /** True if the tuple was handed on because its executor is stopping. On the tuple path. */
+    public static boolean divert(Executor executor, Object event) {
+        return StopSwitch.STOPPING.get() != 0 && StopSwitch.divert(executor, (AddressedTuple) event);
+    }
+
+    public static Callable<Long> boltLoop(Executor executor, Callable<Long> stock) {
+        return agent == null ? stock : StopSwitch.wrap(executor, stock);
+    }
+
+    /** True if the recurring task of an executor has been scheduled by us, so that it can be cancelled. */
+    public static boolean recurring(StormTimer timer, int delaySecs, int recurSecs, Runnable body) {
+        WorkerAgent now = agent;
+        if (now == null || timer != StormFields.<StormTimer>get(StormFields.USER_TIMER, now.worker.state)) {
+            return false;
+        }
+        Ticks.schedule(timer, delaySecs, recurSecs, body);
+        return true;
+    }
+}

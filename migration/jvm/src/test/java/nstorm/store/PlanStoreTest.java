@@ -1,0 +1,198 @@
+package nstorm.store;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import nstorm.wire.Golden;
+import nstorm.wire.LocalPlan;
+import nstorm.wire.Plan;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class PlanStoreTest {
+
+    /** More polls than pass between two looks at the directory. */
+    private static final int MANY = 100;
+
+    @TempDir
+    Path dir;
+    private PlanStore store;
+
+    @BeforeEach
+    void open() {
+        store = new PlanStore(dir);
+    }
+
+    private static String entry(int i, long start) {
+        return "{\"id\":\"m" + i + "\",\"executor\":[" + i + "," + i + "],\"from\":\"a:6700\",\"to\":\"b:6701\","
+            + "\"phase\":\"SWITCH\",\"base\":[\"a:6700\"," + start + "],\"void\":null}";
+    }
+
+    private static String plan(String topology, long epoch, long version, int entries) {
+        return "{\"cluster\":\"c\",\"epoch\":" + epoch + ",\"version\":" + version + ",\"topology\":\"" + topology
+            + "\",\"entries\":[" + IntStream.rangeClosed(1, entries).mapToObj(i -> entry(i, version))
+            .collect(Collectors.joining(",")) + "]}";
+    }
+
+    private static String local(String... plans) {
+        return "{\"cluster\":\"c\",\"plans\":[" + String.join(",", plans) + "]}";
+    }
+
+    private LocalPlan pollMany() {
+        LocalPlan last = null;
+        for (int i = 0; i < MANY; i++) {
+            last = store.poll();
+        }
+        return last;
+    }
+
+    private long version() {
+        return store.poll().of("t").version();
+    }
+
+    @Test
+    void readsTheGoldenPlanAsPythonStoredIt() throws Exception {
+        Python.writePlan(dir, new String(Golden.bytes("local_plan.json"), StandardCharsets.UTF_8));
+        assertEquals(LocalPlan.parse(Golden.bytes("local_plan.json")), store.poll());
+        assertNull(store.lastError());
+        assertSame(store.poll(), store.poll(), "nothing new, nothing parsed");
+    }
+
+    @Test
+    void readsWithoutWritingAnything() throws Exception {
+        Python.writePlan(dir, local());
+        Files.delete(dir.resolve("lock.mdb"));
+        assertNotNull(store.poll());
+        assertFalse(Files.exists(dir.resolve("lock.mdb")));
+    }
+
+    @Test
+    void readsValuesOfManyPages() throws Exception {
+        for (int entries : new int[] {1, 10, 20, 200, 800}) {
+            Python.writePlan(dir, local(plan("t", 1, entries, entries)));
+            assertEquals(entries, store.poll().of("t").entries().size());
+            assertNull(store.lastError());
+        }
+    }
+
+    @Test
+    void isPatientWhileThereIsNothing() throws Exception {
+        assertNull(store.poll());
+        assertTrue(store.lastError().startsWith("no plan at "), store.lastError());
+        Python.run("env().close()", dir);
+        assertNull(store.poll());
+        assertTrue(store.lastError().endsWith("has no key plan"), store.lastError());
+        Python.writePlan(dir, local(plan("t", 1, 1, 1)));
+        assertEquals(1, version());
+        assertNull(store.lastError());
+    }
+
+    @Test
+    void keepsTheLastGoodPlanOnGarbage() throws Exception {
+        Python.writePlan(dir, local(plan("t", 1, 1, 1)));
+        assertEquals(1, version());
+        Python.run("""
+            with env() as e, e.begin(write=True) as txn:
+                txn.put(b"plan", b"garbage" * 100)
+            """, dir);
+        assertEquals(1, version());
+        assertTrue(store.lastError().startsWith("envelope "), store.lastError());
+        Python.writePlan(dir, "{\"cluster\":7}");
+        assertEquals(1, version());
+        assertTrue(store.lastError().startsWith("cluster is not a text"), store.lastError());
+        Python.writePlan(dir, local(plan("t", 1, 2, 1)));
+        assertEquals(2, version());
+        assertNull(store.lastError());
+    }
+
+    @Test
+    void refusesOlderPlansAndOtherClusters() throws Exception {
+        Python.writePlan(dir, local(plan("t", 2, 5, 1), plan("u", 2, 6, 1)));
+        assertEquals(5, version());
+        Python.writePlan(dir, local(plan("t", 1, 9, 2), plan("u", 2, 7, 1)));
+        assertEquals(5, version());
+        assertEquals("plan of t refused: 1.9 after 2.5", store.lastError());
+        assertEquals(7, store.poll().of("u").version(), "each topology by itself");
+        Python.writePlan(dir, "{\"cluster\":\"other\",\"plans\":[]}");
+        assertEquals(5, version());
+        assertEquals("plans of cluster other refused: this JVM is of c", store.lastError());
+        Python.writePlan(dir, local(plan("t", 3, 0, 0)));
+        assertEquals(0, version());
+        assertEquals(3, store.poll().of("t").epoch());
+        assertEquals(7, store.poll().of("u").version(), "a topology that is missing keeps its plan");
+    }
+
+    @Test
+    void followsAReplacedFile(@TempDir Path other) throws Exception {
+        Python.writePlan(dir, local(plan("t", 1, 1, 1)));
+        assertEquals(1, version());
+        Python.writePlan(other, local(plan("t", 1, 2, 1)));
+        Files.move(other.resolve("data.mdb"), dir.resolve("data.mdb"), StandardCopyOption.ATOMIC_MOVE);
+        assertEquals(2, pollMany().of("t").version());
+    }
+
+    @Test
+    void survivesARemovedAndATruncatedFile() throws Exception {
+        Python.writePlan(dir, local(plan("t", 1, 1, 1)));
+        assertEquals(1, version());
+        Files.write(dir.resolve("data.mdb"), new byte[0]);
+        assertEquals(1, pollMany().of("t").version());
+        assertNotNull(store.lastError());
+        Files.write(dir.resolve("data.mdb"), new byte[100_000]);
+        assertEquals(1, pollMany().of("t").version());
+        assertTrue(store.lastError().endsWith("is not an LMDB 0.9 file"), store.lastError());
+        Files.delete(dir.resolve("data.mdb"));
+        assertEquals(1, pollMany().of("t").version());
+        Python.writePlan(dir, local(plan("t", 1, 2, 1)));
+        assertEquals(2, pollMany().of("t").version());
+        assertNull(store.lastError());
+    }
+
+    @Test
+    void readsWholePlansWhilePythonCommits() throws Exception {
+        String hammer = """
+            e = env(sync=False)
+            entry = '{{"id":"m{i}","executor":[{i},{i}],"from":"a:6700","to":"b:6701","phase":"SWITCH",' \\
+                '"base":["a:6700",{v}],"void":null}}'
+            for v in range(1, 200000):
+                entries = ",".join(entry.format(i=i, v=v) for i in range(1, 2 + v * 7 % 60))
+                plan = '{"cluster":"c","plans":[{"cluster":"c","epoch":1,"version":%d,"topology":"t","entries":[%s]}]}'
+                with e.begin(write=True) as txn:
+                    txn.put(b"plan", pack(v, (plan % (v, entries)).encode()))
+                if v == 1:
+                    print("first", flush=True)
+            """;
+        try (Python python = new Python(hammer, dir)) {
+            assertEquals("first", python.line());
+            Set<Long> versions = new TreeSet<>();
+            long end = System.nanoTime() + 60_000_000_000L;
+            while (versions.size() < 1000 && System.nanoTime() < end) {
+                Plan plan = store.poll().of("t");
+                assertNull(store.lastError());
+                assertEquals(1 + plan.version() * 7 % 60, plan.entries().size());
+                assertTrue(plan.entries().stream().allMatch(entry -> entry.baseStartSecs() == plan.version()));
+                versions.add(plan.version());
+            }
+            assertTrue(python.isAlive());
+            assertTrue(versions.size() >= 1000, "only " + versions.size() + " plans seen");
+            python.kill9();
+        }
+        long last = version();
+        assertNull(store.lastError(), "a killed writer leaves the last commit whole");
+        Python.writePlan(dir, local(plan("t", 1, last + 1, 1)));
+        assertEquals(last + 1, version(), "the next writer goes on");
+    }
+}

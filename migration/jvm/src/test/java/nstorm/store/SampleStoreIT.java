@@ -1,0 +1,76 @@
+package nstorm.store;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.management.ManagementFactory;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Collections;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Through the packaged jar, where lmdbjava lies apart. */
+class SampleStoreIT {
+
+    private static final String READ = """
+        with env(readonly=True) as e, e.begin() as txn:
+            found = unpack(txn.get(sys.argv[2].encode()))
+            print(found.version, found.payload.decode())
+        """;
+
+    @Test
+    void pythonReadsWhatJavaPut(@TempDir Path dir) throws Exception {
+        Path env = dir.resolve("w/6700-1");
+        try (SampleStore store = SampleStore.open(env)) {
+            assertTrue(Files.exists(env.resolve("data.mdb")), "LMDB, not the fallback");
+            store.put("ack", "one".getBytes(StandardCharsets.UTF_8));
+            assertEquals("1 one\n", Python.run(READ, env, "ack"));
+            store.put("load", "two".getBytes(StandardCharsets.UTF_8));
+            store.put("ack", "three".repeat(2000).getBytes(StandardCharsets.UTF_8));
+            assertEquals("3 " + "three".repeat(2000) + "\n", Python.run(READ, env, "ack"));
+            assertEquals("2 two\n", Python.run(READ, env, "load"));
+        }
+    }
+
+    @Test
+    void manyPutsUnderAReader(@TempDir Path dir) throws Exception {
+        String follow = """
+            print("on", flush=True)
+            last = 0
+            with env(readonly=True) as e:
+                while last < 2000:
+                    with e.begin() as txn:
+                        version = unpack(txn.get(b"ack")).version
+                    assert version >= last
+                    last = version
+            print("end", flush=True)
+            """;
+        try (SampleStore store = SampleStore.open(dir)) {
+            store.put("ack", new byte[10]);
+            try (Python python = new Python(follow, dir)) {
+                assertEquals("on", python.line());
+                for (int i = 0; i < 2000; i++) {
+                    store.put("ack", new byte[i % 500]);
+                    Thread.sleep(1);
+                }
+                assertEquals("end", python.line());
+            }
+        }
+    }
+
+    @Test
+    void userCodeSeesNothingOfIt() throws Exception {
+        assertTrue(ManagementFactory.getRuntimeMXBean().getInputArguments().toString().contains("nstorm-agent.jar"));
+        for (String inside : List.of("com/kenai/jffi/Library.class", "org/lmdbjava/Env.class")) {
+            for (URL seen : Collections.list(getClass().getClassLoader().getResources(inside))) {
+                assertFalse(seen.toString().contains("nstorm-agent"), seen.toString());
+            }
+        }
+        assertFalse(System.getProperties().containsKey("lmdbjava.extract.dir"));
+    }
+}

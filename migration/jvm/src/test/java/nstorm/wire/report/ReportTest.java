@@ -1,0 +1,60 @@
+package nstorm.wire.report;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.Golden;
+import nstorm.wire.Slot;
+import nstorm.wire.report.WorkerAck.Counters;
+import nstorm.wire.report.WorkerAck.Pinned;
+import org.junit.jupiter.api.Test;
+
+class ReportTest {
+
+    private static final String TOPOLOGY = "wc-1-1700000000";
+    private static final String HERE = "0e9d9bd5-93a5-4f08-8c3e-7d1c8a6c9a10-127.0.0.2";
+    private static final Slot SOURCE = new Slot(HERE, 6700);
+    private static final Slot TARGET = new Slot("7c0a3fd2-1b8e-4f5b-8a52-9b1d4a5c2e77-127.0.0.3", 6701);
+    private static final ExecutorId SYSTEM = new ExecutorId(-1, -1);
+    private static final ExecutorId SPOUT = new ExecutorId(1, 1);
+    private static final ExecutorId SPLIT = new ExecutorId(7, 7);
+
+    private static void assertGolden(String name, byte[] written) throws IOException {
+        assertEquals(new String(Golden.bytes(name), StandardCharsets.UTF_8), new String(written, StandardCharsets.UTF_8));
+    }
+
+    @Test
+    void workerAck() throws Exception {
+        assertGolden("worker_ack.json", new WorkerAck(TOPOLOGY, SOURCE, 4711, "4711-1700000000000", "0.1.0",
+            1700000012345L, 3, 17,
+            List.of(new EntryAck("m12", State.ROUTED, SOURCE), new EntryAck("m9", State.NONE, null)),
+            List.of(SYSTEM, SPOUT, SPLIT), List.of(new Pinned(SYSTEM, "system"), new Pinned(SPOUT, "spout")),
+            new Counters(12, 3, 0, 1), null).toJson());
+    }
+
+    @Test
+    void workerAckWithOddText() throws Exception {
+        String odd = "a \"b\" \\ c/d \b\f\n\r\t\u0001\u001f\u007f ü 漢 \ud83c\udf29 \u2028";
+        assertGolden("worker_ack_fresh.json", new WorkerAck(TOPOLOGY, TARGET, 4800, "4800-1700000000001", "0.1.0",
+            1700000012346L, 0, -1, List.of(), List.of(), List.of(), new Counters(0, 0, 0, 0), odd).toJson());
+    }
+
+    @Test
+    void workerLoad() throws Exception {
+        assertGolden("worker_load.json", new WorkerLoad(TOPOLOGY, SOURCE, "4711-1700000000000", 1700000012345L,
+            9_876_543_210L,
+            List.of(new ExecutorLoad(SPOUT, "spout", 1_234_567_890L, 0, 32768, "spout"),
+                new ExecutorLoad(SPLIT, "split", 2_345_678_901L, 17, 32768, null)),
+            List.of(new long[] {1, 7, 123456}, new long[] {7, Integer.MAX_VALUE, Long.MAX_VALUE})).toJson());
+    }
+
+    @Test
+    void supervisorAck() throws Exception {
+        assertGolden("supervisor_ack.json", new SupervisorAck(HERE, 4000, "0.1.0", 1700000012000L,
+            List.of(new SupervisorAck.PlanSeen(TOPOLOGY, 3, 17)),
+            List.of(new SupervisorAck.SlotSet(6700, TOPOLOGY, List.of(SPOUT, SPLIT)))).toJson());
+    }
+}

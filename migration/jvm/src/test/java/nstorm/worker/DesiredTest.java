@@ -1,0 +1,89 @@
+package nstorm.worker;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import java.util.List;
+import java.util.Map;
+import nstorm.wire.Assigned;
+import nstorm.wire.Entry;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.Phase;
+import nstorm.wire.Plan;
+import nstorm.wire.Slot;
+import nstorm.worker.Desired.Task;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class DesiredTest {
+    private static final ExecutorId EXECUTOR = new ExecutorId(7, 7);
+    private static final Slot FROM = new Slot("s1", 6700);
+    private static final Slot TO = new Slot("s2", 6701);
+    private static final Slot OTHER = new Slot("s2", 6700);
+
+    private static Entry entry(Phase phase, String voidReason) {
+        return new Entry("m1", EXECUTOR, FROM, TO, phase, FROM, 100, voidReason);
+    }
+
+    private static Task task(Entry entry, Slot me, Assigned now) {
+        Map<ExecutorId, Assigned> assignment = now == null ? Map.of() : Map.of(EXECUTOR, now);
+        List<Desired.Part> parts = Desired.of(assignment, new Plan("c", 1, 2, "t", List.of(entry)), me, List.of());
+        return parts.get(0).task();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "PREPARE, RUN, PREPARE, WATCH",
+        "SWITCH, DRAIN, RUN, WATCH",
+        "DRAIN, DRAIN, RUN, WATCH",
+        "STOP, STOP, RUN, WATCH",
+        "SETTLE, STOP, RUN, WATCH",
+        "UNDO, RUN, RETIRE, WATCH"})
+    void eachPhaseHasOneOwnerAndAtMostOneCopyToEnd(Phase phase, Task source, Task target, Task bystander) {
+        Assigned base = new Assigned(FROM, 100);
+        assertEquals(source, task(entry(phase, null), FROM, base));
+        assertEquals(target, task(entry(phase, null), TO, base));
+        assertEquals(bystander, task(entry(phase, null), OTHER, base));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"STOP", "SETTLE"})
+    void onceAbsorbedTheTargetStillRunsIt(Phase phase) {
+        Assigned absorbed = new Assigned(TO, 555);
+        assertEquals(Task.RUN, task(entry(phase, null), TO, absorbed));
+        assertEquals(Task.STOP, task(entry(phase, null), FROM, absorbed));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"PREPARE", "SWITCH", "DRAIN", "UNDO"})
+    void beforeStopAnyOtherAssignmentVoidsTheEntry(Phase phase) {
+        Assigned restarted = new Assigned(FROM, 101);
+        assertEquals(Task.RUN, task(entry(phase, null), FROM, restarted));
+        assertEquals(Task.RETIRE, task(entry(phase, null), TO, restarted));
+        assertEquals(FROM, Desired.owner(entry(phase, null), restarted));
+    }
+
+    @Test
+    void aVoidEntryLeavesTheExecutorWhereStormHasIt() {
+        Assigned base = new Assigned(FROM, 100);
+        assertEquals(Task.RUN, task(entry(Phase.DRAIN, "user rebalanced"), FROM, base));
+        assertEquals(Task.RETIRE, task(entry(Phase.DRAIN, "user rebalanced"), TO, base));
+        assertEquals(FROM, Desired.owner(entry(Phase.DRAIN, "user rebalanced"), base));
+    }
+
+    @Test
+    void anUnassignedExecutorHasNoOwner() {
+        assertNull(Desired.owner(entry(Phase.SWITCH, null), null));
+        assertEquals(Task.RETIRE, task(entry(Phase.SWITCH, null), TO, null));
+    }
+
+    @Test
+    void aCopyWhoseEntryHasGoneRetiresUnlessStormAssignsItHere() {
+        Map<ExecutorId, Assigned> elsewhere = Map.of(EXECUTOR, new Assigned(FROM, 100));
+        Map<ExecutorId, Assigned> here = Map.of(EXECUTOR, new Assigned(TO, 100));
+        List<ExecutorId> started = List.of(EXECUTOR);
+        assertEquals(List.of(new Desired.Part(null, EXECUTOR, Task.RETIRE)), Desired.of(elsewhere, null, TO, started));
+        assertEquals(List.of(), Desired.of(here, null, TO, started));
+    }
+}

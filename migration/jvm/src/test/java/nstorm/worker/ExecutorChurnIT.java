@@ -1,0 +1,202 @@
+package nstorm.worker;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.management.ManagementFactory;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+import nstorm.wire.ExecutorId;
+import org.apache.storm.Config;
+import org.apache.storm.LocalCluster;
+import org.apache.storm.StormTimer;
+import org.apache.storm.spout.SpoutOutputCollector;
+import org.apache.storm.task.OutputCollector;
+import org.apache.storm.task.TopologyContext;
+import org.apache.storm.topology.OutputFieldsDeclarer;
+import org.apache.storm.topology.TopologyBuilder;
+import org.apache.storm.topology.base.BaseRichBolt;
+import org.apache.storm.topology.base.BaseRichSpout;
+import org.apache.storm.tuple.Fields;
+import org.apache.storm.tuple.Tuple;
+import org.apache.storm.tuple.Values;
+import org.apache.storm.utils.Utils;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Starts and stops one executor a thousand times in one JVM, through Storm's real classes with the real
+ * agent woven in, while tuples flow: nothing may be lost, and nothing may grow.
+ */
+class ExecutorChurnIT {
+    private static final int TURNS = 1000;
+    private static final AtomicLong EMITTED = new AtomicLong();
+    private static final AtomicLong ACKED = new AtomicLong();
+    private static final AtomicLong FAILED = new AtomicLong();
+    private static final AtomicLong PREPARED = new AtomicLong();
+    private static final AtomicLong CLEANED = new AtomicLong();
+    private static volatile boolean paused;
+
+    /** Emits a tuple about every millisecond. */
+    public static final class Source extends BaseRichSpout {
+        private static final long serialVersionUID = 1L;
+        private transient SpoutOutputCollector out;
+
+        @Override
+        public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {
+            out = collector;
+        }
+
+        @Override
+        public void nextTuple() {
+            Utils.sleep(1);
+            if (!paused) {
+                out.emit(new Values(EMITTED.incrementAndGet()), EMITTED.get());
+            }
+        }
+
+        @Override
+        public void ack(Object id) {
+            ACKED.incrementAndGet();
+        }
+
+        @Override
+        public void fail(Object id) {
+            FAILED.incrementAndGet();
+        }
+
+        @Override
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {
+            declarer.declare(new Fields("n"));
+        }
+    }
+
+    /** Acknowledges; takes ticks. */
+    public static final class Sink extends BaseRichBolt {
+        private static final long serialVersionUID = 1L;
+        private transient OutputCollector out;
+
+        @Override
+        public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
+            out = collector;
+            PREPARED.incrementAndGet();
+            context.registerGauge("of-the-user", () -> 1);
+        }
+
+        @Override
+        public void execute(Tuple tuple) {
+            out.ack(tuple);
+        }
+
+        @Override
+        public void cleanup() {
+            CLEANED.incrementAndGet();
+        }
+
+        @Override
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {
+        }
+
+        @Override
+        public Map<String, Object> getComponentConfiguration() {
+            return new HashMap<>(Map.of(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS, 1));
+        }
+    }
+
+    private static void await(String what, BooleanSupplier condition) throws InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() < end, "waited 30 s in vain: " + what);
+            Thread.sleep(1);
+        }
+    }
+
+    private record Footprint(int threads, int metrics, int rateCounters, int timers, long files, long heapBytes) {
+        static Footprint of(HookedWorker worker) throws Exception {
+            StormTimer timer = StormFields.get(StormFields.USER_TIMER, worker.state);
+            var os = (com.sun.management.UnixOperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+            for (int i = 0; i < 3; i++) {
+                System.gc();
+                Thread.sleep(100);
+            }
+            Runtime runtime = Runtime.getRuntime();
+            return new Footprint(Thread.activeCount(), worker.state.getMetricRegistry().getRegistry().getNames().size(),
+                    StormFields.<java.util.Set<?>>get(StormFields.RATE_COUNTERS, worker.state.getMetricRegistry()).size(),
+                    queueOf(timer).size(), os.getOpenFileDescriptorCount(),
+                    runtime.totalMemory() - runtime.freeMemory());
+        }
+
+        private static Queue<?> queueOf(StormTimer timer) throws Exception {
+            var task = StormTimer.class.getDeclaredField("task");
+            task.setAccessible(true);
+            var queue = StormTimer.StormTimerTask.class.getDeclaredField("queue");
+            queue.setAccessible(true);
+            return (Queue<?>) queue.get(task.get(timer));
+        }
+    }
+
+    private static void turn(HookedWorker worker, ExecutorId id) throws Exception {
+        worker.watchForStrays();
+        ExecutorCopy old = worker.copies.get(id);
+        worker.renounce(id);
+        worker.stopDelivering(id);
+        old.forward();
+        old.stop(worker);
+        await("executor " + id + " stopped", () -> !worker.copies.containsKey(id));
+        worker.start(id);
+        ExecutorCopy copy = worker.copies.get(id);
+        await("executor " + id + " ready", copy::ready);
+        worker.claim(copy);
+    }
+
+    @Test
+    void aThousandStartsAndStopsLoseNothingAndLeaveNothing() throws Exception {
+        assertNull(System.getProperty("nstorm.refused"));
+        TopologyBuilder builder = new TopologyBuilder();
+        builder.setSpout("source", new Source(), 1);
+        builder.setBolt("sink", new Sink(), 2).shuffleGrouping("source");
+        Config conf = new Config();
+        conf.setNumWorkers(1);
+        conf.setNumAckers(1);
+        conf.setMessageTimeoutSecs(3);
+        try (LocalCluster cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1).build();
+                LocalCluster.LocalTopology topology = cluster.submitTopology("churn", conf, builder.createTopology())) {
+            await("hooked worker", () -> WorkerCalls.worker() != null && ACKED.get() > 100);
+            HookedWorker worker = WorkerCalls.worker();
+            ExecutorId id = worker.copies.values().stream().filter(c -> c.component.equals("sink"))
+                    .findFirst().orElseThrow().id;
+            for (int i = 0; i < 50; i++) {
+                turn(worker, id);
+            }
+            Thread.sleep(5000);
+            Footprint before = Footprint.of(worker);
+            long preparedBefore = PREPARED.get();
+            for (int i = 0; i < TURNS; i++) {
+                turn(worker, id);
+            }
+            paused = true;
+            await("all acked", () -> ACKED.get() == EMITTED.get());
+            Thread.sleep(5000);
+            Footprint after = Footprint.of(worker);
+            System.out.println("churn before " + before + " after " + after + " emitted " + EMITTED.get());
+            assertEquals(0, FAILED.get());
+            assertEquals(TURNS, PREPARED.get() - preparedBefore);
+            assertEquals(TURNS + 50, CLEANED.get());
+            assertEquals(0, worker.strays.dropped.get());
+            assertEquals(0, Faults.count(), () -> Faults.last());
+            assertNotNull(worker.copies.get(id));
+            // Storm registers some metrics on first use, so a few may differ; a leak would be a thousand.
+            assertTrue(after.metrics() <= before.metrics() + 20, before + " then " + after);
+            assertTrue(after.rateCounters() <= before.rateCounters() + 20, before + " then " + after);
+            assertTrue(after.timers() <= before.timers() + 1, before + " then " + after);
+            assertTrue(after.threads() <= before.threads() + 10, before + " then " + after);
+            assertTrue(after.files() <= before.files() + 10, before + " then " + after);
+            assertTrue(after.heapBytes() < before.heapBytes() + 8_000_000, before + " then " + after);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+package nstorm.worker;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import org.apache.storm.tuple.AddressedTuple;
+import org.junit.jupiter.api.Test;
+
+class StraysTest {
+    private static final class Gate implements Strays.Delivery {
+        final List<AddressedTuple> delivered = Collections.synchronizedList(new ArrayList<>());
+        volatile int closedTask = -1;
+
+        @Override
+        public boolean deliver(AddressedTuple tuple) {
+            return tuple.dest != closedTask && delivered.add(tuple);
+        }
+
+        @Override
+        public void flush() {
+        }
+    }
+
+    private static void await(BooleanSupplier condition) throws InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() < end, "waited 10 s in vain");
+            Thread.sleep(1);
+        }
+    }
+
+    @Test
+    void aTaskThatMustWaitDoesNotHoldUpOthersAndKeepsItsOrder() throws Exception {
+        Gate gate = new Gate();
+        gate.closedTask = 7;
+        Strays strays = new Strays(gate);
+        List<AddressedTuple> sevens = new ArrayList<>();
+        for (int i = 0; i < 100; i++) {
+            AddressedTuple seven = new AddressedTuple(7, null);
+            sevens.add(seven);
+            strays.offer(seven);
+            strays.offer(new AddressedTuple(8, null));
+        }
+        await(() -> gate.delivered.size() == 100);
+        assertTrue(gate.delivered.stream().allMatch(t -> t.dest == 8));
+        assertEquals(100, strays.parked());
+        gate.closedTask = -1;
+        await(() -> gate.delivered.size() == 200);
+        assertEquals(sevens, gate.delivered.subList(100, 200));
+        assertEquals(0, strays.parked());
+        assertEquals(200, strays.forwarded.get());
+        assertEquals(0, strays.dropped.get());
+    }
+
+    @Test
+    void whatIsOverTheLimitIsDroppedAndCounted() throws Exception {
+        Gate gate = new Gate();
+        gate.closedTask = 1;
+        Strays strays = new Strays(gate);
+        for (int i = 0; i < 200_010; i++) {
+            strays.offer(new AddressedTuple(1, null));
+        }
+        assertEquals(10, strays.dropped.get());
+        gate.closedTask = -1;
+        await(() -> gate.delivered.size() == 200_000);
+    }
+}

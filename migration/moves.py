@@ -1,0 +1,163 @@
+"""Says whether an executor may move, and makes the entry of the move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from migration.events import Sight, Standing
+from migration.model import (
+    Base,
+    Entry,
+    ExecutorId,
+    NodeAcks,
+    Phase,
+    PlacedExecutor,
+    Plan,
+    Publication,
+    Slot,
+    WorkerAck,
+)
+
+
+class RefusalCode(StrEnum):
+    """Why a move may not be."""
+
+    NOT_ACTIVE = "NOT_ACTIVE"
+    UNKNOWN_EXECUTOR = "UNKNOWN_EXECUTOR"
+    UNKNOWN_SLOT = "UNKNOWN_SLOT"
+    SAME_SLOT = "SAME_SLOT"
+    MOVE_IN_FLIGHT = "MOVE_IN_FLIGHT"
+    NO_WORKER_IN_SLOT = "NO_WORKER_IN_SLOT"
+    NO_HOOKS = "NO_HOOKS"
+    NOT_RUNNING = "NOT_RUNNING"
+    PINNED = "PINNED"
+    LAST_IN_WORKER = "LAST_IN_WORKER"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """That a move may not be: the code, and a sentence that says what is in the way."""
+
+    code: RefusalCode
+    reason: str
+
+
+def validate_move(
+    publication: Publication,
+    plan: Plan,
+    fresh_acks: Iterable[NodeAcks],
+    executor: ExecutorId,
+    target: Slot,
+    *,
+    move_id: str,
+    keep_last: bool = False,
+) -> Entry | Refusal:
+    """Make the entry of a move, unless something is in its way.
+
+    Parameters
+    ----------
+    publication : Publication
+        The newest one of the topology; the caller sees to it that it is fresh.
+    plan : Plan
+        The topology's plan as it is written.
+    fresh_acks : iterable of NodeAcks
+        Of all nodes, those that are at most `Timing.ack_fresh_s` old.
+    executor : ExecutorId
+        What shall move.
+    target : Slot
+        Where to.
+    move_id : str
+        The id of the entry.
+    keep_last : bool
+        Refuse to take the last executor of a worker, because Storm would end its JVM.
+
+    Returns
+    -------
+    Entry or Refusal
+        The entry in PREPARE, or the first thing that is in the way.
+    """
+    placed = publication.find(executor)
+    refusal = _unknown(publication, placed, executor, target)
+    if refusal is not None or placed is None or placed.slot is None or placed.start_secs is None:
+        return refusal or Refusal(
+            RefusalCode.UNKNOWN_EXECUTOR, f"Storm has assigned executor {executor} to no slot"
+        )
+    refusal = _in_the_way(publication, plan, executor, placed.slot, target)
+    if refusal is not None:
+        return refusal
+    sight = Sight.of(publication, plan.cluster, fresh_acks)
+    refusal = _unhooked(sight, placed.slot, target) or _pinned(sight.workers[placed.slot], executor)
+    if refusal is None and keep_last and _is_last(publication, plan, placed):
+        refusal = Refusal(
+            RefusalCode.LAST_IN_WORKER, f"{executor} is the last executor of {placed.slot}"
+        )
+    base = Base(placed.slot, placed.start_secs)
+    return refusal or Entry(move_id, executor, placed.slot, target, Phase.PREPARE, base)
+
+
+def _unknown(
+    publication: Publication, placed: PlacedExecutor | None, executor: ExecutorId, target: Slot
+) -> Refusal | None:
+    if publication.status != "ACTIVE":
+        reason = f"topology {publication.topology} is {publication.status}"
+        return Refusal(RefusalCode.NOT_ACTIVE, reason)
+    if placed is None:
+        reason = f"topology {publication.topology} has no executor {executor}"
+        return Refusal(RefusalCode.UNKNOWN_EXECUTOR, reason)
+    if all(target.supervisor != n.id or target.port not in n.slots for n in publication.nodes):
+        return Refusal(RefusalCode.UNKNOWN_SLOT, f"no supervisor offers a slot {target}")
+    return None
+
+
+def _in_the_way(
+    publication: Publication, plan: Plan, executor: ExecutorId, source: Slot, target: Slot
+) -> Refusal | None:
+    for entry in plan.entries:
+        if entry.executor == executor:
+            state = "void" if entry.void is not None else entry.phase
+            reason = f"executor {executor} has move {entry.id} in the plan, in {state}"
+            return Refusal(RefusalCode.MOVE_IN_FLIGHT, reason)
+    if source == target:
+        return Refusal(RefusalCode.SAME_SLOT, f"executor {executor} is at {target} already")
+    if target not in publication.slots:
+        reason = f"topology {publication.topology} has no worker at {target}"
+        return Refusal(RefusalCode.NO_WORKER_IN_SLOT, reason)
+    return None
+
+
+def _unhooked(sight: Sight, *ends: Slot) -> Refusal | None:
+    for slot in ends:
+        if sight.standing(slot) is not Standing.LIVE:
+            reason = f"the worker at {slot} has not said that it has the hooks"
+            return Refusal(RefusalCode.NO_HOOKS, reason)
+        if sight.supervisor(slot) is None:
+            # Stock supervisors kill a worker whose set of executors changes.
+            reason = f"the supervisor of {slot} has not said that it has the hooks"
+            return Refusal(RefusalCode.NO_HOOKS, reason)
+    return None
+
+
+def _pinned(source: WorkerAck, executor: ExecutorId) -> Refusal | None:
+    if executor not in source.executors:
+        reason = f"the worker at {source.slot} does not run executor {executor}"
+        return Refusal(RefusalCode.NOT_RUNNING, reason)
+    for pinned in source.pinned:
+        if pinned.executor == executor:
+            return Refusal(RefusalCode.PINNED, f"executor {executor} must stay: {pinned.reason}")
+    return None
+
+
+def _is_last(publication: Publication, plan: Plan, moving: PlacedExecutor) -> bool:
+    """Tell whether a worker would be empty, once the moves in flight have come to their end."""
+    going = {
+        entry.executor: entry.target
+        for entry in plan.entries
+        if entry.void is None and entry.phase is not Phase.UNDO
+    }
+    return not any(
+        going.get(placed.executor, placed.slot) == moving.slot
+        for placed in publication.executors
+        if placed.executor != moving.executor
+    )

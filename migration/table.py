@@ -1,0 +1,97 @@
+"""Reads the two tables of PROTOCOL.md, so that the page and the machine cannot differ."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+
+from migration import MigrationError
+from migration.model import Phase, Timing
+
+ANY = "any"
+VOID = "(void)"
+LEAVE = "(leave)"
+NO_LIMIT = "-"
+LAZY_KILL = "DK"
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
+    """What a phase means to everyone, and how long it may last."""
+
+    phase: Phase
+    owner: str
+    copies: frozenset[str]
+    nimbus: str
+    limit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """From which phase, on which event, to which phase, and why."""
+
+    phase: str
+    event: str
+    next: str
+    reason: str
+
+
+def limit_s(phase: Phase, timing: Timing) -> float | None:
+    """Return how long a phase may last before its event `limit` happens, None for no limit."""
+    return {
+        Phase.PREPARE: timing.prepare_limit_s,
+        Phase.SWITCH: timing.switch_limit_s,
+        Phase.DRAIN: timing.lazy_kill_ms / 1000,
+    }.get(phase)
+
+
+def parse(page: str) -> tuple[tuple[PhaseRow, ...], tuple[Transition, ...]]:
+    """Read both tables.
+
+    Parameters
+    ----------
+    page : str
+        The text of PROTOCOL.md.
+
+    Returns
+    -------
+    tuple
+        The rows of the phases and those of the transitions.
+
+    Raises
+    ------
+    MigrationError
+        If a table is absent, or a row of it is not what it should be.
+    """
+    try:
+        phases = tuple(_phase_row(*cells) for cells in _rows(page, "Phases"))
+        transitions = tuple(Transition(*cells) for cells in _rows(page, "Transitions"))
+    except (TypeError, ValueError) as error:
+        raise MigrationError(f"PROTOCOL.md: {error}") from error
+    names = {ANY, VOID, LEAVE} | set(Phase)
+    for row in transitions:
+        if row.phase not in names or row.next not in names:
+            raise MigrationError(f"PROTOCOL.md: {row.phase} to {row.next} is no transition")
+    return phases, transitions
+
+
+def _rows(page: str, heading: str) -> list[list[str]]:
+    section = re.search(rf"^## {heading}$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    lines = re.findall(r"^\|(.*)\|$", section[1], re.MULTILINE) if section else []
+    if len(lines) < 3:
+        raise ValueError(f"no table under {heading!r}")
+    return [[cell.strip() for cell in line.split("|")] for line in lines[2:]]
+
+
+def _phase_row(phase: str, owner: str, copies: str, nimbus: str, limit: str) -> PhaseRow:
+    return PhaseRow(Phase(phase), owner, frozenset(copies.split(", ")), nimbus, limit)
+
+
+PHASES, TRANSITIONS = parse((files("migration") / "PROTOCOL.md").read_text("utf-8"))
+
+
+def transitions_from(phase: Phase, void: bool) -> tuple[Transition, ...]:
+    """Return what may happen to an entry, in the order that decides."""
+    names = {VOID} if void else {ANY, phase}
+    return tuple(row for row in TRANSITIONS if row.phase in names)

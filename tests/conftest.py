@@ -1,0 +1,105 @@
+"""Gives tests a real ZooKeeper and a real Storm cluster, and fails whoever leaks."""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+import structlog
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.wait_strategies import LogMessageWaitStrategy
+
+from deploy.lab.cluster import AGENT_JAR, RUNS_DIR, Lab, plan_lab, sweep
+from deploy.lab.home.assemble import ZOOKEEPER_VERSION
+
+LEAK_GRACE_S = 3.0
+log = structlog.get_logger()
+
+
+def container_engine_missing() -> str | None:
+    """Say why no container can be started; None when one can."""
+    host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if not host.startswith("unix://"):
+        return None
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(host.removeprefix("unix://"))
+        except OSError as error:
+            return f"no container engine at {host}: {error}"
+    return None
+
+
+@pytest.fixture(scope="session")
+def container_zookeeper() -> Iterator[str]:
+    """Address of a ZooKeeper in a container."""
+    missing = container_engine_missing()
+    if missing:
+        pytest.skip(missing)
+    container = DockerContainer(f"zookeeper:{ZOOKEEPER_VERSION}").with_exposed_ports(2181)
+    container.waiting_for(LogMessageWaitStrategy("binding to port"))
+    with container:
+        yield f"{container.get_container_host_ip()}:{container.get_exposed_port(2181)}"
+
+
+@pytest.fixture(scope="session")
+def local_zookeeper() -> Iterator[str]:
+    """Address of a ZooKeeper that is a process of this machine."""
+    sweep()
+    lab = plan_lab(f"zookeeper-{os.getpid()}", nodes=0)
+    try:
+        lab.prepare(owned=True)
+        lab.start_zookeeper()
+        yield lab.zookeeper
+    finally:
+        lab.down()
+
+
+@pytest.fixture(scope="session")
+def zookeeper(request: pytest.FixtureRequest) -> str:
+    """Address of a ZooKeeper: in a container where an engine runs, else a local process."""
+    missing = container_engine_missing()
+    kind = "local_zookeeper" if missing else "container_zookeeper"
+    address: str = request.getfixturevalue(kind)
+    log.info("zookeeper_for_tests", kind=kind, address=address, reason=missing)
+    return address
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[Lab]:
+    """One Storm cluster for the session, with the hooks when their jar is built."""
+    sweep()
+    agent_jar = AGENT_JAR if AGENT_JAR.is_file() else None
+    with plan_lab(f"tests-{os.getpid()}", agent_jar=agent_jar) as cluster:
+        log.info("lab_for_tests", agent_jar=str(agent_jar), zookeeper=cluster.zookeeper)
+        yield cluster
+
+
+def _foreign_processes() -> set[psutil.Process]:
+    """Give this process' descendants that belong to no lab; `Lab.down` sees to the others."""
+    found = set()
+    for process in psutil.Process().children(recursive=True):
+        try:
+            command = " ".join(process.cmdline())
+            ended = process.status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            continue
+        if not ended and str(RUNS_DIR) not in command:
+            found.add(process)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def no_leaks() -> Iterator[None]:
+    """Fail a test that leaves a thread or a process behind."""
+    threads, processes = set(threading.enumerate()), _foreign_processes()
+    yield
+    deadline = time.monotonic() + LEAK_GRACE_S
+    while True:
+        leaked = [*(set(threading.enumerate()) - threads), *(_foreign_processes() - processes)]
+        if not leaked or time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    assert not leaked, f"left behind: {leaked}"

@@ -1,0 +1,267 @@
+"""Writes the golden byte vectors that the Python and the Java tests read.
+
+Run it after a wanted change of a format, and read the difference before keeping it.
+"""
+
+import json
+import struct
+import zlib
+from pathlib import Path
+
+from kvstore.envelope import pack
+from migration.model import (
+    AppliedPlan,
+    Base,
+    Component,
+    Counters,
+    Edge,
+    Entry,
+    EntryAck,
+    EntryState,
+    ExecutorId,
+    ExecutorLoad,
+    LocalPlan,
+    Node,
+    NodeAcks,
+    NodeLoad,
+    PersistedSlot,
+    Phase,
+    PinnedExecutor,
+    PlacedExecutor,
+    Plan,
+    PlanVersion,
+    Publication,
+    Slot,
+    SupervisorAck,
+    Traffic,
+    WorkerAck,
+    WorkerLoad,
+)
+from migration.wire import encode
+
+FOLDER = Path(__file__).parent
+
+CLUSTER = "6f1c2c1e-5a0e-4d6c-9a57-0b9a2f6f3c11"
+TOPOLOGY = "wc-1-1700000000"
+# Ids as Storm makes them: a UUID and the host's address.
+HERE = "0e9d9bd5-93a5-4f08-8c3e-7d1c8a6c9a10-127.0.0.2"
+THERE = "7c0a3fd2-1b8e-4f5b-8a52-9b1d4a5c2e77-127.0.0.3"
+SOURCE, TARGET = Slot(HERE, 6700), Slot(THERE, 6701)
+
+MOVE = Entry(
+    id="m12",
+    executor=ExecutorId(7, 7),
+    source=SOURCE,
+    target=TARGET,
+    phase=Phase.SWITCH,
+    base=Base(SOURCE, 1700000000),
+)
+VOIDED = Entry(
+    id="m9",
+    executor=ExecutorId(3, 4),
+    source=TARGET,
+    target=SOURCE,
+    phase=Phase.STOP,
+    base=Base(TARGET, 1700000005),
+    void='Storm assigned it elsewhere ("rebalance")\n',
+)
+PLAN = Plan(CLUSTER, 3, 17, TOPOLOGY, (MOVE,))
+
+SOURCE_ACK = WorkerAck(
+    topology=TOPOLOGY,
+    slot=SOURCE,
+    pid=4711,
+    incarnation="4711-1700000000000",
+    hooks="0.1.0",
+    time_ms=1700000012345,
+    epoch=3,
+    version=17,
+    entries=(EntryAck("m12", EntryState.ROUTED, SOURCE), EntryAck("m9", EntryState.NONE, None)),
+    executors=(ExecutorId(-1, -1), ExecutorId(1, 1), ExecutorId(7, 7)),
+    pinned=(
+        PinnedExecutor(ExecutorId(-1, -1), "system"),
+        PinnedExecutor(ExecutorId(1, 1), "spout"),
+    ),
+    counters=Counters(forwarded=12, parked=3, dropped=0, errors=1),
+)
+# Text that JSON writers like to differ in: controls, quotes, slashes, letters beyond ASCII.
+ODD_TEXT = 'a "b" \\ c/d \b\f\n\r\t\x01\x1f\x7f ü 漢 🌩 \u2028'
+FRESH_ACK = WorkerAck(
+    topology=TOPOLOGY,
+    slot=TARGET,
+    pid=4800,
+    incarnation="4800-1700000000001",
+    hooks="0.1.0",
+    time_ms=1700000012346,
+    epoch=0,
+    version=-1,
+    error=ODD_TEXT,
+)
+SUPERVISOR_ACK = SupervisorAck(
+    supervisor=HERE,
+    pid=4000,
+    hooks="0.1.0",
+    time_ms=1700000012000,
+    plans=(AppliedPlan(TOPOLOGY, 3, 17),),
+    slots=(PersistedSlot(6700, TOPOLOGY, (ExecutorId(1, 1), ExecutorId(7, 7))),),
+)
+WORKER_LOAD = WorkerLoad(
+    topology=TOPOLOGY,
+    slot=SOURCE,
+    incarnation="4711-1700000000000",
+    time_ms=1700000012345,
+    process_cpu_ns=9_876_543_210,
+    executors=(
+        ExecutorLoad(ExecutorId(1, 1), "spout", 1_234_567_890, 0, 32768, "spout"),
+        ExecutorLoad(ExecutorId(7, 7), "split", 2_345_678_901, 17, 32768, None),
+    ),
+    traffic=(Traffic(1, 7, 123456), Traffic(7, 2147483647, 9223372036854775807)),
+)
+PUBLICATION = Publication(
+    topology=TOPOLOGY,
+    name="wc",
+    status="ACTIVE",
+    time_ms=1700000010000,
+    hooks="0.1.0",
+    scheduler="org.apache.storm.scheduler.DefaultScheduler",
+    message_timeout_secs=30,
+    refresh_poll_secs=10,
+    round=5,
+    plan=PlanVersion(3, 17),
+    components=(Component("spout", "spout", 2), Component("split", "bolt", 6)),
+    edges=(Edge("spout", "split", "default", "shuffle"),),
+    nodes=(
+        Node(HERE, "127.0.0.2", 200.0, (6700, 6701), 2),
+        Node(THERE, "n3", 87.5, (6700, 6701), 1),
+    ),
+    executors=(
+        PlacedExecutor(ExecutorId(7, 7), "split", SOURCE, 1700000000),
+        PlacedExecutor(ExecutorId(8, 8), "split", None, None),
+    ),
+)
+LOCAL_PLAN = LocalPlan(CLUSTER, (PLAN,))
+
+MESSAGES = {
+    "plan": PLAN,
+    "plan_void": Plan(CLUSTER, 3, 18, TOPOLOGY, (MOVE, VOIDED)),
+    "plan_empty": Plan(CLUSTER, 1, 0, TOPOLOGY),
+    "local_plan": LOCAL_PLAN,
+    "publication": PUBLICATION,
+    "node_acks": NodeAcks(
+        HERE, 1700000012400, "0.1.0", CLUSTER, (SOURCE_ACK, FRESH_ACK), SUPERVISOR_ACK
+    ),
+    "node_acks_empty": NodeAcks(THERE, 1700000012400, "0.1.0", CLUSTER),
+    "worker_ack": SOURCE_ACK,
+    "worker_ack_fresh": FRESH_ACK,
+    "supervisor_ack": SUPERVISOR_ACK,
+    "node_load": NodeLoad(HERE, 1700000012400, (WORKER_LOAD,)),
+    "worker_load": WORKER_LOAD,
+}
+
+
+def _envelopes() -> dict[str, bytes]:
+    payload = encode(LOCAL_PLAN)
+    good = pack(1700000012345, payload)
+    damaged = bytearray(good)
+    damaged[len(good) // 2] ^= 1
+    return {
+        "local_plan": good,
+        "worker_ack": pack(2, encode(SOURCE_ACK)),
+        "empty_payload": pack(1, b""),
+        "highest_version": pack(2**63 - 1, b"{}"),
+        "bad_crc": bytes(damaged),
+        "bad_magic": _sealed(b"MTSN" + good[4:-4]),
+        "bad_schema": _sealed(good[:4] + struct.pack(">H", 2) + good[6:-4]),
+        "bad_length": _sealed(good[:14] + struct.pack(">I", len(payload) + 1) + good[18:-4]),
+        "short": good[:-1],
+        "short_frame": good[:17],
+        "nothing": b"",
+    }
+
+
+def _sealed(body: bytes) -> bytes:
+    """Give a wrong body a right checksum, so that only the one thing is wrong."""
+    return body + struct.pack(">I", zlib.crc32(body))
+
+
+def _refused() -> list[dict[str, str]]:
+    """List texts that must be refused, with the field to name."""
+    plan, entry = encode(PLAN).decode(), "Plan.entries[0]"
+    twice = encode(MOVE_TWICE).decode().replace("m13", "m12")
+    cases = [
+        ("Plan", "Plan", "\x00\x01garbage"),
+        ("Plan", "Plan", ""),
+        ("Plan", "Plan", plan[:-1]),
+        ("Plan", "Plan", plan + "}"),
+        ("Plan", "Plan", "[" * 100_000),
+        ("Plan", "Plan", "[]"),
+        ("Plan", "Plan", plan.replace('"epoch":3', '"epoch":3,"epoch":3')),
+        ("Plan", "Plan", plan.replace('"epoch":3', '"epoch":NaN')),
+        ("Plan", "Plan.epoch", plan.replace('"epoch":3', '"epoch":"3"')),
+        ("Plan", "Plan.epoch", plan.replace('"epoch":3', '"epoch":3.0')),
+        ("Plan", "Plan.epoch", plan.replace('"epoch":3', '"epoch":true')),
+        ("Plan", "Plan.epoch", plan.replace('"epoch":3', '"epoch":9223372036854775808')),
+        ("Plan", "Plan.version", plan.replace('"version":17,', "")),
+        ("Plan", "Plan.topology", plan.replace(f'"{TOPOLOGY}"', "null")),
+        ("Plan", "Plan.extra", plan.replace('"epoch":3', '"epoch":3,"extra":1')),
+        ("Plan", f"{entry}.void", plan.replace(',"void":null', "")),
+        ("Plan", f"{entry}.void", plan.replace('"void":null', '"void":false')),
+        ("Plan", f"{entry}.phase", plan.replace("SWITCH", "LEAP")),
+        ("Plan", f"{entry}.executor", plan.replace("[7,7]", "[7]")),
+        ("Plan", f"{entry}.executor", plan.replace("[7,7]", "[7,6]")),
+        ("Plan", f"{entry}.executor", plan.replace("[7,7]", '"7-7"')),
+        ("Plan", f"{entry}.executor.end", plan.replace("[7,7]", "[7,null]")),
+        ("Plan", f"{entry}.from", plan.replace(f'"from":"{SOURCE}"', '"from":"6700"')),
+        ("Plan", f"{entry}.to", plan.replace(f'"to":"{TARGET}"', '"to":"s2:70000"')),
+        ("Plan", f"{entry}.base.slot", plan.replace(f'["{SOURCE}",', '["s1:+6700",')),
+        ("Plan", "Plan", twice),
+        ("Plan", "Plan", twice.replace("m12", "m13", 1).replace("[8,8]", "[7,7]")),
+        (
+            "LocalPlan",
+            "LocalPlan.plans[0].epoch",
+            encode(LOCAL_PLAN).decode().replace('"epoch":3', '"epoch":null'),
+        ),
+        (
+            "Publication",
+            "Publication.nodes[0].cpu_capacity",
+            encode(PUBLICATION).decode().replace("200.0", "1e999"),
+        ),
+        (
+            "WorkerAck",
+            "WorkerAck.entries[0].state",
+            encode(SOURCE_ACK).decode().replace("ROUTED", "LOST"),
+        ),
+    ]
+    return [{"format": kind, "field": field, "text": text} for kind, field, text in cases]
+
+
+MOVE_TWICE = Plan(
+    CLUSTER,
+    3,
+    17,
+    TOPOLOGY,
+    (MOVE, Entry("m13", ExecutorId(8, 8), SOURCE, TARGET, Phase.PREPARE, Base(SOURCE, 1))),
+)
+ENVELOPES = _envelopes()
+REFUSED = _refused()
+
+
+def contents() -> dict[str, bytes]:
+    """Return what each golden file has to hold."""
+    files = {f"{name}.json": encode(message) for name, message in MESSAGES.items()}
+    files |= {f"{name}.bin": data for name, data in ENVELOPES.items()}
+    # The very deep nest would make the file unreadable: a reader repeats what `times` says.
+    refused = [_folded(case) for case in REFUSED]
+    files["refused.json"] = (json.dumps(refused, indent=1, ensure_ascii=False) + "\n").encode()
+    return files
+
+
+def _folded(case: dict[str, str]) -> dict[str, str | int]:
+    text = case["text"]
+    deep = len(text) > 1000 and len(set(text)) == 1
+    return case | ({"text": text[0], "times": len(text)} if deep else {})
+
+
+if __name__ == "__main__":
+    for name, data in contents().items():
+        (FOLDER / name).write_bytes(data)

@@ -1,0 +1,321 @@
+"""A small world of workers, supervisors and a Nimbus that keep the rules of PROTOCOL.md.
+
+Nothing happens by itself: a test lets each party take its turn, in any order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from migration.model import (
+    Component,
+    Entry,
+    EntryAck,
+    EntryState,
+    ExecutorId,
+    Node,
+    NodeAcks,
+    PersistedSlot,
+    Phase,
+    PlacedExecutor,
+    Plan,
+    Publication,
+    Slot,
+    SupervisorAck,
+    Timing,
+    WorkerAck,
+)
+from migration.moves import Refusal, validate_move
+from migration.protocol import Event, Flight, Left, Step, begin, resume, step
+
+TOPOLOGY, CLUSTER = "wc-1", "c1"
+TIMING = Timing()
+POLL_S = 10
+
+TURNS = ("supervise", "keep", "apply", "refresh", "work", "speak")
+
+Assignment = dict[ExecutorId, tuple[Slot, int]]
+
+
+@dataclass
+class Worker:
+    """A hooked JVM with its reconciler, and the supervisor that keeps it."""
+
+    slot: Slot
+    view: Assignment
+    plan: Plan
+    incarnation: int = 1
+    running: set[ExecutorId] = field(default_factory=set)
+    drained: set[str] = field(default_factory=set)
+    kills: int = 0
+    silent: bool = False
+    said: NodeAcks | None = None
+    supervisor_view: Assignment = field(default_factory=dict)
+    persisted: set[ExecutorId] = field(default_factory=set)
+
+    def entry(self, executor: ExecutorId) -> Entry | None:
+        """Return the entry that counts here, by what this worker has read."""
+        for entry in self.plan.entries:
+            if entry.executor == executor and entry.counts(*self.view.get(executor, (None, None))):
+                return entry
+        return None
+
+    def owner(self, executor: ExecutorId) -> Slot:
+        entry = self.entry(executor)
+        return self.view[executor][0] if entry is None else entry.owner
+
+    def may_run(self, executor: ExecutorId) -> bool:
+        entry = self.entry(executor)
+        if entry is None:
+            return self.view[executor][0] == self.slot
+        if entry.phase in (Phase.STOP, Phase.SETTLE):
+            return entry.target == self.slot
+        return self.slot in (entry.source, entry.target)
+
+    def restart(self) -> None:
+        """Start anew: what this slot owns, and the targets to prepare; never a copy to drain."""
+        self.incarnation += 1
+        self.view = dict(self.supervisor_view)
+        self.drained.clear()
+        self.running = {executor for executor in self.view if self.owner(executor) == self.slot}
+
+    def apply(self, plan: Plan) -> None:
+        if plan.stamp > self.plan.stamp:
+            self.plan = plan
+            self.reconcile()
+
+    def refresh(self) -> None:
+        self.view = dict(self.supervisor_view)
+        self.reconcile()
+
+    def reconcile(self) -> None:
+        """Start and stop what the plan explains; anything else is left to Storm's restart."""
+        planned = {entry.executor for entry in self.plan.entries}
+        owned = {executor for executor in self.view if self.owner(executor) == self.slot}
+        if (owned - self.running | self.stale()) - planned:
+            self.kills += 1
+            self.restart()
+
+    def stale(self) -> set[ExecutorId]:
+        return {executor for executor in self.running if not self.may_run(executor)}
+
+    def work(self) -> None:
+        """Finish what takes time: preparing, draining, stopping."""
+        self.running -= self.stale()
+        for entry in self.plan.entries:
+            if self.entry(entry.executor) is None:
+                continue
+            prepares = entry.phase is Phase.PREPARE and entry.target == self.slot
+            if prepares or entry.owner == self.slot:
+                self.running.add(entry.executor)
+            if entry.phase is Phase.DRAIN and entry.source == self.slot:
+                self.drained.add(entry.id)
+            if entry.phase is Phase.UNDO and entry.target == self.slot:
+                self.running.discard(entry.executor)
+
+    def state(self, entry: Entry) -> EntryState:
+        if self.entry(entry.executor) is None:
+            return EntryState.NONE
+        here = entry.executor in self.running
+        if entry.phase is Phase.PREPARE:
+            ready = entry.target == self.slot and here
+            return EntryState.READY if ready else EntryState.NONE
+        if entry.phase is Phase.UNDO:
+            gone = entry.target == self.slot and not here
+            return EntryState.STOPPED if gone else EntryState.ROUTED
+        if not here and self.slot in (entry.source, entry.target):
+            return EntryState.STOPPED if entry.source == self.slot else EntryState.NONE
+        if entry.source == self.slot and entry.id in self.drained:
+            return EntryState.DRAINED
+        return EntryState.ROUTED
+
+    def supervise(self, assignment: Assignment) -> None:
+        """Let the supervisor learn Storm's newest assignment; its worker reads it from there."""
+        self.supervisor_view = dict(assignment)
+
+    def keep(self) -> None:
+        """Let the supervisor's slot accept the set and persist it, or kill the worker."""
+        after = {executor for executor, (at, _) in self.supervisor_view.items() if at == self.slot}
+        explained = {
+            entry.executor
+            for entry in self.plan.entries
+            if entry.void is None and self.slot in (entry.source, entry.target)
+        }
+        if not self.persisted ^ after <= explained:
+            self.kills += 1
+            self.restart()
+        self.persisted = after
+
+    def speak(self, time_ms: int) -> None:
+        """Let the agent publish what the JVMs of this node say."""
+        if self.silent:
+            return
+        entries = tuple(
+            EntryAck(e.id, self.state(e), self.view[e.executor][0]) for e in self.plan.entries
+        )
+        ack = WorkerAck(
+            TOPOLOGY,
+            self.slot,
+            1,
+            f"{self.slot}-{self.incarnation}",
+            "0.1.0",
+            time_ms,
+            self.plan.epoch,
+            self.plan.version,
+            entries,
+            tuple(sorted(self.running)),
+        )
+        kept = PersistedSlot(self.slot.port, TOPOLOGY, tuple(sorted(self.persisted)))
+        supervisor = SupervisorAck(self.slot.supervisor, 1, "0.1.0", time_ms, (), (kept,))
+        self.said = NodeAcks(self.slot.supervisor, time_ms, "0.1.0", CLUSTER, (ack,), supervisor)
+
+
+class World:
+    """Storm's assignment, the stored plan, one worker a node, and a leader."""
+
+    def __init__(self, slots: int = 3, executors: int = 4) -> None:
+        self.now_s, self.epoch, self.moves = 0.0, 1, 0
+        self.slots = [Slot(f"s{i}", 6700) for i in range(slots)]
+        self.executors = [ExecutorId(i, i) for i in range(1, executors + 1)]
+        self.storm: Assignment = {
+            executor: (self.slots[i % slots], 100) for i, executor in enumerate(self.executors)
+        }
+        self.status = "ACTIVE"
+        self.stored = Plan(CLUSTER, 1, 0, TOPOLOGY)
+        self.publication = self.publish()
+        self.workers = [
+            Worker(slot, dict(self.storm), self.stored, supervisor_view=dict(self.storm))
+            for slot in self.slots
+        ]
+        for worker in self.workers:
+            worker.keep()
+            worker.running = set(worker.persisted)
+            worker.kills = 0
+            worker.speak(0)
+        self.flight: Flight = resume(self.stored, self.epoch, 0.0)
+        self.left: list[Left] = []
+        self.events: list[Event] = []
+
+    def worker(self, slot: Slot) -> Worker:
+        return next(worker for worker in self.workers if worker.slot == slot)
+
+    def publish(self) -> Publication:
+        self.publication = Publication(
+            TOPOLOGY,
+            "wc",
+            self.status,
+            int(self.now_s * 1000),
+            "0.1.0",
+            "x",
+            30,
+            POLL_S,
+            1,
+            None,
+            (Component("b", "bolt", len(self.executors)),),
+            (),
+            tuple(Node(slot.supervisor, "h", 100.0, (slot.port,), 1) for slot in self.slots),
+            tuple(
+                PlacedExecutor(executor, "b", slot, start)
+                for executor, (slot, start) in self.storm.items()
+            ),
+        )
+        return self.publication
+
+    def fresh(self) -> list[NodeAcks]:
+        return [w.said for w in self.workers if w.said is not None and not w.silent]
+
+    def absorb(self) -> None:
+        """Take a round of Nimbus."""
+        for entry in self.stored.entries:
+            if entry.phase not in (Phase.STOP, Phase.SETTLE):
+                continue
+            if entry.counts(*self.storm[entry.executor]):
+                start = self.storm[entry.executor][1] + (
+                    self.storm[entry.executor][0] != entry.target
+                )
+                self.storm[entry.executor] = (entry.target, start)
+        self.publish()
+
+    def rebalance(self, executor: ExecutorId, slot: Slot) -> None:
+        """Let the user move an executor in Storm's own way."""
+        start = max(start for _, start in self.storm.values()) + 1
+        self.storm[executor] = (slot, start)
+
+    def take_over(self) -> None:
+        """Let another leader be elected."""
+        self.epoch += 1
+        self.flight = resume(self.stored, self.epoch, self.now_s)
+
+    def write(self, result: Step) -> None:
+        if result.plan is not None:
+            assert result.plan.version == self.stored.version + 1
+            assert result.plan.stamp > self.stored.stamp
+            self.stored = result.plan
+        self.flight = result.flight
+        self.left += result.left
+        self.events += result.events
+
+    def move(self, executor: ExecutorId, target: Slot) -> Entry | Refusal:
+        self.moves += 1
+        entry = validate_move(
+            self.publication,
+            self.stored,
+            self.fresh(),
+            executor,
+            target,
+            move_id=f"m{self.moves}",
+            keep_last=True,
+        )
+        if isinstance(entry, Entry):
+            self.write(begin(self.flight, entry, self.now_s))
+        return entry
+
+    def lead(self) -> Step:
+        result = step(self.flight, self.publication, self.fresh(), self.now_s, TIMING)
+        self.write(result)
+        return result
+
+    def everybody(self, seconds: float = 0.05, lagging: frozenset[str] = frozenset()) -> None:
+        """Let everybody but the leader take a turn, except for what lags behind."""
+        self.now_s += seconds
+        if "absorb" not in lagging:
+            self.absorb()
+        for index, worker in enumerate(self.workers):
+            for turn in TURNS:
+                if f"{turn} {index}" not in lagging:
+                    self.turn(turn, worker)
+
+    def turn(self, turn: str, worker: Worker) -> None:
+        if turn == "supervise":
+            worker.supervise(self.storm)
+        elif turn == "keep":
+            worker.keep()
+        elif turn == "apply":
+            worker.apply(self.stored)
+        elif turn == "refresh":
+            worker.refresh()
+        elif turn == "work":
+            worker.work()
+        else:
+            worker.speak(int(self.now_s * 1000))
+
+    def copies(self, executor: ExecutorId) -> list[Slot]:
+        return [worker.slot for worker in self.workers if executor in worker.running]
+
+    def phases(self) -> list[Phase]:
+        return [entry.phase for entry in self.stored.entries]
+
+    def settle(self, rounds: int = 60) -> None:
+        """Let everybody answer until the plan is empty."""
+        self.status = "ACTIVE"
+        for worker in self.workers:
+            worker.silent = False
+        for _ in range(rounds):
+            self.everybody(1.0)
+            self.lead()
+            if not self.stored.entries:
+                break
+        self.everybody(1.0)
+
+    def with_kills(self) -> int:
+        return sum(worker.kills for worker in self.workers)

@@ -1,0 +1,156 @@
+"""No interleaving of leaders, workers, Nimbus and faults loses an executor or sticks."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from protocol_world import TURNS, World
+
+from migration.model import Phase
+
+SLOTS = st.integers(0, 2)
+EXECUTORS = st.integers(0, 3)
+LAGS = ["absorb", *(f"{turn} {slot}" for turn in TURNS for slot in range(3))]
+
+
+class Turns(RuleBasedStateMachine):
+    """Moves, in any order of everybody's turns, with leaders coming and going."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World()
+        self.lagging: frozenset[str] = frozenset()
+
+    @initialize(executor=EXECUTORS, slot=SLOTS)
+    def begin(self, executor: int, slot: int) -> None:
+        self.move(executor, slot)
+
+    @rule(executor=EXECUTORS, slot=SLOTS)
+    def move(self, executor: int, slot: int) -> None:
+        self.world.move(self.world.executors[executor], self.world.slots[slot])
+
+    @rule()
+    def lead(self) -> None:
+        self.world.lead()
+
+    @rule()
+    def take_over(self) -> None:
+        self.world.take_over()
+
+    @rule(lagging=st.frozensets(st.sampled_from(LAGS), max_size=3))
+    def lag(self, lagging: frozenset[str]) -> None:
+        self.lagging = lagging
+
+    @rule(times=st.integers(1, 12), seconds=st.sampled_from([0.05, 0.3, 3.0, 8.0]))
+    def go_on(self, times: int, seconds: float) -> None:
+        for _ in range(times):
+            self.world.everybody(seconds, self.lagging)
+            self.world.lead()
+
+    @rule(turn=st.sampled_from(TURNS), slot=SLOTS)
+    def turn(self, turn: str, slot: int) -> None:
+        self.world.turn(turn, self.world.workers[slot])
+
+    @rule()
+    def absorb(self) -> None:
+        self.world.absorb()
+
+    @rule(status=st.sampled_from(["ACTIVE", "INACTIVE"]))
+    def change_status(self, status: str) -> None:
+        self.world.status = status
+
+    def teardown(self) -> None:
+        self.world.settle()
+        assert self.world.stored.entries == ()
+        for executor in self.world.executors:
+            slot = self.world.storm[executor][0]
+            assert self.world.copies(executor) == [slot]
+            assert {worker.owner(executor) for worker in self.world.workers} == {slot}
+
+
+class Moves(Turns):
+    """Without faults nothing is ever lost, not for a moment."""
+
+    @invariant()
+    def nobody_is_killed(self) -> None:
+        assert self.world.with_kills() == 0
+
+    @invariant()
+    def every_executor_runs_and_nowhere_else_than_at_an_end(self) -> None:
+        entries = {entry.executor: entry for entry in self.world.stored.entries}
+        for executor in self.world.executors:
+            copies = self.world.copies(executor)
+            entry = entries.get(executor)
+            ends = (
+                {self.world.storm[executor][0]} if entry is None else {entry.source, entry.target}
+            )
+            assert copies
+            assert set(copies) <= ends
+            # One copy, as long as the new one is not asked for.
+            assert len(copies) <= (1 if entry is None else 2)
+
+    @invariant()
+    def a_tuple_finds_a_copy_from_everywhere(self) -> None:
+        for executor in self.world.executors:
+            for worker in self.world.workers:
+                hops = [worker.owner(executor)]
+                while executor not in self.world.worker(hops[-1]).running:
+                    hops.append(self.world.worker(hops[-1]).owner(executor))
+                    assert len(hops) <= len(self.world.slots), hops
+
+
+class Faults(Turns):
+    """JVMs die, agents fall silent, users rebalance; afterwards each executor runs once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.voided: set[str] = set()
+
+    @rule(slot=SLOTS)
+    def restart(self, slot: int) -> None:
+        self.world.workers[slot].restart()
+
+    @rule(slot=SLOTS, silent=st.booleans())
+    def silence(self, slot: int, silent: bool) -> None:
+        self.world.workers[slot].silent = silent
+
+    @rule(executor=EXECUTORS, slot=SLOTS)
+    def rebalance(self, executor: int, slot: int) -> None:
+        self.world.rebalance(self.world.executors[executor], self.world.slots[slot])
+
+    @invariant()
+    def a_void_entry_stays_void(self) -> None:
+        for entry in self.world.stored.entries:
+            if entry.void is not None:
+                self.voided.add(entry.id)
+            assert (entry.void is not None) == (entry.id in self.voided)
+
+
+Moves.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+Faults.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+TestMoves = Moves.TestCase
+TestFaults = Faults.TestCase
+
+
+def test_a_new_leader_at_every_step_brings_the_move_to_its_end():
+    world = World()
+    executor, target = world.executors[3], world.slots[1]
+    world.move(executor, target)
+    seen: list[Phase] = []
+    for _ in range(30):
+        world.take_over()
+        seen += world.phases()
+        world.everybody()
+        world.lead()
+    assert world.storm[executor][0] == target
+    assert world.copies(executor) == [target]
+    assert world.stored.entries == ()
+    assert list(dict.fromkeys(seen)) == [
+        Phase.PREPARE,
+        Phase.SWITCH,
+        Phase.DRAIN,
+        Phase.STOP,
+        Phase.SETTLE,
+    ]
+    assert world.with_kills() == 0

@@ -1,0 +1,83 @@
+"""``nstorm decide``: reviewable answers, JSON alone on standard output, refusals in one line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
+NSTORM = Path(sys.executable).with_name("nstorm")
+
+# A file changes by running the command and reviewing the difference.
+WALKS = {
+    "hand_graph.otd": "--policy otd --steps 9 --set load.high=0.9 --set load.low=0.85",
+    "hand_graph.safe": "--steps 9",
+    "saddle.otd": "--policy otd --steps 9",
+    "saddle.safe": "--steps 9",
+    "ping_pong.otd": "--policy otd --steps 4 --set load.low=0.7",
+    "ping_pong.safe": "--steps 9",
+}
+
+
+def nstorm(*arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [NSTORM, *arguments], input=text, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_the_answer_is_as_reviewed(name: str) -> None:
+    snapshot = GOLDEN / f"{name.partition('.')[0]}.json"
+    done = nstorm("decide", str(snapshot), *WALKS[name].split(), "-o", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (GOLDEN / f"{name}.out.json").read_text()
+
+
+def test_output_has_the_documented_keys() -> None:
+    answer = json.loads((GOLDEN / "hand_graph.safe.out.json").read_text())
+    assert {"policy", "steps", "placement"} == set(answer)
+    assert {
+        "outcome",
+        "reason",
+        "moves",
+        "inter_node_traffic",
+        "total_traffic",
+        "max_worker_cpu",
+    } <= set(answer["steps"][0])
+    assert set(answer["steps"][0]["moves"][0]) == {"executor", "from", "to", "asc"}
+
+
+def test_table_names_outcome_reason_and_placement() -> None:
+    done = nstorm("decide", str(GOLDEN / "hand_graph.json"), "--steps", "3")
+    assert done.returncode == 0
+    assert "WOULD_MOVE" in done.stdout
+    assert "inter-node 0.344" in done.stdout
+    assert "n1:6701" in done.stdout
+
+
+def test_standard_input_and_vetoes() -> None:
+    text = (GOLDEN / "ping_pong.json").read_text()
+    done = nstorm("decide", "-", "--set", "vetoes=on", "-o", "json", text=text)
+    (step,) = json.loads(done.stdout)["steps"]
+    assert step["outcome"] == "NO_WORKER_IN_SLOT"
+    assert "n1:6700" in step["reason"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.json"], "nowhere.json: No such file or directory"),
+        (["-"], "not JSON"),
+        ([str(GOLDEN / "saddle.json"), "--set", "load.hihg=1"], "did you mean nstorm.load.high?"),
+        ([str(GOLDEN / "saddle.json"), "--set", "load.high"], "must be key=value"),
+        ([str(GOLDEN / "saddle.json"), "--set", "load.high=much"], "load.high: must be a number"),
+    ],
+)
+def test_bad_input_ends_in_one_line_and_code_2(arguments: list[str], message: str) -> None:
+    done = nstorm("decide", *arguments, text="{")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr

@@ -1,0 +1,185 @@
+"""Seed 004's values to hold: hand graph, saddle, ping-pong, and what `safe` does differently."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller.core.affinity import by_node
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps, worker_cpu_cores
+from controller.core.decide import Decision, Outcome, Policy, otd, safe
+from controller.snapshot import parse
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
+PAPER = Limits(high_frac=0.9, low_frac=0.85, gain_frac=0.0)
+
+
+def load(name: str) -> tuple[Cluster, LoadSnapshot]:
+    return parse((GOLDEN / f"{name}.json").read_text())
+
+
+def step(cluster: Cluster, snapshot: LoadSnapshot, decision: Decision) -> LoadSnapshot:
+    (move,) = decision.moves
+    assert cluster.workers[snapshot.place[snapshot.executors.index(move.executor)]] == move.source
+    return snapshot.moved(
+        snapshot.executors.index(move.executor), cluster.workers.index(move.target)
+    )
+
+
+def walk(
+    policy: Policy, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, steps: int = 100
+) -> list[LoadSnapshot]:
+    """Follow a policy on frozen traffic until it stops or `steps` are over."""
+    path = [snapshot]
+    for _ in range(steps):
+        decision = policy(cluster, path[-1], limits)
+        if not decision.moves:
+            break
+        path.append(step(cluster, path[-1], decision))
+    return path
+
+
+def test_hand_graph_scores_of_the_other_node() -> None:
+    cluster, snapshot = load("hand_graph")
+    nodes = cluster.node_of[snapshot.place]
+    gain = by_node(cluster, snapshot).gain(np.arange(6), 1 - nodes)
+    assert gain.tolist() == [6, 13, 5, 9, 1, -2]
+    assert snapshot.traffic.total_tps == 32
+    assert inter_node_tps(cluster, snapshot) == 24
+
+
+def test_literal_otd_on_the_hand_graph_moves_1_then_2_and_stops() -> None:
+    cluster, snapshot = load("hand_graph")
+    path = walk(otd, cluster, snapshot, PAPER)
+    assert [inter_node_tps(cluster, s) for s in path] == [24, 11, 6]
+    first = otd(cluster, path[0], PAPER).moves[0]
+    second = otd(cluster, path[1], PAPER).moves[0]
+    assert (first.executor, first.asc_tps) == ("1-1", 13)
+    assert (second.executor, second.asc_tps) == ("2-2", 5)
+    assert otd(cluster, path[2], PAPER).outcome is Outcome.NOTHING_TO_GAIN
+
+
+def test_literal_otd_stays_on_the_saddle() -> None:
+    cluster, snapshot = load("saddle")
+    gain = by_node(cluster, snapshot).gain(np.arange(4), np.array([1, 0, 1, 0]))
+    assert gain.tolist() == [0, 0, 0, 0]
+    decision = otd(cluster, snapshot, PAPER)
+    assert decision.outcome is Outcome.NOTHING_TO_GAIN
+    assert inter_node_tps(cluster, snapshot) / snapshot.traffic.total_tps == 0.5
+
+
+def test_literal_otd_plays_ping_pong_and_safe_does_not() -> None:
+    cluster, snapshot = load("ping_pong")
+    limits = Limits(high_frac=0.85, low_frac=0.7, gain_frac=0.0)
+    path = walk(otd, cluster, snapshot, limits, steps=6)
+    assert len(path) == 7
+    assert path[2].place.tolist() == path[0].place.tolist() == path[4].place.tolist()
+
+    path = walk(safe, cluster, snapshot, limits)
+    assert len(path) == 2
+    assert inter_node_tps(cluster, path[-1]) == 10
+
+
+def test_otd_with_high_and_no_low_worker_says_what_is_missing() -> None:
+    cluster, snapshot = load("ping_pong")
+    decision = otd(cluster, snapshot, Limits(high_frac=0.3, low_frac=-1.0))
+    assert decision.outcome is Outcome.NO_LOW_WORKER
+    assert "n0:6700" in decision.reason
+    assert "0.6 cores" in decision.reason
+
+
+def test_otd_with_neither_high_nor_low_worker_does_nothing() -> None:
+    cluster, snapshot = load("hand_graph")
+    decision = otd(cluster, snapshot, Limits(high_frac=0.9, low_frac=0.1))
+    assert decision.outcome is Outcome.NOTHING_TO_GAIN
+    assert not decision.moves
+
+
+def test_otd_algorithm_1_takes_a_losing_move_but_never_the_own_worker() -> None:
+    cluster, snapshot = load("ping_pong")
+    decision = otd(cluster, snapshot, Limits(high_frac=0.85, low_frac=0.7))
+    (move,) = decision.moves
+    assert (move.executor, move.target, move.asc_tps) == ("0-0", "n1:6700", -10)
+
+
+@pytest.mark.parametrize("policy", [otd, safe])
+def test_a_gain_at_the_threshold_is_below_it(policy: Policy) -> None:
+    cluster, snapshot = load("hand_graph")
+    limits = replace(PAPER, gain_tps=13.0, weight_node=1.0, weight_worker=0.0)
+    decision = policy(cluster, snapshot, limits)
+    assert decision.outcome is Outcome.BELOW_THRESHOLD
+    assert "13" in decision.reason
+
+
+@pytest.mark.parametrize("policy", [otd, safe])
+def test_pinned_executors_and_closed_workers_are_left_alone(policy: Policy) -> None:
+    cluster, snapshot = load("hand_graph")
+    pinned = replace(snapshot, pinned=(None, "spout", None, None, None, None))
+    assert policy(cluster, pinned, PAPER).moves[0].executor != "1-1"
+    closed = replace(cluster, closed=("full", "full", None, None))
+    assert policy(closed, snapshot, PAPER).moves[0].target in {"n1:6700", "n1:6701"}
+    shut = replace(cluster, closed=("full",) * 4)
+    assert not policy(shut, snapshot, PAPER).moves
+
+
+def test_safe_relieves_the_most_excess_first() -> None:
+    cluster, snapshot = load("hand_graph")
+    # Worker 0 holds executors 0 and 3: 0.7 + 0.3 cores, limit 0.8, so both remove all the excess.
+    hot = replace(snapshot, cpu_cores=np.array([0.7, 0.1, 0.1, 0.3, 0.1, 0.1]))
+    limits = Limits(high_frac=0.8)
+    decision = safe(cluster, hot, limits)
+    assert decision.moves[0].executor == "3-3"  # of equal relief the better score
+    hotter = replace(snapshot, cpu_cores=np.array([0.55, 0.1, 0.1, 0.15, 0.1, 0.1]))
+    decision = safe(cluster, hotter, Limits(high_frac=0.5))
+    # 0.2 above: 0 does not fit anywhere (0.55 > 0.5), 3 removes 0.15 of it.
+    assert decision.moves[0].executor == "3-3"
+
+
+def test_safe_skips_a_worker_nobody_can_relieve_and_names_the_giant() -> None:
+    cluster, snapshot = load("hand_graph")
+    giant = replace(snapshot, cpu_cores=np.array([1.2, 0.1, 0.1, 0.9, 0.1, 0.1]))
+    giant = replace(giant, pinned=(None, None, None, "spout", None, None))
+    decision = safe(cluster, giant, Limits())
+    assert len(decision.warnings) == 1
+    assert "0-0 (bolt) alone needs 1.2 cores" in decision.warnings[0]
+    # It still brings traffic together: executor 1 has 13 to gain, but its node 0 peers' worker is
+    # full, so the other worker of that node takes it.
+    assert decision.moves[0].executor == "1-1"
+    assert decision.moves[0].target == "n0:6701"
+
+
+def test_safe_leaves_a_worker_level_saddle_within_a_node() -> None:
+    # Two talkers on two workers of one node: nothing to gain between nodes, all between workers.
+    cluster, snapshot = load("hand_graph")
+    place = np.array([0, 0, 0, 0, 1, 0])
+    decision = safe(cluster, replace(snapshot, place=place), Limits(high_frac=1.2))
+    (move,) = decision.moves
+    assert (move.executor, move.target, move.asc_tps) == ("4-4", "n0:6700", 0)
+
+
+def test_no_traffic_and_one_node_end_in_an_outcome() -> None:
+    cluster, snapshot = load("hand_graph")
+    silent = replace(snapshot, traffic=replace(snapshot.traffic, tps=np.zeros(6)))
+    for policy in (otd, safe):
+        assert policy(cluster, silent, Limits()).outcome is Outcome.NOTHING_TO_GAIN
+    one = replace(cluster, nodes=("n0",), node_of=np.zeros(4, dtype=np.int64))
+    for policy in (otd, safe):
+        assert policy(one, snapshot, Limits()).reason
+    assert inter_node_tps(one, snapshot) == 0
+
+
+def test_worker_load_adds_up() -> None:
+    cluster, snapshot = load("hand_graph")
+    assert worker_cpu_cores(cluster, snapshot) == pytest.approx([0.4, 0.2, 0.4, 0.2])
+
+
+def test_order_in_the_file_changes_nothing() -> None:
+    document = json.loads((GOLDEN / "hand_graph.json").read_text())
+    for key in ("nodes", "workers", "executors", "traffic"):
+        document[key].reverse()
+    cluster, snapshot = parse(json.dumps(document))
+    for policy in (otd, safe):
+        assert policy(cluster, snapshot, PAPER) == policy(*load("hand_graph"), PAPER)

@@ -1,0 +1,159 @@
+"""The demo's WordCount leaves Storm's even placement, whatever the words.
+
+Two spouts, six splits, eight counts and two ackers on two nodes of two workers: the even placement
+is a saddle where no executor gains between nodes. The traffic follows the placement.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from controller.config import Excluded
+from controller.core.classify import Limits
+from controller.core.cluster import (
+    Cluster,
+    LoadSnapshot,
+    Traffic,
+    inter_node_tps,
+    worker_cpu_cores,
+)
+from controller.core.decide import Decision, Outcome, otd, safe
+from controller.vetoes import decide, standing
+
+# Task ids follow the components' names, and the even scheduler deals them out like cards.
+COMPONENTS = ("__acker",) * 2 + ("count",) * 8 + ("split",) * 6 + ("spout",) * 2
+ACKERS, COUNTS, SPLITS, SPOUTS = range(2), range(2, 10), range(10, 16), range(16, 18)
+SLOTS = ("n0:6700", "n1:6700", "n0:6701", "n1:6701")
+CLUSTER = Cluster.build(["n0", "n1"], [(slot, slot[:2], 1.0) for slot in SLOTS])
+SENTENCES_TPS, WORDS, VOCABULARY, SENTENCES = 500.0, 10, 2000, 4096
+SEEDS = range(20)
+
+Shares = NDArray[np.float64]
+
+
+def word_shares(seed: int) -> Shares:
+    """Draw what share of each spout's words every count gets: (spout, count), Zipf words."""
+    random = np.random.default_rng(seed)
+    zipf = 1 / np.arange(1, VOCABULARY + 1)
+    count_of_word = random.integers(0, len(COUNTS), VOCABULARY)
+    drawn = [random.multinomial(SENTENCES * WORDS, zipf / zipf.sum()) for _ in SPOUTS]
+    return np.array([np.bincount(count_of_word, n, len(COUNTS)) / n.sum() for n in drawn])
+
+
+@dataclass(frozen=True)
+class WordCount:
+    """The topology as a traffic model.
+
+    With `prefers_local`, a spout feeds the splits of its worker, else of its node, else all, as
+    Storm's load-aware shuffle does while the queues are short.
+    """
+
+    shares: Shares
+    prefers_local: bool
+    cores_per_tps: float = 1.0
+
+    def split_of(self, spout: int, place: NDArray[np.int64]) -> list[int]:
+        node = CLUSTER.node_of[place]
+        near = [s for s in SPLITS if place[s] == place[spout]]
+        near = near or [s for s in SPLITS if node[s] == node[spout]]
+        return near if self.prefers_local and near else list(SPLITS)
+
+    def traffic(self, place: NDArray[np.int64]) -> Traffic:
+        rows: list[tuple[int, int, float]] = []
+        for i, spout in enumerate(SPOUTS):
+            splits = self.split_of(spout, place)
+            share = SENTENCES_TPS / len(splits)
+            for acker in ACKERS:  # a tree is begun and completed at the acker of its root id
+                rows += [(spout, acker, SENTENCES_TPS / 2), (acker, spout, SENTENCES_TPS / 2)]
+            for split in splits:
+                rows.append((spout, split, share))
+                rows += [(split, acker, share / 2) for acker in ACKERS]
+                for k, count in enumerate(COUNTS):
+                    words = share * WORDS * self.shares[i, k]
+                    rows.append((split, count, words))
+                    rows += [(count, acker, words / 2) for acker in ACKERS]
+        table = np.array(rows)
+        ends = table[:, :2].astype(np.int64)
+        return Traffic.build(ends[:, 0], ends[:, 1], table[:, 2])
+
+    def snapshot(self, place: NDArray[np.int64]) -> LoadSnapshot:
+        traffic = self.traffic(place)
+        count = len(COMPONENTS)
+        tuples = np.bincount(traffic.source, traffic.tps, count)
+        tuples += np.bincount(traffic.target, traffic.tps, count)
+        return LoadSnapshot(
+            topology="wc",
+            time_s=0.0,
+            components=(),
+            edges=(),
+            executors=tuple(f"{i}-{i}" for i in range(1, count + 1)),
+            component_of=COMPONENTS,
+            place=place,
+            cpu_cores=tuples * self.cores_per_tps,
+            queue=np.zeros(count),
+            pinned=tuple(None if c in {"split", "count"} else c for c in COMPONENTS),
+            traffic=traffic,
+        )
+
+
+def even() -> NDArray[np.int64]:
+    slots = [CLUSTER.workers.index(SLOTS[i % 4]) for i in range(len(COMPONENTS))]
+    return np.array(slots, dtype=np.int64)
+
+
+def at_40_percent(shares: Shares, *, prefers_local: bool) -> WordCount:
+    """Saturation is where the busiest worker of the even placement has all its CPU in use."""
+    plain = WordCount(shares, prefers_local)
+    busiest = worker_cpu_cores(CLUSTER, plain.snapshot(even())).max()
+    return replace(plain, cores_per_tps=0.4 / busiest)
+
+
+def ratio(snapshot: LoadSnapshot) -> float:
+    return inter_node_tps(CLUSTER, snapshot) / snapshot.traffic.total_tps
+
+
+def run(model: WordCount, most: int = 60) -> tuple[list[LoadSnapshot], Decision]:
+    path = [model.snapshot(even())]
+    for _ in range(most):
+        vetoes = standing(CLUSTER, path[-1], Excluded())
+        decision = decide(safe, CLUSTER, path[-1], Limits(), vetoes)
+        if not decision.moves:
+            return path, decision
+        place = path[-1].place.copy()
+        executor = path[-1].executors.index(decision.moves[0].executor)
+        place[executor] = CLUSTER.workers.index(decision.moves[0].target)
+        path.append(model.snapshot(place))
+    raise AssertionError(f"still moving after {most} moves")
+
+
+def test_ackers_handle_about_half_of_all_tuples() -> None:
+    traffic = at_40_percent(word_shares(0), prefers_local=False).traffic(even())
+    at_acker = np.isin(traffic.source, ACKERS) | np.isin(traffic.target, ACKERS)
+    assert traffic.tps[at_acker].sum() / traffic.total_tps == pytest.approx(0.5, abs=0.05)
+
+
+def test_even_placement_leaves_little_for_moves_between_nodes() -> None:
+    model = at_40_percent(word_shares(0), prefers_local=False)
+    start = model.snapshot(even())
+    assert ratio(start) == pytest.approx(0.5)
+    decision = otd(CLUSTER, start, Limits())
+    gain = decision.moves[0].asc_tps if decision.moves else 0.0
+    assert gain < 0.06 * start.traffic.total_tps
+
+
+@pytest.mark.parametrize("prefers_local", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_safe_leaves_the_saddle(seed: int, prefers_local: bool) -> None:
+    path, end = run(at_40_percent(word_shares(seed), prefers_local=prefers_local))
+    assert len(path) > 5
+    assert ratio(path[-1]) == pytest.approx(0.3, abs=0.05)
+    assert worker_cpu_cores(CLUSTER, path[-1]).max() <= 0.85 + 1e-9
+    assert end.outcome in {
+        Outcome.NOTHING_TO_GAIN,
+        Outcome.BELOW_THRESHOLD,
+        Outcome.LAST_IN_WORKER,
+    }
+    # The live run ends a worker's JVM by taking its last executor, so none is emptied.
+    assert set(path[-1].place.tolist()) == {0, 1, 2, 3}

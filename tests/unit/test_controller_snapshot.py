@@ -1,0 +1,77 @@
+"""The snapshot format is read strictly, and a refusal names the field."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.errors import SnapshotError
+from controller.snapshot import parse
+
+HAND_GRAPH = Path(__file__).parent.parent / "golden" / "decide" / "hand_graph.json"
+Break = Callable[[dict[str, Any]], object]
+
+
+def broken(change: Break) -> str:
+    document = json.loads(HAND_GRAPH.read_text())
+    change(document)
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda d: d["executors"][1].update(worker="n9:1"),
+            'executors[1].worker: unknown worker "',
+        ),
+        (lambda d: d["executors"][1].update(component="x"), "executors[1].component: unknown comp"),
+        (lambda d: d["executors"][1].pop("worker"), "executors[1].worker: must be"),
+        (lambda d: d["executors"][1].update(id="0-0"), 'executors[1].id: "0-0" is given twice'),
+        (lambda d: d["executors"][1].update(cpu=-0.1), "executors[1].cpu: must be finite"),
+        (lambda d: d["executors"][1].update(cpu=float("nan")), "executors[1].cpu: must be finite"),
+        (lambda d: d["executors"][1].update(cpu=True), "executors[1].cpu: must be a number"),
+        (lambda d: d["executors"][1].update(queue=None), "executors[1].queue: must be a number"),
+        (lambda d: d["executors"][1].update(pinned=7), "executors[1].pinned: must be"),
+        (lambda d: d["executors"].clear(), "executors: must not be empty"),
+        (lambda d: d["workers"][0].pop("node"), "workers[0].node: must be"),
+        (lambda d: d["workers"][0].update(node="n7"), 'workers[0].node: unknown node "n7"'),
+        (lambda d: d["workers"][0].update(cpu_capacity=0), "workers[0].cpu_capacity: must be abov"),
+        (lambda d: d["workers"][1].update(id="n0:6700"), 'workers[1].id: "n0:6700" is given twice'),
+        (lambda d: d["nodes"][1].update(id="n0"), 'nodes[1].id: "n0" is given twice'),
+        (lambda d: d["nodes"].append("n3"), "nodes[2]: must be an object"),
+        (lambda d: d.pop("traffic"), "traffic: must be a list"),
+        (lambda d: d["traffic"][2].__setitem__(0, "9-9"), 'traffic[2]: unknown executor "9-9"'),
+        (lambda d: d["traffic"][2].__setitem__(2, -1), "traffic[2]: must be finite"),
+        (lambda d: d["traffic"][2].pop(), "traffic[2]: must be [from, to"),
+        (lambda d: d["traffic"].append(d["traffic"][0]), "traffic[6]: 0-0 to 1-1 is given twice"),
+        (lambda d: d["components"][0].update(kind="bolts"), 'components[0].kind: unknown kind "bo'),
+        (lambda d: d["components"][0].update(parallelism=0), "components[0].parallelism: must be"),
+        (lambda d: d["edges"].append({"from": "x"}), "edges[0].from: unknown component"),
+        (lambda d: d.update(time_s="now"), "time_s: must be a number"),
+        (lambda d: d.pop("topology"), "topology: must be"),
+    ],
+)
+def test_a_refusal_names_the_field(change: Break, message: str) -> None:
+    with pytest.raises(SnapshotError) as error:
+        parse(broken(change))
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "7"])
+def test_what_is_no_json_object_is_refused(text: str) -> None:
+    with pytest.raises(SnapshotError, match="JSON"):
+        parse(text)
+
+
+def test_everything_is_in_natural_order() -> None:
+    def rename(document: dict[str, Any]) -> None:
+        document["executors"][0]["id"] = "10-10"
+        document["traffic"] = [["10-10", "1-1", 8.0]]
+
+    _, snapshot = parse(broken(rename))
+    assert snapshot.executors == ("1-1", "2-2", "3-3", "4-4", "5-5", "10-10")
+    assert (snapshot.traffic.source.tolist(), snapshot.traffic.target.tolist()) == ([5], [0])

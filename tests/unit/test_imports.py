@@ -1,0 +1,106 @@
+"""Imports point down only."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PACKAGES = ("agent", "controller", "deploy", "kvstore", "migration")
+
+# Longest prefix wins. What a module may import of ours, besides its own package.
+ALLOWED: dict[str, frozenset[str]] = {
+    "kvstore": frozenset(),
+    "migration": frozenset(),
+    "agent": frozenset({"kvstore", "migration"}),
+    "controller": frozenset(),
+    "controller.core": frozenset({"migration.model"}),
+    "controller.errors": frozenset(),
+    "controller.snapshot": frozenset({"controller.core", "controller.errors", "migration.model"}),
+    "controller.config": frozenset({"controller.core", "controller.errors"}),
+    "controller.ports": frozenset({"controller.core", "migration"}),
+    "controller.baselines": frozenset({"controller.core", "migration.model"}),
+    "controller.vetoes": frozenset(
+        {"controller.config", "controller.core", "controller.ports", "migration"}
+    ),
+    "controller.loop": frozenset(
+        {
+            "controller.config",
+            "controller.core",
+            "controller.ports",
+            "controller.vetoes",
+            "migration",
+        }
+    ),
+    "controller.storm": frozenset(
+        {
+            "controller.config",
+            "controller.core",
+            "controller.errors",
+            "controller.loop",
+            "controller.ports",
+            "controller.vetoes",
+            "kvstore",
+            "migration",
+        }
+    ),
+    "controller.cli": frozenset({"agent", "controller", "deploy", "kvstore", "migration"}),
+    "deploy": frozenset({"agent", "controller", "kvstore", "migration"}),
+}
+PURE = frozenset({"controller.core"})
+PURE_LIBRARIES = frozenset(
+    {"collections", "dataclasses", "enum", "math", "networkx", "numpy", "re", "scipy", "types"}
+) | {"typing"}
+
+
+def modules() -> list[tuple[str, Path]]:
+    found = []
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found.append((name, path))
+    return found
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield f"{node.module}"
+
+
+def within(name: str, prefix: str) -> bool:
+    return name == prefix or name.startswith(f"{prefix}.")
+
+
+def layer(name: str) -> str:
+    return max((layer for layer in ALLOWED if within(name, layer)), key=len)
+
+
+@pytest.mark.parametrize(("name", "path"), modules(), ids=[name for name, _ in modules()])
+def test_imports_point_down(name: str, path: Path) -> None:
+    own = layer(name)
+    for target in imported(path):
+        if target.partition(".")[0] in PACKAGES and not within(target, own):
+            allowed = any(within(target, prefix) for prefix in ALLOWED[own])
+            assert allowed, f"{name} imports {target}"
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [m for m in modules() if layer(m[0]) in PURE], ids=str
+)
+def test_the_core_is_pure(name: str, path: Path) -> None:
+    """No clock, no random numbers, no logging, no input or output."""
+    for target in imported(path):
+        library = target.partition(".")[0]
+        assert library in PURE_LIBRARIES or library in PACKAGES, f"{name} imports {target}"
+
+
+def test_folders_stay_small() -> None:
+    for folder in {path.parent for _, path in modules()}:
+        files = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+        assert len(files) <= 8, f"{folder} has {len(files)} files"
