@@ -13,22 +13,21 @@ PYTHON_FOLDERS := agent controller deploy kvstore migration
 
 .PHONY: setup lint test clean
 
-setup: build/venv.stamp build/tools.stamp $(AGENT_JAR) $(WORKLOAD_JAR) build/homes.stamp
+setup: build/tools.stamp build/venv.stamp $(AGENT_JAR) $(WORKLOAD_JAR) build/homes.stamp
 
-build/venv.stamp: pyproject.toml constraints.txt
+# What Debian has to provide; deploy/setup.sh installs it where it may.
+build/tools.stamp: deploy/setup.sh
 	mkdir -p build
-	test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	deploy/setup.sh $(PYTHON)
+	touch $@
+
+build/venv.stamp: pyproject.toml constraints.txt | build/tools.stamp
+	.venv/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	.venv/bin/python -m pip install -q -c constraints.txt "pip>=25.1"
 	.venv/bin/python -m pip install -q -c constraints.txt -e .[lab] --group dev
 	touch $@
 
-# JDK and Maven; deploy/setup.sh installs them where it may.
-build/tools.stamp: deploy/setup.sh
-	mkdir -p build
-	deploy/setup.sh
-	touch $@
-
-$(AGENT_JAR): $(AGENT_SOURCES) | build/venv.stamp build/tools.stamp
+$(AGENT_JAR): $(AGENT_SOURCES) | build/venv.stamp
 	$(MVN) -f migration/jvm/pom.xml -DskipTests package
 	touch $@
 
@@ -36,7 +35,7 @@ $(WORKLOAD_JAR): $(WORKLOAD_SOURCES) | build/tools.stamp
 	$(MVN) -f deploy/lab/workload/pom.xml -DskipTests package
 	touch $@
 
-build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) | build/venv.stamp build/tools.stamp
+build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) | build/venv.stamp
 	rm -rf build/storm-* build/zookeeper-*
 	.venv/bin/python -m deploy.lab.home.assemble
 	touch $@
@@ -48,7 +47,7 @@ lint: build/venv.stamp
 	.venv/bin/numpydoc lint $$(find $(PYTHON_FOLDERS) -name '*.py')
 
 test: setup
-	$(MVN) -f migration/jvm/pom.xml test
+	$(MVN) -f migration/jvm/pom.xml verify
 	$(MVN) -f deploy/lab/workload/pom.xml test
 	.venv/bin/python -m pytest
 

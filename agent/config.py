@@ -14,30 +14,13 @@ from agent.errors import ConfigError
 
 PREFIX = "nstorm."
 # One storm.yaml serves a whole node, so it may hold what the controller and the hooks read.
-FOREIGN_KEYS = frozenset(
-    PREFIX + key
-    for key in [
-        "asc.threshold",
-        "asc.threshold.tps",
-        "cooldown.executor.secs",
-        "cycle.secs",
-        "excluded.components",
-        "excluded.hosts",
-        "excluded.topologies",
-        "lazy.kill.ms",
-        "load.ewma",
-        "load.high",
-        "load.low",
-        "max.moves.per.cycle",
-        "mode",
-        "policy",
-        "reconcile",
-        "weight.node",
-        "weight.worker",
-        "worker.cpu.capacity",
-        "worker.poll.ms",
-    ]
-)
+_FOREIGN = """
+    asc.threshold asc.threshold.tps cooldown.executor.secs cycle.secs excluded.components
+    excluded.hosts excluded.topologies lazy.kill.ms load.ewma load.high load.low
+    max.moves.per.cycle mode policy reconcile weight.node weight.worker worker.cpu.capacity
+    worker.poll.ms
+"""
+FOREIGN_KEYS = frozenset(PREFIX + key for key in _FOREIGN.split())
 _STORE, _ID = f"{PREFIX}store.dir", f"{PREFIX}supervisor.id"
 _SYNC, _LOAD = f"{PREFIX}agent.sync.secs", f"{PREFIX}load.secs"
 OWN_KEYS = frozenset({_STORE, _ID, _SYNC, _LOAD})

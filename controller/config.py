@@ -19,7 +19,16 @@ from controller.errors import ConfigError
 
 PREFIX = "nstorm."
 # Keys of the agent and of the hooks, which read them themselves.
-FOREIGN_KEYS = frozenset({"agent.sync.secs", "reconcile", "store.dir", "worker.poll.ms"})
+FOREIGN_KEYS = frozenset(
+    {
+        "agent.sync.secs",
+        "load.secs",
+        "reconcile",
+        "store.dir",
+        "supervisor.id",
+        "worker.poll.ms",
+    }
+)
 
 T = TypeVar("T")
 

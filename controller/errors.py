@@ -11,3 +11,7 @@ class SnapshotError(ControllerError):
 
 class ConfigError(ControllerError):
     """A configuration key or value cannot be used; the message names the key."""
+
+
+class CommandError(ControllerError):
+    """What an operator asked for was refused or not heard; the message says why."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from controller.config import Excluded
 from controller.core.classify import Limits
@@ -223,7 +224,7 @@ def _stand_in(view: View, wanted: Proposal) -> Decision | None:
     """Find who keeps a worker alive so that its last executor can go, if both moves gain."""
     last = view.snapshot.executors.index(wanted.executor)
     worker = view.cluster.workers.index(wanted.source)
-    others = np.flatnonzero(view.snapshot.is_movable)
+    others = np.flatnonzero(view.snapshot.is_movable & ~_shuffle_fed(view.snapshot))
     moves = view.fitting(view.score(others, np.full_like(others, worker)))
     if not moves.executors.size:
         return None
@@ -233,7 +234,7 @@ def _stand_in(view: View, wanted: Proposal) -> Decision | None:
     )
     leaving = there.score(np.array([last]), np.array([view.cluster.workers.index(wanted.target)]))
     both = float(moves.score[best] + leaving.score[0])
-    if both <= view.limits.threshold_tps(view.snapshot.traffic.total_tps):
+    if both <= 2 * view.limits.threshold_tps(view.snapshot.traffic.total_tps):
         return None
     name = view.snapshot.executors[moves.executors[best]]
     source = view.cluster.workers[view.snapshot.place[moves.executors[best]]]
@@ -243,6 +244,15 @@ def _stand_in(view: View, wanted: Proposal) -> Decision | None:
     )
     move = Proposal(name, source, wanted.source, float(moves.asc_tps[best]))
     return Decision(Outcome.WOULD_MOVE, reason, (move,))
+
+
+def _shuffle_fed(snapshot: LoadSnapshot) -> NDArray[np.bool_]:
+    """Mark executors whose traffic follows their place: a shuffle prefers near tasks.
+
+    One that is idle far from its spouts is busy as soon as it stands beside one.
+    """
+    fed = {edge.target for edge in snapshot.edges if "shuffle" in edge.grouping.lower()}
+    return np.array([component in fed for component in snapshot.component_of], dtype=np.bool_)
 
 
 def _reason(veto: Veto | None) -> str | None:

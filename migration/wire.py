@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import types
 from enum import StrEnum
 from functools import cache
@@ -218,7 +219,8 @@ def _expect(kind: type[Any], value: object, where: str) -> Any:
     fits = type(value) is kind or (kind is float and type(value) is int)
     if not fits:
         raise WireError(where, f"is {_JSON_NAMES[type(value)]}, not {_JSON_NAMES[kind]}")
-    if isinstance(value, int | float) and not -_LIMIT <= value < _LIMIT:
+    too_long = type(value) is int and not -_LIMIT <= value < _LIMIT
+    if too_long or (type(value) is float and not math.isfinite(value)):
         raise WireError(where, "is out of range")
     return float(cast(float, value)) if kind is float else value
 

@@ -1,6 +1,7 @@
 """Gives tests a real ZooKeeper and a real Storm cluster, and fails whoever leaks."""
 
 import os
+import shutil
 import socket
 import threading
 import time
@@ -55,6 +56,7 @@ def local_zookeeper() -> Iterator[str]:
         yield lab.zookeeper
     finally:
         lab.down()
+        shutil.rmtree(lab.layout.run_dir)
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,14 @@ import sys
 import structlog
 import typer
 
+from agent.errors import AgentError
+from controller.cli import lab
+from controller.cli.daemons import agent_app, run_controller
 from controller.cli.decide import decide
+from controller.cli.operate import move, pause, resume, status
 from controller.errors import ControllerError
+from deploy.lab import LabError
+from kvstore.errors import StoreError
 
 app = typer.Typer(
     name="nstorm",
@@ -16,7 +22,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.add_typer(agent_app, name="agent")
+app.command("controller")(run_controller)
+app.command()(status)
+app.command()(move)
+app.command()(pause)
+app.command()(resume)
 app.command()(decide)
+app.add_typer(lab.app, name="lab")
 
 
 @app.callback()
@@ -31,8 +44,10 @@ def main() -> None:
         # Standard output belongs to the answer alone.
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
     )
+    # kazoo tells of every failed attempt at length; ours are told with the countdown.
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     try:
         app()
-    except ControllerError as error:
+    except (AgentError, ControllerError, LabError, StoreError) as error:
         print(f"nstorm: {error}", file=sys.stderr)
         sys.exit(2)

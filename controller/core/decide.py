@@ -161,12 +161,13 @@ def safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
 
     Notes
     -----
-    Differs from 004: a target must have room for the executor (the fit test), the executors that
-    remove most of the excess go first, and a hot worker that nobody can relieve is skipped. A move
-    to relieve lowers the sum of the excess, a move for traffic lowers the weighted cost and raises
-    no excess, so on frozen traffic no placement comes back. Where no single move gains, two that
-    belong together may (`opening_pairs`). Only who talks to each other can gain, so it costs
-    O(pairs with traffic), not O(E·W).
+    Differs from 004: a target must have room for the executor (the fit test; for traffic a little
+    less than all of it, `FILL_FRAC`), the executors that remove most of the excess go first, and a
+    hot worker that nobody can relieve is skipped. A move to relieve lowers the sum of the excess, a
+    move for traffic lowers the weighted cost and raises no excess, so on frozen traffic no
+    placement comes back. Where no single move gains, two that belong together may
+    (`opening_pairs`). Only who talks to each other can gain, so it costs O(pairs with traffic),
+    not O(E·W).
     """
     view = View.of(cluster, snapshot, limits)
     warnings: list[str] = []

@@ -11,6 +11,9 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 
 # Of the executors that relieve a hot worker (nearly) as much as the best, traffic decides.
 RELIEF_SLACK = 0.999
+# A move for traffic leaves so much of the upper threshold free: a worker filled to the brim would
+# be relieved at the next jitter of its load, and filled again after that, for ever.
+FILL_FRAC = 0.95
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,21 +119,38 @@ class View:
         """
         return np.flatnonzero(self.snapshot.is_movable & (self.snapshot.place == worker))
 
-    def fitting(self, moves: Moves) -> Moves:
+    def room_cores(self, fill: float) -> Floats:
+        """Measure how much fits into each worker.
+
+        Parameters
+        ----------
+        fill : float
+            How much of the upper threshold may be used.
+
+        Returns
+        -------
+        Floats, shape (W,)
+            Cores, negative where it is full; a rounding error does not matter.
+        """
+        kept_free = (1 - fill) * self.limits.high_frac * self.cluster.capacity_cores
+        return self.classes.room_cores - kept_free + TOLERANCE_CORES
+
+    def fitting(self, moves: Moves, fill: float = FILL_FRAC) -> Moves:
         """Keep what goes to an open worker with room for it.
 
         Parameters
         ----------
         moves : Moves
             Candidates.
+        fill : float
+            How much of the upper threshold may be used.
 
         Returns
         -------
         Moves
             Those that pass.
         """
-        room = self.classes.room_cores[moves.workers] + TOLERANCE_CORES
-        fits = self.snapshot.cpu_cores[moves.executors] <= room
+        fits = self.snapshot.cpu_cores[moves.executors] <= self.room_cores(fill)[moves.workers]
         return moves.only(fits & self.cluster.is_open[moves.workers])
 
 
@@ -150,7 +170,7 @@ def relieving(view: View, hot: int) -> Moves:
         None if nobody can relieve it.
     """
     everywhere = np.arange(len(view.cluster.workers))
-    moves = view.fitting(view.score(*product(view.movable_on(hot), everywhere)))
+    moves = view.fitting(view.score(*product(view.movable_on(hot), everywhere)), fill=1.0)
     relief = np.minimum(view.snapshot.cpu_cores[moves.executors], -view.classes.room_cores[hot])
     best = relief.max(initial=0.0)
     return moves.only((relief > TOLERANCE_CORES) & (relief >= RELIEF_SLACK * best))
@@ -189,7 +209,7 @@ def opening_pairs(view: View, moves: Moves, threshold_tps: float) -> Moves:
     moves : Moves
         What `gathering` found, none of it above the threshold.
     threshold_tps : float
-        What the second move has to gain.
+        What one move has to gain; two have to gain twice as much.
 
     Returns
     -------
@@ -211,7 +231,7 @@ def opening_pairs(view: View, moves: Moves, threshold_tps: float) -> Moves:
     one, other, tps = np.tile(one, 2), np.tile(other, 2), np.tile(tps, 2)
     to = np.concatenate([best[one[: len(one) // 2]], best[other[: len(one) // 2]]])
     need = snapshot.cpu_cores[one] + snapshot.cpu_cores[other]
-    fits = (to >= 0) & (need <= view.classes.room_cores[to] + TOLERANCE_CORES)
+    fits = (to >= 0) & (need <= view.room_cores(FILL_FRAC)[to])
     fits &= (snapshot.place[one] != to) & (snapshot.place[other] != to)
     one, other, to, tps = one[fits], other[fits], to[fits], tps[fits]
     first, second = view.score(one, to), view.score(other, to)
@@ -221,7 +241,7 @@ def opening_pairs(view: View, moves: Moves, threshold_tps: float) -> Moves:
         np.where(swap, other, one), to, np.where(swap, second.asc_tps, first.asc_tps), both
     )
     single = np.maximum(np.maximum(first.score, second.score), 0.0)
-    return lead.only(both > threshold_tps + single)
+    return lead.only(both > 2 * threshold_tps + single)
 
 
 def _counted_wrongly(view: View, one: Ints, other: Ints, to: Ints) -> Floats:

@@ -143,6 +143,26 @@ class Applier:
                 left = left or bool(held.flight.plan.entries)
         return left
 
+    def sweep(self, orphans: Iterable[tuple[str, int]]) -> None:
+        """Delete plans that have lost their meaning.
+
+        Parameters
+        ----------
+        orphans : iterable of (str, int)
+            Paths and versions of plans whose topologies are gone.
+        """
+        epoch = self._leader.epoch
+        if epoch is None:
+            return
+        for path, version in orphans:
+            try:
+                self._session.delete_checked(path, version, (wire.EPOCH, epoch))
+                log.info("plan_deleted", path=path, reason="Storm no longer has the topology")
+            except (ConflictError, NoNodeError) as error:
+                log.warning("plan_delete_refused", path=path, reason=str(error))
+            finally:
+                self._mirror.forget(path)
+
     def _step(self, held: _Held, view: TopologyView) -> None:
         now_s = self._clock.now_s()
         taken = step(held.flight, view.publication, view.acks, now_s, self._timing)

@@ -39,15 +39,18 @@ class LiveCluster:
         Returns
         -------
         sequence of TopologyView
-            Without those whose publication could never be read.
+            Without those that Storm no longer has, or whose publication could never be read.
         """
         acks = self.acks()
         views = []
         for topology in self._mirror.children(wire.TOPOLOGIES):
             publication = self._mirror.message(Publication, wire.topology_path(topology))
-            if publication is not None and publication.topology == topology:
-                stand_back = self._nimbus.stand_back(publication, self.plan(topology))
-                views.append(TopologyView(publication, self.plan(topology), acks, stand_back))
+            named = publication is not None and publication.topology == topology
+            if publication is not None and named and self._nimbus.knows(topology):
+                plan = self.plan(topology)
+                stand_back = self._nimbus.stand_back(publication, plan)
+                stand_back = self._unreadable(topology) or stand_back
+                views.append(TopologyView(publication, plan, acks, stand_back))
         return views
 
     def plan(self, topology: str) -> Plan:
@@ -71,6 +74,26 @@ class LiveCluster:
             return Plan(self.cluster(), 0, version, topology)
         # A plan that somebody wrote by hand may say another version; the next write mends it.
         return Plan(plan.cluster, plan.epoch, version, topology, plan.entries)
+
+    def _unreadable(self, topology: str) -> str | None:
+        """Say so if the JVMs may hold a plan that cannot be known here."""
+        path = wire.plan_path(topology)
+        if self._mirror.node(path) is None or self._mirror.message(Plan, path) is not None:
+            return None
+        return f"{path} holds garbage and no good plan is known: delete the node"
+
+    def orphans(self) -> list[tuple[str, int]]:
+        """List the plans of topologies that Storm no longer has.
+
+        Returns
+        -------
+        list of (str, int)
+            Path and version.
+        """
+        names = self._mirror.children(wire.PLANS)
+        paths = [wire.plan_path(name) for name in names if not self._nimbus.knows(name)]
+        found = [(path, self._mirror.node(path)) for path in paths]
+        return [(path, stored.version) for path, stored in found if stored is not None]
 
     def cluster(self) -> str:
         """Return the cluster's UUID; empty before the first leader.

@@ -131,6 +131,7 @@ class LiveController:
         return moving
 
     def _cycle(self) -> bool:
+        self._applier.sweep(self._view.orphans())
         reports = self._controller.cycle()
         if self._leader.epoch is not None:
             found = document(

@@ -64,6 +64,21 @@ class NimbusWatch:
             return "Storm has changed the assignment since the last publication"
         return None
 
+    def knows(self, topology: str) -> bool:
+        """Tell whether Storm still has the topology.
+
+        Parameters
+        ----------
+        topology : str
+            Id.
+
+        Returns
+        -------
+        bool
+            False once it has been killed.
+        """
+        return self._mirror.stat(f"{self._storm_root}/storms/{topology}") is not None
+
     def _silence_s(self, topology: str, mzxid: int) -> float | None:
         """Measure the age of a publication; None while its age is unknown."""
         now_s = self._clock.now_s()

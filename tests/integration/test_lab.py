@@ -1,6 +1,7 @@
 """The lab is a real Storm cluster: topologies run, workers come back, nothing stays behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def processes_naming(run_dir: str) -> list[str]:
     for process in psutil.process_iter(["cmdline", "status"]):
         command = " ".join(process.info["cmdline"] or [])
         if run_dir in command and process.info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(f"{process.pid} {command[:200]}")
+            found.append(f"{process.pid} {command}")
     return found
 
 
@@ -125,22 +126,24 @@ with plan_lab(sys.argv[1], nodes=1) as lab:
 def test_nothing_stays_however_the_owner_ends(sig: signal.Signals) -> None:
     name = f"owner-{os.getpid()}-{sig.name}"
     run_dir = str(RUNS_DIR / name)
-    with subprocess.Popen(
-        [sys.executable, "-c", OWNER, name],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as owner:
+    command = [sys.executable, "-c", OWNER, name]
+    owner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "up\n"
         assert any("daemon.worker.Worker" in line for line in processes_naming(run_dir + "/"))
         owner.send_signal(sig)
+        owner.wait(60)
+    finally:
+        owner.terminate()
+        owner.communicate()
     if sig == signal.SIGKILL:
         assert processes_naming(run_dir)
         assert name in sweep()
     assert processes_naming(run_dir) == []
     with pytest.raises(LabError, match="no lab in"):
         attach(name)
+    shutil.rmtree(run_dir)
 
 
 def test_stale_record_never_kills_somebody_else() -> None:
@@ -156,6 +159,7 @@ def test_stale_record_never_kills_somebody_else() -> None:
     finally:
         bystander.kill()
         bystander.wait()
+        shutil.rmtree(lab.layout.run_dir)
 
 
 def test_container_zookeeper_answers(container_zookeeper: str) -> None:

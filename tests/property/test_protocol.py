@@ -10,55 +10,48 @@ from protocol_world import TURNS, World
 from migration.model import Phase
 
 SLOTS = st.integers(0, 2)
-EXECUTORS = st.integers(0, 3)
+EXECUTORS = st.integers(0, 5)
 LAGS = ["absorb", *(f"{turn} {slot}" for turn in TURNS for slot in range(3))]
 
 
 class Turns(RuleBasedStateMachine):
-    """Moves, in any order of everybody's turns, with leaders coming and going."""
+    """Moves, while everybody takes turns but for some who lag behind, and leaders change."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World()
-        self.lagging: frozenset[str] = frozenset()
+        self.world = World(executors=6)
 
-    @initialize(executor=EXECUTORS, slot=SLOTS)
-    def begin(self, executor: int, slot: int) -> None:
-        self.move(executor, slot)
+    @initialize(executor=EXECUTORS, by=st.integers(1, 2))
+    def begin(self, executor: int, by: int) -> None:
+        self.world.move(self.world.executors[executor], self.world.slots[(executor + by) % 3])
 
     @rule(executor=EXECUTORS, slot=SLOTS)
     def move(self, executor: int, slot: int) -> None:
         self.world.move(self.world.executors[executor], self.world.slots[slot])
 
-    @rule()
-    def lead(self) -> None:
-        self.world.lead()
+    @rule(
+        lagging=st.frozensets(st.sampled_from(LAGS), max_size=3),
+        times=st.integers(1, 8),
+        seconds=st.sampled_from([0.05, 0.3, 3.0, 12.0]),
+    )
+    def go_on(self, lagging: frozenset[str], times: int, seconds: float) -> None:
+        for _ in range(times):
+            self.world.everybody(seconds, lagging)
+            self.world.lead()
+
+    @rule(lagging=st.sampled_from(LAGS), times=st.integers(4, 12))
+    def go_on_without_one(self, lagging: str, times: int) -> None:
+        self.go_on(frozenset({lagging}), times, 1.0)
+
+    @rule(turns=st.lists(st.sampled_from(LAGS), max_size=12))
+    def take(self, turns: list[str]) -> None:
+        for turn in turns:
+            self.world.everybody(0.0, frozenset(LAGS) - {turn})
 
     @rule()
     def take_over(self) -> None:
         self.world.take_over()
-
-    @rule(lagging=st.frozensets(st.sampled_from(LAGS), max_size=3))
-    def lag(self, lagging: frozenset[str]) -> None:
-        self.lagging = lagging
-
-    @rule(times=st.integers(1, 12), seconds=st.sampled_from([0.05, 0.3, 3.0, 8.0]))
-    def go_on(self, times: int, seconds: float) -> None:
-        for _ in range(times):
-            self.world.everybody(seconds, self.lagging)
-            self.world.lead()
-
-    @rule(turn=st.sampled_from(TURNS), slot=SLOTS)
-    def turn(self, turn: str, slot: int) -> None:
-        self.world.turn(turn, self.world.workers[slot])
-
-    @rule()
-    def absorb(self) -> None:
-        self.world.absorb()
-
-    @rule(status=st.sampled_from(["ACTIVE", "INACTIVE"]))
-    def change_status(self, status: str) -> None:
-        self.world.status = status
+        self.world.lead()
 
     def teardown(self) -> None:
         self.world.settle()
@@ -99,6 +92,10 @@ class Moves(Turns):
                     hops.append(self.world.worker(hops[-1]).owner(executor))
                     assert len(hops) <= len(self.world.slots), hops
 
+    def teardown(self) -> None:
+        super().teardown()
+        self.nobody_is_killed()
+
 
 class Faults(Turns):
     """JVMs die, agents fall silent, users rebalance; afterwards each executor runs once."""
@@ -106,6 +103,10 @@ class Faults(Turns):
     def __init__(self) -> None:
         super().__init__()
         self.voided: set[str] = set()
+
+    @rule(status=st.sampled_from(["ACTIVE", "ACTIVE", "INACTIVE"]))
+    def change_status(self, status: str) -> None:
+        self.world.status = status
 
     @rule(slot=SLOTS)
     def restart(self, slot: int) -> None:
@@ -127,8 +128,8 @@ class Faults(Turns):
             assert (entry.void is not None) == (entry.id in self.voided)
 
 
-Moves.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
-Faults.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+Moves.TestCase.settings = settings(max_examples=150, stateful_step_count=15, deadline=None)
+Faults.TestCase.settings = settings(max_examples=150, stateful_step_count=15, deadline=None)
 TestMoves = Moves.TestCase
 TestFaults = Faults.TestCase
 

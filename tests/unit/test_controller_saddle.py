@@ -21,10 +21,15 @@ from controller.core.cluster import (
 )
 from controller.core.decide import Decision, Outcome, otd, safe
 from controller.vetoes import decide, standing
+from migration.model import Edge
 
 # Task ids follow the components' names, and the even scheduler deals them out like cards.
 COMPONENTS = ("__acker",) * 2 + ("count",) * 8 + ("split",) * 6 + ("spout",) * 2
 ACKERS, COUNTS, SPLITS, SPOUTS = range(2), range(2, 10), range(10, 16), range(16, 18)
+EDGES = (
+    Edge("spout", "split", "default", "shuffle"),
+    Edge("split", "count", "default", "fields"),
+)
 SLOTS = ("n0:6700", "n1:6700", "n0:6701", "n1:6701")
 CLUSTER = Cluster.build(["n0", "n1"], [(slot, slot[:2], 1.0) for slot in SLOTS])
 SENTENCES_TPS, WORDS, VOCABULARY, SENTENCES = 500.0, 10, 2000, 4096
@@ -87,7 +92,7 @@ class WordCount:
             topology="wc",
             time_s=0.0,
             components=(),
-            edges=(),
+            edges=EDGES,
             executors=tuple(f"{i}-{i}" for i in range(1, count + 1)),
             component_of=COMPONENTS,
             place=place,

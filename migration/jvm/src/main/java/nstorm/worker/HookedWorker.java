@@ -208,6 +208,11 @@ final class HookedWorker implements Strays.Delivery {
         }
     }
 
+    /** Storm's local-or-shuffle groupings follow executors that have come or gone. */
+    void regroup() {
+        copies.values().forEach(copy -> LocalGroupings.rebuild(copy.executor()));
+    }
+
     boolean delivers(ExecutorId id) {
         return routes.queue(id.start()) != null;
     }

@@ -145,6 +145,9 @@ final class Reconciler {
             }
             worker.stopDelivering(part.executor());
         }
+        if (claimed || !leaving.isEmpty()) {
+            worker.regroup();
+        }
         return claimed || !leaving.isEmpty();
     }
 

@@ -7,6 +7,7 @@ import java.lang.reflect.Method;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.storm.daemon.Task;
 import org.apache.storm.daemon.worker.BackPressureTracker;
 import org.apache.storm.daemon.worker.Worker;
 import org.apache.storm.daemon.worker.WorkerState;
@@ -51,6 +52,8 @@ final class StormFields {
     static final Field SHUTDOWN_THREADS = field(ExecutorShutdown.class, "threads");
     static final Field ID_TO_TASK = field(Executor.class, "idToTask");
     static final Field REPORT_ERROR_DIE = field(Executor.class, "reportErrorDie");
+    static final Field GROUPERS = field(Executor.class, "groupers");
+    static final Field STREAM_TO_GROUPERS = field(Task.class, "streamToGroupers");
     static final Field RATE_COUNTERS = field(StormMetricRegistry.class, "rateCounters");
     static final Field TASK_METRICS = field(StormMetricRegistry.class, "taskMetrics");
     static final List<Field> METRICS_BY_TASK = List.of(

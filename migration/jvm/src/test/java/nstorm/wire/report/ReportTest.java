@@ -7,7 +7,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Golden;
+import nstorm.wire.Plan;
 import nstorm.wire.Slot;
+import nstorm.wire.report.Publication.Component;
+import nstorm.wire.report.Publication.Edge;
+import nstorm.wire.report.Publication.Node;
+import nstorm.wire.report.Publication.Placed;
 import nstorm.wire.report.WorkerAck.Counters;
 import nstorm.wire.report.WorkerAck.Pinned;
 import org.junit.jupiter.api.Test;
@@ -56,5 +61,18 @@ class ReportTest {
         assertGolden("supervisor_ack.json", new SupervisorAck(HERE, 4000, "0.1.0", 1700000012000L,
             List.of(new SupervisorAck.PlanSeen(TOPOLOGY, 3, 17)),
             List.of(new SupervisorAck.SlotSet(6700, TOPOLOGY, List.of(SPOUT, SPLIT)))).toJson());
+    }
+
+    @Test
+    void publication() throws Exception {
+        Plan plan = new Plan("c", 3, 17, TOPOLOGY, List.of());
+        assertGolden("publication.json", new Publication(TOPOLOGY, "wc", "ACTIVE", 1700000010000L, "0.1.0",
+            "org.apache.storm.scheduler.DefaultScheduler", 30, 10, 5, plan,
+            List.of(new Component("spout", "spout", 2), new Component("split", "bolt", 6)),
+            List.of(new Edge("spout", "split", "default", "shuffle")),
+            List.of(new Node(HERE, "127.0.0.2", 200.0, List.of(6700, 6701), 2),
+                new Node(TARGET.supervisor(), "n3", 87.5, List.of(6700, 6701), 1)),
+            List.of(new Placed(SPLIT, "split", SOURCE, 1700000000L),
+                new Placed(new ExecutorId(8, 8), "split", null, null))).toJson());
     }
 }

@@ -1,0 +1,123 @@
+"""``nstorm agent`` and ``nstorm controller``: the two processes that run beside Storm."""
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import structlog
+import typer
+
+import agent.config
+import agent.daemon
+from controller.config import Config, Mode, Storm, from_storm_yaml, read_storm_yaml
+from controller.storm.live import LiveController
+from kvstore.errors import SessionLostError
+from kvstore.zookeeper import Session, Waiting
+
+log = structlog.get_logger()
+
+Conf = Annotated[
+    Path, typer.Option("--conf", help="The storm.yaml of this node, with its nstorm.* keys.")
+]
+
+agent_app = typer.Typer(
+    help="Run the agent of this node, between ZooKeeper and the node's JVMs.",
+    invoke_without_command=True,
+)
+
+
+@agent_app.callback()
+def run_agent(
+    context: typer.Context,
+    conf: Annotated[
+        Path | None, typer.Option("--conf", help="The storm.yaml of this node.")
+    ] = None,
+) -> None:
+    """Run the agent of this node; it may be stopped and started again at any time."""
+    if context.invoked_subcommand is not None:
+        return
+    if conf is None:
+        raise typer.BadParameter("is needed to run the agent", param_hint="--conf")
+    raise typer.Exit(agent.daemon.run(agent.config.read(conf)))
+
+
+@agent_app.command("adopt-cluster")
+def adopt_cluster(conf: Conf) -> None:
+    """Follow the cluster that ZooKeeper now is of, after ZooKeeper was rebuilt."""
+    cluster = agent.daemon.adopt_cluster(agent.config.read(conf))
+    typer.echo(f"this node follows cluster {cluster}")
+
+
+def run_controller(
+    conf: Conf,
+    mode: Annotated[
+        Mode | None,
+        typer.Option(help="observe: only measure. advise: say what it would do. auto: do it."),
+    ] = None,
+) -> None:
+    """Run the controller; of several, one leads and the others wait.
+
+    It steps down at once when ZooKeeper does not answer, and ends when its session is lost, so that
+    a service manager starts it afresh. Moves under way stay in the plan for the next leader.
+    """
+    config, storm = from_storm_yaml(read_storm_yaml(conf))
+    if mode is not None:
+        config = replace(config, mode=mode)
+    stop = threading.Event()
+    restore = _on_signals(stop)
+    try:
+        raise typer.Exit(_run(config, storm, stop))
+    finally:
+        restore()
+
+
+def _run(config: Config, storm: Storm, stop: threading.Event) -> int:
+    name = f"{socket.gethostname()}:{os.getpid()}"
+    with Session(storm.hosts) as session:
+        if not session.connect(on_wait=say_waiting, stop=stop):
+            return 0
+        log.info("controller_started", name=name, mode=config.mode.value, zookeeper=storm.hosts)
+        try:
+            LiveController(session, config, storm, name=name).run(stop)
+        except SessionLostError as error:
+            log.error("session_lost", reason=str(error))
+            return 1
+    return 0
+
+
+def say_waiting(waiting: Waiting) -> None:
+    """Tell where ZooKeeper was sought and when it is tried again, once a second.
+
+    Parameters
+    ----------
+    waiting : Waiting
+        The state of the attempts.
+    """
+    log.warning(
+        "zookeeper_away",
+        zookeeper=waiting.hosts,
+        attempt=waiting.attempt,
+        retry_in_s=round(waiting.retry_in_s),
+        reason=waiting.error,
+    )
+
+
+def _on_signals(stop: threading.Event) -> Callable[[], None]:
+    """Let SIGTERM and SIGINT end the loop; return what puts the old handlers back."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    return restore

@@ -1,0 +1,67 @@
+"""``nstorm lab``: a real Storm cluster on this machine, to try things on."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from deploy.lab.cluster import AGENT_JAR, Lab, attach, plan_lab
+
+app = typer.Typer(help="Run a real Storm cluster on this machine.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Option(help="Name of the lab; several may run side by side.")]
+
+
+@app.command()
+def up(
+    name: Name = "lab",
+    nodes: Annotated[int, typer.Option(min=1, help="Number of supervisors.")] = 2,
+    slots: Annotated[int, typer.Option(min=1, help="Slots of each.")] = 2,
+    stock: Annotated[bool, typer.Option("--stock", help="Without the hooks and agents.")] = False,
+) -> None:
+    """Start ZooKeeper, Nimbus, the supervisors and an agent on each node; print where they are."""
+    lab = plan_lab(name, nodes=nodes, slots=slots, agent_jar=None if stock else AGENT_JAR)
+    try:
+        lab.up()
+        if not stock:
+            lab.start_agents()
+    except BaseException:
+        lab.down()
+        raise
+    typer.echo(_describe(lab))
+
+
+@app.command()
+def down(name: Name = "lab") -> None:
+    """End every process of the lab; its logs stay."""
+    attach(name).down()
+
+
+@app.command("status")
+def show(name: Name = "lab") -> None:
+    """Show what runs, as JSON."""
+    typer.echo(_describe(attach(name)))
+
+
+@app.command()
+def submit(
+    topology: Annotated[str, typer.Argument(help="Name of the topology.")] = "wc",
+    rate: Annotated[float, typer.Option(min=0, help="Sentences per second.")] = 1000.0,
+    name: Name = "lab",
+) -> None:
+    """Submit the acked WordCount and wait until it runs; print its id."""
+    lab = attach(name)
+    submitted = lab.submit(topology, rate_tps=rate)
+    lab.wait_ready(topology)
+    typer.echo(submitted)
+
+
+def _describe(lab: Lab) -> str:
+    described = {
+        "zookeeper": lab.zookeeper,
+        "conf": str(lab.layout.nimbus_dir / "conf" / "storm.yaml"),
+        "nodes": {node.supervisor_id: node.host for node in lab.nodes},
+        "workers": lab.worker_pids(),
+        "topologies": lab.topologies(),
+    }
+    return json.dumps(described, indent=1)

@@ -1,0 +1,122 @@
+"""``nstorm status``, ``move``, ``pause`` and ``resume``: people looking and asking."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from controller.cli.daemons import Conf, say_waiting
+from controller.cli.decide import Output
+from controller.cli.overview import as_document, as_tables
+from controller.config import from_storm_yaml, read_storm_yaml
+from controller.errors import CommandError
+from controller.storm.collect import PAUSED, LiveCluster
+from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decode, encode
+from controller.storm.live import SystemClock
+from controller.storm.mirror import Mirror
+from controller.storm.nimbus import NimbusWatch
+from controller.storm.status import read
+from kvstore.zookeeper import Session
+from migration.model import Timing
+
+NO_ANSWER_S = 15.0
+
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to print.")]
+
+
+@contextmanager
+def _connected(conf: Path) -> Iterator[tuple[Session, str]]:
+    """Connect to Storm's ZooKeeper; also give Storm's root there."""
+    _, storm = from_storm_yaml(read_storm_yaml(conf))
+    with Session(storm.hosts) as session:
+        session.connect(on_wait=say_waiting)
+        yield session, storm.root
+
+
+def status(conf: Conf, output: OutputOption = Output.TABLE) -> None:
+    """Show where every executor runs, how loaded the workers are, and the last decision."""
+    with _connected(conf) as (session, root):
+        mirror, clock = Mirror(session, threading.Event()), SystemClock()
+        view = LiveCluster(mirror, NimbusWatch(mirror, root, clock), clock, Timing())
+        told = read(session)
+        views, acks, paused = view.topologies(), view.acks(), view.paused()
+    document = as_document(views, acks, told, paused, now_s=clock.time_s())
+    if output is Output.JSON:
+        print(json.dumps(document, indent=1))
+        return
+    console = Console()
+    for part in as_tables(document):
+        console.print(part, highlight=False)
+
+
+def move(
+    topology: Annotated[str, typer.Argument(help="Id or name of the topology.")],
+    executor: Annotated[str, typer.Argument(help="Task range, such as 7-7.")],
+    slot: Annotated[str, typer.Argument(help="<supervisor-id>:<port>, as `nstorm status` shows.")],
+    *,
+    conf: Conf,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Until Storm's own assignment shows it, too.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Ask the leading controller to move one executor, and follow the move.
+
+    Without --wait it returns once the move has begun. Exit code 1: the move was undone or Storm
+    decided otherwise. Exit code 2: refused, with the reason.
+    """
+    with _connected(conf) as (session, _):
+        wish = Command(topology, executor, slot)
+        path = session.create(f"{COMMANDS}/c-", encode(wish), ephemeral=True, sequence=True)
+        shown = Console(stderr=output is Output.JSON)
+        last = _follow(session, path, shown, until_begun=not wait)
+    if output is Output.JSON:
+        print(json.dumps(asdict(last)))
+    if last.state == REFUSED:
+        raise CommandError(f"move of {executor} refused: {last.reason}")
+    raise typer.Exit(1 if last.state in {"UNDONE", "VOID"} else 0)
+
+
+def _follow(session: Session, path: str, console: Console, *, until_begun: bool) -> Command:
+    """Print every change of a command until it has ended (or begun)."""
+    changed = threading.Event()
+    before: Command | None = None
+    asked_s = time.monotonic()
+    while True:
+        changed.clear()
+        stored = session.read(path, changed.set)
+        command = None if stored is None else decode(stored.data)
+        if command is None:
+            raise CommandError("the command has vanished from ZooKeeper; see `nstorm status`")
+        if command != before:
+            before = command
+            reason = f": {command.reason}" if command.reason else ""
+            took = f" ({command.stopped_after_s:.3f} s)" if command.stopped_after_s else ""
+            console.print(f"{command.executor} {command.state}{took}{reason}", highlight=False)
+        if command.ended or (until_begun and command.state != WAITING):
+            return command
+        unheard = command.state == WAITING and not command.reason
+        if unheard and time.monotonic() - asked_s > NO_ANSWER_S:
+            raise CommandError("no controller leads: start one with `nstorm controller`")
+        changed.wait(1.0)
+
+
+def pause(
+    conf: Conf, reason: Annotated[str, typer.Argument(help="Shown in every cycle.")] = "paused"
+) -> None:
+    """Let the controller begin no more moves; those under way come to their end."""
+    with _connected(conf) as (session, _):
+        session.put(PAUSED, reason.encode())
+
+
+def resume(conf: Conf) -> None:
+    """Let the controller go on."""
+    with _connected(conf) as (session, _):
+        session.delete(PAUSED)

@@ -1,0 +1,210 @@
+"""What ``nstorm status`` shows: one document, and the tables made of it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from controller.core.plan import settled_placement
+from controller.ports import TopologyView
+from controller.vetoes import pinned_executors
+from migration.events import Sight
+from migration.model import NodeAcks
+
+Document = dict[str, Any]
+
+
+def as_document(
+    views: Sequence[TopologyView],
+    acks: Sequence[NodeAcks],
+    told: Document | None,
+    paused: str | None,
+    *,
+    now_s: float,
+) -> Document:
+    """Put together what ZooKeeper and the leading controller say.
+
+    Parameters
+    ----------
+    views : sequence of TopologyView
+        All topologies.
+    acks : sequence of NodeAcks
+        What the agents say.
+    told : dict or None
+        What the leading controller last wrote.
+    paused : str or None
+        Why it is paused.
+    now_s : float
+        Unix seconds.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+    """
+    told = told or {}
+    cycles = {cycle["topology"]: cycle for cycle in told.get("cycles", [])}
+    return {
+        "controller": told.get("controller"),
+        "epoch": told.get("epoch"),
+        "mode": told.get("mode"),
+        "paused": paused,
+        "agents": [
+            {
+                "node": node.node,
+                "version": node.agent,
+                "said_s_ago": round(now_s - node.time_ms / 1000, 1),
+                "workers": len(node.workers),
+                "supervisor_hooks": node.supervisor.hooks if node.supervisor else None,
+            }
+            for node in acks
+        ],
+        "last_cycle": cycles.get(""),
+        "topologies": [_topology(view, cycles.get(view.publication.topology)) for view in views],
+        "ended_moves": told.get("ended_moves", []),
+    }
+
+
+def _topology(view: TopologyView, cycle: Document | None) -> Document:
+    publication, sight = view.publication, Sight.of(view.publication, view.plan.cluster, view.acks)
+    hosts = {node.id: node.host for node in publication.nodes}
+    measured = {row["slot"]: row for row in (cycle or {}).get("workers", [])}
+    live = set(sight.live_slots())
+    return {
+        "topology": publication.topology,
+        "name": publication.name,
+        "status": publication.status,
+        "stand_back": view.stand_back,
+        "decision": {k: cycle[k] for k in ("tick", "outcome", "reason", "warnings")}
+        if cycle
+        else None,
+        "inter_node_ratio": _ratio(cycle),
+        "workers": [
+            {
+                "slot": str(slot),
+                "host": hosts.get(slot.supervisor),
+                "hooks": sight.workers[slot].hooks if slot in live else None,
+                "pid": sight.workers[slot].pid if slot in live else None,
+                "cpu_cores": measured.get(str(slot), {}).get("cpu_cores"),
+                "capacity_cores": measured.get(str(slot), {}).get("capacity_cores"),
+            }
+            for slot in sorted(publication.slots)
+        ],
+        "executors": list(_executors(view, cycle)),
+        "moves": [
+            {
+                "id": entry.id,
+                "executor": str(entry.executor),
+                "from": str(entry.source),
+                "to": str(entry.target),
+                "phase": str(entry.phase),
+                "void": entry.void,
+            }
+            for entry in view.plan.entries
+        ],
+    }
+
+
+def _executors(view: TopologyView, cycle: Document | None) -> Iterator[Document]:
+    placement, pinned = settled_placement(view.publication, view.plan), pinned_executors(view)
+    measured = {row["executor"]: row for row in (cycle or {}).get("executors", [])}
+    for placed in sorted(view.publication.executors, key=lambda p: p.executor):
+        load = measured.get(str(placed.executor), {})
+        yield {
+            "executor": str(placed.executor),
+            "component": placed.component,
+            "slot": str(placement.get(placed.executor, "")) or None,
+            "cpu_cores": load.get("cpu_cores"),
+            "queue": load.get("queue"),
+            "pinned": pinned.get(placed.executor),
+        }
+
+
+def _ratio(cycle: Document | None) -> float | None:
+    if not cycle or not cycle.get("total_tps"):
+        return None
+    return float(cycle["inter_node_tps"]) / float(cycle["total_tps"])
+
+
+def as_tables(document: Document) -> Iterator[RenderableType]:
+    """Make tables for people.
+
+    Parameters
+    ----------
+    document : dict
+        From `as_document`.
+
+    Yields
+    ------
+    RenderableType
+        For rich.
+    """
+    lead = document["controller"] or "no controller has led yet"
+    yield f"controller {lead}, mode {document['mode']}, epoch {document['epoch']}"
+    if document["paused"]:
+        yield f"paused: {document['paused']}"
+    if not document["agents"]:
+        yield "no agent has spoken: start one on each node with `nstorm agent`"
+    for agent in document["agents"]:
+        hooks = "with hooks" if agent["supervisor_hooks"] else "WITHOUT HOOKS"
+        yield (
+            f"agent {agent['node']} {agent['version']}: {agent['workers']} workers, "
+            f"supervisor {hooks}"
+        )
+    if document["last_cycle"]:
+        cycle = document["last_cycle"]
+        yield f"last cycle {cycle['outcome']}: {cycle['reason']}"
+    for topology in document["topologies"]:
+        yield from _topology_tables(topology)
+    if not document["topologies"]:
+        yield "no topology: the hooks in Nimbus publish none"
+    yield from _ended(document["ended_moves"][-10:])
+
+
+def _topology_tables(topology: Document) -> Iterator[RenderableType]:
+    ratio = topology["inter_node_ratio"]
+    shown = "" if ratio is None else f", inter-node {ratio:.3f}"
+    yield f"\n{topology['topology']} {topology['status']}{shown}"
+    decision = topology["decision"]
+    if decision:
+        yield f"cycle {decision['tick']} {decision['outcome']}: {decision['reason']}"
+        for warning in decision["warnings"]:
+            yield f"warning: {warning}"
+    if topology["stand_back"]:
+        yield f"standing back: {topology['stand_back']}"
+    for row in topology["moves"]:
+        state = f"void ({row['void']})" if row["void"] else row["phase"]
+        yield f"move {row['id']}: {row['executor']} {row['from']} to {row['to']}, {state}"
+    table = Table("slot", "host", "pid", "cpu", "executors")
+    for worker in topology["workers"]:
+        here = [e for e in topology["executors"] if e["slot"] == worker["slot"]]
+        table.add_row(
+            worker["slot"],
+            worker["host"],
+            str(worker["pid"]) if worker["hooks"] else "no hooks",
+            _share(worker),
+            "\n".join(map(_executor, here)),
+        )
+    yield table
+
+
+def _share(worker: Document) -> str:
+    if worker["cpu_cores"] is None:
+        return "?"
+    return f"{worker['cpu_cores'] / worker['capacity_cores']:.0%}"
+
+
+def _executor(row: Document) -> str:
+    cpu = "" if row["cpu_cores"] is None else f" {row['cpu_cores']:.3f}"
+    pinned = f" (pinned: {row['pinned']})" if row["pinned"] else ""
+    return f"{row['executor']} {row['component']}{cpu}{pinned}"
+
+
+def _ended(moves: Iterable[Document]) -> Iterator[RenderableType]:
+    for move in moves:
+        took = "" if move["stopped_after_s"] is None else f" after {move['stopped_after_s']:.3f} s"
+        yield (
+            f"ended {move['id']}: {move['executor']} {move['source']} to {move['target']}, "
+            f"{move['outcome']}{took}: {move['reason']}"
+        )

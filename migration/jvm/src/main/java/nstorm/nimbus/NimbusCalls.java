@@ -1,0 +1,136 @@
+package nstorm.nimbus;
+
+import java.lang.reflect.Method;
+import java.util.List;
+import java.util.Map;
+import nstorm.hook.HookAgent;
+import nstorm.nimbus.board.PlanBoard;
+import org.apache.storm.StormTimer;
+import org.apache.storm.cluster.IStormClusterState;
+import org.apache.storm.daemon.nimbus.Nimbus;
+import org.apache.storm.generated.Assignment;
+import org.apache.storm.generated.NodeInfo;
+import org.apache.storm.nimbus.ILeaderElector;
+import org.apache.storm.scheduler.Cluster;
+import org.apache.storm.scheduler.IScheduler;
+import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.scheduler.TopologyDetails;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What the advices in Nimbus call; whatever fails here, Nimbus goes on as stock. */
+public final class NimbusCalls {
+
+    private static final Logger LOG = LoggerFactory.getLogger(NimbusCalls.class);
+    private static final long FIRST_READ_MS = 5_000;
+
+    private static volatile KeepingScheduler scheduler;
+    private static volatile PlanBoard board;
+    /** Nimbus holds its scheduling lock from the beginning of a round to its end. */
+    private static volatile Round round;
+    private static volatile Thread absorbing;
+
+    private NimbusCalls() {
+    }
+
+    /** Nimbus puts its scheduler into the blacklist's: ours goes between. */
+    public static IScheduler wrap(IScheduler stock) {
+        if (!HookAgent.active()) {
+            return stock;
+        }
+        scheduler = new KeepingScheduler(stock, () -> round);
+        return scheduler;
+    }
+
+    /** A round begins; existing are Storm's assignments, without that of a topology being rebalanced. */
+    public static void roundBegins(Nimbus nimbus, Map<String, Assignment> existing, Topologies topologies,
+                                   Map<String, Object> conf, IStormClusterState state, ILeaderElector elector,
+                                   StormTimer timer) {
+        round = null;
+        if (!HookAgent.active() || scheduler == null) {
+            return;
+        }
+        try {
+            boolean first = board == null;
+            if (first) {
+                board = start(new PlanBoard(conf, state, elector, () -> absorbSoon(nimbus, timer)));
+            }
+            board.roundBegins(topologies, scheduler.stockName(), first ? FIRST_READ_MS : 0);
+            round = new Round(existing, board);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (RuntimeException | LinkageError e) {
+            LOG.error("nstorm: this round is stock", e);
+        }
+    }
+
+    private static PlanBoard start(PlanBoard started) {
+        Thread thread = new Thread(started, "nstorm-nimbus");
+        thread.setDaemon(true);
+        thread.start();
+        return started;
+    }
+
+    /** A round at once, on Nimbus' own timer; what that thread throws would end Nimbus. */
+    private static void absorbSoon(Nimbus nimbus, StormTimer timer) {
+        timer.schedule(0, () -> {
+            try {
+                Method round = Nimbus.class.getDeclaredMethod(NimbusHooks.MAKE_ASSIGNMENTS);
+                round.setAccessible(true);
+                absorbing = Thread.currentThread();
+                round.invoke(nimbus);
+            } catch (Exception | LinkageError e) {
+                LOG.warn("nstorm: extra round failed, the plan waits for the next one", e);
+            } finally {
+                absorbing = null;
+            }
+        });
+    }
+
+    /**
+     * True if this is a round of ours, nothing needs Storm's scheduler, and the plans are absorbed.
+     *
+     * <p>Storm counts rounds to decide whom to blacklist, and its schedulers keep state: they run in Nimbus' own
+     * rounds only, unless an executor is dead.
+     */
+    public static boolean absorbedAlone(Topologies topologies, Cluster cluster) {
+        Round now = round;
+        if (absorbing != Thread.currentThread() || now == null) {
+            return false;
+        }
+        try {
+            for (TopologyDetails topology : topologies.getTopologies()) {
+                if (!cluster.getUnassignedExecutors(topology).isEmpty()) {
+                    return false;
+                }
+            }
+            now.absorb(topologies, cluster);
+            return true;
+        } catch (RuntimeException | LinkageError e) {
+            LOG.error("nstorm: plans not absorbed in an extra round", e);
+            return false;
+        }
+    }
+
+    /** Nimbus gives the executors of every changed slot new start times: those that only followed the plan keep theirs. */
+    public static void keepStartTimes(Map<List<Long>, NodeInfo> before, Map<List<Long>, List<Object>> after,
+                                      List<List<Long>> changed) {
+        Round now = round;
+        try {
+            if (now != null && before != null && after != null && !changed.isEmpty()) {
+                now.keepStartTimes(before, after, changed);
+            }
+        } catch (RuntimeException | LinkageError e) {
+            LOG.error("nstorm: start times are renewed as stock does", e);
+        }
+    }
+
+    /** The round's assignments are written. */
+    public static void roundEnded() {
+        round = null;
+        PlanBoard told = board;
+        if (told != null) {
+            told.roundEnded();
+        }
+    }
+}

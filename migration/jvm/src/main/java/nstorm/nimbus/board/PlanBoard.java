@@ -1,0 +1,212 @@
+package nstorm.nimbus.board;
+
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongFunction;
+import nstorm.wire.Plan;
+import nstorm.wire.json.WireException;
+import nstorm.wire.report.Publication;
+import org.apache.storm.cluster.IStormClusterState;
+import org.apache.storm.generated.Assignment;
+import org.apache.storm.generated.StormBase;
+import org.apache.storm.generated.SupervisorInfo;
+import org.apache.storm.nimbus.ILeaderElector;
+import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.scheduler.TopologyDetails;
+import org.apache.storm.shade.org.apache.zookeeper.Watcher;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Reads the plans and publishes the topologies, on one daemon thread of its own: the scheduling thread does no I/O
+ * of ours. Only the leading Nimbus speaks.
+ */
+public final class PlanBoard implements Plans, Runnable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(PlanBoard.class);
+    private static final String PLANS = "/nstorm/plans";
+    private static final String TOPOLOGIES = "/nstorm/topologies";
+    private static final long PASS_MS = 5_000;
+    private static final long GONE_NANOS = TimeUnit.SECONDS.toNanos(15);
+
+    private record Written(byte[] timeless, long nanos) {
+    }
+
+    private final Map<String, Object> conf;
+    private final IStormClusterState state;
+    private final ILeaderElector elector;
+    private final Runnable absorbRound;
+    private final Semaphore wake = new Semaphore(0);
+    private final Watcher watcher = event -> wake.release();
+    private final CountDownLatch firstRead = new CountDownLatch(1);
+    private final Map<String, Written> written = new HashMap<>();
+    private final Map<String, Long> goneSince = new HashMap<>();
+    private final Set<Plan> demanded = new HashSet<>();
+
+    private Znodes znodes;
+    private volatile Map<String, Plan> plans;
+    private volatile Topologies topologies;
+    private volatile String scheduler = "";
+    private volatile long round;
+
+    /**
+     * Prepares the board; {@link #run} does the work.
+     *
+     * @param absorbRound asks Nimbus for a round at once; must return at once
+     */
+    public PlanBoard(Map<String, Object> conf, IStormClusterState state, ILeaderElector elector, Runnable absorbRound) {
+        this.conf = conf;
+        this.state = state;
+        this.elector = elector;
+        this.absorbRound = absorbRound;
+    }
+
+    @Override
+    public Plan of(String topologyId) {
+        Map<String, Plan> read = plans;
+        return read == null ? null : read.get(topologyId);
+    }
+
+    @Override
+    public boolean manages(String topologyId) {
+        Map<String, Plan> read = plans;
+        return read == null || read.containsKey(topologyId);
+    }
+
+    /** A round begins; waits until the plans have been read once, at most this long. */
+    public void roundBegins(Topologies current, String schedulerClass, long waitMs) throws InterruptedException {
+        topologies = current;
+        scheduler = schedulerClass;
+        if (!firstRead.await(waitMs, TimeUnit.MILLISECONDS)) {
+            LOG.warn("nstorm: plans not read within {} ms, keeping every executor that lives where it is", waitMs);
+        }
+    }
+
+    /** A round has ended and its assignments are written. */
+    public void roundEnded() {
+        round++;
+        wake.release();
+    }
+
+    @Override
+    public void run() {
+        while (true) {
+            try {
+                if (elector.isLeader()) {
+                    pass();
+                }
+                wake.tryAcquire(PASS_MS, TimeUnit.MILLISECONDS);
+                wake.drainPermits();
+            } catch (InterruptedException e) {
+                return;
+            } catch (Exception | LinkageError e) {
+                LOG.warn("nstorm: a pass over the plans failed, the next one is in {} ms at the latest", PASS_MS, e);
+            }
+        }
+    }
+
+    private void pass() throws Exception {
+        if (znodes == null) {
+            znodes = new Znodes(conf);
+        }
+        readPlans();
+        plans.values().forEach(this::demandRound);
+        Set<String> active = new HashSet<>(state.activeStorms());
+        publish(active);
+        removeGone(active);
+    }
+
+    private void readPlans() throws Exception {
+        Map<String, Plan> read = new HashMap<>();
+        for (String topology : znodes.children(PLANS, watcher)) {
+            byte[] bytes = znodes.read(PLANS + "/" + topology, watcher);
+            Plan plan = bytes == null ? null : newest(topology, bytes);
+            if (plan != null) {
+                read.put(topology, plan);
+            }
+        }
+        plans = read;
+        firstRead.countDown();
+    }
+
+    private Plan newest(String topology, byte[] bytes) {
+        Plan held = of(topology);
+        try {
+            Plan plan = Plan.parse(bytes);
+            if (!plan.topology().equals(topology)) {
+                throw new WireException("topology is " + plan.topology());
+            }
+            boolean older = held != null && held.cluster().equals(plan.cluster())
+                && held.newerThan(plan.epoch(), plan.version());
+            return older ? held : plan;
+        } catch (WireException e) {
+            LOG.warn("nstorm: {}/{} ignored, the last good plan stays: {}", PLANS, topology, e.getMessage());
+            return held;
+        }
+    }
+
+    /** One extra round a plan at the most: what it cannot absorb waits for Nimbus' own. */
+    private void demandRound(Plan plan) {
+        Assignment assignment = state.assignmentInfo(plan.topology(), null);
+        if (assignment == null || demanded.contains(plan)) {
+            return;
+        }
+        boolean due = plan.entries().stream().anyMatch(entry -> entry.phase().absorbed() && entry.voidReason() == null
+            && assignment.get_executor_node_port().containsKey(entry.executor().toStorm())
+            && !TopologyView.slot(assignment.get_executor_node_port().get(entry.executor().toStorm())).equals(entry.to()));
+        if (due) {
+            demanded.removeIf(old -> old.topology().equals(plan.topology()));
+            demanded.add(plan);
+            absorbRound.run();
+        }
+    }
+
+    private void publish(Set<String> active) throws Exception {
+        Topologies current = topologies;
+        Map<String, Assignment> assignments = state.assignmentsInfo();
+        Map<String, SupervisorInfo> supervisors = state.allSupervisorInfo();
+        for (TopologyDetails details : current == null ? List.<TopologyDetails>of() : current.getTopologies()) {
+            StormBase base = active.contains(details.getId()) ? state.stormBase(details.getId(), null) : null;
+            if (base != null) {
+                TopologyView view = new TopologyView(details, assignments);
+                put(time -> view.publication(base, scheduler, time, round, of(details.getId()), supervisors));
+            }
+        }
+    }
+
+    private void put(LongFunction<Publication> at) throws Exception {
+        Publication timeless = at.apply(0);
+        byte[] content = timeless.toJson();
+        Written last = written.get(timeless.topology());
+        boolean same = last != null && Arrays.equals(content, last.timeless);
+        if (!same || System.nanoTime() - last.nanos > TimeUnit.MILLISECONDS.toNanos(PASS_MS) * 9 / 10) {
+            znodes.write(TOPOLOGIES + "/" + timeless.topology(), at.apply(System.currentTimeMillis()).toJson());
+            written.put(timeless.topology(), new Written(content, System.nanoTime()));
+        }
+    }
+
+    /** A topology that is not there for a while is gone, and so is what is ours of it. */
+    private void removeGone(Set<String> active) throws Exception {
+        Set<String> known = new HashSet<>(znodes.children(TOPOLOGIES, null));
+        known.addAll(plans.keySet());
+        goneSince.keySet().retainAll(known);
+        goneSince.keySet().removeAll(active);
+        for (String topology : known) {
+            if (!active.contains(topology)) {
+                long since = goneSince.computeIfAbsent(topology, key -> System.nanoTime());
+                if (System.nanoTime() - since > GONE_NANOS) {
+                    znodes.delete(TOPOLOGIES + "/" + topology);
+                    znodes.delete(PLANS + "/" + topology);
+                    written.remove(topology);
+                }
+            }
+        }
+    }
+}

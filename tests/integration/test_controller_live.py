@@ -1,0 +1,443 @@
+"""The controller against a real ZooKeeper; Storm and the JVMs are played by `Puppets`."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.config import Config, Mode, Storm
+from controller.storm.apply import EndedMove
+from controller.storm.commands import COMMANDS, Command, decode, encode
+from controller.storm.live import LiveController
+from controller.storm.status import read
+from kvstore.zookeeper import Session
+from migration import wire
+from migration.model import (
+    Component,
+    EntryAck,
+    EntryState,
+    ExecutorId,
+    ExecutorLoad,
+    Node,
+    NodeAcks,
+    NodeLoad,
+    PersistedSlot,
+    Phase,
+    PinnedExecutor,
+    PlacedExecutor,
+    Plan,
+    Publication,
+    Slot,
+    SupervisorAck,
+    Traffic,
+    WorkerAck,
+    WorkerLoad,
+)
+
+pytestmark = pytest.mark.zookeeper
+
+NSTORM = Path(sys.executable).with_name("nstorm")
+WC = "wc-1"
+A1, A2, B1, B2 = Slot("a", 6700), Slot("a", 6701), Slot("b", 6700), Slot("b", 6701)
+PLACES = {1: A1, 2: B1, 3: A1, 4: A2, 5: B1, 6: B2, 7: B2}
+RATES_TPS = {(1, 2): 1000, (2, 3): 10000, (2, 4): 5000, (5, 6): 2000, (6, 7): 500}
+# What the two ends of a move say in each phase.
+SOURCE = {
+    Phase.PREPARE: EntryState.NONE,
+    Phase.SWITCH: EntryState.ROUTED,
+    Phase.DRAIN: EntryState.DRAINED,
+    Phase.STOP: EntryState.STOPPED,
+    Phase.SETTLE: EntryState.STOPPED,
+    Phase.UNDO: EntryState.ROUTED,
+}
+TARGET = {
+    Phase.PREPARE: EntryState.READY,
+    Phase.SWITCH: EntryState.ROUTED,
+    Phase.UNDO: EntryState.STOPPED,
+}
+
+
+def executor(task: int) -> ExecutorId:
+    return ExecutorId(task, task)
+
+
+class Puppets:
+    """Nimbus, two supervisors, four workers and two agents, as the controller sees them."""
+
+    def __init__(self, session: Session, root: str) -> None:
+        self.session, self.root = session, root
+        self.places, self.start_secs = dict(PLACES), dict.fromkeys(PLACES, 50)
+        self.never_ready = False
+        self.round = 0
+        self.started_s = time.monotonic()
+        self._published_s = 0.0
+        self._loaded_s = 0.0
+        for folder in ("storms", "assignments"):
+            session.put(f"{root}/{folder}/{WC}", b"")
+
+    def plan(self) -> Plan | None:
+        stored = self.session.read(wire.plan_path(WC))
+        return None if stored is None else wire.decode(Plan, stored.data)
+
+    def step(self) -> None:
+        plan, now_s = self.plan(), time.monotonic()
+        if now_s - self._published_s > 0.5:
+            self._published_s = now_s
+            self._publish()
+            self._absorb(plan)
+        for node in "ab":
+            self.session.put(wire.acks_path(node), wire.encode(self._acks(node, plan)))
+        if now_s - self._loaded_s > 0.3:
+            self._loaded_s = now_s
+            for node in "ab":
+                self.session.put(wire.load_path(node), wire.encode(self._load(node)))
+
+    def _publish(self) -> None:
+        self.round += 1
+        publication = Publication(
+            topology=WC,
+            name="wc",
+            status="ACTIVE",
+            time_ms=round(time.time() * 1000),
+            hooks="0",
+            scheduler="s",
+            message_timeout_secs=30,
+            refresh_poll_secs=10,
+            round=self.round,
+            plan=None,
+            components=(Component("spout", "spout", 1), Component("bolt", "bolt", 6)),
+            edges=(),
+            nodes=tuple(Node(n, f"host-{n}", 200.0, (6700, 6701, 6702), 2) for n in "ab"),
+            executors=tuple(
+                PlacedExecutor(executor(t), "spout" if t == 1 else "bolt", slot, self.start_secs[t])
+                for t, slot in self.places.items()
+            ),
+        )
+        self.session.put(wire.topology_path(WC), wire.encode(publication))
+
+    def _absorb(self, plan: Plan | None) -> None:
+        for entry in plan.entries if plan else ():
+            if entry.phase in (Phase.STOP, Phase.SETTLE) and entry.void is None:
+                self.places[entry.executor.start] = entry.target
+                self.session.put(f"{self.root}/assignments/{WC}", b"")
+
+    def _acks(self, node: str, plan: Plan | None) -> NodeAcks:
+        slots = [s for s in (A1, A2, B1, B2) if s.supervisor == node]
+        workers = tuple(self._worker(slot, plan) for slot in slots)
+        kept = tuple(PersistedSlot(s.port, WC, self._here(s)) for s in slots)
+        cluster = self.session.read(wire.CLUSTER)
+        return NodeAcks(
+            node,
+            round(time.time() * 1000),
+            "0",
+            cluster.data.decode() if cluster else "",
+            workers,
+            SupervisorAck(node, 1, "0", 0, (), kept),
+        )
+
+    def _here(self, slot: Slot) -> tuple[ExecutorId, ...]:
+        return tuple(executor(t) for t, at in sorted(self.places.items()) if at == slot)
+
+    def _worker(self, slot: Slot, plan: Plan | None) -> WorkerAck:
+        return WorkerAck(
+            topology=WC,
+            slot=slot,
+            pid=4711,
+            incarnation="4711-1",
+            hooks="0",
+            time_ms=0,
+            epoch=plan.epoch if plan else 0,
+            version=plan.version if plan else -1,
+            entries=tuple(
+                EntryAck(e.id, self._state(slot, e), self.places[e.executor.start])
+                for e in (plan.entries if plan else ())
+            ),
+            executors=self._here(slot),
+            pinned=(PinnedExecutor(executor(1), "spout"),) if slot == A1 else (),
+        )
+
+    def _state(self, slot: Slot, entry: Any) -> EntryState:
+        if slot == entry.source:
+            return SOURCE[entry.phase]
+        if slot == entry.target:
+            if entry.phase is Phase.PREPARE and self.never_ready:
+                return EntryState.NONE
+            return TARGET.get(entry.phase, EntryState.ROUTED)
+        return EntryState.NONE if entry.phase is Phase.PREPARE else EntryState.ROUTED
+
+    def _load(self, node: str) -> NodeLoad:
+        since_s = time.monotonic() - self.started_s
+        slots = [s for s in (A1, A2, B1, B2) if s.supervisor == node]
+        return NodeLoad(node, 0, tuple(self._worker_load(slot, since_s) for slot in slots))
+
+    def _worker_load(self, slot: Slot, since_s: float) -> WorkerLoad:
+        here = self._here(slot)
+        return WorkerLoad(
+            topology=WC,
+            slot=slot,
+            incarnation="4711-1",
+            time_ms=round(since_s * 1000),
+            process_cpu_ns=round(since_s * 4e8),
+            executors=tuple(
+                ExecutorLoad(e, "bolt", round(since_s * 1e8), 0, 100, None) for e in here
+            ),
+            # Counters of a worker that an executor has left stand still; here they go on, which
+            # changes nothing for what is tested.
+            traffic=tuple(
+                Traffic(a, b, round(tps * since_s))
+                for (a, b), tps in RATES_TPS.items()
+                if PLACES[a] == slot
+            ),
+        )
+
+
+@pytest.fixture
+def root(zookeeper: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Storm's root in ZooKeeper; ours is emptied before."""
+    with Session(zookeeper) as session:
+        assert session.connect()
+        _delete(session, wire.ROOT)
+        yield f"/storm-{abs(hash(request.node.name))}"
+
+
+def _delete(session: Session, path: str) -> None:
+    for name in session.children(path) or []:
+        _delete(session, f"{path}/{name}")
+    session.delete(path)
+
+
+@pytest.fixture
+def conf(zookeeper: str, root: str, tmp_path: Path) -> Path:
+    host, port = zookeeper.rsplit(":", 1)
+    path = tmp_path / "storm.yaml"
+    path.write_text(
+        f"storm.zookeeper.servers: [{host}]\n"
+        f"storm.zookeeper.port: {port}\n"
+        f"storm.zookeeper.root: {root}\n"
+        "nstorm.cycle.secs: 0.5\n"
+    )
+    return path
+
+
+@pytest.fixture
+def puppets(zookeeper: str, root: str) -> Iterator[Puppets]:
+    stop = threading.Event()
+    with Session(zookeeper) as session:
+        assert session.connect()
+        puppets = Puppets(session, root)
+
+        def play() -> None:
+            while not stop.wait(0.03):
+                puppets.step()
+
+        thread = threading.Thread(target=play, name="puppets")
+        thread.start()
+        yield puppets
+        stop.set()
+        thread.join()
+
+
+@contextmanager
+def leading(zookeeper: str, root: str, name: str, **settings: Any) -> Iterator[Session]:
+    """Run a controller until the end of the block."""
+    stop = threading.Event()
+    config = Config(**{"mode": Mode.AUTO, "cycle_s": 0.5, **settings})
+    with Session(zookeeper) as session:
+        assert session.connect()
+        live = LiveController(session, config, Storm(zookeeper, root), name=name)
+        thread = threading.Thread(target=live.run, args=(stop,), name=name)
+        thread.start()
+        try:
+            yield session
+        finally:
+            stop.set()
+            thread.join()
+
+
+def wait_for(what: Callable[[], Any], limit_s: float = 20.0) -> Any:
+    until_s = time.monotonic() + limit_s
+    while time.monotonic() < until_s:
+        found = what()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"not within {limit_s} s: {what}")
+
+
+def nstorm(*arguments: str, limit_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [NSTORM, *arguments], capture_output=True, text=True, check=False, timeout=limit_s
+    )
+
+
+def test_it_makes_the_best_moves_by_itself(
+    zookeeper: str, root: str, puppets: Puppets, conf: Path
+) -> None:
+    with leading(zookeeper, root, "one", cooldown_s=600.0) as session:
+
+        def ended() -> Any:
+            found = read(session)
+            return found and len(found["ended_moves"]) >= 2 and found
+
+        told = wait_for(ended)
+        first = EndedMove(**told["ended_moves"][0])
+        assert (first.executor, first.source, first.target) == ("2-2", "b:6700", "a:6700")
+        assert first.outcome == "MOVED"
+        assert set(first.phase_s) == {"PREPARE", "SWITCH", "DRAIN", "STOP", "SETTLE"}
+        assert first.stopped_after_s is not None
+        assert 0 < first.stopped_after_s < 5
+        wait_for(lambda: not (puppets.plan() or Plan("", 0, 0, "")).entries)
+        assert puppets.places[2] == A1
+
+        done = nstorm("status", "--conf", str(conf), "-o", "json")
+        assert done.returncode == 0, done.stderr
+        status = json.loads(done.stdout)
+        assert status["controller"] == "one"
+        (topology,) = status["topologies"]
+        places = {row["executor"]: row["slot"] for row in topology["executors"]}
+        assert places["2-2"] == "a:6700"
+        assert topology["executors"][0]["pinned"] == "spout"
+        assert [row["node"] for row in status["agents"]] == ["a", "b"]
+        table = nstorm("status", "--conf", str(conf))
+        assert table.returncode == 0, table.stderr
+        assert "pinned: spout" in table.stdout
+        assert "ended m" in table.stdout
+
+
+def test_a_target_that_is_never_ready_ends_in_an_undo(
+    zookeeper: str, root: str, puppets: Puppets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.storm.live.Timing", _hasty)
+    puppets.never_ready = True
+    with leading(zookeeper, root, "one") as session:
+        told = wait_for(lambda: (read(session) or {}).get("ended_moves"))
+        assert told[0]["outcome"] == "UNDONE"
+        assert told[0]["stopped_after_s"] is None
+        assert "not ready in time" in told[0]["reason"]
+    assert puppets.places == PLACES
+
+
+def _hasty() -> Any:
+    from migration.model import Timing  # noqa: PLC0415
+
+    return Timing(prepare_limit_s=0.3)
+
+
+def test_another_leader_finishes_the_move(zookeeper: str, root: str, puppets: Puppets) -> None:
+    puppets.never_ready = True
+    with leading(zookeeper, root, "one"):
+        plan = wait_for(lambda: (p := puppets.plan()) and p.entries and p)
+        assert plan.epoch == 1
+    assert puppets.plan() == plan
+    puppets.never_ready = False
+    with leading(zookeeper, root, "two", mode=Mode.ADVISE) as session:
+        told = wait_for(lambda: (read(session) or {}).get("ended_moves"))
+        assert told[0]["outcome"] == "MOVED"
+        after = puppets.plan()
+        assert after is not None
+        assert after.epoch == 2
+
+
+def test_the_second_controller_waits(zookeeper: str, root: str, puppets: Puppets) -> None:
+    with leading(zookeeper, root, "one", mode=Mode.ADVISE) as session:
+        wait_for(lambda: read(session))
+        with leading(zookeeper, root, "two", mode=Mode.ADVISE):
+            time.sleep(1.5)
+            assert (read(session) or {})["controller"] == "one"
+            stored = session.read(wire.EPOCH)
+            assert stored is not None
+            assert stored.version == 1
+
+
+def test_move_of_an_operator(zookeeper: str, root: str, puppets: Puppets, conf: Path) -> None:
+    with leading(zookeeper, root, "one", mode=Mode.ADVISE) as session:
+        wait_for(
+            lambda: (read(session) or {}).get("cycles", [{}])[0].get("outcome") == "WOULD_MOVE"
+        )
+        where = ["--conf", str(conf)]
+        done = nstorm("move", "wc", "7-7", "a:6701", "--wait", "-o", "json", *where)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["state"] == "MOVED"
+        assert "SWITCH" in done.stderr or "DRAIN" in done.stderr or "SETTLE" in done.stderr
+        assert puppets.places[7] == A2
+        refused = nstorm("move", "wc", "1-1", "a:6701", *where)
+        assert refused.returncode == 2
+        assert "must stay: spout" in refused.stderr
+        assert refused.stderr.count("\n") == 1
+        for executor_id, slot, words in [
+            ("2-2", "a:6709", "no supervisor offers a slot a:6709"),
+            ("2-2", "a:6702", "has no worker at a:6702"),
+            ("9-9", "a:6701", "has no executor 9-9"),
+            ("two", "a:6701", "not a task range"),
+            ("2-2", "a", "not <supervisor-id>:<port>"),
+        ]:
+            assert words in ask(session, "wc", executor_id, slot).reason
+        assert "no topology gone" in ask(session, "gone", "2-2", "a:6701").reason
+
+
+def ask(session: Session, *wish: str) -> Command:
+    """Queue a command and wait for its end."""
+    path = session.create(f"{COMMANDS}/c-", encode(Command(*wish)), ephemeral=True, sequence=True)
+
+    def ended() -> Command | None:
+        stored = session.read(path)
+        command = decode(stored.data) if stored else None
+        return command if command and command.ended else None
+
+    answer: Command = wait_for(ended)
+    assert answer.state == "REFUSED"
+    return answer
+
+
+def test_pause_and_resume(zookeeper: str, root: str, puppets: Puppets, conf: Path) -> None:
+    assert nstorm("pause", "upgrade", "--conf", str(conf)).returncode == 0
+
+    def outcome() -> str:
+        cycles = (read(session) or {}).get("cycles") or [{}]
+        return str(cycles[0].get("outcome"))
+
+    with leading(zookeeper, root, "one", mode=Mode.ADVISE) as session:
+        wait_for(lambda: outcome() == "PAUSED")
+        assert nstorm("resume", "--conf", str(conf)).returncode == 0
+        wait_for(lambda: outcome() == "WOULD_MOVE")
+
+
+def test_a_leader_that_finds_garbage_for_a_plan_stands_back(
+    zookeeper: str, root: str, puppets: Puppets
+) -> None:
+    puppets.plan = lambda: None  # type: ignore[method-assign]
+    puppets.session.put(wire.plan_path(WC), b"not a plan")
+    with leading(zookeeper, root, "one") as session:
+
+        def reason() -> str:
+            cycles = (read(session) or {}).get("cycles") or [{}]
+            return str(cycles[0].get("reason"))
+
+        wait_for(lambda: "holds garbage" in reason())
+        stored = session.read(wire.plan_path(WC))
+        assert stored is not None
+        assert stored.data == b"not a plan"
+        session.delete(wire.plan_path(WC))
+        del puppets.plan  # type: ignore[method-assign]
+        wait_for(lambda: (read(session) or {}).get("ended_moves"))
+
+
+def test_zookeeper_away_counts_down_and_says_where(tmp_path: Path) -> None:
+    path = tmp_path / "storm.yaml"
+    path.write_text("storm.zookeeper.servers: [127.0.0.1]\nstorm.zookeeper.port: 1\n")
+    process = subprocess.Popen(
+        [NSTORM, "controller", "--conf", str(path)], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    lines = [process.stderr.readline() for _ in range(2)]
+    process.terminate()
+    assert process.wait(20) == 0
+    process.stderr.close()
+    assert all("127.0.0.1:1" in line and "retry_in_s" in line for line in lines), lines

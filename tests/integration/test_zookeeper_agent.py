@@ -1,0 +1,360 @@
+"""The agent as a process between a real ZooKeeper and real stores; the JVMs are played here."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from agent.config import AgentConfig
+from agent.daemon import adopt_cluster
+from agent.errors import AgentError
+from kvstore.envelope import pack
+from kvstore.errors import StoreError
+from kvstore.reader import StoreReader
+from kvstore.zookeeper import Session
+from migration.model import (
+    Base,
+    Entry,
+    ExecutorId,
+    LocalPlan,
+    NodeAcks,
+    NodeLoad,
+    Phase,
+    PlacedExecutor,
+    Plan,
+    Publication,
+    Slot,
+    WorkerAck,
+    WorkerLoad,
+)
+from migration.wire import (
+    CLUSTER,
+    PLANS,
+    acks_path,
+    decode,
+    encode,
+    load_path,
+    plan_path,
+    topology_path,
+)
+
+pytestmark = pytest.mark.zookeeper
+
+HERE, THERE = Slot("s1", 6700), Slot("s2", 6700)
+MOVE = Entry("m1", ExecutorId(7, 7), HERE, THERE, Phase.PREPARE, Base(HERE, 100))
+RUN = """
+import json, sys
+from pathlib import Path
+import structlog
+from agent.config import AgentConfig
+from agent.daemon import run
+structlog.configure(processors=[structlog.processors.format_exc_info,
+                                structlog.processors.JSONRenderer()])
+hosts, store, node = json.loads(sys.argv[1])
+sys.exit(run(AgentConfig(hosts, Path(store), node, sync_s=30.0, load_s=0.2)))
+"""
+
+
+@dataclass
+class World:
+    """A node's folder, its ZooKeeper, and the agents that a test has started."""
+
+    hosts: str
+    store: Path
+    session: Session
+    agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self, node: str | None = "s1", hosts: str | None = None) -> subprocess.Popen[bytes]:
+        arguments = json.dumps([hosts or self.hosts, str(self.store), node])
+        with (self.store / "log").open("ab") as log:
+            agent = subprocess.Popen([sys.executable, "-c", RUN, arguments], stdout=log, stderr=log)
+        self.agents.append(agent)
+        return agent
+
+    def started(self, node: str | None = "s1") -> subprocess.Popen[bytes]:
+        before = len(self.logged("agent_started"))
+        agent = self.start(node)
+        eventually(lambda: len(self.logged("agent_started")) > before)
+        return agent
+
+    def logged(self, event: str) -> list[dict[str, Any]]:
+        lines = (self.store / "log").read_text().splitlines()
+        entries = [json.loads(line) for line in lines if line.startswith("{")]
+        return [entry for entry in entries if entry["event"] == event]
+
+    def plan(self) -> LocalPlan | None:
+        """Return what the JVMs of the node would read."""
+        try:
+            with StoreReader(self.store / "plan") as reader:
+                envelope = reader.read(b"plan").envelope
+        except StoreError:
+            return None
+        return None if envelope is None else decode(LocalPlan, envelope.payload)
+
+    def holds(self, *plans: Plan) -> bool:
+        local = self.plan()
+        return local is not None and local.plans == plans
+
+    def write(self, plan: Plan) -> None:
+        self.session.put(plan_path(plan.topology), encode(plan))
+
+    def say(self, key: str, payload: bytes, count: int, port: int = 6700) -> None:
+        """Play a worker whose process is this one."""
+        folder = self.store / "w" / f"{port}-{os.getpid()}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "next").write_bytes(pack(count, payload))
+        (folder / "next").rename(folder / f"{key}.bin")
+        os.utime(folder, (time.time() - 60,) * 2)
+
+    def close(self) -> None:
+        for agent in self.agents:
+            agent.kill()
+            agent.wait()
+
+
+def eventually(true: Callable[[], object], limit_s: float = 20.0) -> None:
+    until_s = time.monotonic() + limit_s
+    while not true():
+        assert time.monotonic() < until_s, "it did not happen"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def world(zookeeper: str, tmp_path: Path) -> Iterator[World]:
+    place = f"/test-{uuid.uuid4().hex}"
+    with Session(zookeeper) as root:
+        root.connect()
+        root.create(place)
+    with Session(zookeeper + place) as session:
+        session.connect()
+        session.create(CLUSTER, b"c1")
+        session.create(PLANS)
+        made = World(zookeeper + place, tmp_path / "nstorm", session)
+        made.store.mkdir()
+        (made.store / "log").touch()
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def ack(**changes: object) -> WorkerAck:
+    now_ms = int(time.time() * 1000)
+    made = WorkerAck("wc-1", HERE, os.getpid(), "1-1", "0.1.0", now_ms, 0, -1)
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def publication(topology: str, *slots: Slot) -> Publication:
+    placed = tuple(
+        PlacedExecutor(ExecutorId(i, i), "b", slot, 100) for i, slot in enumerate(slots, 1)
+    )
+    return Publication(
+        topology, "wc", "ACTIVE", 0, "0.1.0", "x", 30, 10, 1, None, (), (), (), placed
+    )
+
+
+def test_a_plan_reaches_the_store_at_once(world: World):
+    world.started()
+    delays_s = []
+    for version in range(20):
+        plan = Plan("c1", 1, version, "wc-1", (MOVE,))
+        world.write(plan)
+        began_s = time.monotonic()
+        eventually(lambda plan=plan: world.holds(plan))
+        delays_s.append(time.monotonic() - began_s)
+    # Far below the fallback poll of 30 s, so it was the watch.
+    assert median(delays_s) < 0.2
+    assert max(delays_s) < 5.0
+
+
+def test_what_was_written_while_the_agent_was_away_is_there_after_its_start(world: World):
+    world.write(Plan("c1", 1, 0, "wc-1", (MOVE,)))
+    agent = world.started()
+    eventually(lambda: world.holds(Plan("c1", 1, 0, "wc-1", (MOVE,))))
+    agent.send_signal(signal.SIGTERM)
+    assert agent.wait(10) == 0
+    world.write(Plan("c1", 1, 1, "wc-1"))
+    world.started()
+    eventually(lambda: world.holds(Plan("c1", 1, 1, "wc-1")))
+
+
+def test_a_killed_agent_leaves_the_plan_and_the_next_goes_on(world: World):
+    plan = Plan("c1", 1, 0, "wc-1", (MOVE,))
+    world.write(plan)
+    agent = world.started()
+    eventually(lambda: world.holds(plan))
+    agent.kill()
+    agent.wait()
+    assert world.holds(plan)
+    with StoreReader(world.store / "plan") as reader:
+        before = reader.read(b"plan").envelope
+    world.started()
+    world.write(Plan("c1", 1, 1, "wc-1"))
+    eventually(lambda: world.holds(Plan("c1", 1, 1, "wc-1")))
+    with StoreReader(world.store / "plan") as reader:
+        after = reader.read(b"plan").envelope
+    assert before is not None and after is not None and after.version > before.version
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b"garbage",
+        b"",
+        encode(Plan("c1", 1, 4, "wc-1")),
+        encode(Plan("c2", 9, 9, "wc-1")),
+        encode(Plan("c1", 9, 9, "other-1")),
+    ],
+    ids=["garbage", "empty", "older", "of another cluster", "of another topology"],
+)
+def test_a_bad_plan_is_ignored_and_reported_once(world: World, bad: bytes):
+    good = Plan("c1", 1, 5, "wc-1", (MOVE,))
+    world.write(good)
+    world.started()
+    eventually(lambda: world.holds(good))
+    world.session.put(plan_path("wc-1"), bad)
+    eventually(lambda: world.logged("plan_ignored"))
+    # Other plans go on, and so does this one when it is good again.
+    world.write(Plan("c1", 1, 0, "ab-2"))
+    eventually(lambda: world.holds(Plan("c1", 1, 0, "ab-2"), good))
+    better = replace(good, version=6, entries=())
+    world.write(better)
+    eventually(lambda: world.holds(Plan("c1", 1, 0, "ab-2"), better))
+    assert [entry["node"] for entry in world.logged("plan_ignored")] == ["/nstorm/plans/wc-1"]
+
+
+def test_a_damaged_store_is_reported_and_filled_again(world: World):
+    plan = Plan("c1", 1, 0, "wc-1", (MOVE,))
+    world.write(plan)
+    (world.store / "plan").mkdir(parents=True)
+    (world.store / "plan" / "data.mdb").write_bytes(b"garbage" * 4000)
+    world.started()
+    eventually(lambda: world.holds(plan))
+    assert len(world.logged("plan_store_damaged")) == 1
+
+
+def test_only_plans_that_concern_the_node_are_stored(world: World):
+    mine, touching = Plan("c1", 1, 0, "mine-1"), Plan("c1", 1, 0, "touching-3", (MOVE,))
+    unpublished, foreign = Plan("c1", 1, 0, "unpublished-4"), Plan("c1", 1, 0, "foreign-2")
+    for plan in (mine, touching, unpublished, foreign):
+        world.write(plan)
+    for name, slots in {
+        "mine-1": [THERE, HERE],
+        "foreign-2": [THERE],
+        "touching-3": [THERE],
+    }.items():
+        world.session.put(topology_path(name), encode(publication(name, *slots)))
+    world.started()
+    eventually(lambda: world.holds(mine, touching, unpublished))
+    # A worker that Storm starts here later gets its plan with the next publication.
+    world.session.put(topology_path("foreign-2"), encode(publication("foreign-2", HERE)))
+    eventually(lambda: world.holds(foreign, mine, touching, unpublished))
+    world.session.delete(plan_path("mine-1"))
+    eventually(lambda: world.holds(foreign, touching, unpublished))
+
+
+def test_acks_and_load_are_published(world: World):
+    world.started(node=None)
+    world.say("ack", encode(ack()), 1)
+    eventually(lambda: world.session.read(acks_path("s1")))
+
+    def states() -> list[int]:
+        stored = world.session.read(acks_path("s1"))
+        assert stored is not None
+        return [worker.version for worker in decode(NodeAcks, stored.data).workers]
+
+    delays_s = []
+    for version in range(1, 11):
+        world.say("ack", encode(ack(epoch=1, version=version)), version + 1)
+        began_s = time.monotonic()
+        eventually(lambda version=version: states() == [version])
+        delays_s.append(time.monotonic() - began_s)
+    assert median(delays_s) < 0.5
+    load = WorkerLoad("wc-1", HERE, "1-1", 5, 1_000_000)
+    world.say("load", encode(load), 1)
+
+    def loads() -> tuple[WorkerLoad, ...]:
+        stored = world.session.read(load_path("s1"))
+        return () if stored is None else decode(NodeLoad, stored.data).workers
+
+    eventually(lambda: loads() == (load,))
+
+
+def test_the_acks_say_which_cluster_is_followed(world: World):
+    world.started()
+
+    def cluster() -> str | None:
+        stored = world.session.read(acks_path("s1"))
+        return None if stored is None else decode(NodeAcks, stored.data).cluster
+
+    eventually(lambda: cluster() == "c1")
+
+
+def test_a_rebuilt_zookeeper_is_not_followed_until_it_is_adopted(world: World):
+    old = Plan("c1", 5, 5, "wc-1", (MOVE,))
+    world.write(old)
+    agent = world.started()
+    eventually(lambda: world.holds(old))
+    agent.send_signal(signal.SIGTERM)
+    assert agent.wait(10) == 0
+    world.session.set(CLUSTER, b"c2")
+    new = Plan("c2", 1, 0, "wc-1")
+    world.write(new)
+    agent = world.started()
+    eventually(lambda: world.logged("plan_ignored"))
+    assert "adopt-cluster" in world.logged("plan_ignored")[0]["reason"]
+    assert world.holds(old)
+    assert adopt_cluster(AgentConfig(world.hosts, world.store)) == "c2"
+    agent.send_signal(signal.SIGTERM)
+    assert agent.wait(10) == 0
+    world.started()
+    eventually(lambda: world.holds(new))
+    assert not (world.store / "adopt-cluster").exists()
+
+
+def test_there_is_nothing_to_adopt_without_a_cluster(world: World):
+    world.session.delete(CLUSTER)
+    with pytest.raises(AgentError, match="/nstorm/cluster is not in ZooKeeper"):
+        adopt_cluster(AgentConfig(world.hosts, world.store))
+
+
+def test_an_agent_may_come_before_the_first_controller(world: World):
+    world.session.delete(CLUSTER)
+    world.session.delete(PLANS)
+    world.started()
+    world.session.create(CLUSTER, b"c1")
+    plan = Plan("c1", 1, 0, "wc-1", (MOVE,))
+    world.write(plan)
+    eventually(lambda: world.holds(plan))
+
+
+def test_a_second_agent_of_a_node_says_so_and_ends(world: World):
+    world.started()
+    second = world.start()
+    assert second.wait(20) == 1
+    (said,) = world.logged("agent_cannot_start")
+    assert "another process writes the store" in said["reason"]
+
+
+def test_zookeeper_away_at_start_is_said_with_a_countdown(world: World):
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        nobody = f"127.0.0.1:{taken.getsockname()[1]}"
+    agent = world.start(hosts=nobody)
+    eventually(lambda: len(world.logged("zookeeper_away")) >= 2)
+    first, second = world.logged("zookeeper_away")[:2]
+    assert first["zookeeper"] == nobody
+    assert first["retry_in_s"] > second["retry_in_s"]
+    agent.send_signal(signal.SIGTERM)
+    assert agent.wait(10) == 0

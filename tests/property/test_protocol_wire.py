@@ -1,0 +1,74 @@
+"""Every message survives its bytes, and no bytes do worse than a refusal."""
+
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+from migration import WireError
+from migration.model import (
+    Entry,
+    ExecutorId,
+    LocalPlan,
+    NodeAcks,
+    NodeLoad,
+    Plan,
+    Publication,
+    Slot,
+)
+from migration.wire import decode, encode
+
+LONGS = st.integers(-(2**63), 2**63 - 1)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+# The other messages are parts of these.
+KINDS = [LocalPlan, Publication, NodeAcks, NodeLoad]
+
+st.register_type_strategy(int, LONGS)
+st.register_type_strategy(str, TEXT)
+st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False, width=32))
+st.register_type_strategy(
+    ExecutorId, st.lists(LONGS, min_size=2, max_size=2).map(lambda ends: ExecutorId(*sorted(ends)))
+)
+st.register_type_strategy(Slot, st.builds(Slot, TEXT.filter(bool), st.integers(1, 65535)))
+st.register_type_strategy(
+    Plan,
+    st.builds(
+        Plan,
+        entries=st.lists(
+            st.from_type(Entry),
+            max_size=3,
+            unique_by=(lambda entry: entry.id, lambda entry: entry.executor),
+        ).map(tuple),
+    ),
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+@settings(max_examples=20, deadline=None)
+def test_a_message_survives_its_bytes(kind: type[Any], data: st.DataObject):
+    message = data.draw(st.from_type(kind))
+    assert decode(kind, encode(message)) == message
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+@settings(max_examples=20, deadline=None)
+def test_damaged_bytes_are_refused_or_mean_what_they_say(kind: type[Any], data: st.DataObject):
+    sound = encode(data.draw(st.from_type(kind)))
+    at = data.draw(st.integers(0, len(sound) - 1))
+    damaged = sound[:at] + data.draw(st.binary(max_size=3)) + sound[at + 1 :]
+    try:
+        message = decode(kind, damaged)
+    except WireError as error:
+        assert error.where.startswith(kind.__name__)
+    else:
+        assert decode(kind, encode(message)) == message
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.binary(max_size=60))
+def test_garbage_is_refused(kind: type[Any], data: bytes):
+    with pytest.raises(WireError):
+        decode(kind, data)

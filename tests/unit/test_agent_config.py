@@ -1,0 +1,66 @@
+"""The agent's keys of storm.yaml: defaults, and every refusal by name."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.config import AgentConfig, from_storm_yaml, read
+from agent.errors import ConfigError
+
+
+def test_defaults():
+    assert from_storm_yaml({"storm.local.dir": "/var/storm"}) == AgentConfig(
+        "localhost:2181", Path("/var/storm/nstorm"), None, 3.0, 2.0
+    )
+
+
+def test_every_key(tmp_path: Path):
+    path = tmp_path / "storm.yaml"
+    path.write_text(
+        "storm.zookeeper.servers: [zk1, zk2]\n"
+        "storm.zookeeper.port: 2182\n"
+        "nstorm.store.dir: /fast/nstorm\n"
+        "nstorm.supervisor.id: s1\n"
+        "nstorm.agent.sync.secs: 1\n"
+        "nstorm.load.secs: 0.5\n"
+        "nstorm.mode: auto\n"
+        "topology.workers: 4\n"
+    )
+    assert read(path) == AgentConfig("zk1:2182,zk2:2182", Path("/fast/nstorm"), "s1", 1.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"nstorm.agent.sync.sec": 1}, "nstorm.agent.sync.sec: unknown key; is it"),
+        ({"nstorm.whatever": 1}, "nstorm.whatever: unknown key"),
+        ({"nstorm.agent.sync.secs": 0}, "nstorm.agent.sync.secs"),
+        ({"nstorm.agent.sync.secs": "3"}, "nstorm.agent.sync.secs"),
+        ({"nstorm.load.secs": True}, "nstorm.load.secs"),
+        ({"nstorm.load.secs": float("nan")}, "nstorm.load.secs"),
+        ({"nstorm.store.dir": 5}, "nstorm.store.dir"),
+        ({"nstorm.supervisor.id": ""}, "nstorm.supervisor.id"),
+        ({"storm.zookeeper.servers": "zk1"}, "storm.zookeeper.servers"),
+        ({"storm.zookeeper.servers": []}, "storm.zookeeper.servers"),
+        ({"storm.zookeeper.port": "2181"}, "storm.zookeeper.port"),
+        ({"storm.local.dir": None}, "nstorm.store.dir"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_key(document: dict[str, Any], said: str):
+    with pytest.raises(ConfigError) as caught:
+        from_storm_yaml({"storm.local.dir": "/var/storm"} | document)
+    assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize("content", [b"a: [", b"\xff\xfe\xff", b"- a\n", b""])
+def test_a_file_that_is_no_storm_yaml_is_refused_by_its_path(tmp_path: Path, content: bytes):
+    path = tmp_path / "storm.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"storm\.yaml"):
+        read(path)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"nothing\.yaml"):
+        read(tmp_path / "nothing.yaml")

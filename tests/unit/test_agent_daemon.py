@@ -1,0 +1,75 @@
+"""The agent's loop: what ends it, what it survives, and what it says of that."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from structlog.testing import capture_logs
+
+from agent import daemon
+from agent.config import AgentConfig
+from agent.daemon import Agent, run
+from kvstore.errors import NotConnectedError, SessionLostError
+from kvstore.writer import PlanWriter
+
+
+class Turns:
+    """Stands for an agent: each turn does the next of the given things."""
+
+    def __init__(self, stop: threading.Event, *turns: Exception | None) -> None:
+        self.stop = stop
+        self.turns = list(turns)
+
+    def turn(self, now_s: float) -> None:
+        if not self.turns:
+            self.stop.set()
+            return
+        error = self.turns.pop(0)
+        if error is not None:
+            raise error
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, list[str]]]:
+    for pause in ("LOOK_EVERY_S", "_AFTER_SURPRISE_S"):
+        monkeypatch.setattr(daemon, pause, 0.001)
+
+    def go(*turns: Exception | None) -> tuple[int, list[str]]:
+        stop = threading.Event()
+        agent = cast(Agent, cast(Any, Turns(stop, *turns)))
+        with capture_logs() as logs:
+            code = daemon._loop(agent, threading.Event(), stop)
+        return code, [entry["event"] for entry in logs]
+
+    return go
+
+
+def test_it_ends_when_it_is_told_to(loop: Callable[..., tuple[int, list[str]]]):
+    assert loop(None, None) == (0, [])
+
+
+def test_a_lost_session_ends_it_with_a_failure(loop: Callable[..., tuple[int, list[str]]]):
+    assert loop(None, SessionLostError("gone"), None) == (1, ["session_lost"])
+
+
+def test_zookeeper_away_is_said_once_and_its_return_too(
+    loop: Callable[..., tuple[int, list[str]]],
+):
+    away = NotConnectedError("away")
+    assert loop(away, away, None, away, None) == (
+        0,
+        ["zookeeper_away", "zookeeper_back", "zookeeper_away", "zookeeper_back"],
+    )
+
+
+def test_a_surprise_does_not_end_it(loop: Callable[..., tuple[int, list[str]]]):
+    assert loop(ZeroDivisionError("what"), None) == (0, ["turn_failed"])
+
+
+def test_a_store_that_is_taken_keeps_it_from_starting(tmp_path: Path):
+    config = AgentConfig("127.0.0.1:1", tmp_path)
+    with PlanWriter(tmp_path / "plan"), capture_logs() as logs:
+        assert run(config, threading.Event()) == 1
+    assert [entry["event"] for entry in logs] == ["agent_cannot_start"]

@@ -1,0 +1,150 @@
+"""The stores of a node's JVMs: found, read, dropped; a bad one harms no other."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from agent.samples import SILENT_AFTER_MS, Samples, SampleStores
+from kvstore.env import Env
+from kvstore.envelope import pack
+from migration.model import Slot, SupervisorAck, WorkerAck, WorkerLoad
+from migration.wire import encode
+
+ACK = WorkerAck("wc", Slot("s1", 6700), 1, "1-1", "0.1.0", 0, 0, -1)
+LOAD = WorkerLoad("wc", Slot("s1", 6700), "1-1", 0, 5)
+SUPERVISOR = SupervisorAck("s1", 1, "0.1.0", 0)
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[SampleStores]:
+    made = SampleStores(tmp_path)
+    yield made
+    made.close()
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def store(folder: Path, pid: int | None = None, port: int = 6700, **values: bytes) -> Path:
+    """Write a worker's store as a JVM does, two minutes ago; without a port a supervisor's."""
+    pid = os.getpid() if pid is None else pid
+    path = folder / "w" / f"{port}-{pid}" if port else folder / "s" / str(pid)
+    with Env(path, writable=True) as env:
+        for key, value in values.items():
+            env.put(key.encode(), value)
+    os.utime(path, (time.time() - 120,) * 2)
+    return path
+
+
+def ack(version: int = 1, **changes: object) -> bytes:
+    made = replace(ACK, **{"time_ms": now_ms()} | changes)  # type: ignore[arg-type]
+    return pack(version, encode(made))
+
+
+def looked(stores: SampleStores) -> Samples:
+    stores.discover()
+    return stores.read()
+
+
+def test_no_store_no_samples(stores: SampleStores):
+    assert looked(stores) == Samples()
+    assert looked(stores).node is None
+
+
+def test_workers_and_supervisor_are_read(tmp_path: Path, stores: SampleStores):
+    store(tmp_path, ack=ack(pid=11), load=pack(1, encode(LOAD)))
+    store(tmp_path, port=6701, ack=ack(pid=12))
+    store(tmp_path, port=0, ack=pack(1, encode(SUPERVISOR)))
+    samples = looked(stores)
+    assert [worker.pid for worker in samples.workers] == [11, 12]
+    assert samples.loads == (LOAD,)
+    assert samples.supervisor == SUPERVISOR
+    assert samples.node == "s1"
+
+
+def test_the_node_is_known_from_a_worker_alone(tmp_path: Path, stores: SampleStores):
+    store(tmp_path, ack=ack(slot=Slot("s7", 6700)))
+    assert looked(stores).node == "s7"
+
+
+def test_folders_that_are_no_stores_are_left_alone(tmp_path: Path, stores: SampleStores):
+    for name in ("w/6700", "w/a-1", "w/6700-1x", "s/x1"):
+        (tmp_path / name).mkdir(parents=True)
+    with capture_logs() as logs:
+        assert looked(stores) == Samples()
+    assert logs == []
+    assert (tmp_path / "w" / "6700").exists()
+
+
+def test_a_store_whose_process_is_gone_is_removed(tmp_path: Path, stores: SampleStores):
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    path = store(tmp_path, pid=process.pid, ack=ack())
+    assert len(looked(stores).workers) == 1
+    process.communicate(b"\n")
+    assert looked(stores) == Samples()
+    assert not path.exists()
+
+
+def test_a_worker_that_has_said_nothing_for_long_is_left_out(tmp_path: Path, stores: SampleStores):
+    store(tmp_path, ack=ack(time_ms=now_ms() - SILENT_AFTER_MS - 1))
+    store(tmp_path, port=6701, ack=ack(time_ms=now_ms() - SILENT_AFTER_MS + 5000, pid=12))
+    assert [worker.pid for worker in looked(stores).workers] == [12]
+
+
+def test_a_young_store_is_not_opened_yet(tmp_path: Path, stores: SampleStores):
+    path = store(tmp_path, ack=ack())
+    os.utime(path)
+    assert looked(stores) == Samples()
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"garbage", pack(1, b"{}"), pack(1, b"\xff"), pack(1, encode(LOAD))]
+)
+def test_a_bad_sample_is_reported_once_and_harms_no_other(
+    tmp_path: Path, stores: SampleStores, garbage: bytes
+):
+    bad = store(tmp_path, ack=garbage)
+    store(tmp_path, port=6701, ack=ack(pid=12))
+    with capture_logs() as logs:
+        for _ in range(5):
+            assert [worker.pid for worker in looked(stores).workers] == [12]
+    assert [(entry["event"], entry["store"]) for entry in logs] == [("sample_unreadable", str(bad))]
+
+
+def test_a_store_that_is_no_lmdb_is_reported_once(tmp_path: Path, stores: SampleStores):
+    bad = store(tmp_path, ack=ack())
+    (bad / "data.mdb").write_bytes(b"garbage" * 4000)
+    os.utime(bad, (time.time() - 120,) * 2)
+    with capture_logs() as logs:
+        for _ in range(3):
+            assert looked(stores) == Samples()
+    assert [entry["event"] for entry in logs] == ["sample_unreadable"]
+
+
+def test_the_last_good_ack_stands_while_a_newer_is_damaged(tmp_path: Path, stores: SampleStores):
+    path = tmp_path / "w" / f"6700-{os.getpid()}"
+    path.mkdir(parents=True)
+    (path / "ack.bin").write_bytes(ack(1, pid=11))
+    os.utime(path, (time.time() - 120,) * 2)
+    assert looked(stores).workers[0].pid == 11
+    for damaged in (b"", ack(2)[:-1], pack(3, b"{}")):
+        (path / "ack.bin").write_bytes(damaged)
+        assert [worker.pid for worker in looked(stores).workers] == [11]
+    (path / "ack.bin").write_bytes(ack(4, pid=12))
+    assert looked(stores).workers[0].pid == 12
+
+
+def test_two_supervisors_for_a_moment_the_newest_word_counts(tmp_path: Path, stores: SampleStores):
+    other = os.getppid()
+    store(tmp_path, port=0, ack=pack(1, encode(replace(SUPERVISOR, time_ms=2))))
+    store(tmp_path, pid=other, port=0, ack=pack(1, encode(replace(SUPERVISOR, time_ms=1))))
+    found = looked(stores).supervisor
+    assert found is not None and found.time_ms == 2

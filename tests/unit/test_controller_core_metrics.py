@@ -1,0 +1,223 @@
+"""Running totals become rates, and rates a snapshot."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from controller.core.cluster import LoadSnapshot
+from controller.core.metrics import (
+    Rates,
+    build_cluster,
+    build_snapshot,
+    observe,
+    stale_workers,
+)
+from migration.model import (
+    Component,
+    ExecutorId,
+    ExecutorLoad,
+    Node,
+    NodeLoad,
+    PlacedExecutor,
+    Publication,
+    Slot,
+    Traffic,
+    WorkerLoad,
+)
+
+S1, S2 = Slot("s1", 6700), Slot("s2", 6700)
+SECOND_NS = 10**9
+
+
+def ids(*tasks: int) -> list[ExecutorId]:
+    return [ExecutorId(task, task) for task in tasks]
+
+
+def report(
+    slot: Slot,
+    time_s: float,
+    cpu_s: dict[int, float],
+    traffic: Iterable[tuple[int, int, int]] = (),
+    *,
+    process_s: float | None = None,
+    incarnation: str = "a",
+) -> NodeLoad:
+    executors = tuple(
+        ExecutorLoad(ExecutorId(task, task), "c", round(s * SECOND_NS), task * 10, 100, None)
+        for task, s in cpu_s.items()
+    )
+    process = round((sum(cpu_s.values()) if process_s is None else process_s) * SECOND_NS)
+    rows = tuple(Traffic(*row) for row in traffic)
+    time_ms = round(time_s * 1000)
+    worker = WorkerLoad("t", slot, incarnation, time_ms, process, executors, rows)
+    return NodeLoad(slot.supervisor, time_ms, (worker,))
+
+
+def follow(*rounds: list[NodeLoad], ewma: float = 1.0) -> Rates:
+    rates: Rates = {}
+    for now_s, loads in enumerate(rounds):
+        rates = observe(rates, loads, "t", now_s=now_s, ewma=ewma)
+    return rates
+
+
+def publication(slots: dict[int, Slot], **changes: int) -> Publication:
+    in_use = changes.get("slots_in_use", 2)
+    return Publication(
+        topology="t",
+        name="t",
+        status="ACTIVE",
+        time_ms=0,
+        hooks="0",
+        scheduler="s",
+        message_timeout_secs=30,
+        refresh_poll_secs=10,
+        round=1,
+        plan=None,
+        components=(Component("c", "bolt", len(slots)),),
+        edges=(),
+        nodes=tuple(Node(n, n, 200.0, (6700, 6701), in_use) for n in ("s1", "s2")),
+        executors=tuple(
+            PlacedExecutor(ExecutorId(t, t), "c", slot, 1) for t, slot in slots.items()
+        ),
+    )
+
+
+def snapshot_of(rates: Rates, slots: dict[int, Slot]) -> LoadSnapshot:
+    storm = publication(slots)
+    placement = {ExecutorId(t, t): slot for t, slot in slots.items()}
+    cluster = build_cluster(storm, storm.slots, None)
+    return build_snapshot(cluster, storm, placement, rates, {}, time_s=7.0)
+
+
+def test_rates_are_what_was_added_over_the_time_between() -> None:
+    rates = follow(
+        [report(S1, 10, {1: 5.0}, [(1, 2, 100)])],
+        [report(S1, 12, {1: 5.5}, [(1, 2, 300), (1, 3, 50)])],
+    )
+    worker = rates[S1]
+    assert worker.cpu_cores[ExecutorId(1, 1)] == pytest.approx(0.25)
+    assert worker.sent.tps.tolist() == [100.0, 25.0]
+
+
+def test_a_lost_report_costs_nothing_and_the_same_report_adds_nothing() -> None:
+    first, last = report(S1, 10, {1: 5.0}), report(S1, 20, {1: 6.0})
+    assert follow([first], [first], [last])[S1].cpu_cores[ExecutorId(1, 1)] == pytest.approx(0.1)
+    again = follow([first], [last], [last])
+    assert again[S1].cpu_cores[ExecutorId(1, 1)] == pytest.approx(0.1)
+    assert again[S1].seen_s == 1
+
+
+def test_newest_rate_is_blended_in() -> None:
+    rates = follow(
+        [report(S1, 0, {1: 0.0}, [])],
+        [report(S1, 1, {1: 0.4}, [(1, 2, 100)])],
+        [report(S1, 2, {1: 0.4}, [(1, 2, 100), (2, 1, 10)])],
+        ewma=0.3,
+    )
+    assert rates[S1].cpu_cores[ExecutorId(1, 1)] == pytest.approx(0.7 * 0.4)
+    assert rates[S1].sent.tps.tolist() == pytest.approx([70.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "restarted",
+    [
+        report(S1, 2, {1: 9.0}, [(1, 2, 900)], incarnation="b"),
+        report(S1, 2, {1: 0.1}, [(1, 2, 900)]),
+        report(S1, 2, {1: 9.0}, [(1, 2, 10)]),
+        report(S1, 2, {1: 9.0}, [(1, 2, 900)], process_s=0.0),
+    ],
+)
+def test_another_jvm_or_a_total_that_fell_starts_anew(restarted: NodeLoad) -> None:
+    before = [report(S1, 0, {1: 1.0}, [(1, 2, 50)])], [report(S1, 1, {1: 2.0}, [(1, 2, 90)])]
+    rates = follow(*before, [restarted])
+    assert not rates[S1].known
+    assert stale_workers(rates, [S1], now_s=2, limit_s=15) == (f"{S1} has reported only once",)
+
+
+def test_an_executor_that_comes_back_brings_no_spike() -> None:
+    rates = follow(
+        [report(S1, 0, {1: 100.0, 2: 1.0}, process_s=200)],
+        [report(S1, 1, {2: 1.1}, process_s=201)],
+        [report(S1, 2, {1: 100.2, 2: 1.2}, process_s=202)],
+    )
+    assert rates[S1].cpu_cores[ExecutorId(1, 1)] == pytest.approx(0.2)
+
+
+def test_stale_workers_are_named() -> None:
+    rates = follow([report(S1, 0, {1: 0.0})], [report(S1, 1, {1: 0.1})])
+    assert stale_workers(rates, [S1], now_s=16, limit_s=15) == ()
+    assert stale_workers(rates, [S1], now_s=17, limit_s=15) == (f"{S1} reported 16 s ago",)
+    assert stale_workers(rates, [S1, S2], now_s=2, limit_s=15) == (f"{S2} has not reported",)
+
+
+def test_other_topologies_and_vanished_workers_are_left_out() -> None:
+    rates = follow([report(S1, 0, {1: 0.0}), report(S2, 0, {2: 0.0})], [report(S1, 1, {1: 0.1})])
+    assert set(rates) == {S1}
+    assert observe({}, [report(S1, 0, {1: 0.0})], "other", now_s=0, ewma=1) == {}
+
+
+def test_other_cpu_of_a_jvm_is_shared_by_tuples() -> None:
+    traffic = [(1, 2, 300), (1, 3, 100)]
+    rates = follow(
+        [report(S1, 0, {1: 0.0, 2: 0.0}), report(S2, 0, {3: 0.0})],
+        [report(S1, 1, {1: 0.1, 2: 0.1}, traffic, process_s=0.9), report(S2, 1, {3: 0.2})],
+    )
+    snapshot = snapshot_of(rates, {1: S1, 2: S1, 3: S2})
+    # 0.7 cores of the JVM are nobody's: 1 handles 400 tuples, 2 handles 300.
+    assert snapshot.cpu_cores.tolist() == pytest.approx([0.1 + 0.4, 0.1 + 0.3, 0.2])
+    assert snapshot.traffic.tps.tolist() == [300.0, 100.0]
+    assert snapshot.queue.tolist() == [10, 20, 30]
+    assert snapshot.executors == ("1-1", "2-2", "3-3")
+    assert snapshot.time_s == 7.0
+
+
+def test_an_idle_jvm_shares_its_cpu_evenly() -> None:
+    rates = follow(
+        [report(S1, 0, {1: 0.0, 2: 0.0})], [report(S1, 1, {1: 0.0, 2: 0.0}, process_s=0.2)]
+    )
+    assert snapshot_of(rates, {1: S1, 2: S1}).cpu_cores.tolist() == pytest.approx([0.1, 0.1])
+
+
+def test_smoothed_load_does_not_jump_when_an_executor_moves() -> None:
+    rates = follow(
+        [report(S1, 0, {1: 0.0}), report(S2, 0, {2: 0.0})],
+        [report(S1, 1, {1: 0.2}, [(1, 2, 100)]), report(S2, 1, {2: 0.0})],
+        [
+            report(S1, 2, {}, [(1, 2, 100)], process_s=0.2),
+            report(S2, 2, {1: 0.2, 2: 0.0}, [(1, 2, 100)]),
+        ],
+        ewma=0.5,
+    )
+    snapshot = snapshot_of(rates, {1: S2, 2: S2})
+    assert snapshot.cpu_cores[0] == pytest.approx(0.2)  # as before the move
+    assert snapshot.traffic.tps.tolist() == pytest.approx([100])
+
+
+def test_tasks_of_a_range_belong_to_one_executor() -> None:
+    rates = follow([report(S1, 0, {1: 0.0})], [report(S1, 1, {1: 0.0}, [(1, 5, 7), (2, 4, 3)])])
+    storm = publication({1: S1})
+    placement = {ExecutorId(1, 2): S1, ExecutorId(3, 5): S1}
+    executors = tuple(PlacedExecutor(e, "c", S1, 1) for e in placement)
+    storm = replace(storm, executors=executors)
+    cluster = build_cluster(storm, storm.slots, None)
+    snapshot = build_snapshot(cluster, storm, placement, rates, {}, time_s=0)
+    assert snapshot.executors == ("1-2", "3-5")
+    assert (snapshot.traffic.source.tolist(), snapshot.traffic.target.tolist()) == ([0], [1])
+    assert snapshot.traffic.tps.tolist() == [10.0]
+
+
+def test_capacity_is_the_nodes_cpu_by_its_slots_in_use() -> None:
+    storm = publication({1: S1, 2: S2})
+    assert build_cluster(storm, storm.slots, None).capacity_cores.tolist() == [1.0, 1.0]
+    assert build_cluster(storm, storm.slots, 0.5).capacity_cores.tolist() == [0.5, 0.5]
+    assert build_cluster(
+        publication({1: S1}, slots_in_use=0), [S1], None
+    ).capacity_cores.tolist() == [2.0]
+
+
+def test_order_of_executors_is_that_of_their_tasks() -> None:
+    slots = {10: S1, 9: S1, 100: S2}
+    rates = follow([report(S1, 0, {9: 0.0, 10: 0.0}), report(S2, 0, {100: 0.0})])
+    assert snapshot_of(rates, slots).executors == ("9-9", "10-10", "100-100")
+    assert ids(9, 10) == sorted(ids(10, 9))

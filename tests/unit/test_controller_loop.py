@@ -1,0 +1,367 @@
+"""One cycle against fakes: every outcome, its reason, and what gets written."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from controller.config import Config, Excluded, Mode
+from controller.core.classify import Limits
+from controller.core.decide import Outcome
+from controller.loop import Controller, CycleReport
+from controller.ports import TopologyView
+from migration.model import (
+    Base,
+    Component,
+    Entry,
+    ExecutorId,
+    ExecutorLoad,
+    Node,
+    NodeAcks,
+    NodeLoad,
+    Phase,
+    PinnedExecutor,
+    PlacedExecutor,
+    Plan,
+    Publication,
+    Slot,
+    SupervisorAck,
+    Traffic,
+    WorkerAck,
+    WorkerLoad,
+)
+from migration.protocol import begin, resume
+
+A1, A2, B1, B2 = Slot("a", 1), Slot("a", 2), Slot("b", 1), Slot("b", 2)
+# 1 is a spout. 2 talks to 3 and 4 most, so it belongs on node a.
+PLACES = {1: A1, 2: B1, 3: A1, 4: A2, 5: B1, 6: B2, 7: B2}
+RATES_TPS = {(1, 2): 10, (2, 3): 100, (2, 4): 50, (5, 6): 20, (6, 7): 5}
+
+
+def executor(task: int) -> ExecutorId:
+    return ExecutorId(task, task)
+
+
+@dataclass
+class World:
+    """All ports at once; a second passes between two cycles."""
+
+    places: dict[int, Slot] = field(default_factory=lambda: dict(PLACES))
+    epoch: int | None = 3
+    status: str = "ACTIVE"
+    pause: str | None = None
+    stand_back: str | None = None
+    hookless: frozenset[Slot] = frozenset()
+    pinned: dict[int, str] = field(default_factory=dict)
+    silent: bool = False
+    contested: bool = False
+    surprise: bool = False
+    entries: tuple[Entry, ...] = ()
+    now: float = 100.0
+    written: list[Plan] = field(default_factory=list)
+
+    def now_s(self) -> float:
+        return self.now
+
+    def time_s(self) -> float:
+        return 1.7e9 + self.now
+
+    def paused(self) -> str | None:
+        return self.pause
+
+    def plan(self) -> Plan:
+        if self.written:
+            return self.written[-1]
+        return Plan("uuid", 2, 6, "wc-1", self.entries)
+
+    def publication(self) -> Publication:
+        return Publication(
+            topology="wc-1",
+            name="wc",
+            status=self.status,
+            time_ms=0,
+            hooks="0",
+            scheduler="s",
+            message_timeout_secs=30,
+            refresh_poll_secs=10,
+            round=1,
+            plan=None,
+            components=(Component("spout", "spout", 1), Component("bolt", "bolt", 6)),
+            edges=(),
+            nodes=tuple(Node(n, f"host-{n}", 200.0, (1, 2, 3), 2) for n in "ab"),
+            executors=tuple(
+                PlacedExecutor(executor(t), "spout" if t == 1 else "bolt", slot, 50)
+                for t, slot in self.places.items()
+            ),
+        )
+
+    def acks(self) -> tuple[NodeAcks, ...]:
+        slots = sorted(set(self.places.values()) - self.hookless)
+        return tuple(
+            NodeAcks(
+                node,
+                0,
+                "0",
+                "uuid",
+                tuple(self.ack(s) for s in slots if s.supervisor == node),
+                SupervisorAck(node, 1, "0", 0),
+            )
+            for node in "ab"
+        )
+
+    def ack(self, slot: Slot) -> WorkerAck:
+        here = [t for t, at in self.places.items() if at == slot]
+        return WorkerAck(
+            topology="wc-1",
+            slot=slot,
+            pid=1,
+            incarnation="1-1",
+            hooks="0",
+            time_ms=0,
+            epoch=0,
+            version=-1,
+            executors=tuple(map(executor, here)),
+            pinned=tuple(PinnedExecutor(executor(t), r) for t, r in self.pinned.items()),
+        )
+
+    def topologies(self) -> Sequence[TopologyView]:
+        if self.surprise:
+            raise RuntimeError("boo")
+        return [TopologyView(self.publication(), self.plan(), self.acks(), self.stand_back)]
+
+    def loads(self) -> Sequence[NodeLoad]:
+        since_s = 100.0 if self.silent else self.now
+        return [
+            NodeLoad(node, 0, tuple(self.load(slot, since_s) for slot in slots))
+            for node, slots in (("a", (A1, A2)), ("b", (B1, B2)))
+        ]
+
+    def load(self, slot: Slot, at_s: float) -> WorkerLoad:
+        here = [t for t, at in self.places.items() if at == slot]
+        return WorkerLoad(
+            topology="wc-1",
+            slot=slot,
+            incarnation="1-1",
+            time_ms=round(at_s * 1000),
+            process_cpu_ns=round(at_s * 1e8 * len(here)),
+            executors=tuple(
+                ExecutorLoad(executor(t), "bolt", round(at_s * 1e8), 0, 100, None) for t in here
+            ),
+            traffic=tuple(
+                Traffic(a, b, round(tps * at_s))
+                for (a, b), tps in RATES_TPS.items()
+                if self.places.get(a) == slot
+            ),
+        )
+
+    def begin(self, plan: Plan, entry: Entry) -> Plan | None:
+        if self.contested:
+            return None
+        written = begin(resume(plan, self.epoch or 0, self.now), entry, self.now).plan
+        assert written is not None
+        self.written.append(written)
+        return written
+
+
+AUTO = Config(mode=Mode.AUTO)
+
+
+def run(world: World, config: Config = AUTO, cycles: int = 2) -> list[CycleReport]:
+    """Run cycles a second apart; the first only takes the totals in."""
+    controller = Controller(config, view=world, source=world, sink=world, lead=world, clock=world)
+    reports = []
+    for _ in range(cycles):
+        (report,) = controller.cycle()
+        reports.append(report)
+        world.now += 1
+    return reports
+
+
+def last(world: World, config: Config = AUTO, cycles: int = 2) -> CycleReport:
+    return run(world, config, cycles)[-1]
+
+
+def entry_of(task: int, target: Slot, phase: Phase, void: str | None = None) -> Entry:
+    source = PLACES[task]
+    return Entry("m1", executor(task), source, target, phase, Base(source, 50), void)
+
+
+def test_the_best_move_is_made() -> None:
+    world = World()
+    first, second = run(world)
+    assert first.outcome is Outcome.STALE_METRICS
+    assert "has reported only once" in first.reason
+    assert second.outcome is Outcome.MOVED
+    (move,) = second.moves
+    # 2 gains 150 + 10 on node a; of its workers, a:1 has more of its traffic.
+    assert (move.executor, move.source, move.target, move.asc_tps) == ("2-2", "b:1", "a:1", 160)
+    (entry,) = world.written[0].entries
+    assert entry == Entry("m7", executor(2), B1, A1, Phase.PREPARE, Base(B1, 50))
+    assert (world.written[0].epoch, world.written[0].version) == (3, 7)
+    assert second.plan == world.written[0]
+
+
+def test_advise_says_the_plan_that_auto_writes() -> None:
+    advised, auto = last(World(), Config(mode=Mode.ADVISE)), last(World())
+    assert advised.outcome is Outcome.WOULD_MOVE
+    assert (advised.plan, advised.moves, advised.reason) == (auto.plan, auto.moves, auto.reason)
+    world = World()
+    last(world, Config(mode=Mode.ADVISE), cycles=5)
+    assert world.written == []
+
+
+@pytest.mark.parametrize(
+    ("world", "config", "outcome", "words"),
+    [
+        (World(epoch=None), AUTO, Outcome.NOT_LEADER, "another controller leads"),
+        (World(pause="maintenance"), AUTO, Outcome.PAUSED, "maintenance"),
+        (World(), Config(mode=Mode.OBSERVE), Outcome.PAUSED, "observe"),
+        (World(stand_back="Nimbus is away"), AUTO, Outcome.STAND_BACK, "Nimbus is away"),
+        (World(status="REBALANCING"), AUTO, Outcome.STAND_BACK, "REBALANCING"),
+        (World(surprise=True), AUTO, Outcome.STAND_BACK, "boo"),
+        (World(contested=True), AUTO, Outcome.STAND_BACK, "somebody else"),
+        (
+            World(hookless=frozenset({A1, A2, B1, B2})),
+            AUTO,
+            Outcome.STALE_METRICS,
+            "no worker has said",
+        ),
+        (
+            World(),
+            replace(AUTO, excluded=Excluded(topologies=frozenset({"wc"}))),
+            Outcome.EXCLUDED,
+            "topology wc",
+        ),
+        (
+            World(),
+            replace(AUTO, excluded=Excluded(components=frozenset({"bolt"}))),
+            Outcome.EXCLUDED,
+            "component bolt",
+        ),
+        (
+            World(),
+            replace(AUTO, excluded=Excluded(hosts=frozenset({"host-a", "b"}))),
+            Outcome.EXCLUDED,
+            "node b",
+        ),
+        (
+            World(),
+            replace(AUTO, limits=Limits(gain_tps=1000.0)),
+            Outcome.BELOW_THRESHOLD,
+            "1000",
+        ),
+        (
+            World(),
+            replace(AUTO, limits=Limits(high_frac=0.05)),
+            Outcome.NO_LOW_WORKER,
+            "resources are missing",
+        ),
+        (
+            World(entries=(entry_of(6, B1, Phase.DRAIN),)),
+            AUTO,
+            Outcome.MOVE_IN_FLIGHT,
+            "6-6 to b:1 in DRAIN",
+        ),
+        (
+            World(pinned=dict.fromkeys(range(2, 8), "windowed")),
+            AUTO,
+            Outcome.NOTHING_TO_GAIN,
+            "no move",
+        ),
+    ],
+)
+def test_nothing_is_moved_and_the_reason_is_said(
+    world: World, config: Config, outcome: Outcome, words: str
+) -> None:
+    report = last(world, config)
+    assert report.outcome is outcome
+    assert words in report.reason
+    assert world.written == []
+    assert not report.moves
+
+
+def test_stale_load_stops_decisions() -> None:
+    world = World()
+    assert run(world)[-1].outcome is Outcome.MOVED
+    world = World()
+    controller = Controller(Config(), view=world, source=world, sink=world, lead=world, clock=world)
+    for _ in range(2):
+        controller.cycle()
+        world.now += 1
+    frozen = world.loads()
+    world.loads = lambda: frozen  # type: ignore[method-assign]
+    controller.cycle()
+    world.now += 16
+    (report,) = controller.cycle()
+    assert report.outcome is Outcome.STALE_METRICS
+    assert "16 s ago" in report.reason
+
+
+def test_a_settling_move_blocks_only_its_own_executor() -> None:
+    world = World(entries=(entry_of(2, A1, Phase.SETTLE),))
+    report = last(world)
+    # 2 counts as being on node a already; of the others, 5 gains most by joining 6.
+    assert report.outcome is Outcome.MOVED
+    assert report.moves[0].executor != "2-2"
+
+
+def test_two_moves_a_cycle_are_of_two_executors_and_two_writes() -> None:
+    world = World()
+    report = last(world, replace(AUTO, max_moves=2))
+    assert report.outcome is Outcome.MOVED
+    assert len({move.executor for move in report.moves}) == 2
+    assert [len(plan.entries) for plan in world.written] == [1, 2]
+    assert report.plan == world.written[-1]
+
+
+def test_cooldown_is_the_outcome_when_only_resting_executors_would_gain() -> None:
+    world = World(pinned=dict.fromkeys([3, 4, 5, 6, 7], "stateful"))
+    controller = Controller(AUTO, view=world, source=world, sink=world, lead=world, clock=world)
+    outcomes = []
+    for _ in range(4):
+        (report,) = controller.cycle()
+        outcomes.append(report.outcome)
+        world.written.clear()
+        world.now += 1
+    assert outcomes[1:] == [Outcome.MOVED, Outcome.COOLDOWN, Outcome.COOLDOWN]
+    assert "2-2 moved lately and rests for 58 s more" in report.reason
+    world.now += 60
+    assert controller.cycle()[0].outcome is Outcome.MOVED
+
+
+def test_an_excluded_host_is_left_alone_and_the_others_go_on() -> None:
+    report = last(World(), replace(AUTO, excluded=Excluded(hosts=frozenset({"host-a"}))))
+    assert report.outcome is Outcome.MOVED
+    assert (report.moves[0].source, report.moves[0].target) == ("b:1", "b:2")
+
+
+def test_the_last_executor_of_a_worker_stays_unless_another_takes_its_place() -> None:
+    # 2 is alone on b:1 and everything else is pinned.
+    places = {**PLACES, 5: B2}
+    alone = World(places=places, pinned=dict.fromkeys([3, 4, 5, 6, 7], "stateful"))
+    report = last(alone)
+    assert report.outcome is Outcome.LAST_IN_WORKER
+    assert "2-2 is the last executor of b:1" in report.reason
+    # If 7 may move (5 t/s to lose), it keeps the worker alive.
+    report = last(World(places=places, pinned=dict.fromkeys([3, 4, 5, 6], "stateful")))
+    assert report.outcome is Outcome.MOVED
+    assert (report.moves[0].executor, report.moves[0].target) == ("7-7", "b:1")
+    assert "takes the place of 2-2" in report.reason
+
+
+def test_a_worker_without_hooks_takes_nothing_and_gives_nothing() -> None:
+    world = World(hookless=frozenset({A1}))
+    report = last(world)
+    assert report.outcome is Outcome.MOVED
+    assert (report.moves[0].executor, report.moves[0].target) == ("2-2", "a:2")
+    world = World(hookless=frozenset({B1}), pinned={6: "x", 7: "x", 3: "x", 4: "x"})
+    assert not last(world).moves
+
+
+def test_measures_come_with_every_report_that_got_so_far() -> None:
+    report = last(World(pause="wait"))
+    assert report.snapshot is not None
+    assert report.cluster is not None
+    assert report.snapshot.traffic.total_tps == 185
+    assert report.snapshot.pinned[0] == "spout"
+    assert report.cluster.capacity_cores.tolist() == [1.0] * 4

@@ -1,0 +1,120 @@
+"""Every refusal of a move, and the entry of one that may be."""
+
+from dataclasses import replace
+
+import pytest
+
+from migration.model import (
+    Base,
+    Component,
+    Entry,
+    ExecutorId,
+    Node,
+    NodeAcks,
+    Phase,
+    PinnedExecutor,
+    PlacedExecutor,
+    Plan,
+    Publication,
+    Slot,
+    SupervisorAck,
+    WorkerAck,
+)
+from migration.moves import Refusal, RefusalCode, validate_move
+
+A, B, SPARE = Slot("s1", 6700), Slot("s2", 6700), Slot("s2", 6701)
+E1, E2, E3, E4 = (ExecutorId(i, i) for i in range(1, 5))
+PUBLICATION = Publication(
+    "wc", "wc", "ACTIVE", 0, "0.1.0", "x", 30, 10, 1, None, (Component("b", "bolt", 4),), (),
+    (Node("s1", "h1", 100.0, (6700,), 1), Node("s2", "h2", 100.0, (6700, 6701), 1)),
+    (
+        PlacedExecutor(E1, "b", A, 100),
+        PlacedExecutor(E2, "b", A, 101),
+        PlacedExecutor(E3, "b", B, 102),
+        PlacedExecutor(E4, "b", None, None),
+    ),
+)  # fmt: skip
+PLAN = Plan("c", 1, 0, "wc")
+
+
+def node(slot: Slot, *executors: ExecutorId, pinned: str | None = None) -> NodeAcks:
+    reasons = tuple(PinnedExecutor(executor, pinned) for executor in executors if pinned)
+    worker = WorkerAck("wc", slot, 1, "1-1", "0.1.0", 0, 0, -1, executors=executors, pinned=reasons)
+    supervisor = SupervisorAck(slot.supervisor, 1, "0.1.0", 0)
+    return NodeAcks(slot.supervisor, 0, "0.1.0", "c", (worker,), supervisor)
+
+
+NODES = [node(A, E1, E2), node(B, E3)]
+
+
+def ask(
+    executor: ExecutorId = E1,
+    target: Slot = B,
+    *,
+    publication: Publication = PUBLICATION,
+    plan: Plan = PLAN,
+    nodes: list[NodeAcks] = NODES,
+    keep_last: bool = False,
+) -> Entry | Refusal:
+    return validate_move(
+        publication, plan, nodes, executor, target, move_id="m1", keep_last=keep_last
+    )
+
+
+def test_a_move_that_may_be():
+    assert ask() == Entry("m1", E1, A, B, Phase.PREPARE, Base(A, 100))
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "asked"),
+    [
+        ("NOT_ACTIVE", "INACTIVE", {"publication": replace(PUBLICATION, status="INACTIVE")}),
+        ("UNKNOWN_EXECUTOR", "9-9", {"executor": ExecutorId(9, 9)}),
+        ("UNKNOWN_EXECUTOR", "4-4", {"executor": E4}),
+        ("UNKNOWN_SLOT", "s9:6700", {"target": Slot("s9", 6700)}),
+        ("UNKNOWN_SLOT", "s1:6701", {"target": Slot("s1", 6701)}),
+        ("SAME_SLOT", "s1:6700", {"target": A}),
+        ("NO_WORKER_IN_SLOT", "s2:6701", {"target": SPARE}),
+        ("NO_HOOKS", "s2:6700", {"nodes": [NODES[0]]}),
+        ("NO_HOOKS", "s1:6700", {"nodes": [NODES[1]]}),
+        ("NO_HOOKS", "supervisor", {"nodes": [NODES[0], replace(NODES[1], supervisor=None)]}),
+        ("NO_HOOKS", "s1:6700", {"nodes": [replace(one, cluster="old") for one in NODES]}),
+        ("NOT_RUNNING", "1-1", {"nodes": [node(A, E2), NODES[1]]}),
+        ("PINNED", "spout", {"nodes": [node(A, E1, pinned="spout"), NODES[1]]}),
+    ],
+)
+def test_a_move_that_may_not_be(code: str, said: str, asked: dict[str, object]):
+    refusal = ask(**asked)  # type: ignore[arg-type]
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == RefusalCode(code)
+    assert said in refusal.reason
+
+
+@pytest.mark.parametrize("void", [None, "Storm wins"])
+def test_an_executor_with_an_entry_does_not_move(void: str | None):
+    held = Entry("m0", E1, B, A, Phase.SETTLE, Base(B, 99), void)
+    refusal = ask(plan=replace(PLAN, entries=(held,)))
+    assert isinstance(refusal, Refusal)
+    assert refusal.code is RefusalCode.MOVE_IN_FLIGHT
+    assert "m0" in refusal.reason
+
+
+def test_the_last_executor_stays_only_if_asked_for():
+    assert isinstance(ask(E3, A), Entry)
+    refusal = ask(E3, A, keep_last=True)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code is RefusalCode.LAST_IN_WORKER
+
+
+@pytest.mark.parametrize(
+    ("entry", "last"),
+    [
+        (Entry("m0", E2, A, B, Phase.PREPARE, Base(A, 101)), True),
+        (Entry("m0", E2, A, B, Phase.UNDO, Base(A, 101)), False),
+        (Entry("m0", E2, A, B, Phase.PREPARE, Base(A, 101), "Storm wins"), False),
+        (Entry("m0", E3, B, A, Phase.PREPARE, Base(B, 102)), False),
+    ],
+)
+def test_moves_in_flight_count_for_the_last_executor(entry: Entry, last: bool):
+    answer = ask(plan=replace(PLAN, entries=(entry,)), keep_last=True)
+    assert isinstance(answer, Refusal) is last

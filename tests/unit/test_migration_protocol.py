@@ -1,0 +1,405 @@
+"""Each transition of the protocol, alone: what it waits for and what it does not wait for."""
+
+from dataclasses import replace
+
+import pytest
+
+from migration import ModelError
+from migration.model import (
+    Base,
+    Component,
+    Entry,
+    EntryAck,
+    EntryState,
+    ExecutorId,
+    Node,
+    NodeAcks,
+    PersistedSlot,
+    Phase,
+    PlacedExecutor,
+    Plan,
+    PlanVersion,
+    Publication,
+    Slot,
+    SupervisorAck,
+    Timing,
+    WorkerAck,
+)
+from migration.protocol import Flight, Outcome, Step, begin, resume, step
+
+A, B, C, D = (Slot(f"s{i}", 6700) for i in range(1, 5))
+E7 = ExecutorId(7, 7)
+TIMING = Timing()
+NONE, READY, ROUTED = EntryState.NONE, EntryState.READY, EntryState.ROUTED
+DRAINED, STOPPED, STUCK = EntryState.DRAINED, EntryState.STOPPED, EntryState.STUCK
+
+
+def entry(phase: Phase, void: str | None = None) -> Entry:
+    return Entry("m1", E7, A, B, phase, Base(A, 100), void)
+
+
+def flight(phase: Phase, void: str | None = None) -> Flight:
+    """Return a plan that this leader took over at second 0, at version 3.17."""
+    return resume(Plan("c", 3, 17, "wc", (entry(phase, void),)), 3, 0.0)
+
+
+def publication(at: Slot | None = A, start: int = 100, **changes: object) -> Publication:
+    others = [(1, A), (2, B), (3, C)]
+    placed = tuple(
+        PlacedExecutor(ExecutorId(task, task), "bolt", slot, 100) for task, slot in others
+    )
+    made = Publication(
+        "wc", "wc", "ACTIVE", 0, "0.1.0", "x", 30, 10, 1, None,
+        (Component("bolt", "bolt", 4),), (),
+        tuple(Node(slot.supervisor, "h", 100.0, (6700,), 1) for slot in (A, B, C)),
+        (*placed, PlacedExecutor(E7, "bolt", at, start)),
+    )  # fmt: skip
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def node(
+    slot: Slot,
+    state: EntryState = NONE,
+    *,
+    version: int = 17,
+    assigned: Slot | None = A,
+    keeps: tuple[ExecutorId, ...] = (),
+    incarnation: str = "1-1",
+    cluster: str = "c",
+) -> NodeAcks:
+    worker = WorkerAck(
+        "wc", slot, 1, incarnation, "0.1.0", 0, 3, version, (EntryAck("m1", state, assigned),)
+    )
+    kept = (PersistedSlot(6700, "wc", keeps),)
+    supervisor = SupervisorAck(slot.supervisor, 1, "0.1.0", 0, (), kept)
+    return NodeAcks(slot.supervisor, 0, "0.1.0", cluster, (worker,), supervisor)
+
+
+def empty(slot: Slot) -> NodeAcks:
+    """Return what an agent says whose node has no hooked worker."""
+    supervisor = SupervisorAck(slot.supervisor, 1, "0.1.0", 0)
+    return NodeAcks(slot.supervisor, 0, "0.1.0", "c", (), supervisor)
+
+
+def stock(acks: NodeAcks) -> NodeAcks:
+    return replace(acks, supervisor=None)
+
+
+def look(held: Flight, *acks: NodeAcks, at: float = 0.1, of: Publication | None = None) -> Step:
+    return step(held, of or publication(), acks, at, TIMING)
+
+
+def phase(result: Step) -> Phase | None:
+    assert result.plan is not None, "nothing has changed"
+    return result.plan.entries[0].phase if result.plan.entries else None
+
+
+def test_a_move_begins_in_prepare_and_is_the_next_version():
+    held = resume(Plan("c", 2, 16, "wc"), 3, 5.0)
+    result = begin(held, entry(Phase.PREPARE), 6.0)
+    assert result.plan == Plan("c", 3, 17, "wc", (entry(Phase.PREPARE),))
+    assert result.flight.plan == result.plan
+    assert result.flight.progress[0].written == PlanVersion(3, 17)
+    with pytest.raises(ModelError):
+        begin(result.flight, replace(entry(Phase.PREPARE), id="m2"), 7.0)
+
+
+def test_prepare_waits_for_the_target():
+    result = look(flight(Phase.PREPARE), node(A), node(B))
+    assert result.plan is None and result.left == () and result.events == ()
+    result = look(flight(Phase.PREPARE), node(A), node(B, READY))
+    assert phase(result) is Phase.SWITCH
+    assert result.plan == Plan("c", 3, 18, "wc", (entry(Phase.SWITCH),))
+    assert [(e.name, e.next, e.phase_s) for e in result.events] == [("target_ready", "SWITCH", 0.1)]
+
+
+def test_an_answer_to_an_older_plan_does_not_count():
+    assert look(flight(Phase.PREPARE), node(A), node(B, READY, version=16)).plan is None
+
+
+def test_an_answer_from_another_lineage_does_not_count():
+    result = look(flight(Phase.PREPARE), node(A), node(B, READY, cluster="older"))
+    assert phase(result) is Phase.UNDO
+
+
+def test_prepare_has_its_limit():
+    acks = (node(A), node(B))
+    assert look(flight(Phase.PREPARE), *acks, at=19.9).plan is None
+    result = look(flight(Phase.PREPARE), *acks, at=20.0)
+    assert phase(result) is Phase.UNDO
+    assert result.flight.progress[0].undo_reason == "the target was not ready in time"
+
+
+@pytest.mark.parametrize("which", [Phase.PREPARE, Phase.SWITCH])
+@pytest.mark.parametrize("acks", [(node(A, ROUTED),), (node(B, READY),), (node(A), empty(B))])
+def test_a_lost_end_is_undone(which: Phase, acks: tuple[NodeAcks, ...]):
+    assert phase(look(flight(which), *acks)) is Phase.UNDO
+
+
+def test_switch_goes_on_when_all_have_routed():
+    ends = (node(A, ROUTED), node(B, ROUTED))
+    assert phase(look(flight(Phase.SWITCH), *ends, node(C, ROUTED))) is Phase.DRAIN
+    assert look(flight(Phase.SWITCH), *ends, node(C)).plan is None
+    assert look(flight(Phase.SWITCH), node(A, ROUTED), node(B, READY), node(C, ROUTED)).plan is None
+    assert look(flight(Phase.SWITCH), node(A), node(B, ROUTED), node(C, ROUTED)).plan is None
+
+
+def test_a_source_that_was_restarted_has_nothing_left_to_route():
+    acks = (node(A, STOPPED), node(B, ROUTED), node(C, ROUTED))
+    assert phase(look(flight(Phase.SWITCH), *acks)) is Phase.DRAIN
+
+
+def test_bystanders_are_awaited_for_two_seconds_from_when_both_ends_route():
+    early = look(flight(Phase.SWITCH), node(A), node(B, ROUTED), node(C), at=1.0)
+    acks = (node(A, ROUTED), node(B, ROUTED), node(C))
+    first = look(early.flight, *acks, at=2.5)
+    assert first.plan is None
+    second = look(first.flight, *acks, at=4.4)
+    assert second.plan is None
+    assert phase(look(second.flight, *acks, at=4.5)) is Phase.DRAIN
+
+
+def test_a_bystander_without_hooks_or_with_a_silent_agent_is_not_awaited():
+    acks = (node(A, ROUTED), node(B, ROUTED))
+    assert phase(look(flight(Phase.SWITCH), *acks)) is Phase.DRAIN
+    assert phase(look(flight(Phase.SWITCH), *acks, empty(C))) is Phase.DRAIN
+
+
+def test_switch_has_its_limit():
+    acks = (node(A, ROUTED), node(B, READY), node(C, ROUTED))
+    assert look(flight(Phase.SWITCH), *acks, at=4.9).plan is None
+    assert phase(look(flight(Phase.SWITCH), *acks, at=5.0)) is Phase.UNDO
+
+
+def test_a_target_that_was_restarted_while_switching_is_undone():
+    ready = look(flight(Phase.PREPARE), node(A), node(B, READY))
+    acks = (node(A, ROUTED, version=18), node(B, ROUTED, version=18, incarnation="2-2"))
+    result = look(ready.flight, *acks, at=0.2)
+    assert phase(result) is Phase.UNDO
+    assert result.events[0].name == "target_restarted"
+
+
+def test_a_target_that_was_restarted_while_preparing_may_still_get_ready():
+    held = look(flight(Phase.PREPARE), node(A), node(B)).flight
+    ready = look(held, node(A), node(B, READY, incarnation="2-2"))
+    assert phase(ready) is Phase.SWITCH
+    acks = (node(A, ROUTED, version=18), node(B, ROUTED, version=18, incarnation="2-2"))
+    assert phase(look(ready.flight, *acks)) is Phase.DRAIN
+
+
+@pytest.mark.parametrize("state", [DRAINED, STOPPED])
+def test_drain_ends_with_the_queue(state: EntryState):
+    result = look(flight(Phase.DRAIN), node(A, state), node(B, ROUTED))
+    assert phase(result) is Phase.STOP
+    assert result.events[0].name == "drained"
+
+
+def test_drain_ends_by_lazy_kill_and_says_so():
+    acks = (node(A, ROUTED), node(B, ROUTED))
+    assert look(flight(Phase.DRAIN), *acks, at=1.9).plan is None
+    result = look(flight(Phase.DRAIN), *acks, at=2.0)
+    assert phase(result) is Phase.STOP
+    assert result.events[0].name == "limit"
+
+
+def test_drain_goes_on_without_the_source():
+    assert phase(look(flight(Phase.DRAIN), empty(A), node(B, ROUTED), at=2.0)) is Phase.STOP
+
+
+def test_stop_waits_without_limit():
+    acks = (node(A, DRAINED), node(B, ROUTED))
+    assert look(flight(Phase.STOP), *acks, at=1e6).plan is None
+    assert phase(look(flight(Phase.STOP), node(A, STOPPED), node(B, ROUTED))) is Phase.SETTLE
+
+
+def test_a_stuck_source_is_reported_once_and_awaited():
+    acks = (node(A, STUCK), node(B, ROUTED))
+    first = look(flight(Phase.STOP), *acks)
+    assert first.plan is None
+    assert [event.name for event in first.events] == ["stuck"]
+    second = look(first.flight, *acks, at=9.0)
+    assert second.plan is None and second.events == ()
+
+
+def test_stop_ends_where_storm_has_ended_the_source():
+    gone = publication(B)
+    kept = tuple(placed for placed in gone.executors if placed.slot != A)
+    result = look(flight(Phase.STOP), node(B, ROUTED), of=replace(gone, executors=kept))
+    assert phase(result) is Phase.SETTLE
+
+
+def test_stop_counts_a_source_without_hooks_two_polls_after_absorption():
+    acks = (empty(A), node(B, ROUTED))
+    first = look(flight(Phase.STOP), *acks, at=100.0)
+    assert first.plan is None
+    second = look(first.flight, *acks, at=200.0, of=publication(B))
+    assert second.plan is None
+    third = look(second.flight, *acks, at=219.9, of=publication(B))
+    assert third.plan is None
+    assert phase(look(third.flight, *acks, at=220.0, of=publication(B))) is Phase.SETTLE
+
+
+def settled(**changes: NodeAcks) -> list[NodeAcks]:
+    acks = {
+        "a": node(A, STOPPED, assigned=B),
+        "b": node(B, ROUTED, assigned=B, keeps=(E7,)),
+        "c": node(C, ROUTED, assigned=B),
+    }
+    return list((acks | changes).values())
+
+
+def test_settle_ends_when_everybody_has_read_it():
+    result = look(flight(Phase.SETTLE), *settled(), of=publication(B))
+    assert result.plan == Plan("c", 3, 18, "wc")
+    assert result.flight == Flight(result.plan, 3)
+    assert [(left.outcome, left.duration_s) for left in result.left] == [(Outcome.MOVED, None)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"a": node(A, STOPPED, assigned=B, keeps=(E7,))},
+        {"b": node(B, ROUTED, assigned=B)},
+        {"a": node(A, STOPPED, assigned=A)},
+        {"b": node(B, ROUTED, assigned=A, keeps=(E7,))},
+        {"c": node(C, ROUTED, assigned=A)},
+        {"c": node(C, ROUTED, assigned=None)},
+        {"c": node(C, ROUTED, assigned=B, version=16)},
+        {"c": empty(C)},
+        {"a": stock(node(A, STOPPED, assigned=B))},
+    ],
+    ids=lambda changes: str(sorted(changes)),
+)
+def test_settle_waits_for_each(changes: dict[str, NodeAcks]):
+    assert look(flight(Phase.SETTLE), *settled(**changes), of=publication(B)).plan is None
+
+
+def test_settle_waits_for_nimbus():
+    assert look(flight(Phase.SETTLE), *settled(), of=publication(A), at=1e6).plan is None
+
+
+def test_settle_counts_a_bystander_without_hooks_two_polls_after_absorption():
+    acks = settled(c=empty(C))
+    held = look(flight(Phase.SETTLE), *acks, at=50.0, of=publication(B)).flight
+    assert look(held, *acks, at=69.9, of=publication(B)).plan is None
+    assert phase(look(held, *acks, at=70.0, of=publication(B))) is None
+
+
+def test_settle_counts_an_end_whose_supervisor_is_gone():
+    gone = publication(B)
+    gone = replace(
+        gone,
+        nodes=tuple(one for one in gone.nodes if one.id != A.supervisor),
+        executors=tuple(placed for placed in gone.executors if placed.slot != A),
+    )
+    acks = settled()[1:]
+    assert phase(look(flight(Phase.SETTLE), *acks, of=gone)) is None
+    still = replace(gone, executors=publication(B).executors)
+    assert look(flight(Phase.SETTLE), *acks, of=still).plan is None
+
+
+def test_undo_ends_when_all_route_back_and_the_new_copy_is_gone():
+    acks = (node(A, ROUTED), node(B, STOPPED), node(C, ROUTED))
+    result = look(flight(Phase.UNDO), *acks)
+    assert phase(result) is None
+    assert [(left.outcome, left.reason) for left in result.left] == [
+        (Outcome.UNDONE, "an earlier leader undid it")
+    ]
+
+
+@pytest.mark.parametrize(
+    "acks",
+    [
+        (node(A, NONE), node(B, STOPPED), node(C, ROUTED)),
+        (node(A, ROUTED), node(B, ROUTED), node(C, ROUTED)),
+        (node(A, ROUTED), node(B, STOPPED), node(C, NONE)),
+        (node(A, ROUTED), node(B, STOPPED, version=16), node(C, ROUTED)),
+        (node(A, ROUTED), node(C, ROUTED)),
+        (node(B, STOPPED), node(C, ROUTED)),
+    ],
+)
+def test_undo_waits_for_each_without_limit(acks: tuple[NodeAcks, ...]):
+    assert look(flight(Phase.UNDO), *acks, at=1e6).plan is None
+
+
+def test_undo_does_not_wait_for_a_copy_that_died_with_its_jvm():
+    assert phase(look(flight(Phase.UNDO), node(A, ROUTED), empty(B), node(C, ROUTED))) is None
+
+
+def test_the_reason_of_an_undo_is_told_at_its_end_with_its_time():
+    held = begin(resume(Plan("c", 3, 16, "wc"), 3, 0.0), entry(Phase.PREPARE), 1.0).flight
+    undone = look(held, node(A), node(B), at=21.0)
+    acks = (node(A, ROUTED, version=18), node(B, STOPPED, version=18))
+    (left,) = look(undone.flight, *acks, at=22.0).left
+    assert left.reason == "the target was not ready in time"
+    assert left.duration_s == 21.0
+
+
+@pytest.mark.parametrize("which", Phase)
+@pytest.mark.parametrize(
+    "word",
+    [publication(C), publication(A, start=101), publication(None), publication(executors=())],
+    ids=["elsewhere", "restarted", "unassigned", "no such executor"],
+)
+def test_storm_wins(which: Phase, word: Publication):
+    acks = (node(A, STOPPED), node(B, STOPPED), node(C))
+    result = look(flight(which), *acks, of=word)
+    assert result.plan is not None
+    (void,) = result.plan.entries
+    assert void == entry(which, "Storm assigned the executor elsewhere: Storm wins")
+
+
+def test_a_void_stays_void_until_both_ends_have_read_it():
+    held = flight(Phase.SWITCH, "Storm wins")
+    assert look(held, node(A), node(B, version=16)).plan is None
+    assert look(held, node(A, version=16), node(B)).plan is None
+    assert look(held, node(B)).plan is None, "A's agent is silent"
+    result = look(held, node(A), node(B))
+    assert phase(result) is None
+    assert [(left.outcome, left.reason) for left in result.left] == [(Outcome.VOID, "Storm wins")]
+
+
+def test_a_void_does_not_wait_for_jvms_that_are_not_there():
+    held = flight(Phase.SWITCH, "Storm wins")
+    assert phase(look(held, empty(A), empty(B))) is None
+    elsewhere = tuple(p for p in publication(C).executors if p.slot == C)
+    assert phase(look(held, of=publication(executors=elsewhere))) is None
+
+
+@pytest.mark.parametrize("status", ["INACTIVE", "REBALANCING", "KILLED"])
+def test_nothing_is_written_while_a_topology_is_not_active(status: str):
+    acks = (node(A), node(B, READY))
+    result = look(flight(Phase.PREPARE), *acks, at=100.0, of=publication(C, status=status))
+    assert result.plan is None
+    # Its full time again: what is judged then is not what was late before.
+    assert look(result.flight, node(A), node(B), at=119.0).plan is None
+    assert phase(look(result.flight, node(A), node(B), at=120.0)) is Phase.UNDO
+
+
+def test_nothing_is_written_without_a_publication():
+    result = step(flight(Phase.PREPARE), None, [node(A), node(B, READY)], 1.0, TIMING)
+    assert result.plan is None
+
+
+def test_a_new_leader_starts_the_limits_anew_and_writes_under_its_epoch():
+    held = resume(Plan("c", 3, 17, "wc", (entry(Phase.PREPARE),)), 4, 1000.0)
+    assert look(held, node(A), node(B), at=1019.0).plan is None
+    result = look(held, node(A), node(B), at=1020.0)
+    assert result.plan is not None
+    assert result.plan.stamp == PlanVersion(4, 18)
+
+
+def test_several_moves_advance_in_one_write():
+    other = Entry("m2", ExecutorId(1, 1), A, C, Phase.DRAIN, Base(A, 100))
+    held = resume(Plan("c", 3, 17, "wc", (entry(Phase.PREPARE), other)), 3, 0.0)
+    result = look(held, node(A), node(B, READY), node(C), at=3.0)
+    assert result.plan is not None
+    assert [one.phase for one in result.plan.entries] == [Phase.SWITCH, Phase.STOP]
+    assert [one.since_s for one in result.flight.progress] == [3.0, 3.0]
+
+
+def test_the_newest_word_of_a_slot_counts_while_an_old_jvm_dies():
+    dying = node(B, READY, incarnation="1-1").workers[0]
+    young = replace(dying, incarnation="2-2", time_ms=5, entries=())
+    acks = NodeAcks(B.supervisor, 0, "0.1.0", "c", (young, dying))
+    assert look(flight(Phase.PREPARE), node(A), acks).plan is None
