@@ -58,9 +58,9 @@ class NimbusWatch:
             return f"Nimbus has published nothing for {silence_s:.0f} s"
         if self._written_since("storms", topology, stored.mzxid):
             return "Storm has changed the topology since the last publication"
-        # Absorbing a move is a change of the assignment that we asked for.
-        asked = any(entry.phase in ABSORBED for entry in plan.entries)
-        if not asked and self._written_since("assignments", topology, stored.mzxid):
+        if not _asks_to_absorb(plan, publication) and self._written_since(
+            "assignments", topology, stored.mzxid
+        ):
             return "Storm has changed the assignment since the last publication"
         return None
 
@@ -94,3 +94,13 @@ class NimbusWatch:
     def _written_since(self, folder: str, topology: str, mzxid: int) -> bool:
         stored = self._mirror.stat(f"{self._storm_root}/{folder}/{topology}")
         return stored is not None and stored.mzxid > mzxid
+
+
+def _asks_to_absorb(plan: Plan, publication: Publication) -> bool:
+    """Tell whether Storm is about to change the assignment because the plan wants it."""
+    for entry in plan.entries:
+        placed = publication.find(entry.executor)
+        there = placed is not None and placed.slot == entry.target
+        if entry.phase in ABSORBED and entry.void is None and not there:
+            return True
+    return False

@@ -13,7 +13,7 @@ from deploy.lab.daemons import UP_LIMIT_S, Daemons
 from deploy.lab.home.assemble import REPOSITORY, assemble
 from deploy.lab.layout import WORKLOAD_JAR, Layout, Node, free_ports, load
 from deploy.lab.ledger import Ledger
-from deploy.lab.processes import start_ticks
+from deploy.lab.processes import Processes, start_ticks
 
 RUNS_DIR = REPOSITORY / "build" / "lab"
 AGENT_JAR = REPOSITORY / "migration/jvm/target/nstorm-agent.jar"
@@ -309,12 +309,14 @@ def plan_lab(
     Raises
     ------
     LabError
-        When a jar is missing or no ports are free.
+        When a lab of this name runs, a jar is missing, or no ports are free.
     """
     for jar in (WORKLOAD_JAR, *([agent_jar] if agent_jar else [])):
         if not jar.is_file():
             raise LabError(f"{jar} is not built: run `make setup`")
     run_dir = RUNS_DIR / name
+    if any(Processes(run_dir).living()):
+        raise LabError(f"the lab {name!r} runs: `nstorm lab down --name {name}` ends it")
     ports = free_ports(2 + nodes * (1 + slots))
     chosen = []
     for i in range(nodes):

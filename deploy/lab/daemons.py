@@ -90,8 +90,8 @@ class Daemons:
         self.start_zookeeper()
         for name in ("nimbus", *(node.host for node in self.nodes)):
             self.start_daemon(name)
-        self.wait_until("Nimbus listens", lambda: _listens(self.layout.nimbus_port))
-        self.wait_until("supervisors register", self._learn_supervisor_ids)
+        self._wait_start("Nimbus listens", lambda: _listens(self.layout.nimbus_port))
+        self._wait_start("supervisors register", self._learn_supervisor_ids)
 
     def prepare(self, owned: bool = False) -> None:
         """Write the run directory afresh.
@@ -102,8 +102,6 @@ class Daemons:
             As for `up`.
         """
         run_dir = self.layout.run_dir
-        if any(self._processes.living()):
-            raise LabError(f"a lab runs in {run_dir}: `nstorm lab down` ends it")
         shutil.rmtree(run_dir, ignore_errors=True)
         run_dir.mkdir(parents=True)
         self.layout.write()
@@ -114,7 +112,7 @@ class Daemons:
     def start_zookeeper(self) -> None:
         """Start ZooKeeper and wait until it listens."""
         self.start_daemon("zookeeper")
-        self.wait_until("ZooKeeper listens", lambda: _listens(self.layout.zookeeper_port))
+        self._wait_start("ZooKeeper listens", lambda: _listens(self.layout.zookeeper_port))
 
     def down(self) -> None:
         """End every process of the lab and remove its state; logs and ledgers stay."""
@@ -200,6 +198,31 @@ class Daemons:
         command = [sys.executable, "-m", "controller.cli", "agent", "--conf", conf]
         return self._processes.start(f"agent-{node.host}", command, node.log_dir / "agent.log")
 
+    def start_controller(self, mode: str) -> Child:
+        """Start nstorm's controller beside Nimbus.
+
+        Parameters
+        ----------
+        mode : str
+            "observe", "advise" or "auto".
+
+        Returns
+        -------
+        Child
+            Its process.
+        """
+        root = self.layout.nimbus_dir
+        conf = str(root / "conf" / "storm.yaml")
+        command = [sys.executable, "-m", "controller.cli", "controller", "--conf", conf]
+        log = root / "logs" / "controller.log"
+        return self._processes.start("controller", [*command, "--mode", mode], log)
+
+    def stop_controller(self) -> None:
+        """End nstorm's controller, if it runs."""
+        if self.daemon("controller") is not None:
+            self.kill_daemon("controller", signal.SIGTERM)
+            self.wait_until("the controller ends", lambda: self.daemon("controller") is None)
+
     def node(self, key: str) -> Node:
         """Find a node.
 
@@ -251,6 +274,18 @@ class Daemons:
         else:
             files = [self.node(key).log_dir / "supervisor.log"]
         return "".join(file.read_text(errors="replace") for file in files)
+
+    def _wait_start(self, what: str, done: Callable[[], bool]) -> None:
+        """Wait as `wait_until`, but not for a daemon that has died meanwhile."""
+
+        def done_or_dead() -> bool:
+            for child in self._processes.recorded():
+                if start_ticks(child.pid) != child.start_ticks:
+                    logs = self.layout.run_dir
+                    raise LabError(f"{child.name} ended while it started: see its log in {logs}")
+            return done()
+
+        self.wait_until(what, done_or_dead)
 
     def _learn_supervisor_ids(self) -> bool:
         rows = self._client.ask("cluster")["supervisors"]

@@ -181,25 +181,28 @@ class Processes:
         """
         recorded = {child.pid for child in self.recorded() if _runs(child)}
         yield from recorded
-        for pid, _ in self.java():
-            if pid not in recorded:
+        # Besides: workers, and what a start that was interrupted has not recorded.
+        conf_dirs = f"{self._run_dir}/"
+        for pid, command in _commands():
+            agent = "controller.cli" in command and command[-1].startswith(conf_dirs)
+            if pid not in recorded and (agent or self._is_java(command)):
                 yield pid
 
     def java(self) -> Iterator[tuple[int, list[str]]]:
         """Find this lab's JVMs by the arguments that name its directory.
 
-        Yields
-        ------
-        tuple[int, list[str]]
+        Returns
+        -------
+        Iterator[tuple[int, list[str]]]
             Process id and command line.
         """
-        marks = (f"-Dnstorm.lab={self._run_dir}", f"-Dstorm.local.dir={self._run_dir}/")
-        for process in psutil.process_iter(["cmdline"]):
-            command = process.info["cmdline"] or [""]
-            if Path(command[0]).name != "java":
-                continue
-            if marks[0] in command or any(argument.startswith(marks[1]) for argument in command):
-                yield process.pid, command
+        return ((pid, command) for pid, command in _commands() if self._is_java(command))
+
+    def _is_java(self, command: list[str]) -> bool:
+        daemon, worker = f"-Dnstorm.lab={self._run_dir}", f"-Dstorm.local.dir={self._run_dir}/"
+        return Path(command[0]).name == "java" and any(
+            argument == daemon or argument.startswith(worker) for argument in command
+        )
 
     def _reap(self, pid: int) -> None:
         for popen in self._popen:
@@ -210,6 +213,12 @@ class Processes:
         partial = self._file.with_suffix(".partial")
         partial.write_text(json.dumps([asdict(child) for child in children], indent=1))
         partial.rename(self._file)
+
+
+def _commands() -> Iterator[tuple[int, list[str]]]:
+    for process in psutil.process_iter(["cmdline"]):
+        if process.info["cmdline"]:
+            yield process.pid, process.info["cmdline"]
 
 
 def _runs(child: Child) -> bool:

@@ -114,31 +114,37 @@ def test_supervisor_id_and_conf_of_a_node(lab: Lab) -> None:
 OWNER = """
 import sys, time
 from deploy.lab.cluster import plan_lab
-with plan_lab(sys.argv[1], nodes=1) as lab:
-    lab.submit("wc", {"topology.workers": 1})
-    lab.wait_until("a worker runs", lambda: lab.worker_pids())
-    print("up", flush=True)
+lab = plan_lab(sys.argv[1], nodes=1)
+if sys.argv[2] == "starting":
+    start_zookeeper = lab.start_zookeeper
+    lab.start_zookeeper = lambda: (start_zookeeper(), print("reached", flush=True))
+with lab:
+    if sys.argv[2] == "working":
+        lab.submit("wc", {"topology.workers": 1})
+        lab.wait_until("a worker runs", lambda: lab.worker_pids())
+    print("reached", flush=True)
     time.sleep(600)
 """
 
 
-@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_stays_however_the_owner_ends(sig: signal.Signals) -> None:
-    name = f"owner-{os.getpid()}-{sig.name}"
-    run_dir = str(RUNS_DIR / name)
-    command = [sys.executable, "-c", OWNER, name]
-    owner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+@pytest.mark.parametrize(
+    ("sig", "stage"),
+    [(signal.SIGINT, "starting"), (signal.SIGTERM, "up"), (signal.SIGKILL, "working")],
+)
+def test_nothing_stays_however_the_owner_ends(sig: signal.Signals, stage: str) -> None:
+    name = f"owner-{os.getpid()}"
+    run_dir = f"{RUNS_DIR / name}/"
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, name, stage], stdout=subprocess.PIPE)
     try:
         assert owner.stdout is not None
-        assert owner.stdout.readline() == "up\n"
-        assert any("daemon.worker.Worker" in line for line in processes_naming(run_dir + "/"))
+        assert owner.stdout.readline() == b"reached\n"
         owner.send_signal(sig)
         owner.wait(60)
     finally:
         owner.terminate()
         owner.communicate()
     if sig == signal.SIGKILL:
-        assert processes_naming(run_dir)
+        assert any("daemon.worker.Worker" in line for line in processes_naming(run_dir))
         assert name in sweep()
     assert processes_naming(run_dir) == []
     with pytest.raises(LabError, match="no lab in"):

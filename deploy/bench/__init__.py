@@ -1,0 +1,1 @@
+"""Measures nstorm on a real cluster; every comparison is a ratio within one run."""

@@ -1,0 +1,215 @@
+"""Asks the leading controller for moves, as an operator would, and follows them to their ends."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from controller.storm.collect import LiveCluster
+from controller.storm.commands import COMMANDS, WAITING, Command, decode, encode
+from controller.storm.live import SystemClock
+from controller.storm.mirror import Mirror
+from controller.storm.nimbus import NimbusWatch
+from deploy.lab import LabError
+from deploy.lab.cluster import Lab
+from kvstore.zookeeper import Session
+from migration.model import EntryState, ExecutorId, Slot, Timing
+
+STORM_ROOT = "/storm"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where executors are, by the plan laid over Storm's assignment.
+
+    Attributes
+    ----------
+    slot_of : dict of ExecutorId to Slot
+        All of the topology's executors.
+    free : tuple of ExecutorId
+        Those that may move and have no entry in the plan, by task.
+    """
+
+    slot_of: dict[ExecutorId, Slot]
+    free: tuple[ExecutorId, ...]
+
+
+class Operator:
+    """Somebody who moves executors by hand.
+
+    Parameters
+    ----------
+    session : Session
+        Connected to Storm's ZooKeeper.
+    topology : str
+        Name of the topology.
+    """
+
+    def __init__(self, session: Session, topology: str) -> None:
+        self._session = session
+        self._topology = topology
+        mirror, clock = Mirror(session, threading.Event()), SystemClock()
+        self._view = LiveCluster(mirror, NimbusWatch(mirror, STORM_ROOT, clock), clock, Timing())
+
+    def ready(self) -> bool:
+        """Tell whether every worker of the topology has hooks and an agent that reports it.
+
+        Returns
+        -------
+        bool
+            Whether moves may begin.
+        """
+        for view in self._view.topologies():
+            if view.publication.name == self._topology:
+                seen = {ack.slot for node in view.acks for ack in node.workers}
+                supervised = all(node.supervisor is not None for node in view.acks)
+                return view.publication.slots <= seen and supervised and view.stand_back is None
+        return False
+
+    def placement(self) -> Placement:
+        """Look where executors are.
+
+        Returns
+        -------
+        Placement
+            As of now.
+        """
+        for view in self._view.topologies():
+            if view.publication.name == self._topology:
+                slot_of = {
+                    placed.executor: placed.slot
+                    for placed in view.publication.executors
+                    if placed.slot is not None
+                }
+                slot_of.update({entry.executor: entry.owner for entry in view.plan.entries})
+                acks = [ack for node in view.acks for ack in node.workers]
+                pinned = {pin.executor for ack in acks for pin in ack.pinned}
+                busy = {entry.executor for entry in view.plan.entries} | pinned
+                return Placement(slot_of, tuple(sorted(set(slot_of) - busy)))
+        raise LabError(f"no topology {self._topology!r} is published by the hooks in Nimbus")
+
+    def entries(self) -> int:
+        """Count the entries of the plan.
+
+        Returns
+        -------
+        int
+            0 once every move has come to its end.
+        """
+        return sum(
+            len(view.plan.entries)
+            for view in self._view.topologies()
+            if view.publication.name == self._topology
+        )
+
+    def stuck(self) -> int:
+        """Count executors that have not ended though told to.
+
+        Returns
+        -------
+        int
+            How many say STUCK.
+        """
+        return sum(
+            entry.state is EntryState.STUCK
+            for view in self._view.topologies()
+            for node in view.acks
+            for ack in node.workers
+            for entry in ack.entries
+        )
+
+    def ask(self, executor: ExecutorId, slot: Slot) -> str:
+        """Ask for a move.
+
+        Parameters
+        ----------
+        executor : ExecutorId
+            What.
+        slot : Slot
+            Where to.
+
+        Returns
+        -------
+        str
+            The path to follow it by; it vanishes with this operator's session.
+        """
+        wish = Command(self._topology, str(executor), str(slot))
+        return self._session.create(f"{COMMANDS}/c-", encode(wish), ephemeral=True, sequence=True)
+
+    def look(self, path: str) -> Command:
+        """See what has become of a wish.
+
+        Parameters
+        ----------
+        path : str
+            As `ask` gave it.
+
+        Returns
+        -------
+        Command
+            Its state.
+        """
+        stored = self._session.read(path)
+        command = None if stored is None else decode(stored.data)
+        if command is None:
+            raise LabError(f"the command {path} has vanished from ZooKeeper")
+        return command
+
+    def follow(self, path: str, until: Callable[[Command], bool], limit_s: float = 60.0) -> Command:
+        """Wait until a wish has come far enough.
+
+        Parameters
+        ----------
+        path : str
+            As `ask` gave it.
+        until : callable
+            Whether it has; an ended one always has.
+        limit_s : float
+            When to give up.
+
+        Returns
+        -------
+        Command
+            Its state then.
+        """
+        deadline = time.monotonic() + limit_s
+        while True:
+            command = self.look(path)
+            if command.ended or (command.state != WAITING and until(command)):
+                return command
+            if time.monotonic() > deadline:
+                raise LabError(f"waited {limit_s:.0f} s in vain for the move {command}")
+            time.sleep(0.05)
+
+
+@contextmanager
+def beside(lab: Lab, topology: str, mode: str = "observe") -> Iterator[Operator]:
+    """Run agents and a controller beside a lab, and give an operator who talks to it.
+
+    Parameters
+    ----------
+    lab : Lab
+        The cluster, up and with hooks.
+    topology : str
+        Name of a topology that runs.
+    mode : str
+        The controller's; in "observe" nobody but the operator moves anything.
+
+    Yields
+    ------
+    Operator
+        Once moves may begin.
+    """
+    for node in lab.nodes:
+        if lab.daemon(f"agent-{node.host}") is None:
+            lab.start_agent(node)
+    lab.start_controller(mode)
+    try:
+        with Session(lab.zookeeper) as session:
+            session.connect()
+            operator = Operator(session, topology)
+            lab.wait_until("all workers answer their agents", operator.ready)
+            yield operator
+    finally:
+        lab.stop_controller()

@@ -1,0 +1,58 @@
+"""Thirty moves and one killed worker on a real cluster: nobody loses a tuple to a move."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from deploy.bench.moves import run_moves
+from deploy.bench.operator import Operator, beside
+from deploy.lab.cluster import Lab
+
+pytestmark = pytest.mark.cluster
+TOPOLOGY = "moves-test"
+
+
+@pytest.fixture(scope="module")
+def operator(lab: Lab) -> Iterator[Operator]:
+    """Agents and a controller beside a fed topology."""
+    lab.submit(TOPOLOGY, rate_tps=500)
+    lab.wait_ready(TOPOLOGY)
+    with beside(lab, TOPOLOGY) as found:
+        yield found
+    lab.kill_topology(TOPOLOGY)
+
+
+def test_thirty_moves_lose_no_tuple_and_restart_no_worker(lab: Lab, operator: Operator) -> None:
+    report = run_moves(lab, operator, TOPOLOGY, moves=30, seed=30, interleave=False)
+    print(report)
+    assert report["asked"] == 30
+    assert report["states"] == {"MOVED": 30}
+    assert report["failed"] == report["double_acked"] == report["pending"] == 0
+    assert report["emitted"] == report["acked"] > 0
+    assert report["words_emitted"] == report["words_counted"]
+    assert report["worker_restarts"] == 0
+    assert report["kill_meters_risen"] == {}
+
+
+def test_storm_itself_shows_the_executors_where_they_run(lab: Lab, operator: Operator) -> None:
+    placement = operator.placement()
+    shown = {f"{e.executor[0]}-{e.executor[1]}": e.slot for e in lab.assignment(TOPOLOGY)}
+    for executor, slot in placement.slot_of.items():
+        assert shown[str(executor)] == str(slot)
+
+
+def test_a_killed_worker_comes_back_with_the_moved_executors(lab: Lab, operator: Operator) -> None:
+    before, pids = operator.placement().slot_of, lab.worker_pids()
+    victim = max(pids, key=[str(s) for s in before.values()].count)
+    lab.ledger(TOPOLOGY).set_rate(100)
+    lab.kill_worker(victim)
+    lab.wait_until("the worker is back", lambda: lab.worker_pids().get(victim, 0) != pids[victim])
+    lab.wait_ready(TOPOLOGY)
+    lab.wait_until("its agent reports it", operator.ready)
+    assert operator.placement().slot_of == before
+    assert {s for s, pid in lab.worker_pids().items() if pid != pids[s]} == {victim}
+    ledger = lab.ledger(TOPOLOGY)
+    acked = ledger.totals().acked
+    time.sleep(3)
+    assert ledger.totals().acked > acked
