@@ -52,6 +52,10 @@ class SampleStores:
     ----------
     store_dir : Path
         ``nstorm.store.dir``.
+
+    Notes
+    -----
+    Process ids tell the dead from the living, so agent and JVMs have to share a namespace of them.
     """
 
     def __init__(self, store_dir: Path) -> None:

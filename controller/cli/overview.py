@@ -75,7 +75,6 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
         "topology": publication.topology,
         "name": publication.name,
         "status": publication.status,
-        "stand_back": view.stand_back,
         "decision": {k: cycle[k] for k in ("tick", "outcome", "reason", "warnings")}
         if cycle
         else None,
@@ -171,22 +170,22 @@ def _topology_tables(topology: Document) -> Iterator[RenderableType]:
         yield f"cycle {decision['tick']} {decision['outcome']}: {decision['reason']}"
         for warning in decision["warnings"]:
             yield f"warning: {warning}"
-    if topology["stand_back"]:
-        yield f"standing back: {topology['stand_back']}"
     for row in topology["moves"]:
         state = f"void ({row['void']})" if row["void"] else row["phase"]
         yield f"move {row['id']}: {row['executor']} {row['from']} to {row['to']}, {state}"
-    table = Table("slot", "host", "pid", "cpu", "executors")
-    for worker in topology["workers"]:
-        here = [e for e in topology["executors"] if e["slot"] == worker["slot"]]
-        table.add_row(
-            worker["slot"],
-            worker["host"],
-            str(worker["pid"]) if worker["hooks"] else "no hooks",
-            _share(worker),
-            "\n".join(map(_executor, here)),
-        )
-    yield table
+    for host in dict.fromkeys(worker["host"] for worker in topology["workers"]):
+        on_host = [worker for worker in topology["workers"] if worker["host"] == host]
+        yield f"node {on_host[0]['slot'].rpartition(':')[0]} ({host})"
+        table = Table("port", "pid", "cpu", "executors (component, cores)")
+        for worker in on_host:
+            here = [e for e in topology["executors"] if e["slot"] == worker["slot"]]
+            table.add_row(
+                worker["slot"].rpartition(":")[2],
+                str(worker["pid"]) if worker["hooks"] else "no hooks",
+                _share(worker),
+                "\n".join(map(_executor, here)),
+            )
+        yield table
 
 
 def _share(worker: Document) -> str:
