@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from controller.config import Config, Mode
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
 from controller.core.decide import POLICIES, Decision, Outcome, Proposal
 from controller.core.metrics import (
     Rates,
@@ -88,6 +88,14 @@ class CycleReport:
     cluster: Cluster | None = None
     snapshot: LoadSnapshot | None = None
 
+    @property
+    def inter_node_frac(self) -> float | None:
+        """Share of the traffic that crosses between nodes, before the moves; None if unknown."""
+        if self.cluster is None or self.snapshot is None or not self.snapshot.traffic.total_tps:
+            return None
+        total_tps = self.snapshot.traffic.total_tps
+        return round(inter_node_tps(self.cluster, self.snapshot) / total_tps, 4)
+
 
 class Controller:
     """Runs cycles against a world.
@@ -150,6 +158,7 @@ class Controller:
                 outcome=report.outcome.value,
                 reason=report.reason,
                 plan_version=report.plan.version if report.plan else None,
+                inter_node_frac=report.inter_node_frac,
             )
             for warning in report.warnings:
                 log.warning("placement_cannot_help", tick=report.tick, reason=warning)

@@ -1,13 +1,17 @@
-"""``nstorm lab``: a real Storm cluster on this machine, to try things on."""
+"""``nstorm lab`` and ``nstorm bench``: a real Storm cluster on this machine, to try and measure."""
 
 import json
 from typing import Annotated
 
 import typer
 
+from deploy.bench.moves import run_moves
+from deploy.bench.operator import beside
 from deploy.lab.cluster import AGENT_JAR, Lab, attach, plan_lab
 
 app = typer.Typer(help="Run a real Storm cluster on this machine.", no_args_is_help=True)
+
+bench_app = typer.Typer(help="Measure on a cluster of its own.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Option(help="Name of the lab; several may run side by side.")]
 
@@ -65,3 +69,19 @@ def _describe(lab: Lab) -> str:
         "topologies": lab.topologies(),
     }
     return json.dumps(described, indent=1)
+
+
+@bench_app.command("moves")
+def bench_moves(
+    moves: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of the choice of executors and targets.")] = 1,
+    rate: Annotated[float, typer.Option(min=1, help="Sentences per second.")] = 1000.0,
+) -> None:
+    """Move executors at random, interleaved with rest, and account for every tuple; as JSON."""
+    topology = "bench"
+    with plan_lab("bench-moves", agent_jar=AGENT_JAR) as lab:
+        lab.submit(topology, rate_tps=rate)
+        lab.wait_ready(topology)
+        with beside(lab, topology) as operator:
+            report = run_moves(lab, operator, topology, moves=moves, seed=seed)
+    typer.echo(json.dumps(report, indent=1))

@@ -30,6 +30,7 @@ app.command()(pause)
 app.command()(resume)
 app.command()(decide)
 app.add_typer(lab.app, name="lab")
+app.add_typer(lab.bench_app, name="bench")
 
 
 @app.callback()

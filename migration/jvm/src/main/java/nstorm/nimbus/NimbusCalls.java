@@ -56,12 +56,16 @@ public final class NimbusCalls {
                 board = start(new PlanBoard(conf, state, elector, () -> absorbSoon(nimbus, timer)));
             }
             board.roundBegins(topologies, scheduler.stockName(), first ? FIRST_READ_MS : 0);
-            round = new Round(existing, board);
+            begin(new Round(existing, board));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (RuntimeException | LinkageError e) {
             LOG.error("nstorm: this round is stock", e);
         }
+    }
+
+    static void begin(Round now) {
+        round = now;
     }
 
     private static PlanBoard start(PlanBoard started) {

@@ -105,10 +105,17 @@ public final class PlanBoard implements Plans, Runnable {
                 wake.tryAcquire(PASS_MS, TimeUnit.MILLISECONDS);
                 wake.drainPermits();
             } catch (InterruptedException e) {
+                close();
                 return;
             } catch (Exception | LinkageError e) {
                 LOG.warn("nstorm: a pass over the plans failed, the next one is in {} ms at the latest", PASS_MS, e);
             }
+        }
+    }
+
+    private void close() {
+        if (znodes != null) {
+            znodes.close();
         }
     }
 

@@ -10,7 +10,7 @@ import org.apache.storm.shade.org.apache.zookeeper.Watcher;
 import org.apache.storm.zookeeper.ClientZookeeper;
 
 /** The few operations on ZooKeeper, by Storm's own client, at the root of the ensemble. */
-final class Znodes {
+final class Znodes implements AutoCloseable {
 
     private final CuratorFramework zookeeper;
 
@@ -53,6 +53,11 @@ final class Znodes {
         } catch (KeeperException.NoNodeException e) {
             // Somebody else was faster.
         }
+    }
+
+    @Override
+    public void close() {
+        zookeeper.close();
     }
 
     private void create(String path, byte[] content) throws Exception {

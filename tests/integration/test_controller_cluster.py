@@ -1,0 +1,112 @@
+"""The controller on a real Storm cluster: it moves executors and nobody notices."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from controller.storm.status import read
+from deploy.lab.cluster import Lab
+from kvstore.zookeeper import Session
+
+pytestmark = pytest.mark.cluster
+
+NAME = "auto-test"
+COMMAND = [sys.executable, "-m", "controller.cli"]
+
+
+@pytest.fixture(scope="module")
+def wordcount(lab: Lab) -> Iterator[str]:
+    if lab.layout.agent_jar is None:
+        pytest.skip("the jar with the hooks is not built: make setup")
+    for node in lab.nodes:
+        if lab.daemon(f"agent-{node.host}") is None:
+            lab.start_agent(node)
+    lab.submit(NAME, rate_tps=300)
+    lab.wait_ready(NAME, limit_s=300)
+    yield NAME
+    lab.kill_topology(NAME)
+
+
+@pytest.fixture
+def session(lab: Lab) -> Iterator[Session]:
+    with Session(lab.zookeeper) as session:
+        assert session.connect()
+        yield session
+
+
+class Running:
+    """Controllers as processes, ended with the test."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.conf = str(lab.layout.nimbus_dir / "conf" / "storm.yaml")
+        self._log = (lab.layout.run_dir / "controller.log").open("a")
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, mode: str) -> subprocess.Popen[bytes]:
+        command = [*COMMAND, "controller", "--conf", self.conf, "--mode", mode]
+        process = subprocess.Popen(command, stderr=self._log)
+        self._processes.append(process)
+        return process
+
+    def ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*COMMAND, *arguments, "--conf", self.conf]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+    def close(self) -> None:
+        for process in self._processes:
+            process.terminate()
+            process.wait(30)
+        self._log.close()
+
+
+@pytest.fixture
+def controllers(lab: Lab) -> Iterator[Running]:
+    running = Running(lab)
+    yield running
+    running.close()
+
+
+def test_it_moves_by_itself_and_nothing_is_lost(
+    lab: Lab, wordcount: str, session: Session, controllers: Running
+) -> None:
+    pids = lab.worker_pids()
+
+    def ended() -> list[dict[str, Any]]:
+        told = read(session) or {}
+        moves: list[dict[str, Any]] = told.get("ended_moves", [])
+        return [move for move in moves if move["topology"].startswith(NAME)]
+
+    first = controllers.start("auto")
+    lab.wait_until("three moves have ended", lambda: len(ended()) >= 3, limit_s=180)
+    assert {move["outcome"] for move in ended()} == {"MOVED"}
+    status = json.loads(controllers.ask("status", "-o", "json").stdout)
+    (topology,) = [t for t in status["topologies"] if t["name"] == NAME]
+    assert all(worker["hooks"] for worker in topology["workers"])
+    pinned = {row["component"] for row in topology["executors"] if row["pinned"]}
+    assert pinned >= {"spout", "__acker"}
+
+    # A leader that dies in the middle of its work is followed by another.
+    epoch = status["epoch"]
+    first.kill()
+    first.wait()
+    controllers.start("advise")
+    lab.wait_until(
+        "the next leader",
+        lambda: (read(session) or {}).get("epoch") == epoch + 1,
+        limit_s=60,
+    )
+    spout = next(row for row in topology["executors"] if row["component"] == "spout")
+    other = next(w["slot"] for w in topology["workers"] if w["slot"] != spout["slot"])
+    refused = controllers.ask("move", NAME, spout["executor"], other)
+    assert refused.returncode == 2
+    assert "must stay" in refused.stderr
+
+    assert lab.worker_pids() == pids
+    totals = lab.ledger(wordcount).drain(limit_s=120)
+    assert totals.emitted == totals.acked > 1000
+    assert (totals.failed, totals.double_acked) == (0, 0)
+    assert totals.words_counted == totals.words_emitted
