@@ -3,7 +3,7 @@
 The loop knows the world only by its ports, so a live run, a simulation and a replay run this code.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import structlog
@@ -25,30 +25,19 @@ from controller.vetoes import (
     Vetoes,
     decide,
     hooked_slots,
+    of_refusal,
     of_the_moment,
     pinned_executors,
     standing,
 )
-from migration.model import MOVING, Entry, ExecutorId, Plan, Slot
-from migration.moves import Refusal, RefusalCode, validate_move
+from migration.model import MOVING, Entry, ExecutorId, Plan, Publication, Slot
+from migration.moves import Refusal, validate_move
 
 STALE_LOAD_S = 15.0
+# A worker that has just been started needs so long to be heard of; after that it has no hooks.
+UNHEARD_S = 30.0
 
 log = structlog.get_logger()
-
-# A refusal by the validator of plans is a veto that the cycle had not seen coming.
-_OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
-    RefusalCode.NOT_ACTIVE: Outcome.STAND_BACK,
-    RefusalCode.UNKNOWN_EXECUTOR: Outcome.STAND_BACK,
-    RefusalCode.UNKNOWN_SLOT: Outcome.NO_WORKER_IN_SLOT,
-    RefusalCode.SAME_SLOT: Outcome.STALE_METRICS,
-    RefusalCode.MOVE_IN_FLIGHT: Outcome.MOVE_IN_FLIGHT,
-    RefusalCode.NO_WORKER_IN_SLOT: Outcome.NO_WORKER_IN_SLOT,
-    RefusalCode.NO_HOOKS: Outcome.NO_WORKER_IN_SLOT,
-    RefusalCode.NOT_RUNNING: Outcome.MOVE_IN_FLIGHT,
-    RefusalCode.PINNED: Outcome.EXCLUDED,
-    RefusalCode.LAST_IN_WORKER: Outcome.LAST_IN_WORKER,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +124,7 @@ class Controller:
         self._tick = 0
         self._rates: dict[str, Rates] = {}
         self._moved_s: dict[tuple[str, ExecutorId], float] = {}
+        self._unheard_s: dict[tuple[str, Slot], float] = {}
 
     def cycle(self) -> tuple[CycleReport, ...]:
         """Run one cycle.
@@ -227,7 +217,23 @@ class Controller:
             now_s=self._clock.now_s(),
             limit_s=STALE_LOAD_S,
         )
+        stale = (*self._unheard(publication, hooked), *stale)
         return Veto(Outcome.STALE_METRICS, "; ".join(stale)) if stale else None
+
+    def _unheard(self, publication: Publication, hooked: Iterable[Slot]) -> list[str]:
+        """Name the workers that may yet say that they have the hooks."""
+        now_s, topology = self._clock.now_s(), publication.topology
+        missing = {(topology, slot) for slot in publication.slots - set(hooked)}
+        others = {key: at for key, at in self._unheard_s.items() if key[0] != topology}
+        self._unheard_s = {
+            **others,
+            **{key: self._unheard_s.get(key, now_s) for key in sorted(missing)},
+        }
+        return [
+            f"{slot} has not said that it has the hooks"
+            for of, slot in sorted(missing)
+            if now_s - self._unheard_s[of, slot] < UNHEARD_S
+        ]
 
     def _hold(self, view: TopologyView) -> Veto | None:
         """Tell why nothing is decided now, whatever the load."""
@@ -282,7 +288,7 @@ class Controller:
             move = decision.moves[0]
             entry = _entry(view, move)
             if isinstance(entry, Refusal):
-                vetoes = vetoes.joined(_as_vetoes(move, entry))
+                vetoes = vetoes.joined(of_refusal(move, entry))
                 continue
             plan = self._begin(view, entry, epoch)
             if plan is None and report.moves:
@@ -343,7 +349,3 @@ def _entry(view: TopologyView, move: Proposal) -> Entry | Refusal:
         move_id=f"m{view.plan.version + 1}",
         keep_last=True,
     )
-
-
-def _as_vetoes(move: Proposal, refusal: Refusal) -> Vetoes:
-    return Vetoes({move.executor: Veto(_OUTCOME_OF_REFUSAL[refusal.code], refusal.reason)})

@@ -18,6 +18,21 @@ from controller.core.moves import View, rounded
 from controller.ports import TopologyView
 from migration.events import Sight
 from migration.model import ExecutorId, Slot
+from migration.moves import Refusal, RefusalCode
+
+# A refusal by the validator of plans is a veto that the cycle had not seen coming.
+_OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
+    RefusalCode.NOT_ACTIVE: Outcome.STAND_BACK,
+    RefusalCode.UNKNOWN_EXECUTOR: Outcome.STAND_BACK,
+    RefusalCode.UNKNOWN_SLOT: Outcome.NO_WORKER_IN_SLOT,
+    RefusalCode.SAME_SLOT: Outcome.STALE_METRICS,
+    RefusalCode.MOVE_IN_FLIGHT: Outcome.MOVE_IN_FLIGHT,
+    RefusalCode.NO_WORKER_IN_SLOT: Outcome.NO_WORKER_IN_SLOT,
+    RefusalCode.NO_HOOKS: Outcome.NO_WORKER_IN_SLOT,
+    RefusalCode.NOT_RUNNING: Outcome.MOVE_IN_FLIGHT,
+    RefusalCode.PINNED: Outcome.EXCLUDED,
+    RefusalCode.LAST_IN_WORKER: Outcome.LAST_IN_WORKER,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +142,24 @@ def of_the_moment(
         if name not in hooked
     }
     return Vetoes(executors, workers)
+
+
+def of_refusal(move: Proposal, refusal: Refusal) -> Vetoes:
+    """Make a veto of what the validator of plans refused, so that the next best is tried.
+
+    Parameters
+    ----------
+    move : Proposal
+        What was wanted.
+    refusal : Refusal
+        What is in the way.
+
+    Returns
+    -------
+    Vetoes
+        On the executor.
+    """
+    return Vetoes({move.executor: Veto(_OUTCOME_OF_REFUSAL[refusal.code], refusal.reason)})
 
 
 def hooked_slots(view: TopologyView) -> list[Slot]:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from deploy.bench.moves import run_moves
+from deploy.bench.moves import Variant, run_moves
+from deploy.bench.moves import submit as submit_variant
 from deploy.bench.operator import beside
 from deploy.lab.cluster import AGENT_JAR, Lab, attach, plan_lab
 
@@ -76,12 +77,12 @@ def bench_moves(
     moves: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
     seed: Annotated[int, typer.Option(help="Of the choice of executors and targets.")] = 1,
     rate: Annotated[float, typer.Option(min=1, help="Sentences per second.")] = 1000.0,
+    variant: Annotated[Variant, typer.Option(help="What makes it hard.")] = Variant.PLAIN,
 ) -> None:
     """Move executors at random, interleaved with rest, and account for every tuple; as JSON."""
     topology = "bench"
     with plan_lab("bench-moves", agent_jar=AGENT_JAR) as lab:
-        lab.submit(topology, rate_tps=rate)
-        lab.wait_ready(topology)
+        submit_variant(lab, topology, variant, rate)
         with beside(lab, topology) as operator:
             report = run_moves(lab, operator, topology, moves=moves, seed=seed)
     typer.echo(json.dumps(report, indent=1))

@@ -11,7 +11,7 @@ from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import Session
-from migration import wire
+from migration import ModelError, wire
 from migration.model import Entry, Phase, Plan, Timing
 from migration.protocol import Event, Flight, Left, Step, begin, resume, step
 
@@ -108,7 +108,11 @@ class Applier:
         held = self._take(plan)
         if held is None:
             return None
-        made = begin(held.flight, entry, self._clock.now_s())
+        try:
+            made = begin(held.flight, entry, self._clock.now_s())
+        except ModelError as error:  # the caller saw an older plan
+            log.warning("move_refused", topology=plan.topology, reason=str(error))
+            return None
         if not self._write(held, made):
             return None
         log.info(

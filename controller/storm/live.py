@@ -106,6 +106,7 @@ class LiveController:
             ZooKeeper ended the session: start the process again.
         """
         cycle_at_s = time.monotonic()
+        away = False
         while not stop.is_set():
             moving = False
             try:
@@ -115,10 +116,13 @@ class LiveController:
                 if time.monotonic() >= cycle_at_s:
                     cycle_at_s = max(cycle_at_s + self._config.cycle_s, time.monotonic())
                     moving = self._cycle() or moving
+                away = False
             except StoreError as error:
                 if self._session.lost:
                     raise
-                log.warning("zookeeper_away", hosts=self._session.hosts, reason=str(error))
+                if not away:
+                    log.warning("zookeeper_away", zookeeper=self._session.hosts, reason=str(error))
+                away = True
                 stop.wait(IDLE_S)
             self._sleep(stop, cycle_at_s, moving=moving)
         if self._session.connected:

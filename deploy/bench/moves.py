@@ -4,14 +4,15 @@ import random
 import statistics
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
 from controller.storm.commands import Command
 from deploy.bench.operator import Operator, Placement
 from deploy.lab.cluster import Lab
-from deploy.lab.ledger import Ledger, Totals, Window, latency_ms
+from deploy.lab.ledger import SATURATE, Ledger, Totals, Window, latency_ms
 from migration.model import ExecutorId, Slot
 
 BLOCK_S = 30.0
@@ -20,6 +21,31 @@ KILL_METERS = (
     "supervisor:num-worker-transitions-into-kill-and-relaunch",
     "nimbus:num-rebalance-calls",
 )
+
+
+class Variant(StrEnum):
+    """What makes a run of moves hard."""
+
+    PLAIN = "plain"
+    TICKS = "ticks"
+    BATCH = "batch"
+    BACK_PRESSURE = "back-pressure"
+    SATURATED = "saturated"
+
+
+CONF_OF: Mapping[Variant, Mapping[str, Any]] = {
+    Variant.PLAIN: {},
+    Variant.TICKS: {"workload.tick.secs": 1},
+    Variant.BATCH: {"topology.producer.batch.size": 100},
+    # Count bolts that are too slow, with queues that are soon full.
+    Variant.BACK_PRESSURE: {
+        "workload.count.work.ns": 1_000_000,
+        "topology.executor.receive.buffer.size": 256,
+        "topology.max.spout.pending": 1000,
+    },
+    Variant.SATURATED: {"topology.max.spout.pending": 1000},
+}
+FED_TO_THE_FULL = frozenset({Variant.BACK_PRESSURE, Variant.SATURATED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +136,25 @@ def run_moves(
         },
         "moves": [asdict(move) for move in ended],
     }
+
+
+def submit(lab: Lab, topology: str, variant: Variant, rate_tps: float) -> None:
+    """Submit the WordCount of a variant and wait until it runs.
+
+    Parameters
+    ----------
+    lab : Lab
+        The cluster.
+    topology : str
+        Name for it.
+    variant : Variant
+        Which.
+    rate_tps : float
+        Sentences per second, where the variant leaves that open.
+    """
+    rate_tps = SATURATE if variant in FED_TO_THE_FULL else rate_tps
+    lab.submit(topology, CONF_OF[variant], rate_tps)
+    lab.wait_ready(topology)
 
 
 def kill_meters(lab: Lab) -> Counter[str]:

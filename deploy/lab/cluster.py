@@ -42,7 +42,17 @@ class PlacedExecutor:
 
 
 class Lab(Daemons):
-    """The cluster with its topologies and workers."""
+    """The cluster with its topologies and workers.
+
+    Parameters
+    ----------
+    layout : Layout
+        As for `Daemons`.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(layout)
+        self._rates_at_start: dict[str, float] = {}
 
     def submit(
         self, name: str, conf: Mapping[str, Any] | None = None, rate_tps: float = 0.0
@@ -57,7 +67,8 @@ class Lab(Daemons):
             Keys of its configuration beside the defaults (4 workers, 2 ackers); the keys
             "workload.*" of WordCount.java shape it.
         rate_tps : float
-            Sentences per second to begin with.
+            Sentences per second once `wait_ready` has seen all tasks open; before, Storm would
+            drop tuples to workers that are still starting.
 
         Returns
         -------
@@ -66,7 +77,8 @@ class Lab(Daemons):
         """
         directory = self.layout.run_dir / "ledgers" / name
         shutil.rmtree(directory, ignore_errors=True)
-        self.ledger(name).set_rate(rate_tps)
+        self.ledger(name).set_rate(0)
+        self._rates_at_start[name] = rate_tps
         wanted = {
             "topology.workers": 4,
             "topology.acker.executors": 2,
@@ -238,6 +250,8 @@ class Lab(Daemons):
     def wait_ready(self, name: str, limit_s: float = UP_LIMIT_S) -> None:
         """Wait until every spout and bolt task of the WordCount is open in a living worker.
 
+        The first time after `submit`, feeding begins then.
+
         Parameters
         ----------
         name : str
@@ -257,6 +271,8 @@ class Lab(Daemons):
             return bool(wanted) and wanted <= ledger.tasks()
 
         self.wait_until(f"all tasks of {name} are open", ready, limit_s)
+        if name in self._rates_at_start:
+            ledger.set_rate(self._rates_at_start.pop(name))
 
     def _workers(self) -> Iterator[tuple[str, int, str]]:
         """Find workers: slot, process id, topology id."""

@@ -349,13 +349,20 @@ def test_the_last_executor_of_a_worker_stays_unless_another_takes_its_place() ->
     assert "takes the place of 2-2" in report.reason
 
 
-def test_a_worker_without_hooks_takes_nothing_and_gives_nothing() -> None:
+def test_a_worker_that_is_not_heard_of_is_waited_for_then_it_has_no_hooks() -> None:
     world = World(hookless=frozenset({A1}))
-    report = last(world)
+    early = last(world)
+    assert early.outcome is Outcome.STALE_METRICS
+    assert "a:1 has not said that it has the hooks" in early.reason
+    # Then it takes nothing...
+    report = last(world, cycles=31)
     assert report.outcome is Outcome.MOVED
     assert (report.moves[0].executor, report.moves[0].target) == ("2-2", "a:2")
+    # ... and gives nothing.
     world = World(hookless=frozenset({B1}), pinned={6: "x", 7: "x", 3: "x", 4: "x"})
-    assert not last(world).moves
+    report = last(world, cycles=31)
+    assert report.outcome is not Outcome.STALE_METRICS
+    assert not report.moves
 
 
 def test_measures_come_with_every_report_that_got_so_far() -> None:

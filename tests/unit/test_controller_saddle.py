@@ -20,7 +20,7 @@ from controller.core.cluster import (
     worker_cpu_cores,
 )
 from controller.core.decide import Decision, Outcome, otd, safe
-from controller.vetoes import decide, standing
+from controller.vetoes import Veto, Vetoes, decide, standing
 from migration.model import Edge
 
 # Task ids follow the components' names, and the even scheduler deals them out like cards.
@@ -162,3 +162,46 @@ def test_safe_leaves_the_saddle(seed: int, prefers_local: bool) -> None:
     }
     # The live run ends a worker's JVM by taking its last executor, so none is emptied.
     assert set(path[-1].place.tolist()) == {0, 1, 2, 3}
+
+
+class Noisy:
+    """What is measured: counts over two seconds, CPU that jitters by a tenth, both smoothed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.tps: NDArray[np.float64] | None = None
+        self.cpu_cores: NDArray[np.float64] | None = None
+
+    def measure(self, true: LoadSnapshot) -> LoadSnapshot:
+        tps = np.zeros((len(COMPONENTS), len(COMPONENTS)))
+        tps[true.traffic.source, true.traffic.target] = true.traffic.tps
+        tps = self.random.poisson(tps * 2) / 2
+        cpu = true.cpu_cores * self.random.lognormal(0, 0.1, len(COMPONENTS))
+        self.tps = tps if self.tps is None else 0.3 * tps + 0.7 * self.tps
+        self.cpu_cores = cpu if self.cpu_cores is None else 0.3 * cpu + 0.7 * self.cpu_cores
+        source, target = np.nonzero(self.tps)
+        traffic = Traffic.build(source, target, self.tps[source, target])
+        return replace(true, cpu_cores=self.cpu_cores, traffic=traffic)
+
+
+@pytest.mark.parametrize("prefers_local", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_does_not_keep_it_moving(seed: int, prefers_local: bool) -> None:
+    """200 cycles of 2 s, with the cool-down of 60 s."""
+    model, noisy = at_40_percent(word_shares(seed), prefers_local=prefers_local), Noisy(seed)
+    place = even()
+    rested_at: dict[str, int] = {}
+    moved_at: list[int] = []
+    for cycle in range(200):
+        seen = noisy.measure(model.snapshot(place))
+        resting = {
+            e: Veto(Outcome.COOLDOWN, "rests") for e, at in rested_at.items() if cycle - at < 30
+        }
+        vetoes = Vetoes(resting).joined(standing(CLUSTER, seen, Excluded()))
+        for move in decide(safe, CLUSTER, seen, Limits(), vetoes).moves:
+            moved_at.append(cycle)
+            rested_at[move.executor] = cycle
+            place = place.copy()
+            place[seen.executors.index(move.executor)] = CLUSTER.workers.index(move.target)
+    assert ratio(model.snapshot(place)) == pytest.approx(0.3, abs=0.05)
+    assert sum(at >= 100 for at in moved_at) <= 3

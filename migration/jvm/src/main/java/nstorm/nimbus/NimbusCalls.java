@@ -116,7 +116,7 @@ public final class NimbusCalls {
         }
     }
 
-    /** Nimbus gives the executors of every changed slot new start times: those that only followed the plan keep theirs. */
+    /** Nimbus gives the executors of every changed slot new start times: what only followed the plan keeps them. */
     public static void keepStartTimes(Map<List<Long>, NodeInfo> before, Map<List<Long>, List<Object>> after,
                                       List<List<Long>> changed) {
         Round now = round;

@@ -122,7 +122,7 @@ final class LmdbFile {
         }
         for (int i = 0; i < nodes; i++) {
             int node = page + Short.toUnsignedInt(map.getShort(page + PAGE_HEAD + 2 * i));
-            int keySize = inFile(node, NODE_KEY, key.length) ? Short.toUnsignedInt(map.getShort(node + NODE_KEY_SIZE)) : -1;
+            int keySize = Short.toUnsignedInt(map.getShort(node + NODE_KEY_SIZE));
             if (keySize == key.length && map.slice(node + NODE_KEY, keySize).equals(ByteBuffer.wrap(key))) {
                 return value(node, keySize);
             }
@@ -140,7 +140,7 @@ final class LmdbFile {
             }
             at = page + PAGE_HEAD;
         }
-        if (!inFile(at, size, 0)) {
+        if (size < 0 || (long) at + size > map.capacity()) {
             throw new IOException(file + " has a value of " + size + " bytes at " + at + ", past its end");
         }
         byte[] value = new byte[size];
@@ -158,10 +158,6 @@ final class LmdbFile {
             throw new IOException(file + " names page " + page + ", past its end");
         }
         return (int) at;
-    }
-
-    private boolean inFile(int at, int length, int more) {
-        return at >= 0 && length >= 0 && (long) at + length + more <= map.capacity();
     }
 
     private ByteBuffer mapped() throws IOException {

@@ -20,7 +20,7 @@ public final class PlanStore {
 
     private static final String KEY = "plan";
     /** How many polls see nothing of a file that was put in place of the mapped one. */
-    private static final int POLLS_A_LOOK = 32;
+    private static final int POLLS_A_LOOK = 64;
 
     private final Path file;
     private LmdbFile lmdb;

@@ -82,7 +82,8 @@ final class SupervisorReport implements Runnable {
         lastPlans = seen;
         lastSlots = slots;
         lastNanos = now;
-        return new SupervisorAck(supervisorId, pid, HookAgent.VERSION, System.currentTimeMillis(), seen, slots).toJson();
+        long timeMs = System.currentTimeMillis();
+        return new SupervisorAck(supervisorId, pid, HookAgent.VERSION, timeMs, seen, slots).toJson();
     }
 
     private static List<SlotSet> slots(Map<Long, LocalAssignment> assignments) {

@@ -50,6 +50,7 @@ final class HookedWorker implements Strays.Delivery {
     final Routes routes;
     final Strays strays;
     final Map<ExecutorId, ExecutorCopy> copies = new ConcurrentHashMap<>();
+    final boolean batchesProducers;
     private final Routes.TaskIds taskIds;
     private final Set<List<Long>> localExecutors;
     private final Map<Integer, JCQueue> taskToQueue;
@@ -88,6 +89,8 @@ final class HookedWorker implements Strays.Delivery {
         taskToNodePort = StormFields.get(StormFields.TASK_TO_NODE_PORT, state);
         WorkerTransfer transfer = StormFields.get(StormFields.WORKER_TRANSFER, state);
         remoteBackPressure = StormFields.get(StormFields.REMOTE_BACK_PRESSURE, transfer);
+        batchesProducers = ObjectReader.getInt(
+                state.getTopologyConf().get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE), 1) > 1;
         messageTimeoutSecs = ObjectReader.getInt(
                 state.getTopologyConf().get(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS), 30);
         Traffic.prepare(maxTaskId);

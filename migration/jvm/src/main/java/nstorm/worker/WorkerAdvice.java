@@ -69,6 +69,11 @@ final class WorkerAdvice {
         static void enter(@Advice.Argument(0) ArrayList<AddressedTuple> batch) {
             WorkerCalls.onBatch(batch);
         }
+
+        @Advice.OnMethodExit(suppress = Throwable.class)
+        static void exit(@Advice.Argument(0) ArrayList<AddressedTuple> batch) {
+            WorkerCalls.afterBatch(batch);
+        }
     }
 
     static final class Always {

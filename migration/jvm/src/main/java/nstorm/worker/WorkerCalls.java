@@ -20,6 +20,7 @@ import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.messaging.netty.BackPressureStatus;
 import org.apache.storm.serialization.KryoTupleDeserializer;
 import org.apache.storm.tuple.AddressedTuple;
+import org.apache.storm.utils.JCQueue;
 
 /**
  * What the advices in a worker JVM call: the one border between Storm's threads and ours.
@@ -118,6 +119,24 @@ public final class WorkerCalls {
             if (routes.queue(batch.get(i).dest) == null) {
                 now.worker.takeStrays(batch, i);
                 return;
+            }
+        }
+    }
+
+    /**
+     * The batch is in the receive queues. With {@code topology.producer.batch.size} above 1 Storm leaves its
+     * tail in batches of the Netty thread's own until more arrives, and would lose it with a queue that moves.
+     */
+    public static void afterBatch(ArrayList<AddressedTuple> batch) {
+        WorkerAgent now = agent;
+        if (now == null || !now.worker.batchesProducers) {
+            return;
+        }
+        int size = batch.size();
+        for (int i = 0; i < size; i++) {
+            JCQueue queue = now.worker.routes.queue(batch.get(i).dest);
+            if (queue != null) {
+                queue.tryFlush();
             }
         }
     }

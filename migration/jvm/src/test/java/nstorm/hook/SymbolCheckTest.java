@@ -77,7 +77,8 @@ class SymbolCheckTest {
         byte[] other = new ByteBuddy().subclass(Object.class).name(type.getName())
             .defineMethod("areLocalAssignmentsEquivalent", boolean.class, 1).withParameters(Object.class, Object.class)
             .intercept(FixedValue.value(true)).make().getBytes();
-        ClassFileLocator changed = new ClassFileLocator.Compound(ClassFileLocator.Simple.of(EQUIVALENCE, other), system);
+        ClassFileLocator changed =
+            new ClassFileLocator.Compound(ClassFileLocator.Simple.of(EQUIVALENCE, other), system);
         List<Symbol> missing = missing(Role.SUPERVISOR, changed);
         assertEquals(1, missing.size(), missing.toString());
         assertEquals(EQUIVALENCE, missing.get(0).owner());

@@ -10,11 +10,13 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongFunction;
+import nstorm.wire.Entry;
 import nstorm.wire.Plan;
 import nstorm.wire.json.WireException;
 import nstorm.wire.report.Publication;
 import org.apache.storm.cluster.IStormClusterState;
 import org.apache.storm.generated.Assignment;
+import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.generated.StormBase;
 import org.apache.storm.generated.SupervisorInfo;
 import org.apache.storm.nimbus.ILeaderElector;
@@ -102,13 +104,15 @@ public final class PlanBoard implements Plans, Runnable {
                 if (elector.isLeader()) {
                     pass();
                 }
+            } catch (Exception | LinkageError e) {
+                LOG.warn("nstorm: a pass over the plans failed, the next one is in {} ms at the latest", PASS_MS, e);
+            }
+            try {
                 wake.tryAcquire(PASS_MS, TimeUnit.MILLISECONDS);
                 wake.drainPermits();
             } catch (InterruptedException e) {
                 close();
                 return;
-            } catch (Exception | LinkageError e) {
-                LOG.warn("nstorm: a pass over the plans failed, the next one is in {} ms at the latest", PASS_MS, e);
             }
         }
     }
@@ -165,14 +169,18 @@ public final class PlanBoard implements Plans, Runnable {
         if (assignment == null || demanded.contains(plan)) {
             return;
         }
-        boolean due = plan.entries().stream().anyMatch(entry -> entry.phase().absorbed() && entry.voidReason() == null
-            && assignment.get_executor_node_port().containsKey(entry.executor().toStorm())
-            && !TopologyView.slot(assignment.get_executor_node_port().get(entry.executor().toStorm())).equals(entry.to()));
+        boolean due = plan.entries().stream().anyMatch(entry -> isUnabsorbed(entry, assignment));
         if (due) {
             demanded.removeIf(old -> old.topology().equals(plan.topology()));
             demanded.add(plan);
             absorbRound.run();
         }
+    }
+
+    private static boolean isUnabsorbed(Entry entry, Assignment assignment) {
+        NodeInfo now = assignment.get_executor_node_port().get(entry.executor().toStorm());
+        return entry.phase().absorbed() && entry.voidReason() == null
+            && now != null && !TopologyView.slot(now).equals(entry.to());
     }
 
     private void publish(Set<String> active) throws Exception {

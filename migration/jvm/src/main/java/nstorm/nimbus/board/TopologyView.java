@@ -92,7 +92,9 @@ final class TopologyView {
 
     private List<Node> nodes(Map<String, SupervisorInfo> supervisors) {
         Set<Slot> used = new HashSet<>();
-        assignments.values().forEach(each -> each.get_executor_node_port().values().forEach(node -> used.add(slot(node))));
+        for (Assignment assignment : assignments.values()) {
+            assignment.get_executor_node_port().values().forEach(node -> used.add(slot(node)));
+        }
         List<Node> nodes = new ArrayList<>();
         new TreeMap<>(supervisors).forEach((id, info) -> {
             List<Integer> ports = info.get_meta().stream().map(Long::intValue).sorted().toList();

@@ -42,7 +42,8 @@ public record Publication(String topology, String name, String status, long time
     }
 
     private static void write(JsonText out, Component component) {
-        out.open().put("id", component.id).put("kind", component.kind).put("parallelism", component.parallelism).close();
+        out.open().put("id", component.id).put("kind", component.kind)
+            .put("parallelism", component.parallelism).close();
     }
 
     private static void write(JsonText out, Edge edge) {

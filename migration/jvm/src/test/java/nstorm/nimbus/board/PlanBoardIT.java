@@ -72,8 +72,11 @@ class PlanBoardIT {
 
     @AfterEach
     void stop() throws Exception {
-        thread.interrupt();
-        thread.join();
+        while (thread.isAlive()) {
+            // Storm's classes swallow an interrupt in the middle of a pass.
+            thread.interrupt();
+            thread.join(100);
+        }
         znodes.close();
         state.disconnect();
         zookeeper.close();
@@ -122,8 +125,8 @@ class PlanBoardIT {
     }
 
     private void plan(long version, String phase) throws Exception {
-        znodes.write(PLAN, ("{\"cluster\":\"c\",\"epoch\":1,\"version\":" + version + ",\"topology\":\"t\",\"entries\":["
-            + "{\"id\":\"m\",\"executor\":[1,1],\"from\":\"s1:6700\",\"to\":\"s1:6701\",\"phase\":\"" + phase
+        znodes.write(PLAN, ("{\"cluster\":\"c\",\"epoch\":1,\"version\":" + version + ",\"topology\":\"t\","
+            + "\"entries\":[{\"id\":\"m\",\"executor\":[1,1],\"from\":\"s1:6700\",\"to\":\"s1:6701\",\"phase\":\"" + phase
             + "\",\"base\":[\"s1:6700\",100],\"void\":null}]}").getBytes(StandardCharsets.UTF_8));
     }
 

@@ -28,7 +28,8 @@ class ReportTest {
     private static final ExecutorId SPLIT = new ExecutorId(7, 7);
 
     private static void assertGolden(String name, byte[] written) throws IOException {
-        assertEquals(new String(Golden.bytes(name), StandardCharsets.UTF_8), new String(written, StandardCharsets.UTF_8));
+        String golden = new String(Golden.bytes(name), StandardCharsets.UTF_8);
+        assertEquals(golden, new String(written, StandardCharsets.UTF_8));
     }
 
     @Test
