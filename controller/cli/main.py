@@ -10,6 +10,7 @@ from agent.errors import AgentError
 from controller.cli import lab
 from controller.cli.daemons import agent_app, run_controller
 from controller.cli.decide import decide
+from controller.cli.demo import demo
 from controller.cli.operate import move, pause, resume, status
 from controller.errors import ControllerError
 from deploy.lab import LabError
@@ -29,6 +30,7 @@ app.command()(move)
 app.command()(pause)
 app.command()(resume)
 app.command()(decide)
+app.command()(demo)
 app.add_typer(lab.app, name="lab")
 app.add_typer(lab.bench_app, name="bench")
 

@@ -90,9 +90,7 @@ def test_imports_point_down(name: str, path: Path) -> None:
             assert allowed, f"{name} imports {target}"
 
 
-@pytest.mark.parametrize(
-    ("name", "path"), [m for m in modules() if layer(m[0]) in PURE], ids=str
-)
+@pytest.mark.parametrize(("name", "path"), [m for m in modules() if layer(m[0]) in PURE], ids=str)
 def test_the_core_is_pure(name: str, path: Path) -> None:
     """No clock, no random numbers, no logging, no input or output."""
     for target in imported(path):

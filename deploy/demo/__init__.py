@@ -1,0 +1,1 @@
+"""The main job on a real cluster, shown live and reported: `nstorm demo`."""

@@ -1,0 +1,187 @@
+"""Reads from ZooKeeper what the demo shows: placement, load, traffic, decisions and moves."""
+
+import threading
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from controller.core.cluster import inter_node_tps
+from controller.core.metrics import Rates, build_cluster, build_snapshot, observe
+from controller.core.plan import settled_placement
+from controller.ports import TopologyView
+from controller.storm import status
+from controller.storm.apply import EndedMove
+from controller.storm.collect import LiveCluster
+from controller.storm.live import SystemClock
+from controller.storm.mirror import Mirror
+from controller.storm.nimbus import NimbusWatch
+from deploy.lab import LabError
+from kvstore.zookeeper import Session
+from migration.model import Slot, Timing
+
+STORM_ROOT = "/storm"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLook:
+    """One worker.
+
+    Attributes
+    ----------
+    host, port : str
+        Where it is.
+    cpu_frac : float or None
+        Share of its capacity; None until it is known.
+    holds : str
+        Its executors, counted by component.
+    """
+
+    host: str
+    port: str
+    cpu_frac: float | None
+    holds: str
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The topology at one moment.
+
+    Attributes
+    ----------
+    workers : tuple of WorkerLook
+        By slot.
+    inter_node_frac : float or None
+        Share of the tuples sent since the look before that crossed between nodes.
+    tick, outcome, reason
+        The controller's last cycle; -1 and empty before the first.
+    entries : int
+        Moves that have not left the plan.
+    ended : tuple of EndedMove
+        Those that have.
+    """
+
+    workers: tuple[WorkerLook, ...]
+    inter_node_frac: float | None
+    tick: int
+    outcome: str
+    reason: str
+    entries: int
+    ended: tuple[EndedMove, ...]
+
+
+class Gauges:
+    """Looks at one topology.
+
+    Parameters
+    ----------
+    session : Session
+        Connected to Storm's ZooKeeper.
+    topology : str
+        Name of the topology.
+    """
+
+    def __init__(self, session: Session, topology: str) -> None:
+        self._session = session
+        self._topology = topology
+        self._clock = SystemClock()
+        mirror = Mirror(session, threading.Event())
+        watch = NimbusWatch(mirror, STORM_ROOT, self._clock)
+        self._view = LiveCluster(mirror, watch, self._clock, Timing())
+        self._since_look: Rates = {}
+
+    def look(self) -> Look:
+        """Look now.
+
+        Returns
+        -------
+        Look
+            What is there.
+        """
+        view = self._found()
+        self._since_look = self._rates_since(self._since_look, view)
+        told = status.read(self._session) or {}
+        cycle = _cycle(told, view.publication.topology)
+        return Look(
+            workers=_workers(view, cycle),
+            inter_node_frac=self._inter_node_frac(view, self._since_look),
+            tick=cycle.get("tick", -1),
+            outcome=cycle.get("outcome", ""),
+            reason=cycle.get("reason", ""),
+            entries=len(view.plan.entries),
+            ended=tuple(EndedMove(**row) for row in told.get("ended_moves", [])),
+        )
+
+    def mark(self) -> Rates:
+        """Take down the workers' totals as they are.
+
+        Returns
+        -------
+        Rates
+            For `inter_node_frac_since`.
+        """
+        return self._rates_since({}, self._found())
+
+    def inter_node_frac_since(self, mark: Rates) -> float | None:
+        """Give the share of the tuples sent since a mark that crossed between nodes.
+
+        Parameters
+        ----------
+        mark : Rates
+            From `mark`; nothing has moved since then.
+
+        Returns
+        -------
+        float or None
+            By the totals that the workers themselves count; None if a worker was not heard of.
+        """
+        view = self._found()
+        return self._inter_node_frac(view, self._rates_since(mark, view))
+
+    def _found(self) -> TopologyView:
+        for view in self._view.topologies():
+            if view.publication.name == self._topology:
+                return view
+        raise LabError(f"no topology {self._topology!r} is published by the hooks in Nimbus")
+
+    def _rates_since(self, before: Rates, view: TopologyView) -> Rates:
+        # Weight 1: nothing of what was before the last look, no smoothing.
+        topology, loads = view.publication.topology, self._view.loads()
+        return observe(before, loads, topology, now_s=self._clock.now_s(), ewma=1.0)
+
+    def _inter_node_frac(self, view: TopologyView, rates: Rates) -> float | None:
+        publication = view.publication
+        placement = settled_placement(publication, view.plan)
+        slots = publication.slots | frozenset(placement.values())
+        if not all(slot in rates and rates[slot].known for slot in slots):
+            return None
+        cluster = build_cluster(publication, slots, None)
+        time_s = self._clock.time_s()
+        snapshot = build_snapshot(cluster, publication, placement, rates, {}, time_s=time_s)
+        total_tps = snapshot.traffic.total_tps
+        return inter_node_tps(cluster, snapshot) / total_tps if total_tps else None
+
+
+def _cycle(told: dict[str, Any], topology: str) -> dict[str, Any]:
+    cycles: list[dict[str, Any]] = told.get("cycles", [])
+    return next((cycle for cycle in cycles if cycle["topology"] == topology), {})
+
+
+def _workers(view: TopologyView, cycle: dict[str, Any]) -> tuple[WorkerLook, ...]:
+    publication = view.publication
+    hosts = {node.id: node.host for node in publication.nodes}
+    component = {placed.executor: placed.component for placed in publication.executors}
+    cpu_frac = {
+        row["slot"]: row["cpu_cores"] / row["capacity_cores"] for row in cycle.get("workers", [])
+    }
+    held: dict[Slot, Counter[str]] = {slot: Counter() for slot in sorted(publication.slots)}
+    for executor, slot in settled_placement(publication, view.plan).items():
+        held.setdefault(slot, Counter())[component[executor].strip("_")] += 1
+    return tuple(
+        WorkerLook(
+            hosts.get(slot.supervisor, slot.supervisor),
+            str(slot.port),
+            cpu_frac.get(str(slot)),
+            ", ".join(f"{count} {name}" for name, count in sorted(counts.items())),
+        )
+        for slot, counts in held.items()
+    )

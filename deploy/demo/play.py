@@ -1,0 +1,193 @@
+"""Runs the demo from the first process to the report."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from controller.storm.collect import PAUSED
+from deploy.bench.moves import kill_meters
+from deploy.bench.operator import beside
+from deploy.demo.calm import Calm
+from deploy.demo.gauges import Gauges, Look
+from deploy.demo.picture import draw
+from deploy.demo.report import Fed, Recording, Saturated, assemble
+from deploy.demo.screen import Screen
+from deploy.demo.windows import WINDOW_S, WINDOWS, Span, is_warm, medians_tps
+from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab, sweep
+from deploy.lab.home.assemble import REPOSITORY, STORM_VERSION
+from deploy.lab.ledger import SATURATE, Ledger
+from kvstore.zookeeper import Session
+
+OUT_DIR = REPOSITORY / "build" / "demo"
+NAME = "demo"
+CYCLE_S = 2.0
+# An executor that has moved settles for about 10 s; the smoothed load needs about as long again
+# until it shows the new state (0.3 of each cycle). The default of 60 s would be most of the run.
+COOLDOWN_S = 20.0
+LAB_CONF = {"nstorm.cycle.secs": CYCLE_S, "nstorm.cooldown.executor.secs": COOLDOWN_S}
+# What bounds "as many as go": sentences in flight for each spout task.
+TOPOLOGY_CONF = {"topology.max.spout.pending": 1000}
+FED_FRAC = 0.4
+
+WARM_UP_LIMIT_S = 30.0
+MEASURE_S = float(WINDOWS * WINDOW_S)
+# The queues of the saturation are worked off, and no second of it is left in the ledger's windows.
+RECOVER_S = 4.0
+FED_S = 12.0
+# The whole run, and what of it is needed after the controller's work.
+RUN_S, AFTERWARDS_S, LEAST_WORK_S = 290.0, 75.0, 40.0
+SETTLE_LIMIT_S = 60.0
+
+
+class _Run:
+    """One run, on a cluster that is up."""
+
+    def __init__(self, lab: Lab, gauges: Gauges, screen: Screen) -> None:
+        self.ledger: Ledger = lab.ledger(NAME)
+        self.inter_node: list[tuple[float, float]] = []
+        self._gauges = gauges
+        self._screen = screen
+
+    def watch(self, limit_s: float, until: Callable[[Look], bool] = lambda look: False) -> bool:
+        """Look once a second, for so long or until something is seen; return whether it was."""
+        end_s = time.monotonic() + limit_s
+        while True:
+            look, now_s = self._gauges.look(), time.time()
+            if look.inter_node_frac is not None:
+                self.inter_node.append((now_s, look.inter_node_frac))
+            seconds = self.ledger.windows(now_s - 4)
+            self._screen.show(look, seconds[-1].acked if seconds else 0)
+            if until(look):
+                return True
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
+                return False
+            time.sleep(min(1.0, left_s))
+
+    def saturate(self) -> Saturated:
+        """Feed as much as goes; measure once that no longer grows."""
+        self._screen.next_step()
+        self.ledger.set_rate(SATURATE)
+        began_s = time.time()
+        self.watch(WARM_UP_LIMIT_S, lambda look: is_warm(self.ledger.windows(began_s + 1)))
+        span, frac = self._measure(MEASURE_S + 1)
+        return Saturated(span, frac, os.getloadavg()[0])
+
+    def feed(self, rate_tps: float) -> Fed:
+        """Feed at a rate, and measure once the moves under way have settled."""
+        self._screen.next_step()
+        self.ledger.set_rate(rate_tps)
+        self.watch(RECOVER_S)
+        self.watch(SETTLE_LIMIT_S, lambda look: look.entries == 0)
+        return Fed(*self._measure(FED_S))
+
+    def work(self, limit_s: float) -> tuple[Span, bool]:
+        """Watch the controller until it comes to rest; tell whether it did."""
+        self._screen.next_step()
+        calm, began_s = Calm(), time.time()
+
+        def at_rest(look: Look) -> bool:
+            nonlocal calm
+            newest_s = max((move.ended_s for move in look.ended), default=0.0)
+            resting = look.entries > 0 or time.time() - newest_s < COOLDOWN_S
+            calm = calm.after(look.tick, look.outcome, resting=resting)
+            return calm.reached
+
+        came_to_rest = self.watch(limit_s, at_rest)
+        return Span(began_s, time.time()), came_to_rest
+
+    def _measure(self, length_s: float) -> tuple[Span, float | None]:
+        mark, began_s = self._gauges.mark(), time.time()
+        self.watch(length_s)
+        return Span(began_s, time.time()), self._gauges.inter_node_frac_since(mark)
+
+
+def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
+    """Run the demo and write its report.
+
+    Parameters
+    ----------
+    screen : Screen
+        Shows it.
+    out_dir : Path
+        Where report.json and report.png go.
+
+    Returns
+    -------
+    dict
+        The report.
+    """
+    sweep()
+    began_s = time.monotonic()
+    screen.next_step()
+    with plan_lab(NAME, agent_jar=AGENT_JAR, conf=LAB_CONF) as lab:
+        lab.start_agents()
+        screen.next_step()
+        lab.submit(NAME, TOPOLOGY_CONF)
+        lab.wait_ready(NAME)
+        with Session(lab.zookeeper) as session:
+            session.connect()
+            session.put(PAUSED, b"the demo measures Storm's own placement first")
+            recording = _play(lab, session, screen, began_s)
+    report = assemble(recording)
+    _write(out_dir, report, recording)
+    return report
+
+
+def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recording:
+    """Measure, let the controller work, measure again; the controller is paused at first."""
+    with beside(lab, NAME, mode="auto"):
+        gauges = Gauges(session, NAME)
+        run = _Run(lab, gauges, screen)
+        pids, meters, first_s = lab.worker_pids(), kill_meters(lab), time.time()
+        saturated = run.saturate()
+        rate_tps = round(FED_FRAC * _throughput_tps(run.ledger, saturated))
+        fed = run.feed(rate_tps)
+        session.delete(PAUSED)
+        limit_s = RUN_S - AFTERWARDS_S - (time.monotonic() - began_s)
+        worked, came_to_rest = run.work(max(limit_s, LEAST_WORK_S))
+        session.put(PAUSED, b"the demo measures the new placement")
+        fed_again = run.feed(rate_tps)
+        saturated_again = run.saturate()
+        screen.next_step()
+        totals = run.ledger.drain()
+        return Recording(
+            storm_version=STORM_VERSION,
+            windows=tuple(run.ledger.windows(first_s)),
+            inter_node=tuple(run.inter_node),
+            rate_tps=rate_tps,
+            saturated=(saturated, saturated_again),
+            fed=(fed, fed_again),
+            worked=worked,
+            came_to_rest=came_to_rest,
+            cooldown_s=COOLDOWN_S,
+            moves=gauges.look().ended,
+            totals=totals,
+            restarted_pids=sum(lab.worker_pids().get(slot) != pid for slot, pid in pids.items()),
+            meters_risen={name: n - meters[name] for name, n in kill_meters(lab).items()},
+            took_s=time.monotonic() - began_s,
+        )
+
+
+def _throughput_tps(ledger: Ledger, saturated: Saturated) -> float:
+    # The ledger writes a second's window within a second of its end.
+    time.sleep(1.0)
+    span = saturated.span
+    return median(medians_tps(ledger.windows(span.began_s, span.ended_s)))
+
+
+def _write(out_dir: Path, report: dict[str, Any], recording: Recording) -> None:
+    """Write both files whole or not at all."""
+    files = {
+        out_dir / "report.json": json.dumps(report, indent=1).encode(),
+        out_dir / "report.png": draw(recording),
+    }
+    out_dir.mkdir(parents=True, exist_ok=True)
+    for file, data in files.items():
+        file.with_name(f"{file.name}.partial").write_bytes(data)
+    for file in files:
+        file.with_name(f"{file.name}.partial").rename(file)

@@ -1,0 +1,151 @@
+"""Chooses which seconds of the ledger say what: warm or not, at saturation, around the moves."""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from controller.storm.apply import EndedMove
+from deploy.lab.ledger import Window, throughput_tps
+
+WINDOW_S = 5
+WINDOWS = 3
+# Throughput that still grows faster than this from one window to the next is still warming up.
+STILL_FRAC = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of Unix time."""
+
+    began_s: float
+    ended_s: float
+
+    def seconds_of(self, windows: Iterable[Window]) -> list[Window]:
+        """Choose the seconds that lie wholly inside.
+
+        Parameters
+        ----------
+        windows : iterable of Window
+            Of the ledger.
+
+        Returns
+        -------
+        list of Window
+            In the given order.
+        """
+        return [w for w in windows if self.began_s <= w.t_s and w.t_s + 1 <= self.ended_s]
+
+    def seconds_touched(self, windows: Iterable[Window]) -> list[Window]:
+        """Choose the seconds that lie at least partly inside.
+
+        Parameters
+        ----------
+        windows : iterable of Window
+            Of the ledger.
+
+        Returns
+        -------
+        list of Window
+            In the given order.
+        """
+        return [w for w in windows if w.t_s <= self.ended_s and w.t_s + 1 > self.began_s]
+
+
+def is_warm(windows: Sequence[Window]) -> bool:
+    """Tell whether the throughput has stopped growing.
+
+    Parameters
+    ----------
+    windows : sequence of Window
+        The seconds since the load was raised.
+
+    Returns
+    -------
+    bool
+        False while there are less than two windows of `WINDOW_S` to compare, too.
+    """
+    if len(windows) < 2 * WINDOW_S:
+        return False
+    older = throughput_tps(windows[-2 * WINDOW_S : -WINDOW_S])
+    newer = throughput_tps(windows[-WINDOW_S:])
+    return 0 < newer <= older * (1 + STILL_FRAC)
+
+
+def medians_tps(windows: Sequence[Window]) -> tuple[float, ...]:
+    """Give the median rate of each of the last three windows.
+
+    Parameters
+    ----------
+    windows : sequence of Window
+        At least `WINDOWS` × `WINDOW_S` seconds.
+
+    Returns
+    -------
+    tuple of float
+        Sentences acked per second, oldest first.
+    """
+    last = windows[-WINDOWS * WINDOW_S :]
+    return tuple(
+        throughput_tps(last[i : i + WINDOW_S]) for i in range(0, WINDOWS * WINDOW_S, WINDOW_S)
+    )
+
+
+def felt_span(move: EndedMove) -> Span | None:
+    """Tell when a move could be felt: from PREPARE until the source had stopped.
+
+    Parameters
+    ----------
+    move : EndedMove
+        As the controller tells of it.
+
+    Returns
+    -------
+    Span or None
+        None for a move that did not get so far.
+    """
+    if move.stopped_after_s is None:
+        return None
+    began_s = move.ended_s - sum(move.phase_s.values())
+    return Span(began_s, began_s + move.stopped_after_s)
+
+
+def pauses_ms(windows: Sequence[Window], spans: Iterable[Span]) -> list[float]:
+    """Give the longest ack latency of the seconds that each span touches.
+
+    Parameters
+    ----------
+    windows : sequence of Window
+        Of the ledger.
+    spans : iterable of Span
+        Of the moves.
+
+    Returns
+    -------
+    list of float
+        Milliseconds, one a span. A tuple that meets a pause waits at least as long, so each is an
+        upper bound of the longest pause within.
+    """
+    touched = (span.seconds_touched(windows) for span in spans)
+    return [max(w.max_ms for w in seconds) for seconds in touched if seconds]
+
+
+def like(spans: Sequence[Span], within: Span) -> list[Span]:
+    """Cut a quiet stretch into spans as long as the typical one of the moves.
+
+    Parameters
+    ----------
+    spans : sequence of Span
+        Of the moves.
+    within : Span
+        The quiet stretch.
+
+    Returns
+    -------
+    list of Span
+        One a second of the stretch in which such a span begins; they overlap.
+    """
+    if not spans:
+        return []
+    length_s = statistics.median(span.ended_s - span.began_s for span in spans)
+    count = int(within.ended_s - within.began_s - length_s)
+    return [Span(within.began_s + i, within.began_s + i + length_s) for i in range(count)]
