@@ -11,7 +11,7 @@ AGENT_SOURCES := $(shell find migration/jvm -path '*/target' -prune -o -type f -
 WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o -type f -print)
 PYTHON_FOLDERS := agent controller deploy kvstore migration
 
-.PHONY: setup lint test clean
+.PHONY: setup demo lint test clean
 
 setup: build/tools.stamp build/venv.stamp $(AGENT_JAR) $(WORKLOAD_JAR) build/homes.stamp
 
@@ -39,6 +39,9 @@ build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) | buil
 	rm -rf build/storm-* build/zookeeper-*
 	.venv/bin/python -m deploy.lab.home.assemble
 	touch $@
+
+demo: setup
+	.venv/bin/nstorm demo
 
 lint: build/venv.stamp
 	.venv/bin/ruff check .

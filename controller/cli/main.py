@@ -10,9 +10,9 @@ from agent.errors import AgentError
 from controller.cli import lab
 from controller.cli.daemons import agent_app, run_controller
 from controller.cli.decide import decide
-from controller.cli.demo import demo
 from controller.cli.operate import move, pause, resume, status
 from controller.errors import ControllerError
+from deploy.demo.command import demo
 from deploy.lab import LabError
 from kvstore.errors import StoreError
 

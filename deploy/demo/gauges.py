@@ -106,7 +106,7 @@ class Gauges:
             inter_node_frac=self._inter_node_frac(view, self._since_look),
             tick=cycle.get("tick", -1),
             outcome=cycle.get("outcome", ""),
-            reason=cycle.get("reason", ""),
+            reason=_short(cycle.get("reason", ""), view),
             entries=len(view.plan.entries),
             ended=tuple(EndedMove(**row) for row in told.get("ended_moves", [])),
         )
@@ -164,6 +164,13 @@ class Gauges:
 def _cycle(told: dict[str, Any], topology: str) -> dict[str, Any]:
     cycles: list[dict[str, Any]] = told.get("cycles", [])
     return next((cycle for cycle in cycles if cycle["topology"] == topology), {})
+
+
+def _short(reason: str, view: TopologyView) -> str:
+    """Put hosts for the long ids that supervisors give themselves."""
+    for node in view.publication.nodes:
+        reason = reason.replace(node.id, node.host)
+    return reason
 
 
 def _workers(view: TopologyView, cycle: dict[str, Any]) -> tuple[WorkerLook, ...]:

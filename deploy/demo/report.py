@@ -22,11 +22,13 @@ DEFINITIONS: Mapping[str, str] = {
     "ack_latency_ms": "from the emission of a sentence to its ack, over the fed stretches before "
     "and after the moves; at most 6 per cent too high",
     "move_pause_ms": "of each move, the longest ack latency in the seconds between PREPARE and "
-    "the end of the source's thread. A tuple that meets a pause waits at least as long, so it is an "
-    "upper bound of the pause; control is the same over as many seconds without a move",
+    "the end of the source's thread. A tuple that meets a pause waits at least as long, so this "
+    "bounds the pause; control is the same over as many seconds without a move",
     "move_duration_ms": "from PREPARE to the end of the source's thread, by the controller",
     "zero_throughput_windows": "one-second windows without any ack while fed, among the seconds "
     "of the moves and among those of the control stretch before them",
+    "cooldown_executor_s": "how long an executor that has moved rests; the default, 60 s, is made "
+    "for days and not for a run of minutes",
     "worker_restarts": "by_pid: workers whose process is another one at the end; "
     "by_storm_meters: by how much Storm's own meters of killed and relaunched workers rose",
 }
@@ -169,6 +171,7 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         f"without moves: p50 {_ms(report['control_pause_ms']['p50'])}",
         f"seconds without an ack: {zero['moves']} of {zero['moves_seconds']} around moves, "
         f"{zero['control']} of {zero['control_seconds']} of the control",
+        f"an executor that had moved rested for {report['cooldown_executor_s']:.0f} s (default 60)",
         f"load average of the machine: {report['load_average_before']:.1f} before, "
         f"{report['load_average_after']:.1f} after; it took {report['took_s']:.0f} s",
     ]

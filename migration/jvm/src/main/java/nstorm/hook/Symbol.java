@@ -9,11 +9,6 @@ package nstorm.hook;
  */
 public record Symbol(String owner, String member, String descriptor) {
 
-    /** A field or method by name alone. */
-    public static Symbol of(String owner, String member) {
-        return new Symbol(owner, member, null);
-    }
-
     @Override
     public String toString() {
         return owner + (member == null ? "" : "." + member) + (descriptor == null ? "" : " " + descriptor);

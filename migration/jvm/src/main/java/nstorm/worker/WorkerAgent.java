@@ -66,7 +66,8 @@ final class WorkerAgent implements Runnable {
                 List<EntryAck> entries = reconciler.pass();
                 acknowledge(entries);
                 settle();
-            } catch (RuntimeException | LinkageError e) {
+            } catch (RuntimeException | LinkageError | InternalError e) {
+                // InternalError: the plan file was truncated under its mapping; the last good plan stays.
                 Faults.report("reconciling", e);
             }
             try {

@@ -57,11 +57,6 @@ public final class JsonText {
         return step(() -> json.name(name)).value(executor);
     }
 
-    public JsonText put(String name, long... values) {
-        step(() -> json.name(name));
-        return values(values);
-    }
-
     public <T> JsonText list(String name, Collection<T> items, Item<T> item) {
         step(() -> json.name(name).beginArray());
         items.forEach(each -> item.write(this, each));

@@ -1,4 +1,4 @@
-"""``nstorm demo``: the main job on a real cluster, in under five minutes."""
+"""``nstorm demo``: runs the demo, and prints what came of it."""
 
 import typer
 from rich.console import Console

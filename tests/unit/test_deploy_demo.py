@@ -1,0 +1,193 @@
+"""The pure parts of the demo: when to stop, which seconds count, what the report says."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from controller.core.decide import Outcome
+from controller.storm.apply import EndedMove
+from deploy.demo.calm import Calm
+from deploy.demo.gauges import Look, WorkerLook
+from deploy.demo.picture import draw
+from deploy.demo.report import Fed, Recording, Saturated, assemble, lines
+from deploy.demo.screen import Screen
+from deploy.demo.windows import Span, felt_span, is_warm, like, medians_tps, pauses_ms
+from deploy.lab.ledger import Totals, Window
+
+
+def window(t_s: int, acked: int, max_ms: float = 10.0) -> Window:
+    return Window(t_s, emitted=acked, acked=acked, max_ms=max_ms, latency=Counter({100: acked}))
+
+
+def move(ended_s: float, outcome: str = "MOVED", stopped_after_s: float | None = 1.5) -> EndedMove:
+    phase_s = {"PREPARE": 0.5, "SWITCH": 0.5, "DRAIN": 0.25, "STOP": 0.25, "SETTLE": 8.5}
+    ends = ("7-7", "s1:1", "s2:2")
+    return EndedMove(
+        "wc-1", "m1", *ends, outcome, "because", phase_s, stopped_after_s, ended_s=ended_s
+    )
+
+
+def calm_after(*outcomes: Outcome, resting: bool = False) -> Calm:
+    calm = Calm()
+    for tick, outcome in enumerate(outcomes):
+        calm = calm.after(tick, outcome, resting=resting)
+    return calm
+
+
+def test_three_quiet_cycles_in_a_row_are_rest() -> None:
+    quiet = (Outcome.NOTHING_TO_GAIN, Outcome.BELOW_THRESHOLD, Outcome.NOTHING_TO_GAIN)
+    assert not calm_after(*quiet[:2]).reached
+    assert calm_after(*quiet).reached
+    assert calm_after(Outcome.MOVED, *quiet, resting=True).reached
+
+
+@pytest.mark.parametrize(
+    "other", [Outcome.MOVED, Outcome.COOLDOWN, Outcome.MOVE_IN_FLIGHT, Outcome.STALE_METRICS]
+)
+def test_anything_else_begins_the_count_anew(other: Outcome) -> None:
+    quiet = Outcome.NOTHING_TO_GAIN
+    assert calm_after(quiet, quiet, other, quiet, quiet).quiet_cycles == 2
+
+
+def test_a_cycle_counts_once_and_a_missed_one_breaks_the_row() -> None:
+    quiet = Outcome.BELOW_THRESHOLD
+    calm = calm_after(quiet, quiet)
+    assert calm.after(1, quiet, resting=False) == calm
+    assert calm.after(3, quiet, resting=False) == Calm(3, 1)
+
+
+def test_a_forbidden_move_is_rest_only_once_nobody_cools_down() -> None:
+    barred = (Outcome.LAST_IN_WORKER,) * 3
+    assert calm_after(*barred).reached
+    assert not calm_after(*barred, resting=True).reached
+
+
+def test_warm_is_when_throughput_no_longer_grows() -> None:
+    assert not is_warm([window(t, 100) for t in range(9)])
+    assert is_warm([window(t, 100) for t in range(10)])
+    assert not is_warm([window(t, 100 + 10 * t) for t in range(10)])
+    assert not is_warm([window(t, 0) for t in range(10)])
+
+
+def test_the_last_three_windows_count() -> None:
+    windows = [window(t, 1) for t in range(4)]
+    windows += [window(4 + t, acked) for t, acked in enumerate([10] * 5 + [0, 20, 20, 20, 90])]
+    windows += [window(14 + t, 30) for t in range(5)]
+    assert medians_tps(windows) == (10, 20, 30)
+
+
+def test_a_span_has_whole_seconds_inside_and_touches_more() -> None:
+    windows = [window(t, 1) for t in range(6)]
+    span = Span(1.5, 4.2)
+    assert [w.t_s for w in span.seconds_of(windows)] == [2, 3]
+    assert [w.t_s for w in span.seconds_touched(windows)] == [1, 2, 3, 4]
+
+
+def test_a_move_is_felt_until_its_source_has_stopped() -> None:
+    assert felt_span(move(ended_s=110.0)) == Span(100.0, 101.5)
+    assert felt_span(move(110.0, "UNDONE", stopped_after_s=None)) is None
+
+
+def test_the_pause_is_the_longest_latency_around_the_move() -> None:
+    windows = [window(99, 1, 900.0), window(100, 1, 20.0), window(101, 1, 70.0), window(102, 1)]
+    assert pauses_ms(windows, [Span(100.2, 101.7)]) == [70.0]
+    assert pauses_ms(windows, [Span(500.0, 501.0)]) == []
+
+
+def test_control_spans_are_as_long_as_moves() -> None:
+    spans = like([Span(0, 1), Span(0, 2), Span(0, 9)], Span(100, 106))
+    assert spans == [Span(100 + i, 102 + i) for i in range(4)]
+    assert like([], Span(100, 106)) == []
+
+
+LOOK = Look(
+    workers=(WorkerLook("127.0.0.2", "6700", 0.5, "2 split"),),
+    inter_node_frac=0.25,
+    tick=3,
+    outcome="COOLDOWN",
+    reason="rests",
+    entries=0,
+    ended=(move(60.0),),
+)
+
+
+def recording() -> Recording:
+    tps = [1000] * 20 + [400] * 60 + [1200] * 20
+    windows = [window(t, acked) for t, acked in enumerate(tps)]
+    windows[50] = window(50, 0, 0.0)
+    windows[51] = window(51, 400, 300.0)
+    return Recording(
+        storm_version="2.8.3",
+        windows=tuple(windows),
+        inter_node=((20.0, 0.5), (60.0, 0.3)),
+        rate_tps=400.0,
+        saturated=(Saturated(Span(0, 20), 0.5, 2.0), Saturated(Span(80, 100), None, 3.0)),
+        fed=(Fed(Span(20, 40), 0.5), Fed(Span(60, 80), 0.3)),
+        worked=Span(40, 60),
+        came_to_rest=True,
+        cooldown_s=20.0,
+        moves=(move(60.0), move(60.5, "UNDONE", None)),
+        totals=Totals(100, 100, 0, 0, 500, 500, 0),
+        restarted_pids=0,
+        meters_risen={"a": 0, "b": 0},
+        took_s=250.0,
+    )
+
+
+def test_the_report_says_what_was_recorded() -> None:
+    report = json.loads(json.dumps(assemble(recording()), allow_nan=False))
+    assert report["moves"] == 1
+    assert report["moves_not_made"] == ["7-7 UNDONE: because"]
+    assert report["worker_restarts"] == {"by_pid": 0, "by_storm_meters": 0}
+    assert (report["throughput_before_tps"], report["throughput_after_tps"]) == (1000, 1200)
+    assert (report["inter_node_ratio_before"], report["inter_node_ratio_after"]) == (0.5, 0.3)
+    assert report["inter_node_ratio_saturated_after"] is None
+    assert report["move_pause_ms"]["max"] == 300
+    assert report["control_pause_ms"]["max"] == 10
+    zero = {"moves": 1, "moves_seconds": 2, "control": 0, "control_seconds": 20}
+    assert report["zero_throughput_windows"] == zero
+    assert "1.20 times as much" in "\n".join(lines(report))
+
+
+def test_a_restart_and_a_loss_are_not_hidden() -> None:
+    worse = replace(
+        recording(),
+        saturated=(recording().saturated[1], recording().saturated[0]),
+        restarted_pids=1,
+        meters_risen={"killed": 2},
+        totals=Totals(100, 97, 3),
+        moves=(),
+    )
+    report = assemble(worse)
+    assert report["worker_restarts"] == {"by_pid": 1, "by_storm_meters": 2}
+    assert (report["emitted"], report["acked"], report["failed_tuples"]) == (100, 97, 3)
+    assert report["move_pause_ms"] == {"p50": None, "p99": None, "max": None}
+    said = "\n".join(lines(report))
+    assert "LESS than before, 0.83 of it" in said
+    assert "unknown" in said
+
+
+def shown(*, is_terminal: bool) -> str:
+    written = StringIO()
+    with Screen(Console(file=written, force_terminal=is_terminal, width=100)) as screen:
+        screen.next_step()
+        screen.show(LOOK, 400)
+    return written.getvalue()
+
+
+def test_a_terminal_shows_placement_load_and_decision() -> None:
+    live = shown(is_terminal=True)
+    for text in ("127.0.0.2", "6700", "50%", "2 split", "400 sentences", "0.250", "COOLDOWN: re"):
+        assert text in live
+
+
+def test_without_a_terminal_there_are_plain_lines() -> None:
+    assert shown(is_terminal=False) == "  0% start the cluster\n"
+
+
+def test_the_picture_is_a_png() -> None:
+    assert draw(recording()).startswith(b"\x89PNG")
