@@ -18,7 +18,9 @@ DEFINITIONS: Mapping[str, str] = {
     "the moves. Spouts and ackers are pinned where Storm put them and ackers carry about half of "
     "all tuples, so expect about 0.3 and not the 0.06 of the paper",
     "throughput_tps": f"sentences acked per second at saturation: median of {WINDOWS} windows, "
-    f"each the median of {WINDOW_S} seconds, once the throughput had stopped growing",
+    f"each the median of {WINDOW_S} seconds, once the throughput had stopped growing or the time "
+    "for that was over (warm_before, warm_after). JVMs that warm up and other work on the machine "
+    "move it, too",
     "ack_latency_ms": "from the emission of a sentence to its ack, over the fed stretches before "
     "and after the moves; at most 6 per cent too high",
     "move_pause_ms": "of each move, the longest ack latency in the seconds between PREPARE and "
@@ -36,11 +38,24 @@ DEFINITIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Saturated:
-    """One measurement at saturation."""
+    """One measurement at saturation.
+
+    Attributes
+    ----------
+    span : Span
+        When.
+    inter_node_frac : float or None
+        Share of the tuples that crossed between nodes.
+    load_average : float
+        Of the machine, over the last minute.
+    warm : bool
+        Whether the throughput had stopped growing before, in the time there was.
+    """
 
     span: Span
     inter_node_frac: float | None
     load_average: float
+    warm: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +136,8 @@ def assemble(recording: Recording) -> dict[str, Any]:
         "throughput_before_tps": median(before_tps),
         "throughput_after_tps": median(after_tps),
         "throughput_windows_tps": {"before": list(before_tps), "after": list(after_tps)},
+        "warm_before": recording.saturated[0].warm,
+        "warm_after": recording.saturated[1].warm,
         "load_average_before": recording.saturated[0].load_average,
         "load_average_after": recording.saturated[1].load_average,
         "fed_tps": recording.rate_tps,
@@ -229,7 +246,10 @@ def _verdict(report: Mapping[str, Any]) -> str:
     if not before_tps:
         return "nothing was acked before, so there is nothing to compare"
     ratio = after_tps / before_tps
-    return f"LESS than before, {ratio:.2f} of it" if ratio < 1 else f"{ratio:.2f} times as much"
+    said = f"LESS than before, {ratio:.2f} of it" if ratio < 1 else f"{ratio:.2f} times as much"
+    if report["warm_before"]:
+        return said
+    return f"{said}, but before it was still warming up, so this says little about the placement"
 
 
 def _of_all(frac: float | None) -> str:

@@ -16,7 +16,7 @@ from deploy.demo.gauges import Look, WorkerLook
 STEPS: tuple[tuple[str, float], ...] = (
     ("start the cluster", 30),
     ("start the topology", 30),
-    ("saturate Storm's own placement", 40),
+    ("saturate Storm's own placement", 60),
     ("feed, nothing moves", 20),
     ("the controller works", 75),
     ("feed, nothing moves any more", 22),

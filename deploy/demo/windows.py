@@ -9,7 +9,8 @@ from deploy.lab.ledger import Window, throughput_tps
 
 WINDOW_S = 5
 WINDOWS = 3
-# Throughput that still grows faster than this from one window to the next is still warming up.
+# Throughput that has grown by more than this from one such stretch to the next is warming up.
+WARM_S = 10
 STILL_FRAC = 0.05
 
 
@@ -62,12 +63,12 @@ def is_warm(windows: Sequence[Window]) -> bool:
     Returns
     -------
     bool
-        False while there are less than two windows of `WINDOW_S` to compare, too.
+        False while there are less than twice `WARM_S` to compare, too.
     """
-    if len(windows) < 2 * WINDOW_S:
+    if len(windows) < 2 * WARM_S:
         return False
-    older = throughput_tps(windows[-2 * WINDOW_S : -WINDOW_S])
-    newer = throughput_tps(windows[-WINDOW_S:])
+    older = throughput_tps(windows[-2 * WARM_S : -WARM_S])
+    newer = throughput_tps(windows[-WARM_S:])
     return 0 < newer <= older * (1 + STILL_FRAC)
 
 

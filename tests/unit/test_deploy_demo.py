@@ -1,18 +1,24 @@
 """The pure parts of the demo: when to stop, which seconds count, what the report says."""
 
 import json
+import os
 from collections import Counter
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import pytest
+import yaml
 from rich.console import Console
 
+import agent.config
+from controller.config import from_storm_yaml
 from controller.core.decide import Outcome
 from controller.storm.apply import EndedMove
 from deploy.demo.calm import Calm
 from deploy.demo.gauges import Look, WorkerLook
 from deploy.demo.picture import draw
+from deploy.demo.play import COOLDOWN_S, CYCLE_S, LAB_CONF, write
 from deploy.demo.report import Fed, Recording, Saturated, assemble, lines
 from deploy.demo.screen import Screen
 from deploy.demo.windows import Span, felt_span, is_warm, like, medians_tps, pauses_ms
@@ -67,10 +73,10 @@ def test_a_forbidden_move_is_rest_only_once_nobody_cools_down() -> None:
 
 
 def test_warm_is_when_throughput_no_longer_grows() -> None:
-    assert not is_warm([window(t, 100) for t in range(9)])
-    assert is_warm([window(t, 100) for t in range(10)])
-    assert not is_warm([window(t, 100 + 10 * t) for t in range(10)])
-    assert not is_warm([window(t, 0) for t in range(10)])
+    assert not is_warm([window(t, 100) for t in range(19)])
+    assert is_warm([window(t, 100) for t in range(20)])
+    assert not is_warm([window(t, 100 + 10 * t) for t in range(20)])
+    assert not is_warm([window(t, 0) for t in range(20)])
 
 
 def test_the_last_three_windows_count() -> None:
@@ -125,7 +131,10 @@ def recording() -> Recording:
         windows=tuple(windows),
         inter_node=((20.0, 0.5), (60.0, 0.3)),
         rate_tps=400.0,
-        saturated=(Saturated(Span(0, 20), 0.5, 2.0), Saturated(Span(80, 100), None, 3.0)),
+        saturated=(
+            Saturated(Span(0, 20), 0.5, 2.0, True),
+            Saturated(Span(80, 100), None, 3.0, False),
+        ),
         fed=(Fed(Span(20, 40), 0.5), Fed(Span(60, 80), 0.3)),
         worked=Span(40, 60),
         came_to_rest=True,
@@ -167,7 +176,7 @@ def test_a_restart_and_a_loss_are_not_hidden() -> None:
     assert (report["emitted"], report["acked"], report["failed_tuples"]) == (100, 97, 3)
     assert report["move_pause_ms"] == {"p50": None, "p99": None, "max": None}
     said = "\n".join(lines(report))
-    assert "LESS than before, 0.83 of it" in said
+    assert "LESS than before, 0.83 of it, but before it was still warming up" in said
     assert "unknown" in said
 
 
@@ -187,6 +196,20 @@ def test_a_terminal_shows_placement_load_and_decision() -> None:
 
 def test_without_a_terminal_there_are_plain_lines() -> None:
     assert shown(is_terminal=False) == "  0% start the cluster\n"
+
+
+def test_the_settings_are_ones_that_controller_and_agent_know(tmp_path: Path) -> None:
+    config, _ = from_storm_yaml(LAB_CONF)
+    assert (config.cycle_s, config.cooldown_s) == (CYCLE_S, COOLDOWN_S)
+    assert config.worker_capacity_cores == len(os.sched_getaffinity(0)) / 2
+    conf = tmp_path / "storm.yaml"
+    conf.write_text(yaml.safe_dump({"storm.local.dir": str(tmp_path), **LAB_CONF}))
+    assert agent.config.read(conf)
+
+
+def test_both_files_are_written_and_nothing_else(tmp_path: Path) -> None:
+    write(tmp_path / "demo", assemble(recording()), recording())
+    assert {file.name for file in (tmp_path / "demo").iterdir()} == {"report.json", "report.png"}
 
 
 def test_the_picture_is_a_png() -> None:
