@@ -14,7 +14,7 @@ from controller.storm.nimbus import NimbusWatch
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session
-from migration.model import EntryState, ExecutorId, Slot, Timing
+from migration.model import ExecutorId, Slot, Timing
 
 STORM_ROOT = "/storm"
 
@@ -101,22 +101,6 @@ class Operator:
             len(view.plan.entries)
             for view in self._view.topologies()
             if view.publication.name == self._topology
-        )
-
-    def stuck(self) -> int:
-        """Count executors that have not ended though told to.
-
-        Returns
-        -------
-        int
-            How many say STUCK.
-        """
-        return sum(
-            entry.state is EntryState.STUCK
-            for view in self._view.topologies()
-            for node in view.acks
-            for ack in node.workers
-            for entry in ack.entries
         )
 
     def ask(self, executor: ExecutorId, slot: Slot) -> str:
