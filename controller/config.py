@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import yaml
 
 from controller.core.classify import Limits
-from controller.core.decide import POLICIES
 from controller.errors import ConfigError
+from controller.policies import NAMES, Options
 
 PREFIX = "nstorm."
 # Keys of the agent and of the hooks, which read them themselves.
@@ -67,6 +67,7 @@ class Config:
     cycle_s: float = 5.0
     lazy_kill_ms: int = 2000
     limits: Limits = field(default_factory=Limits)
+    options: Options = field(default_factory=Options)
     max_moves: int = 1
     cooldown_s: float = 60.0
     ewma: float = 0.3
@@ -173,7 +174,7 @@ def build(given: Mapping[str, Any]) -> Config:
     )
     config = Config(
         mode=Mode(read.choice("mode", plain.mode, list(Mode))),
-        policy=read.choice("policy", plain.policy, list(POLICIES)),
+        policy=read.choice("policy", plain.policy, NAMES),
         cycle_s=read.number("cycle.secs", plain.cycle_s, least=0.1),
         lazy_kill_ms=read.count("lazy.kill.ms", plain.lazy_kill_ms, least=0),
         limits=limits,

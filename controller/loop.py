@@ -10,7 +10,7 @@ import structlog
 
 from controller.config import Config, Mode
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
-from controller.core.decide import POLICIES, Decision, Outcome, Proposal
+from controller.core.decide import Decision, Outcome, Proposal
 from controller.core.metrics import (
     Rates,
     build_cluster,
@@ -19,6 +19,7 @@ from controller.core.metrics import (
     stale_workers,
 )
 from controller.core.plan import next_plan, settled_placement
+from controller.policies import policy as named_policy
 from controller.ports import Clock, ClusterView, Leadership, LoadSource, PlanSink, TopologyView
 from controller.vetoes import (
     Veto,
@@ -275,7 +276,8 @@ class Controller:
         epoch: int,
     ) -> CycleReport:
         """Begin up to the allowed number of moves, one after the other."""
-        config, policy = self._config, POLICIES[self._config.policy]
+        config = self._config
+        policy = named_policy(config.policy, config.options)
         free = config.max_moves - sum(
             e.void is None and e.phase in MOVING for e in view.plan.entries
         )

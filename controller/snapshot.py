@@ -1,17 +1,28 @@
 """Reads the snapshot format: one topology's places, load and traffic as JSON.
 
-The format is stable: ``nstorm decide`` reads it and the journal writes it. Keys this module does
-not know are left alone, because policies that need profiles read keys of their own.
+The format is stable: ``nstorm decide`` reads it and the journal writes it. Profiles of components
+and machines are optional keys that only some policies need; keys this module does not know are
+left alone.
 """
 
 import json
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from controller.core.cluster import Cluster, LoadSnapshot, Traffic, order
+from controller.core.cluster import (
+    Cluster,
+    Cost,
+    LoadSnapshot,
+    Machine,
+    Performance,
+    Profile,
+    Traffic,
+    order,
+)
 from controller.errors import SnapshotError
 from migration.model import Component, Edge
 
@@ -56,7 +67,17 @@ def _cluster(document: dict[str, Any]) -> Cluster:
             raise SnapshotError(f"{field}.cpu_capacity: must be above 0")
         workers.append((_text(row, "id", field), _one_of(row, "node", field, nodes), capacity))
     _ids(document, "workers")
-    return Cluster.build(nodes, workers)
+    machines = {
+        _text(row, "id", field): _machine(row, field) for field, row in _rows(document, "nodes")
+    }
+    return replace(Cluster.build(nodes, workers), machines=machines)
+
+
+def _machine(row: dict[str, Any], field: str) -> Machine:
+    return Machine(
+        _text(row, "type", field) if "type" in row else "",
+        _quantity(row, "speed_hz", field) if "speed_hz" in row else 0.0,
+    )
 
 
 def _load(document: dict[str, Any], cluster: Cluster) -> LoadSnapshot:
@@ -85,6 +106,39 @@ def _load(document: dict[str, Any], cluster: Cluster) -> LoadSnapshot:
         queue=np.array([_quantity(row, "queue", f) for f, row in rows], dtype=np.float64),
         pinned=tuple(_pinned(row, field) for field, row in rows),
         traffic=_traffic(document, executors),
+        profiles={
+            _text(row, "id", field): _profile(row["profile"], f"{field}.profile")
+            for field, row in _rows(document, "components")
+            if "profile" in row
+        },
+        rate_tps=_quantity(document, "rate", "") if "rate" in document else None,
+    )
+
+
+def _profile(profile: Any, field: str) -> Profile:
+    if not isinstance(profile, dict):
+        raise SnapshotError(f"{field}: must be an object")
+    points = _optional_rows(profile, "performance", field)
+    costs = _optional_rows(profile, "costs", field)
+    return Profile(
+        _quantity(profile, "selectivity", field) if "selectivity" in profile else 1.0,
+        tuple(
+            Performance(
+                _count(row, "threads", at),
+                _quantity(row, "rate", at),
+                _quantity(row, "cpu", at),
+                _quantity(row, "memory", at),
+            )
+            for at, row in points
+        ),
+        tuple(
+            Cost(
+                _text(row, "machine", at),
+                _quantity(row, "ms_per_tuple", at),
+                _quantity(row, "overhead", at),
+            )
+            for at, row in costs
+        ),
     )
 
 
@@ -132,6 +186,14 @@ def _rows(document: dict[str, Any], key: str) -> Iterator[tuple[str, dict[str, A
         if not isinstance(row, dict):
             raise SnapshotError(f"{key}[{i}]: must be an object")
         yield f"{key}[{i}]", row
+
+
+def _optional_rows(
+    document: dict[str, Any], key: str, field: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read a list of objects that may be missing."""
+    rows = _rows(document, key) if key in document else iter(())
+    return ((f"{field}.{at}", row) for at, row in rows)
 
 
 def _ids(document: dict[str, Any], key: str) -> list[str]:

@@ -7,7 +7,8 @@ from typing import Any
 from controller.config import Config
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
-from controller.core.decide import POLICIES, Decision
+from controller.core.decide import Decision
+from controller.policies import policy
 from controller.vetoes import Vetoes, decide, standing
 
 
@@ -38,9 +39,10 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
     Step
         The last one may be without a move.
     """
+    chosen = policy(config.policy, config.options)
     for _ in range(steps):
         vetoes = standing(cluster, snapshot, config.excluded) if config.vetoes else Vetoes()
-        decision = decide(POLICIES[config.policy], cluster, snapshot, config.limits, vetoes)
+        decision = decide(chosen, cluster, snapshot, config.limits, vetoes)
         for move in decision.moves:
             snapshot = snapshot.moved(
                 snapshot.executors.index(move.executor), cluster.workers.index(move.target)

@@ -5,8 +5,8 @@ is the first index everywhere, whatever order a file or a report had.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -35,6 +35,80 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((1, int(p), "") if i % 2 else (0, 0, p) for i, p in enumerate(parts))
 
 
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a policy that compares machines knows of a node.
+
+    Attributes
+    ----------
+    kind : str
+        Type that profiles name; empty if unknown.
+    speed_hz : float
+        Clock rate times cores; 0 if unknown.
+    """
+
+    kind: str = ""
+    speed_hz: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """What some threads of a component reach together on one slot of their own (001, table P).
+
+    Attributes
+    ----------
+    threads : int
+        How many.
+    rate_tps : float
+        Highest stable input rate.
+    cpu_frac, memory_frac : float
+        Shares of the slot at that rate.
+    """
+
+    threads: int
+    rate_tps: float
+    cpu_frac: float
+    memory_frac: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one instance of a component costs on one kind of machine (000, equation 1).
+
+    Attributes
+    ----------
+    machine : str
+        Kind of machine.
+    ms_per_tuple : float
+        CPU time a tuple takes.
+    overhead_frac : float
+        Share of the machine that an instance takes without any tuple.
+    """
+
+    machine: str
+    ms_per_tuple: float
+    overhead_frac: float
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What was measured of a component beforehand; only some policies need it.
+
+    Attributes
+    ----------
+    selectivity : float
+        Tuples out, to every consumer, for one tuple in.
+    performance : tuple of Performance
+        By rising number of threads; empty if not measured.
+    costs : tuple of Cost
+        One a kind of machine; empty if not measured.
+    """
+
+    selectivity: float = 1.0
+    performance: tuple[Performance, ...] = ()
+    costs: tuple[Cost, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
     """Nodes and workers a topology may use.
@@ -49,6 +123,8 @@ class Cluster:
         CPU a worker may use.
     closed : tuple of (str or None), length W
         Why nothing may move to the worker now; None where it may.
+    machines : mapping of str to Machine
+        By node, where something is known of it.
     """
 
     nodes: tuple[str, ...]
@@ -56,6 +132,7 @@ class Cluster:
     node_of: Ints
     capacity_cores: Floats
     closed: tuple[str | None, ...]
+    machines: Mapping[str, Machine] = field(default_factory=dict)
 
     @classmethod
     def build(cls, nodes: Iterable[str], workers: Iterable[tuple[str, str, float]]) -> "Cluster":
@@ -152,6 +229,10 @@ class LoadSnapshot:
         Tuples waiting.
     pinned : tuple of (str or None), length E
         Why the executor may not move now; None where it may.
+    profiles : mapping of str to Profile
+        By component, where it was measured.
+    rate_tps : float or None
+        Input rate to plan for, of every spout together; None: as it is.
     """
 
     topology: str
@@ -165,6 +246,8 @@ class LoadSnapshot:
     queue: Floats
     pinned: tuple[str | None, ...]
     traffic: Traffic
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    rate_tps: float | None = None
 
     @property
     def is_movable(self) -> NDArray[np.bool_]:

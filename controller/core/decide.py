@@ -4,10 +4,9 @@ A policy reads the vetoes from the snapshot (`pinned` executors) and the cluster
 and never looks at a clock, so live run, file and simulation get the same answer.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from types import MappingProxyType
 
 import numpy as np
 
@@ -269,6 +268,3 @@ def _by_load(view: View, workers: Ints) -> list[int]:
     """Order workers by falling load, ties by id."""
     falling = np.argsort(-rounded(view.classes.load_frac[workers]), kind="stable")
     return [int(worker) for worker in workers[falling]]
-
-
-POLICIES: Mapping[str, Policy] = MappingProxyType({"otd": otd, "safe": safe})

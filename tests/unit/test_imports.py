@@ -18,7 +18,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "controller.core": frozenset({"migration.model"}),
     "controller.errors": frozenset(),
     "controller.snapshot": frozenset({"controller.core", "controller.errors", "migration.model"}),
-    "controller.config": frozenset({"controller.core", "controller.errors"}),
+    "controller.policies": frozenset({"controller.core", "controller.baselines"}),
+    "controller.config": frozenset({"controller.core", "controller.errors", "controller.policies"}),
     "controller.ports": frozenset({"controller.core", "migration"}),
     "controller.baselines": frozenset({"controller.core", "migration.model"}),
     "controller.vetoes": frozenset(
@@ -28,6 +29,7 @@ ALLOWED: dict[str, frozenset[str]] = {
         {
             "controller.config",
             "controller.core",
+            "controller.policies",
             "controller.ports",
             "controller.vetoes",
             "migration",
