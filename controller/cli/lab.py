@@ -1,10 +1,13 @@
 """``nstorm lab`` and ``nstorm bench``: a real Storm cluster on this machine, to try and measure."""
 
 import json
+from contextlib import nullcontext
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from deploy.bench.movers import AtRandom, by_itself
 from deploy.bench.moves import Variant, run_moves
 from deploy.bench.moves import submit as submit_variant
 from deploy.bench.operator import beside
@@ -72,17 +75,46 @@ def _describe(lab: Lab) -> str:
     return json.dumps(described, indent=1)
 
 
+class By(StrEnum):
+    """Who decides on the moves of a benchmark."""
+
+    OPERATOR = "operator"
+    CONTROLLER = "controller"
+
+
+# Nothing rests and every gain counts, so that the controller finds a move in each cycle.
+RESTLESS = {
+    "nstorm.cycle.secs": 1.0,
+    "nstorm.cooldown.executor.secs": 0,
+    "nstorm.asc.threshold": 0.0,
+    "nstorm.load.ewma": 1.0,
+}
+
+
 @bench_app.command("moves")
 def bench_moves(
+    *,
     moves: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
-    seed: Annotated[int, typer.Option(help="Of the choice of executors and targets.")] = 1,
+    by: Annotated[
+        By, typer.Option(help="An operator at random, or the controller by itself, restless.")
+    ] = By.OPERATOR,
+    seed: Annotated[int, typer.Option(help="Of an operator's choices.")] = 1,
     rate: Annotated[float, typer.Option(min=1, help="Sentences per second.")] = 1000.0,
     variant: Annotated[Variant, typer.Option(help="What makes it hard.")] = Variant.PLAIN,
+    kill_every: Annotated[
+        int, typer.Option(min=0, help="Kill the source of each so-manieth move in DRAIN; 0: none.")
+    ] = 0,
 ) -> None:
-    """Move executors at random, interleaved with rest, and account for every tuple; as JSON."""
-    topology = "bench"
-    with plan_lab("bench-moves", agent_jar=AGENT_JAR) as lab:
+    """Move executors, interleaved with rest, and account for every tuple; as JSON."""
+    topology, itself = "bench", by is By.CONTROLLER
+    with plan_lab("bench-moves", agent_jar=AGENT_JAR, conf=RESTLESS if itself else None) as lab:
         submit_variant(lab, topology, variant, rate)
-        with beside(lab, topology) as operator:
-            report = run_moves(lab, operator, topology, moves=moves, seed=seed)
-    typer.echo(json.dumps(report, indent=1))
+        with beside(lab, topology, mode="auto" if itself else "observe") as operator:
+            spouts = {e.slot for e in lab.assignment(topology) if e.component == "spout"}
+            at_random = AtRandom(
+                lab, operator, seed, kill_every=kill_every, spared=frozenset(spouts)
+            )
+            with by_itself(lab, operator) if itself else nullcontext(at_random) as mover:
+                report = run_moves(lab, mover, topology, moves=moves)
+    asked = {"by": by.value, "variant": variant.value, "rate": rate, "kill_every": kill_every}
+    typer.echo(json.dumps({**asked, "seed": None if itself else seed, **report}, indent=1))

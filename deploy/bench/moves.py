@@ -1,6 +1,6 @@
-"""Moves executors at random on a live cluster and accounts for every tuple."""
+"""Moves executors on a live cluster and accounts for every tuple."""
 
-import random
+import os
 import statistics
 import time
 from collections import Counter
@@ -9,11 +9,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from controller.storm.commands import Command
-from deploy.bench.operator import Operator, Placement
+from deploy.bench.movers import Moved, Mover
 from deploy.lab.cluster import Lab
 from deploy.lab.ledger import SATURATE, Ledger, Totals, Window, latency_ms
-from migration.model import ExecutorId, Slot
 
 BLOCK_S = 30.0
 KILL_METERS = (
@@ -49,17 +47,6 @@ FED_TO_THE_FULL = frozenset({Variant.BACK_PRESSURE, Variant.SATURATED})
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """One asked-for move: what came of it, and how long the application could notice it."""
-
-    executor: str
-    target: str
-    state: str
-    reason: str
-    stopped_after_s: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Stretch:
     """The one-second windows of all blocks of one kind."""
 
@@ -84,22 +71,20 @@ class Stretch:
 
 
 def run_moves(
-    lab: Lab, operator: Operator, topology: str, *, moves: int, seed: int, interleave: bool = True
+    lab: Lab, mover: Mover, topology: str, *, moves: int, interleave: bool = True
 ) -> dict[str, Any]:
-    """Move executors at random, blocks of 30 s with moves and without in turn, then drain.
+    """Move executors, blocks of 30 s with moves and without in turn, then drain.
 
     Parameters
     ----------
     lab : Lab
         The cluster.
-    operator : Operator
-        Asks for the moves.
+    mover : Mover
+        Makes the moves.
     topology : str
         Name of a topology that is being fed.
     moves : int
-        How many.
-    seed : int
-        Of the choice of executors and targets.
+        How many at least.
     interleave : bool
         False: all moves in one go, after one control block.
 
@@ -108,32 +93,31 @@ def run_moves(
     dict
         The report, ready for JSON.
     """
-    chosen = random.Random(seed)
     ledger = lab.ledger(topology)
     pids, meters = lab.worker_pids(), kill_meters(lab)
-    asked: list[str] = []
     moving: list[Window] = []
     control: list[Window] = []
-    while len(asked) < moves:
+    while mover.begun < moves:
+        mover.rest()
         control += _rest(ledger)
         began_s = time.time()
-        while len(asked) < moves and (not interleave or time.time() - began_s < BLOCK_S):
-            asked += _one(operator, chosen)
+        while mover.begun < moves and (not interleave or time.time() - began_s < BLOCK_S):
+            mover.move()
         moving += _windows(ledger, began_s)
-    lab.wait_until("every move has come to its end", lambda: operator.entries() == 0, 180)
-    ended = [_moved(operator.follow(path, lambda now: now.ended)) for path in asked]
+    ended = mover.ended()
     # A tuple that was lost fails only after up to two message timeouts.
     time.sleep(2 * message_timeout_s(lab) if interleave else message_timeout_s(lab))
     totals = ledger.drain()
     return {
-        "seed": seed,
         **_durations(ended),
         **_fates(totals),
         **_felt(Stretch(tuple(moving)), Stretch(tuple(control))),
+        "killed": mover.killed,
         "worker_restarts": sum(lab.worker_pids().get(slot) != pid for slot, pid in pids.items()),
         "kill_meters_risen": {
             name: now - meters[name] for name, now in kill_meters(lab).items() if now > meters[name]
         },
+        "load_average": round(os.getloadavg()[0], 1),
         "moves": [asdict(move) for move in ended],
     }
 
@@ -188,47 +172,6 @@ def message_timeout_s(lab: Lab) -> float:
         Seconds; Storm's default if the lab sets none.
     """
     return float(lab.layout.conf.get("topology.message.timeout.secs", 30))
-
-
-def choose(placement: Placement, chosen: random.Random) -> tuple[ExecutorId, Slot] | None:
-    """Choose an executor and a target, uniform over all that may be.
-
-    Parameters
-    ----------
-    placement : Placement
-        Where executors are.
-    chosen : Random
-        The source of chance.
-
-    Returns
-    -------
-    tuple of (ExecutorId, Slot) or None
-        None if nothing may move now.
-    """
-    held = Counter(placement.slot_of.values())
-    free = [e for e in placement.free if held[placement.slot_of[e]] > 1]
-    if not free:
-        return None
-    executor = chosen.choice(free)
-    others = sorted(set(placement.slot_of.values()) - {placement.slot_of[executor]})
-    return executor, chosen.choice(others)
-
-
-def _one(operator: Operator, chosen: random.Random) -> list[str]:
-    """Ask for one move and wait until it no longer keeps another from beginning."""
-    pair = choose(operator.placement(), chosen)
-    if pair is None:
-        time.sleep(0.2)
-        return []
-    path = operator.ask(*pair)
-    operator.follow(path, lambda now: now.state == "SETTLE")
-    return [path]
-
-
-def _moved(command: Command) -> Moved:
-    return Moved(
-        command.executor, command.slot, command.state, command.reason, command.stopped_after_s
-    )
 
 
 def _rest(ledger: Ledger) -> list[Window]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from deploy.bench.movers import AtRandom
 from deploy.bench.moves import run_moves
 from deploy.bench.operator import Operator, beside
 from deploy.lab.cluster import Lab
@@ -24,7 +25,7 @@ def operator(lab: Lab) -> Iterator[Operator]:
 
 
 def test_thirty_moves_lose_no_tuple_and_restart_no_worker(lab: Lab, operator: Operator) -> None:
-    report = run_moves(lab, operator, TOPOLOGY, moves=30, seed=30, interleave=False)
+    report = run_moves(lab, AtRandom(lab, operator, seed=30), TOPOLOGY, moves=30, interleave=False)
     print(report)
     assert report["asked"] == 30
     assert report["states"] == {"MOVED": 30}
