@@ -1,6 +1,5 @@
 """Reads from ZooKeeper what the demo shows: placement, load, traffic, decisions and moves."""
 
-import threading
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +12,9 @@ from controller.storm import status
 from controller.storm.apply import EndedMove
 from controller.storm.collect import LiveCluster
 from controller.storm.live import SystemClock
-from controller.storm.mirror import Mirror
-from controller.storm.nimbus import NimbusWatch
 from deploy.lab import LabError
 from kvstore.zookeeper import Session
-from migration.model import Slot, Timing
+from migration.model import Slot
 
 STORM_ROOT = "/storm"
 
@@ -84,9 +81,7 @@ class Gauges:
         self._session = session
         self._topology = topology
         self._clock = SystemClock()
-        mirror = Mirror(session, threading.Event())
-        watch = NimbusWatch(mirror, STORM_ROOT, self._clock)
-        self._view = LiveCluster(mirror, watch, self._clock, Timing())
+        self._view = LiveCluster.of_session(session, STORM_ROOT, self._clock)
         self._since_look: Rates = {}
 
     def look(self) -> Look:

@@ -9,6 +9,8 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import psutil
+
 from controller.storm.collect import PAUSED
 from deploy.bench.moves import kill_meters
 from deploy.bench.operator import beside
@@ -91,8 +93,8 @@ class _Run:
         self.ledger.set_rate(SATURATE)
         began_s = time.time()
         warm = self.watch(warm_up_s, lambda look: is_warm(self.ledger.windows(began_s + 1)))
-        span, frac = self._measure(MEASURE_S + 1)
-        return Saturated(span, frac, round(os.getloadavg()[0], 1), warm)
+        span, frac, cpu_s = self._measure(MEASURE_S + 1)
+        return Saturated(span, frac, cpu_s, round(os.getloadavg()[0], 1), warm)
 
     def feed(self, rate_tps: float) -> Fed:
         """Feed at a rate, and measure once the moves under way have settled."""
@@ -117,10 +119,15 @@ class _Run:
         came_to_rest = self.watch(limit_s, at_rest)
         return Span(began_s, time.time()), came_to_rest
 
-    def _measure(self, length_s: float) -> tuple[Span, float | None]:
-        mark, began_s = self._gauges.mark(), time.time()
+    def _measure(self, length_s: float) -> tuple[Span, float | None, float]:
+        mark, before_s, began_s = self._gauges.mark(), self._worker_cpu_s(), time.time()
         self.watch(length_s)
-        return Span(began_s, time.time()), self._gauges.inter_node_frac_since(mark)
+        span, cpu_s = Span(began_s, time.time()), self._worker_cpu_s() - before_s
+        return span, self._gauges.inter_node_frac_since(mark), cpu_s
+
+    def _worker_cpu_s(self) -> float:
+        spent = (psutil.Process(pid).cpu_times() for pid in self._lab.worker_pids().values())
+        return sum(times.user + times.system for times in spent)
 
 
 def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:

@@ -21,6 +21,8 @@ DEFINITIONS: Mapping[str, str] = {
     f"each the median of {WINDOW_S} seconds, once the throughput had stopped growing or the time "
     "for that was over (warm_before, warm_after). JVMs that warm up and other work on the machine "
     "move it, too",
+    "worker_cpu_us_per_sentence": "CPU time of all workers, user and system, per sentence acked in "
+    "the same seconds: what a sentence costs, whatever else the machine does meanwhile",
     "ack_latency_ms": "from the emission of a sentence to its ack, over the fed stretches before "
     "and after the moves; at most 6 per cent too high",
     "move_pause_ms": "of each move, the longest ack latency in the seconds between PREPARE and "
@@ -50,20 +52,24 @@ class Saturated:
         Of the machine, over the last minute.
     warm : bool
         Whether the throughput had stopped growing before, in the time there was.
+    cpu_s : float
+        CPU time of the workers.
     """
 
     span: Span
     inter_node_frac: float | None
+    cpu_s: float
     load_average: float
     warm: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Fed:
-    """One stretch at the fixed rate in which nothing moved."""
+    """One stretch at the fixed rate in which nothing moved; `cpu_s` is the workers' CPU time."""
 
     span: Span
     inter_node_frac: float | None
+    cpu_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,10 @@ def assemble(recording: Recording) -> dict[str, Any]:
         "throughput_before_tps": median(before_tps),
         "throughput_after_tps": median(after_tps),
         "throughput_windows_tps": {"before": list(before_tps), "after": list(after_tps)},
+        "worker_cpu_us_per_sentence_before": _cost_us(recording, recording.fed[0]),
+        "worker_cpu_us_per_sentence_after": _cost_us(recording, recording.fed[1]),
+        "worker_cpu_us_per_sentence_saturated_before": _cost_us(recording, recording.saturated[0]),
+        "worker_cpu_us_per_sentence_saturated_after": _cost_us(recording, recording.saturated[1]),
         "warm_before": recording.saturated[0].warm,
         "warm_after": recording.saturated[1].warm,
         "load_average_before": recording.saturated[0].load_average,
@@ -180,6 +190,11 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         "(spouts and ackers are pinned and ackers carry about half: expect about 0.3)",
         f"throughput at saturation: {report['throughput_before_tps']:.0f}/s before, "
         f"{report['throughput_after_tps']:.0f}/s after: {_verdict(report)}",
+        f"CPU of the workers per sentence at {report['fed_tps']:.0f}/s: "
+        f"{_us(report['worker_cpu_us_per_sentence_before'])} before, "
+        f"{_us(report['worker_cpu_us_per_sentence_after'])} after; at saturation "
+        f"{_us(report['worker_cpu_us_per_sentence_saturated_before'])} and "
+        f"{_us(report['worker_cpu_us_per_sentence_saturated_after'])}",
         f"ack latency at {report['fed_tps']:.0f}/s, p50 and p99: "
         f"{_ms(before['p50'])} and {_ms(before['p99'])} before, "
         f"{_ms(after['p50'])} and {_ms(after['p99'])} after",
@@ -200,6 +215,13 @@ def _not_made(recording: Recording) -> list[EndedMove]:
 
 def _medians(recording: Recording, at: Saturated) -> tuple[float, ...]:
     return medians_tps(at.span.seconds_of(recording.windows))
+
+
+def _cost_us(recording: Recording, at: Saturated | Fed) -> float | None:
+    seconds = at.span.seconds_of(recording.windows)
+    # The CPU time is of the whole span, the ledger's seconds lie inside of it.
+    acked = (at.span.ended_s - at.span.began_s) * sum(w.acked for w in seconds) / len(seconds)
+    return round(1e6 * at.cpu_s / acked, 2) if acked else None
 
 
 def _latency(recording: Recording, span: Span) -> dict[str, float | None]:
@@ -258,3 +280,7 @@ def _of_all(frac: float | None) -> str:
 
 def _ms(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.0f} ms"
+
+
+def _us(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.1f} µs"

@@ -132,10 +132,10 @@ def recording() -> Recording:
         inter_node=((20.0, 0.5), (60.0, 0.3)),
         rate_tps=400.0,
         saturated=(
-            Saturated(Span(0, 20), 0.5, 2.0, True),
-            Saturated(Span(80, 100), None, 3.0, False),
+            Saturated(Span(0, 20), 0.5, 4.0, 2.0, True),
+            Saturated(Span(80, 100), None, 3.6, 3.0, False),
         ),
-        fed=(Fed(Span(20, 40), 0.5), Fed(Span(60, 80), 0.3)),
+        fed=(Fed(Span(20, 40), 0.5, 2.0), Fed(Span(60, 80.5), 0.3, 0.82)),
         worked=Span(40, 60),
         came_to_rest=True,
         cooldown_s=20.0,
@@ -155,6 +155,9 @@ def test_the_report_says_what_was_recorded() -> None:
     assert (report["throughput_before_tps"], report["throughput_after_tps"]) == (1000, 1200)
     assert (report["inter_node_ratio_before"], report["inter_node_ratio_after"]) == (0.5, 0.3)
     assert report["inter_node_ratio_saturated_after"] is None
+    cost = "worker_cpu_us_per_sentence"
+    assert (report[f"{cost}_before"], report[f"{cost}_after"]) == (250, 100)
+    assert (report[f"{cost}_saturated_before"], report[f"{cost}_saturated_after"]) == (200, 150)
     assert report["move_pause_ms"]["max"] == 300
     assert report["control_pause_ms"]["max"] == 10
     zero = {"moves": 1, "moves_seconds": 2, "control": 0, "control_seconds": 20}
