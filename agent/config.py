@@ -15,10 +15,11 @@ from agent.errors import ConfigError
 PREFIX = "nstorm."
 # One storm.yaml serves a whole node, so it may hold what the controller and the hooks read.
 _FOREIGN = """
-    asc.threshold asc.threshold.tps cooldown.executor.secs cycle.secs excluded.components
-    excluded.hosts excluded.topologies lazy.kill.ms load.ewma load.high load.low
-    max.moves.per.cycle mode policy reconcile weight.node weight.worker worker.cpu.capacity
-    worker.poll.ms
+    aniello.alpha aniello.beta aniello.delta aniello.gamma aniello.spread asc.threshold
+    asc.threshold.tps cooldown.executor.secs cycle.secs excluded.components excluded.hosts
+    excluded.topologies journal.days journal.dir journal.size.mb lazy.kill.ms link.capacity.tps
+    load.ewma load.high load.low max.moves.per.cycle mode policy target.fill target.gain
+    target.move.price weight.node weight.worker worker.cpu.capacity worker.poll.ms
 """
 FOREIGN_KEYS = frozenset(PREFIX + key for key in _FOREIGN.split())
 _STORE, _ID = f"{PREFIX}store.dir", f"{PREFIX}supervisor.id"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -17,12 +17,15 @@ from agent.errors import AgentError
 from agent.pull import ADOPT_FILE, Puller
 from agent.push import Pusher
 from agent.samples import SampleStores
-from kvstore.errors import NotConnectedError, SessionLostError, StoreError
+from kvstore.errors import NotConnectedError, SessionLostError, StoreError, ZooKeeperError
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session, Waiting
+from migration.model import MOVING
 from migration.wire import CLUSTER
 
 LOOK_EVERY_S = 0.05
+# While a move waits for an answer of this node, each turn of the wait lengthens its phase.
+LOOK_DURING_A_MOVE_S = 0.01
 _TEND_EVERY_S = 1.0
 _AFTER_SURPRISE_S = 1.0
 
@@ -90,7 +93,11 @@ class Agent:
         if polls:
             self._puller.distrust()
             self._synced_s = now_s
-        self._puller.sync(self._node)
+        try:
+            self._puller.sync(self._node)
+        except ZooKeeperError:
+            self._wake.set()  # what could not be read is due at the next turn
+            raise
 
     def _learn_node(self, said: str | None) -> None:
         if self._config.supervisor is None and said not in (None, self._node):
@@ -98,20 +105,29 @@ class Agent:
             self._node = said
             self._wake.set()
 
+    @property
+    def look_every_s(self) -> float:
+        """How long to pause before the next turn if nothing wakes it."""
+        plans = self._puller.local.plans if self._puller.local else ()
+        moving = any(
+            entry.void is None and entry.phase in MOVING for p in plans for entry in p.entries
+        )
+        return LOOK_DURING_A_MOVE_S if moving else LOOK_EVERY_S
+
     def close(self) -> None:
         """Close the sample stores."""
         self._stores.close()
 
 
-def run(config: AgentConfig, stop: threading.Event | None = None) -> int:
+def run(config: AgentConfig, stop: threading.Event) -> int:
     """Run the agent of this node until it is told to stop.
 
     Parameters
     ----------
     config : AgentConfig
         The settings.
-    stop : threading.Event, optional
-        Ends it; SIGTERM and SIGINT do so too if this is the main thread.
+    stop : threading.Event
+        Ends it.
 
     Returns
     -------
@@ -119,17 +135,15 @@ def run(config: AgentConfig, stop: threading.Event | None = None) -> int:
         The exit code: 0 if it was stopped, 1 if the session was lost or the store cannot be
         opened; the service manager then starts it again.
     """
-    stop = stop or threading.Event()
     wake = threading.Event()
     with ExitStack() as stack:
-        stack.callback(_on_signals(stop, wake))
         try:
             writer = stack.enter_context(PlanWriter(config.store_dir / "plan"))
         except StoreError as error:
             log.error("agent_cannot_start", reason=str(error))
             return 1
         session = stack.enter_context(Session(config.hosts, on_state=lambda state: wake.set()))
-        if not session.connect(on_wait=_say_waiting, stop=stop):
+        if not session.connect(on_wait=say_waiting, stop=stop):
             return 0
         agent = Agent(config, session, writer, wake)
         stack.callback(agent.close)
@@ -159,29 +173,40 @@ def _loop(agent: Agent, wake: threading.Event, stop: threading.Event) -> int:
             # A surprise must not end what the JVMs of the node depend on.
             log.exception("turn_failed")
             stop.wait(_AFTER_SURPRISE_S)
-        wake.wait(LOOK_EVERY_S)
+        wake.wait(agent.look_every_s)
     return 0
 
 
-def _on_signals(stop: threading.Event, wake: threading.Event) -> Callable[[], None]:
-    """Let SIGTERM and SIGINT end the loop; return what puts the old handlers back."""
-    if threading.current_thread() is not threading.main_thread():
-        return lambda: None
+@contextmanager
+def ended_by_signals() -> Iterator[threading.Event]:
+    """Let SIGTERM and SIGINT end a daemon; the old handlers are put back afterwards.
+
+    Yields
+    ------
+    threading.Event
+        Set by either.
+    """
+    stop = threading.Event()
 
     def end(number: int, frame: FrameType | None) -> None:
         stop.set()
-        wake.set()
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
-
-    def restore() -> None:
+    try:
+        yield stop
+    finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
-    return restore
 
+def say_waiting(waiting: Waiting) -> None:
+    """Tell where ZooKeeper was sought and when it is tried again, once a second.
 
-def _say_waiting(waiting: Waiting) -> None:
+    Parameters
+    ----------
+    waiting : Waiting
+        The state of the attempts.
+    """
     log.warning(
         "zookeeper_away",
         zookeeper=waiting.hosts,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event
 
 import structlog
 
+from kvstore.watched import Watched
 from kvstore.writer import PlanWriter
-from kvstore.zookeeper import Session, Stored
+from kvstore.zookeeper import Session
 from migration import StalePlanError, WireError
 from migration.model import LocalPlan, Plan, Publication
 from migration.wire import CLUSTER, PLANS, decode, encode, plan_path, topology_path
@@ -16,67 +17,6 @@ from migration.wire import CLUSTER, PLANS, decode, encode, plan_path, topology_p
 ADOPT_FILE = "adopt-cluster"
 
 log = structlog.get_logger()
-
-
-class Watched:
-    """Nodes of ZooKeeper as last read; only what may have changed is read again.
-
-    Parameters
-    ----------
-    session : Session
-        The session.
-    wake : Event
-        Set whenever something may have changed, from kazoo's thread.
-    """
-
-    def __init__(self, session: Session, wake: Event) -> None:
-        self._session = session
-        self._wake = wake
-        self._lock = Lock()
-        self._fresh: set[str] = set()
-        self._nodes: dict[str, Stored | None] = {}
-        self._children: dict[str, list[str]] = {}
-
-    def distrust(self) -> None:
-        """Read everything again: a watch may have been lost."""
-        with self._lock:
-            self._fresh.clear()
-
-    def node(self, path: str) -> Stored | None:
-        """Return a node, None if it is not there."""
-        if self._trust(path):
-            return self._nodes.get(path)
-        try:
-            self._nodes[path] = self._session.read(path, lambda: self._changed(path))
-        except BaseException:
-            self._changed(path)
-            raise
-        return self._nodes[path]
-
-    def children(self, path: str) -> list[str]:
-        """Return the names of a node's children, none if it is not there."""
-        key = f"{path}/"
-        if self._trust(key):
-            return self._children.get(path, [])
-        try:
-            found = self._session.children(path, lambda: self._changed(key))
-        except BaseException:
-            self._changed(key)
-            raise
-        self._children[path] = found or []
-        return self._children[path]
-
-    def _trust(self, key: str) -> bool:
-        """Tell whether the last reading holds; else it is held from now on, until it changes."""
-        with self._lock:
-            held = key in self._fresh
-            self._fresh.add(key)
-            return held
-
-    def _changed(self, key: str) -> None:
-        with self._lock:
-            self._fresh.discard(key)
-        self._wake.set()
 
 
 class Puller:

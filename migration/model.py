@@ -166,6 +166,28 @@ class Plan:
         """The plan's age, to compare it with others of its topology."""
         return PlanVersion(self.epoch, self.version)
 
+    def followed_by(self, entries: tuple[Entry, ...], epoch: int) -> Plan:
+        """Make the plan of the next write, with these entries.
+
+        Parameters
+        ----------
+        entries : tuple of Entry
+            All of them.
+        epoch : int
+            Of the leader who writes it.
+
+        Returns
+        -------
+        Plan
+            The next version.
+
+        Raises
+        ------
+        ModelError
+            If two entries have one id or one executor.
+        """
+        return replace(self, epoch=epoch, version=self.version + 1, entries=entries)
+
 
 @dataclass(frozen=True, slots=True)
 class LocalPlan:

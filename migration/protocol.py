@@ -128,7 +128,7 @@ def begin(flight: Flight, entry: Entry, now_s: float) -> Step:
     ModelError
         If the plan has an entry of this id or executor.
     """
-    plan = _next_plan(flight, (*flight.plan.entries, entry))
+    plan = flight.plan.followed_by((*flight.plan.entries, entry), flight.epoch)
     made = Progress(entry.id, now_s, now_s, plan.stamp)
     return Step(plan, replace(flight, plan=plan, progress=(*flight.progress, made)))
 
@@ -235,7 +235,7 @@ def _remembering(progress: Progress, row: Transition) -> Progress:
 def _gathered(flight: Flight, looks: list[_Look], now_s: float) -> Step:
     entries = tuple(look.after for look in looks if look.after is not None)
     changed = entries != flight.plan.entries
-    plan = _next_plan(flight, entries) if changed else flight.plan
+    plan = flight.plan.followed_by(entries, flight.epoch) if changed else flight.plan
     progress = tuple(
         look.progress
         if look.after == look.before
@@ -248,12 +248,6 @@ def _gathered(flight: Flight, looks: list[_Look], now_s: float) -> Step:
         replace(flight, plan=plan, progress=progress),
         tuple(_left(look, now_s) for look in looks if look.after is None),
         tuple(look.event for look in looks if look.event is not None),
-    )
-
-
-def _next_plan(flight: Flight, entries: tuple[Entry, ...]) -> Plan:
-    return replace(
-        flight.plan, epoch=flight.epoch, version=flight.plan.version + 1, entries=entries
     )
 
 

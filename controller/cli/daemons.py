@@ -1,13 +1,10 @@
 """``nstorm agent`` and ``nstorm controller``: the two processes that run beside Storm."""
 
 import os
-import signal
 import socket
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import structlog
@@ -15,10 +12,11 @@ import typer
 
 import agent.config
 import agent.daemon
+from agent.daemon import ended_by_signals, say_waiting
 from controller.config import Config, Mode, Storm, from_storm_yaml, read_storm_yaml
 from controller.storm.live import LiveController
 from kvstore.errors import SessionLostError
-from kvstore.zookeeper import Session, Waiting
+from kvstore.zookeeper import Session
 
 log = structlog.get_logger()
 
@@ -44,7 +42,8 @@ def run_agent(
         return
     if conf is None:
         raise typer.BadParameter("is needed to run the agent", param_hint="--conf")
-    raise typer.Exit(agent.daemon.run(agent.config.read(conf)))
+    with ended_by_signals() as stop:
+        raise typer.Exit(agent.daemon.run(agent.config.read(conf), stop))
 
 
 @agent_app.command("adopt-cluster")
@@ -69,12 +68,8 @@ def run_controller(
     config, storm = from_storm_yaml(read_storm_yaml(conf))
     if mode is not None:
         config = replace(config, mode=mode)
-    stop = threading.Event()
-    restore = _on_signals(stop)
-    try:
+    with ended_by_signals() as stop:
         raise typer.Exit(_run(config, storm, stop))
-    finally:
-        restore()
 
 
 def _run(config: Config, storm: Storm, stop: threading.Event) -> int:
@@ -89,35 +84,3 @@ def _run(config: Config, storm: Storm, stop: threading.Event) -> int:
             log.error("session_lost", reason=str(error))
             return 1
     return 0
-
-
-def say_waiting(waiting: Waiting) -> None:
-    """Tell where ZooKeeper was sought and when it is tried again, once a second.
-
-    Parameters
-    ----------
-    waiting : Waiting
-        The state of the attempts.
-    """
-    log.warning(
-        "zookeeper_away",
-        zookeeper=waiting.hosts,
-        attempt=waiting.attempt,
-        retry_in_s=round(waiting.retry_in_s),
-        reason=waiting.error,
-    )
-
-
-def _on_signals(stop: threading.Event) -> Callable[[], None]:
-    """Let SIGTERM and SIGINT end the loop; return what puts the old handlers back."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    return restore

@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from controller.cli.daemons import Conf, say_waiting
+from agent.daemon import say_waiting
+from controller.cli.daemons import Conf
 from controller.cli.decide import Output
 from controller.cli.overview import as_document, as_tables
 from controller.config import from_storm_yaml, read_storm_yaml
@@ -20,11 +21,8 @@ from controller.errors import CommandError
 from controller.storm.collect import PAUSED, LiveCluster
 from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decode, encode
 from controller.storm.live import SystemClock
-from controller.storm.mirror import Mirror
-from controller.storm.nimbus import NimbusWatch
 from controller.storm.status import read
 from kvstore.zookeeper import Session
-from migration.model import Timing
 
 NO_ANSWER_S = 15.0
 
@@ -43,8 +41,8 @@ def _connected(conf: Path) -> Iterator[tuple[Session, str]]:
 def status(conf: Conf, output: OutputOption = Output.TABLE) -> None:
     """Show where every executor runs, how loaded the workers are, and the last decision."""
     with _connected(conf) as (session, root):
-        mirror, clock = Mirror(session, threading.Event()), SystemClock()
-        view = LiveCluster(mirror, NimbusWatch(mirror, root, clock), clock, Timing())
+        clock = SystemClock()
+        view = LiveCluster.of_session(session, root, clock)
         told = read(session)
         views, acks, paused = view.topologies(), view.acks(), view.paused()
     document = as_document(views, acks, told, paused, now_s=clock.time_s())

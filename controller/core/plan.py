@@ -1,9 +1,9 @@
-"""Adds moves to plans, and tells placements, moves and plans into each other."""
+"""Tells placements, moves and plans into each other."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from migration.model import Entry, ExecutorId, Phase, Plan, Publication, Slot
+from migration.model import ExecutorId, Phase, Plan, Publication, Slot
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -84,29 +84,3 @@ def settled_placement(publication: Publication, plan: Plan | None) -> dict[Execu
         if storm and entry.phase is not Phase.UNDO and entry.counts(storm.slot, storm.start_secs):
             placement[entry.executor] = entry.target
     return placement
-
-
-def next_plan(plan: Plan, entry: Entry, *, epoch: int) -> Plan:
-    """Add a move to a plan, as it will be after the write.
-
-    Parameters
-    ----------
-    plan : Plan
-        The newest plan; its version is the one of its znode, -1 if there is none yet.
-    entry : Entry
-        The move; its executor has no entry in the plan.
-    epoch : int
-        The leader's.
-
-    Returns
-    -------
-    Plan
-        The next version.
-
-    Raises
-    ------
-    migration.ModelError
-        The executor has an entry already.
-    """
-    version = plan.version + 1
-    return replace(plan, epoch=epoch, version=version, entries=(*plan.entries, entry))

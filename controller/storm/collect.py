@@ -1,10 +1,13 @@
 """Shows the loop what ZooKeeper holds: topologies, plans, answers and load."""
 
+import threading
 from collections.abc import Sequence
+from typing import Self
 
 from controller.ports import Clock, TopologyView
 from controller.storm.mirror import Mirror
 from controller.storm.nimbus import NimbusWatch
+from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import NodeAcks, NodeLoad, Plan, Publication, Timing
 
@@ -18,20 +21,40 @@ class LiveCluster:
     ----------
     mirror : Mirror
         Reads ZooKeeper.
-    nimbus : NimbusWatch
-        Says when Storm is doing something of its own.
+    storm_root : str
+        Where Storm keeps its own nodes.
     clock : Clock
         Tells how long ago an answer came.
     timing : Timing
         How old an answer may be.
     """
 
-    def __init__(self, mirror: Mirror, nimbus: NimbusWatch, clock: Clock, timing: Timing) -> None:
+    def __init__(self, mirror: Mirror, storm_root: str, clock: Clock, timing: Timing) -> None:
         self._mirror = mirror
-        self._nimbus = nimbus
+        self._nimbus = NimbusWatch(mirror, storm_root, clock)
         self._clock = clock
         self._timing = timing
         self._came: dict[str, tuple[int, float]] = {}
+
+    @classmethod
+    def of_session(cls, session: Session, storm_root: str, clock: Clock) -> Self:
+        """Make a view for people, who look when they like and need not be woken.
+
+        Parameters
+        ----------
+        session : Session
+            Connected to Storm's ZooKeeper.
+        storm_root : str
+            Where Storm keeps its own nodes there.
+        clock : Clock
+            Tells how long ago an answer came.
+
+        Returns
+        -------
+        LiveCluster
+            The view.
+        """
+        return cls(Mirror(session, threading.Event()), storm_root, clock, Timing())
 
     def topologies(self) -> Sequence[TopologyView]:
         """Return every topology that the hooks in Nimbus publish, by id.

@@ -1,33 +1,29 @@
-"""Keeps what was read from ZooKeeper until a watch says that it has changed.
+"""Reads the messages that ZooKeeper holds, each once for every change.
 
 The protocol looks many times a second; only what has changed is read again.
 """
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
 import structlog
 
-from kvstore.zookeeper import Session, Stored
+from kvstore.watched import Watched
+from kvstore.zookeeper import Session
 from migration import WireError
 from migration.model import NodeAcks, NodeLoad, Plan, Publication
-from migration.wire import decode
+from migration.wire import decode, encode
 
 log = structlog.get_logger()
 
-T = TypeVar("T")
+# What no JSON in UTF-8 on one line contains.
+_NOT_PLAIN = (b"\n", b"\r", b"\0")
+
 M = TypeVar("M", NodeAcks, NodeLoad, Plan, Publication)
 
 
-@dataclass(slots=True)
-class _Kept:
-    value: Any
-    fresh: bool = True
-
-
-class Mirror:
+class Mirror(Watched):
     """A copy of some nodes.
 
     Parameters
@@ -39,55 +35,8 @@ class Mirror:
     """
 
     def __init__(self, session: Session, wake: threading.Event) -> None:
-        self._session = session
-        self._wake = wake
-        self._kept: dict[tuple[str, str], _Kept] = {}
-        self._decoded: dict[str, tuple[int, Any]] = {}
-
-    def node(self, path: str) -> Stored | None:
-        """Read a node with its data.
-
-        Parameters
-        ----------
-        path : str
-            The node.
-
-        Returns
-        -------
-        Stored or None
-            None if it is not there.
-        """
-        return self._keep("node", path, self._session.read)
-
-    def stat(self, path: str) -> Stored | None:
-        """Read a node's versions.
-
-        Parameters
-        ----------
-        path : str
-            The node.
-
-        Returns
-        -------
-        Stored or None
-            None if it is not there.
-        """
-        return self._keep("stat", path, self._session.exists)
-
-    def children(self, path: str) -> list[str]:
-        """List a node's children.
-
-        Parameters
-        ----------
-        path : str
-            The node.
-
-        Returns
-        -------
-        list of str
-            Sorted; empty if it is not there.
-        """
-        return self._keep("children", path, self._session.children) or []
+        super().__init__(session, wake)
+        self._decoded: dict[str, tuple[int, Any, bytes]] = {}
 
     def message(self, kind: type[M], path: str) -> M | None:
         """Read a node in one of the formats of PROTOCOL.md.
@@ -108,38 +57,35 @@ class Mirror:
         if stored is None:
             self._decoded.pop(path, None)
             return None
-        mzxid, last = self._decoded.get(path, (-1, None))
+        mzxid, last, data = self._decoded.get(path, (-1, None, b""))
         if mzxid == stored.mzxid:
             return cast(M | None, last)
         value: M | None = last
         try:
-            value = decode(kind, stored.data)
+            value, data = decode(kind, stored.data), stored.data
         except WireError as error:
             log.warning("node_holds_garbage", path=path, reason=str(error))
-        self._decoded[path] = (stored.mzxid, value)
+        self._decoded[path] = (stored.mzxid, value, data)
         return value
 
-    def forget(self, path: str) -> None:
-        """Read a node again next time, because it was just written from here.
+    def data_of(self, messages: Sequence[NodeAcks | NodeLoad | Publication]) -> list[bytes]:
+        """Give the bytes that messages were read from, in one line each.
 
         Parameters
         ----------
-        path : str
-            The node.
+        messages : sequence of NodeAcks, NodeLoad or Publication
+            From `message`.
+
+        Returns
+        -------
+        list of bytes
+            JSON, in the same order.
         """
-        self._kept.pop(("node", path), None)
+        held = {id(value): data for _, value, data in self._decoded.values()}
+        return [_one_line(held.get(id(message), b""), message) for message in messages]
 
-    def _keep(self, what: str, path: str, read: Callable[[str, Callable[[], None]], T]) -> T:
-        kept = self._kept.get((what, path))
-        if kept is not None and kept.fresh:
-            return cast(T, kept.value)
-        # Made before reading: a change while the answer is on its way must not be missed.
-        kept = _Kept(None)
 
-        def changed() -> None:
-            kept.fresh = False
-            self._wake.set()
-
-        kept.value = read(path, changed)
-        self._kept[what, path] = kept
-        return cast(T, kept.value)
+def _one_line(data: bytes, message: NodeAcks | NodeLoad | Publication) -> bytes:
+    """Keep what is plain; anything else is written anew."""
+    plain = data.startswith(b"{") and not any(mark in data for mark in _NOT_PLAIN)
+    return data if plain else encode(message)

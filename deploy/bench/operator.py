@@ -1,20 +1,18 @@
 """Asks the leading controller for moves, as an operator would, and follows them to their ends."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from controller.ports import TopologyView
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import COMMANDS, WAITING, Command, decode, encode
 from controller.storm.live import SystemClock
-from controller.storm.mirror import Mirror
-from controller.storm.nimbus import NimbusWatch
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session
-from migration.model import ExecutorId, Slot, Timing
+from migration.model import ExecutorId, Slot
 
 STORM_ROOT = "/storm"
 
@@ -49,8 +47,7 @@ class Operator:
     def __init__(self, session: Session, topology: str) -> None:
         self._session = session
         self._topology = topology
-        mirror, clock = Mirror(session, threading.Event()), SystemClock()
-        self._view = LiveCluster(mirror, NimbusWatch(mirror, STORM_ROOT, clock), clock, Timing())
+        self._view = LiveCluster.of_session(session, STORM_ROOT, SystemClock())
 
     def ready(self) -> bool:
         """Tell whether every worker of the topology has hooks and an agent that reports it.
@@ -60,12 +57,12 @@ class Operator:
         bool
             Whether moves may begin.
         """
-        for view in self._view.topologies():
-            if view.publication.name == self._topology:
-                seen = {ack.slot for node in view.acks for ack in node.workers}
-                supervised = all(node.supervisor is not None for node in view.acks)
-                return view.publication.slots <= seen and supervised and view.stand_back is None
-        return False
+        view = self._found()
+        if view is None:
+            return False
+        seen = {ack.slot for node in view.acks for ack in node.workers}
+        supervised = all(node.supervisor is not None for node in view.acks)
+        return view.publication.slots <= seen and supervised and view.stand_back is None
 
     def placement(self) -> Placement:
         """Look where executors are.
@@ -75,19 +72,19 @@ class Operator:
         Placement
             As of now.
         """
-        for view in self._view.topologies():
-            if view.publication.name == self._topology:
-                slot_of = {
-                    placed.executor: placed.slot
-                    for placed in view.publication.executors
-                    if placed.slot is not None
-                }
-                slot_of.update({entry.executor: entry.owner for entry in view.plan.entries})
-                acks = [ack for node in view.acks for ack in node.workers]
-                pinned = {pin.executor for ack in acks for pin in ack.pinned}
-                busy = {entry.executor for entry in view.plan.entries} | pinned
-                return Placement(slot_of, tuple(sorted(set(slot_of) - busy)))
-        raise LabError(f"no topology {self._topology!r} is published by the hooks in Nimbus")
+        view = self._found()
+        if view is None:
+            raise LabError(f"no topology {self._topology!r} is published by the hooks in Nimbus")
+        slot_of = {
+            placed.executor: placed.slot
+            for placed in view.publication.executors
+            if placed.slot is not None
+        }
+        slot_of.update({entry.executor: entry.owner for entry in view.plan.entries})
+        acks = [ack for node in view.acks for ack in node.workers]
+        pinned = {pin.executor for ack in acks for pin in ack.pinned}
+        busy = {entry.executor for entry in view.plan.entries} | pinned
+        return Placement(slot_of, tuple(sorted(set(slot_of) - busy)))
 
     def entries(self) -> int:
         """Count the entries of the plan.
@@ -97,11 +94,12 @@ class Operator:
         int
             0 once every move has come to its end.
         """
-        return sum(
-            len(view.plan.entries)
-            for view in self._view.topologies()
-            if view.publication.name == self._topology
-        )
+        view = self._found()
+        return 0 if view is None else len(view.plan.entries)
+
+    def _found(self) -> TopologyView | None:
+        views = self._view.topologies()
+        return next((v for v in views if v.publication.name == self._topology), None)
 
     def ask(self, executor: ExecutorId, slot: Slot) -> str:
         """Ask for a move.

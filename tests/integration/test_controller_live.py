@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from messages import executor, node_acks, publication, worker_ack, worker_load
 
 from controller.config import Config, Mode, Storm
 from controller.storm.apply import EndedMove
@@ -20,23 +21,16 @@ from controller.storm.status import read
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import (
-    Component,
     EntryAck,
     EntryState,
-    ExecutorId,
-    ExecutorLoad,
     Node,
     NodeAcks,
     NodeLoad,
     PersistedSlot,
     Phase,
     PinnedExecutor,
-    PlacedExecutor,
     Plan,
-    Publication,
     Slot,
-    SupervisorAck,
-    Traffic,
     WorkerAck,
     WorkerLoad,
 )
@@ -62,10 +56,6 @@ TARGET = {
     Phase.SWITCH: EntryState.ROUTED,
     Phase.UNDO: EntryState.STOPPED,
 }
-
-
-def executor(task: int) -> ExecutorId:
-    return ExecutorId(task, task)
 
 
 class Puppets:
@@ -101,26 +91,15 @@ class Puppets:
 
     def _publish(self) -> None:
         self.round += 1
-        publication = Publication(
-            topology=WC,
-            name="wc",
-            status="ACTIVE",
+        published = publication(
+            self.places,
+            [Node(n, f"host-{n}", 200.0, (6700, 6701, 6702), 2) for n in "ab"],
+            spouts=[1],
+            start_secs=self.start_secs,
             time_ms=round(time.time() * 1000),
-            hooks="0",
-            scheduler="s",
-            message_timeout_secs=30,
-            refresh_poll_secs=10,
             round=self.round,
-            plan=None,
-            components=(Component("spout", "spout", 1), Component("bolt", "bolt", 6)),
-            edges=(),
-            nodes=tuple(Node(n, f"host-{n}", 200.0, (6700, 6701, 6702), 2) for n in "ab"),
-            executors=tuple(
-                PlacedExecutor(executor(t), "spout" if t == 1 else "bolt", slot, self.start_secs[t])
-                for t, slot in self.places.items()
-            ),
         )
-        self.session.put(wire.topology_path(WC), wire.encode(publication))
+        self.session.put(wire.topology_path(WC), wire.encode(published))
 
     def _absorb(self, plan: Plan | None) -> None:
         for entry in plan.entries if plan else ():
@@ -130,36 +109,25 @@ class Puppets:
 
     def _acks(self, node: str, plan: Plan | None) -> NodeAcks:
         slots = [s for s in (A1, A2, B1, B2) if s.supervisor == node]
-        workers = tuple(self._worker(slot, plan) for slot in slots)
-        kept = tuple(PersistedSlot(s.port, WC, self._here(s)) for s in slots)
+        workers = [self._worker(slot, plan) for slot in slots]
+        kept = [PersistedSlot(s.port, WC, tuple(map(executor, self._here(s)))) for s in slots]
         cluster = self.session.read(wire.CLUSTER)
-        return NodeAcks(
-            node,
-            round(time.time() * 1000),
-            "0",
-            cluster.data.decode() if cluster else "",
-            workers,
-            SupervisorAck(node, 1, "0", 0, (), kept),
-        )
+        named = cluster.data.decode() if cluster else ""
+        return node_acks(node, workers, named, time_ms=round(time.time() * 1000), keeps=kept)
 
-    def _here(self, slot: Slot) -> tuple[ExecutorId, ...]:
-        return tuple(executor(t) for t, at in sorted(self.places.items()) if at == slot)
+    def _here(self, slot: Slot) -> list[int]:
+        return [task for task, at in sorted(self.places.items()) if at == slot]
 
     def _worker(self, slot: Slot, plan: Plan | None) -> WorkerAck:
-        return WorkerAck(
-            topology=WC,
-            slot=slot,
-            pid=4711,
-            incarnation="4711-1",
-            hooks="0",
-            time_ms=0,
+        return worker_ack(
+            slot,
+            self._here(slot),
             epoch=plan.epoch if plan else 0,
             version=plan.version if plan else -1,
             entries=tuple(
                 EntryAck(e.id, self._state(slot, e), self.places[e.executor.start])
                 for e in (plan.entries if plan else ())
             ),
-            executors=self._here(slot),
             pinned=(PinnedExecutor(executor(1), "spout"),) if slot == A1 else (),
         )
 
@@ -178,24 +146,11 @@ class Puppets:
         return NodeLoad(node, 0, tuple(self._worker_load(slot, since_s) for slot in slots))
 
     def _worker_load(self, slot: Slot, since_s: float) -> WorkerLoad:
+        # Counters of a worker that an executor has left stand still; here they go on, which changes
+        # nothing for what is tested.
+        sent = {edge: tps for edge, tps in RATES_TPS.items() if PLACES[edge[0]] == slot}
         here = self._here(slot)
-        return WorkerLoad(
-            topology=WC,
-            slot=slot,
-            incarnation="4711-1",
-            time_ms=round(since_s * 1000),
-            process_cpu_ns=round(since_s * 4e8),
-            executors=tuple(
-                ExecutorLoad(e, "bolt", round(since_s * 1e8), 0, 100, None) for e in here
-            ),
-            # Counters of a worker that an executor has left stand still; here they go on, which
-            # changes nothing for what is tested.
-            traffic=tuple(
-                Traffic(a, b, round(tps * since_s))
-                for (a, b), tps in RATES_TPS.items()
-                if PLACES[a] == slot
-            ),
-        )
+        return worker_load(slot, here, since_s, sent, other_cores=0.4 - 0.1 * len(here))
 
 
 @pytest.fixture

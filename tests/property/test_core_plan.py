@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.core.plan import Move, apply, diff, next_plan, settled_placement
+from controller.core.plan import Move, apply, diff, settled_placement
 from migration.model import (
     Base,
     Entry,
@@ -15,7 +15,6 @@ from migration.model import (
     Publication,
     Slot,
 )
-from migration.protocol import begin, resume
 
 slots = st.builds(Slot, st.sampled_from(["a", "b"]), st.integers(6700, 6702))
 Placement = dict[ExecutorId, Slot]
@@ -54,10 +53,7 @@ def test_a_plan_of_the_difference_settles_at_the_new_placement(
     for i, move in enumerate(moves):
         base = Base(move.source, 100)
         entry = Entry(f"m{i}", move.executor, move.source, move.target, Phase.PREPARE, base)
-        flight = resume(plan, epoch, now_s=0.0)
-        plan = next_plan(plan, entry, epoch=epoch)
-        # What `advise` prints is what the protocol writes.
-        assert begin(flight, entry, now_s=0.0).plan == plan
+        plan = plan.followed_by((*plan.entries, entry), epoch)
     assert plan.version == len(moves) - 1
     assert settled_placement(storm, plan) == after
     assert settled_placement(storm, None) == before

@@ -18,6 +18,8 @@ from kvstore.writer import PlanWriter
 class Turns:
     """Stands for an agent: each turn does the next of the given things."""
 
+    look_every_s = 0.001
+
     def __init__(self, stop: threading.Event, *turns: Exception | None) -> None:
         self.stop = stop
         self.turns = list(turns)

@@ -25,6 +25,7 @@ import org.apache.storm.generated.NodeInfo;
 /** This JVM's nstorm: polls the plan, lets the reconciler act, acknowledges. One daemon thread. */
 final class WorkerAgent implements Runnable {
     private static final long POLL_MS = 50;
+    private static final String POLL_KEY = "nstorm.worker.poll.ms";
     private static final long BUSY_POLL_MS = 10;
     private static final long HEARTBEAT_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final long SETTLE_REFRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -34,6 +35,7 @@ final class WorkerAgent implements Runnable {
     private final Reconciler reconciler;
     private final Path dir;
     private final String incarnation;
+    private final long pollMs;
     private SampleStore samples;
     private byte[] lastAck = new byte[0];
     private long lastAckNanos;
@@ -45,6 +47,7 @@ final class WorkerAgent implements Runnable {
         long pid = ProcessHandle.current().pid();
         incarnation = pid + "-" + ManagementFactory.getRuntimeMXBean().getStartTime();
         dir = StoreDir.of(conf).resolve("w").resolve(worker.me.port() + "-" + pid);
+        pollMs = conf.get(POLL_KEY) instanceof Number given ? Math.max(given.longValue(), 1) : POLL_MS;
         thread.setDaemon(true);
     }
 
@@ -71,7 +74,7 @@ final class WorkerAgent implements Runnable {
                 Faults.report("reconciling", e);
             }
             try {
-                Thread.sleep(reconciler.busy() ? BUSY_POLL_MS : POLL_MS);
+                Thread.sleep(reconciler.busy() ? Math.min(BUSY_POLL_MS, pollMs) : pollMs);
             } catch (InterruptedException e) {
                 return;
             }

@@ -1,0 +1,121 @@
+"""Keeps what was read from ZooKeeper until a watch says that it has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Event
+from typing import Any, TypeVar, cast
+
+from kvstore.zookeeper import Session, Stored
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Kept:
+    value: Any = None
+    fresh: bool = False
+    watched: bool = False
+
+
+class Watched:
+    """Nodes of ZooKeeper as last read; only what may have changed is read again.
+
+    Parameters
+    ----------
+    session : Session
+        Where to read.
+    wake : Event
+        Set, from kazoo's thread, whenever something that was read may have changed.
+    """
+
+    def __init__(self, session: Session, wake: Event) -> None:
+        self._session = session
+        self._wake = wake
+        self._kept: dict[tuple[str, str], _Kept] = {}
+
+    def node(self, path: str) -> Stored | None:
+        """Read a node with its data.
+
+        Parameters
+        ----------
+        path : str
+            The node.
+
+        Returns
+        -------
+        Stored or None
+            None if it is not there.
+        """
+        return self._keep("node", path, self._session.read)
+
+    def stat(self, path: str) -> Stored | None:
+        """Read a node's versions.
+
+        Parameters
+        ----------
+        path : str
+            The node.
+
+        Returns
+        -------
+        Stored or None
+            None if it is not there.
+        """
+        return self._keep("stat", path, self._session.exists)
+
+    def children(self, path: str) -> list[str]:
+        """List a node's children.
+
+        Parameters
+        ----------
+        path : str
+            The node.
+
+        Returns
+        -------
+        list of str
+            Sorted; empty if it is not there.
+        """
+        return self._keep("children", path, self._session.children) or []
+
+    def forget(self, path: str) -> None:
+        """Read a node again next time, because it was just written from here.
+
+        Parameters
+        ----------
+        path : str
+            The node.
+        """
+        kept = self._kept.get(("node", path))
+        if kept is not None:
+            kept.fresh = False
+
+    def distrust(self) -> None:
+        """Read everything again, whatever the watches say."""
+        for kept in self._kept.values():
+            kept.fresh = False
+
+    def _keep(self, what: str, path: str, read: Callable[[str, Callable[[], None] | None], T]) -> T:
+        kept = self._kept.setdefault((what, path), _Kept())
+        if kept.fresh:
+            return cast(T, kept.value)
+
+        def changed() -> None:
+            kept.watched = False
+            kept.fresh = False
+            self._wake.set()
+
+        # Before reading: a change while the answer is on its way must not be missed.
+        kept.fresh = True
+        # One watch at a time: kazoo keeps each that it is given until the node changes.
+        on_change = None
+        if not kept.watched:
+            kept.watched, on_change = True, changed
+        try:
+            kept.value = read(path, on_change)
+        except BaseException:
+            kept.watched = kept.fresh = False
+            raise
+        return cast(T, kept.value)

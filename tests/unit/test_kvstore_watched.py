@@ -1,0 +1,117 @@
+"""What was read is kept until it may have changed."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from threading import Event
+from typing import cast
+
+import pytest
+
+from kvstore.errors import NotConnectedError
+from kvstore.watched import Watched
+from kvstore.zookeeper import Session, Stored
+
+
+class Nodes:
+    """A session that counts its readings and keeps each watch until it is fired, as kazoo does."""
+
+    def __init__(self) -> None:
+        self.readings = 0
+        self.watches: dict[str, list[Callable[[], None]]] = defaultdict(list)
+        self.versions: dict[str, int] = {}
+        self.during: Callable[[], None] = lambda: None
+
+    def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
+        self.readings += 1
+        if on_change is not None:
+            self.watches[path].append(on_change)
+        version = self.versions.get(path)
+        self.during()
+        return None if version is None else Stored(b"", version, 0, 0)
+
+    exists = read
+
+    def children(self, path: str, on_change: Callable[[], None] | None = None) -> list[str] | None:
+        return None if self.read(path, on_change) is None else ["b"]
+
+    def write(self, path: str) -> None:
+        self.versions[path] = self.versions.get(path, -1) + 1
+        for watch in self.watches.pop(path, []):
+            watch()
+
+
+def watched() -> tuple[Nodes, Watched, Event]:
+    nodes, wake = Nodes(), Event()
+    return nodes, Watched(cast(Session, nodes), wake), wake
+
+
+def version(found: Stored | None) -> int | None:
+    return None if found is None else found.version
+
+
+def test_a_node_is_read_once_for_every_change() -> None:
+    nodes, held, wake = watched()
+    assert [held.node("/a"), held.node("/a")] == [None, None]
+    assert (nodes.readings, wake.is_set()) == (1, False)
+    nodes.write("/a")
+    assert wake.is_set()
+    assert [version(held.node("/a")), version(held.node("/a"))] == [0, 0]
+    assert nodes.readings == 2
+
+
+def test_children_and_versions_are_kept_apart_from_the_node() -> None:
+    nodes, held, _ = watched()
+    assert held.children("/a") == []
+    nodes.write("/a")
+    assert held.children("/a") == ["b"]
+    assert version(held.stat("/a")) == version(held.node("/a")) == 0
+    assert nodes.readings == 4
+
+
+def test_a_change_while_the_answer_is_on_its_way_is_not_missed() -> None:
+    nodes, held, _ = watched()
+    nodes.write("/a")
+    nodes.during = lambda: nodes.write("/a")
+    assert version(held.node("/a")) == 0
+    nodes.during = lambda: None
+    assert version(held.node("/a")) == 1
+
+
+@pytest.mark.parametrize("doubt", [Watched.distrust, lambda held: held.forget("/a")])
+def test_reading_again_sets_no_second_watch(doubt: Callable[[Watched], None]) -> None:
+    nodes, held, _ = watched()
+    for reading in range(1, 4):
+        held.node("/a")
+        assert nodes.readings == reading
+        doubt(held)
+    assert len(nodes.watches["/a"]) == 1
+    nodes.write("/a")
+    assert version(held.node("/a")) == 0
+    assert len(nodes.watches["/a"]) == 1
+
+
+def test_a_watch_that_fires_while_its_node_is_read_again_is_set_anew() -> None:
+    nodes, held, _ = watched()
+    held.node("/a")
+    held.distrust()
+    nodes.during = lambda: nodes.write("/a")
+    held.node("/a")
+    nodes.during = lambda: None
+    assert version(held.node("/a")) == 0
+    nodes.write("/a")
+    assert version(held.node("/a")) == 1
+
+
+def test_what_could_not_be_read_is_read_again() -> None:
+    nodes, held, _ = watched()
+    nodes.write("/a")
+
+    def fail() -> None:
+        raise NotConnectedError("away")
+
+    nodes.during = fail
+    for _ in range(2):
+        with pytest.raises(NotConnectedError):
+            held.node("/a")
+    nodes.during = lambda: None
+    assert version(held.node("/a")) == 0
