@@ -15,3 +15,11 @@ class ConfigError(ControllerError):
 
 class CommandError(ControllerError):
     """What an operator asked for was refused or not heard; the message says why."""
+
+
+class PolicyError(ControllerError):
+    """A policy lacks what it needs in the snapshot; the message names the policy and the key."""
+
+
+class ScenarioError(ControllerError):
+    """A scenario cannot be run; the message names the key."""

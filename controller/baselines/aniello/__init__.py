@@ -1,0 +1,1 @@
+"""The schedulers of Aniello, Baldoni and Querzoni (002)."""

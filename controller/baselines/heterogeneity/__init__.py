@@ -1,0 +1,1 @@
+"""The scheduler for machines that differ of Nasiri and others (000)."""

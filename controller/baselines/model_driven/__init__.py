@@ -1,0 +1,1 @@
+"""The model-driven schedulers of Shukla and Simmhan (001)."""

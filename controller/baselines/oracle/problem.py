@@ -1,0 +1,154 @@
+"""States the placement problem: what traffic costs between places, and how much they hold.
+
+Axes: E executors, W places, N nodes, P pairs of executors that talk.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.core.classify import TOLERANCE_CORES, Limits
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Executors to place for the least cost.
+
+    Attributes
+    ----------
+    one, other : Ints, shape (P,)
+        Pairs of different executors, each pair once.
+    tps : Floats, shape (P,)
+        Traffic of the pair in both directions.
+    cpu_cores : Floats, shape (E,)
+        What an executor needs.
+    node_of : Ints, shape (W,)
+        Index of each place's node.
+    place_cores, node_cores : Floats, shape (W,) and (N,)
+        What places and nodes hold.
+    allowed : array of bool, shape (E, W)
+        Where an executor may be.
+    weight_node, weight_place : float
+        What a tuple costs between nodes, and between places, which those between nodes are too.
+    """
+
+    one: Ints
+    other: Ints
+    tps: Floats
+    cpu_cores: Floats
+    node_of: Ints
+    place_cores: Floats
+    node_cores: Floats
+    allowed: NDArray[np.bool_]
+    weight_node: float
+    weight_place: float
+
+    @classmethod
+    def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> "Problem":
+        """State it for the executors and workers of a snapshot.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            Places. A worker holds `high_frac` of its capacity, a node what its workers hold.
+        snapshot : LoadSnapshot
+            Load. Pinned executors stay, the others stay or go to an open worker.
+        limits : Limits
+            Share of the CPU that may be used, and the weights of `safe`.
+
+        Returns
+        -------
+        Problem
+            Places are workers.
+        """
+        traffic, count = snapshot.traffic, len(snapshot.executors)
+        ends = np.sort(np.stack([traffic.source, traffic.target]), axis=0)
+        pairs, back = np.unique(ends[0] * count + ends[1], return_inverse=True)
+        tps = np.bincount(back, weights=traffic.tps, minlength=len(pairs)).astype(np.float64)
+        one, other = pairs // count, pairs % count
+        place_cores = limits.high_frac * cluster.capacity_cores
+        own = np.zeros((count, len(cluster.workers)), dtype=np.bool_)
+        own[np.arange(count), snapshot.place] = True
+        return cls(
+            one=one[one != other],
+            other=other[one != other],
+            tps=tps[one != other],
+            cpu_cores=snapshot.cpu_cores,
+            node_of=cluster.node_of,
+            place_cores=place_cores,
+            node_cores=np.bincount(
+                cluster.node_of, weights=place_cores, minlength=len(cluster.nodes)
+            ).astype(np.float64),
+            allowed=own | (snapshot.is_movable[:, None] & cluster.is_open[None, :]),
+            weight_node=limits.weight_node,
+            weight_place=limits.weight_worker,
+        )
+
+    def between_nodes(self) -> "Problem":
+        """Count traffic between nodes only, and take each node as one place.
+
+        Returns
+        -------
+        Problem
+            Without the workers' own capacities, so no cost of it is above the original's.
+        """
+        nodes = np.arange(len(self.node_cores))
+        at_node = self.node_of[:, None] == nodes
+        return replace(
+            self,
+            node_of=nodes,
+            place_cores=self.node_cores,
+            allowed=(self.allowed[:, :, None] & at_node).any(axis=1),
+            weight_node=1.0,
+            weight_place=0.0,
+        )
+
+    def cost_tps(self, place: Ints) -> float:
+        """Add up what a placement costs.
+
+        Parameters
+        ----------
+        place : Ints, shape (E,)
+            Index of each executor's place.
+
+        Returns
+        -------
+        float
+            Weighted tuples per second.
+        """
+        return float((self.tps * self.distance()[place[self.one], place[self.other]]).sum())
+
+    def distance(self) -> Floats:
+        """Weigh every pair of places.
+
+        Returns
+        -------
+        Floats, shape (W, W)
+            What a tuple costs between them.
+        """
+        apart = ~np.eye(len(self.node_of), dtype=np.bool_)
+        nodes = self.node_of[:, None] != self.node_of
+        return np.asarray(self.weight_node * nodes + self.weight_place * apart)
+
+    def fits(self, place: Ints) -> bool:
+        """Tell whether a placement is allowed and nothing holds too much.
+
+        Parameters
+        ----------
+        place : Ints, shape (E,)
+            Index of each executor's place.
+
+        Returns
+        -------
+        bool
+            True if so, rounding errors aside.
+        """
+        if not self.allowed[np.arange(len(place)), place].all():
+            return False
+        used = np.bincount(place, weights=self.cpu_cores, minlength=len(self.node_of))
+        at_node = np.bincount(self.node_of, weights=used, minlength=len(self.node_cores))
+        over_place = used > self.place_cores + TOLERANCE_CORES
+        over_node = at_node > self.node_cores + TOLERANCE_CORES
+        return not (over_place.any() or over_node.any())

@@ -1,0 +1,135 @@
+"""The graph of a topology's components, in the order the older schedulers walk it.
+
+The only module of the baselines that knows networkx' classes; networkx has no types.
+"""
+
+import networkx as nx  # type: ignore[import-untyped]
+
+from controller.core.cluster import LoadSnapshot
+
+
+def component_graph(snapshot: LoadSnapshot) -> nx.DiGraph:
+    """Build the graph of components as submitted, cycles and all.
+
+    Parameters
+    ----------
+    snapshot : LoadSnapshot
+        Components and the streams between them.
+
+    Returns
+    -------
+    networkx.DiGraph
+        Components in the order of the snapshot, neighbours too, however the edges are ordered.
+        Several streams between two components are one edge. System components (ackers, metrics
+        consumers) and their streams are left out; a component without executors is a node like any.
+    """
+    rank = {c.id: i for i, c in enumerate(snapshot.components) if c.kind != "system"}
+    pairs = {(edge.source, edge.target) for edge in snapshot.edges}
+    inside = [pair for pair in pairs if pair[0] in rank and pair[1] in rank]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(rank)
+    graph.add_edges_from(sorted(inside, key=lambda pair: (rank[pair[0]], rank[pair[1]])))
+    return graph
+
+
+def acyclic(graph: nx.DiGraph) -> nx.DiGraph:
+    """Drop the edges that lead back.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        Components.
+
+    Returns
+    -------
+    networkx.DiGraph
+        The same graph if it has no cycle.
+
+    Notes
+    -----
+    No paper says what to do with a cycle. An edge leads back if its target finishes after its
+    source in a depth first search that starts from the components nobody feeds (the spouts), then
+    from the others, each in the order of the graph.
+    """
+    sources_first = nx.DiGraph()
+    sources_first.add_nodes_from(sorted(graph, key=lambda name: graph.in_degree(name) > 0))
+    sources_first.add_edges_from(graph.edges)
+    finish = {name: i for i, name in enumerate(nx.dfs_postorder_nodes(sources_first))}
+    forward = nx.DiGraph()
+    forward.add_nodes_from(graph)
+    forward.add_edges_from(pair for pair in graph.edges if finish[pair[0]] > finish[pair[1]])
+    return forward
+
+
+def linearised(graph: nx.DiGraph) -> list[str]:
+    """Order components such that each comes after those that feed it.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        Components; of a cycle the edges that lead back do not count.
+
+    Returns
+    -------
+    list of str
+        Every component once; where the edges leave it open, in the order of the graph.
+    """
+    rank = {name: i for i, name in enumerate(graph)}
+    return list(nx.lexicographical_topological_sort(acyclic(graph), key=rank.__getitem__))
+
+
+def feeders(graph: nx.DiGraph, component: str) -> list[str]:
+    """List the components that send straight to one.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        Components.
+    component : str
+        One of them.
+
+    Returns
+    -------
+    list of str
+        In the order of the graph.
+    """
+    return [name for name in graph if graph.has_edge(name, component)]
+
+
+def consumers(graph: nx.DiGraph, component: str) -> list[str]:
+    """List the components that one sends straight to.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        Components.
+    component : str
+        One of them.
+
+    Returns
+    -------
+    list of str
+        In the order of the graph.
+    """
+    return [name for name in graph if graph.has_edge(component, name)]
+
+
+def executors_of(snapshot: LoadSnapshot) -> dict[str, list[int]]:
+    """Sort executors by component.
+
+    Parameters
+    ----------
+    snapshot : LoadSnapshot
+        Components and executors.
+
+    Returns
+    -------
+    dict of str to list of int
+        Indices of the executors, rising. Components in the order of the snapshot, system
+        components last; a component without executors has an empty list.
+    """
+    last = sorted(snapshot.components, key=lambda component: component.kind == "system")
+    found: dict[str, list[int]] = {component.id: [] for component in last}
+    for executor, component in enumerate(snapshot.component_of):
+        found[component].append(executor)
+    return found

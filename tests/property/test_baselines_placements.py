@@ -1,0 +1,279 @@
+"""What must hold of every older scheduler's placement, for every cluster and topology."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, composite
+
+from controller.baselines.aniello.offline import (
+    Aniello,
+    aniello_offline,
+    executor_limit,
+    offline_place,
+)
+from controller.baselines.aniello.online import (
+    aniello_online,
+    load_hz,
+    online_place,
+    share_out,
+    spread_out,
+)
+from controller.baselines.even import even, even_place
+from controller.baselines.pipelines import lf, lf_place, pipelines
+from controller.core.classify import Limits
+from controller.core.cluster import (
+    Cluster,
+    Floats,
+    LoadSnapshot,
+    Machine,
+    Traffic,
+    inter_node_tps,
+)
+from controller.core.decide import Decision, Outcome
+from migration.model import Component, Edge
+
+World = tuple[Cluster, LoadSnapshot]
+NAMES = ("spout", "split", "count", "__acker", "sink")
+
+
+@composite
+def worlds(draw: DrawFn, heaviest: float = 1.1) -> World:
+    """Draw anything: cycles, components without executors, one node, no traffic, no load."""
+    slots = draw(st.lists(st.integers(0, 3), min_size=1, max_size=4).filter(any))
+    workers = [(f"n{n}:{p}", f"n{n}", 1.0) for n, count in enumerate(slots) for p in range(count)]
+    cluster = Cluster.build([f"n{n}" for n in range(len(slots))], workers)
+    if draw(st.booleans()):
+        hz = st.sampled_from([1e9, 2e9])
+        machines = {node: Machine("", draw(hz)) for node in cluster.nodes}
+        cluster = replace(cluster, machines=machines)
+    names = draw(st.permutations(NAMES))[: draw(st.integers(1, 5))]
+    component_of = draw(st.lists(st.sampled_from(names), min_size=1, max_size=12))
+    edges = draw(st.lists(st.tuples(st.sampled_from(names), st.sampled_from(names)), max_size=8))
+    count = len(component_of)
+    index = st.integers(0, count - 1)
+    rows = draw(st.lists(st.tuples(index, index, st.integers(0, 9)), max_size=25))
+    ends = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2)
+    tps = np.array([row[2] for row in rows], dtype=np.float64)
+    cores = st.sampled_from([x for x in (0.0, 0.1, 0.2, 0.4, 1.1, 3.0) if x <= heaviest])
+    place = draw(st.lists(st.integers(0, len(workers) - 1), min_size=count, max_size=count))
+    snapshot = LoadSnapshot(
+        topology="t",
+        time_s=0.0,
+        components=tuple(Component(n, "system" if n[0] == "_" else "bolt", 1) for n in names),
+        edges=tuple(Edge(source, target, "default", "shuffle") for source, target in edges),
+        executors=tuple(f"{i}-{i}" for i in range(count)),
+        component_of=tuple(component_of),
+        place=np.array(place, dtype=np.int64),
+        cpu_cores=np.array(draw(st.lists(cores, min_size=count, max_size=count))),
+        queue=np.zeros(count),
+        pinned=tuple(
+            draw(st.lists(st.sampled_from([None, None, "spout"]), min_size=count, max_size=count))
+        ),
+        traffic=Traffic.build(ends[:, 0], ends[:, 1], tps),
+    )
+    return cluster, snapshot
+
+
+frac = st.sampled_from([0.0, 0.3, 0.5, 1.0])
+options = st.builds(
+    Aniello,
+    alpha=frac,
+    beta=frac,
+    gamma=st.sampled_from([None, None, 1.0, 1.5]),
+    delta=st.sampled_from([None, None, 0.0, 1.0]),
+    spread=st.sampled_from([None, None, 0.0, 0.5, 1.0]),
+)
+Decide = Callable[[Cluster, LoadSnapshot, Aniello], Decision]
+DECIDE: dict[str, Decide] = {
+    "even": lambda cluster, snapshot, _: even(cluster, snapshot, Limits()),
+    "lf": lambda cluster, snapshot, _: lf(cluster, snapshot, Limits()),
+    "offline": lambda cluster, snapshot, tuned: aniello_offline(cluster, snapshot, Limits(), tuned),
+    "online": lambda cluster, snapshot, tuned: aniello_online(cluster, snapshot, Limits(), tuned),
+}
+
+
+@pytest.mark.parametrize("name", DECIDE)
+@settings(max_examples=60, deadline=None)
+@given(world=worlds(heaviest=3.0), tuned=options)
+def test_a_decision_is_whole(name: str, world: World, tuned: Aniello) -> None:
+    """Once an executor, from where it is, never a pinned one; the gains add up; the same again."""
+    cluster, snapshot = world
+    decision = DECIDE[name](cluster, snapshot, tuned)
+    assert (decision.outcome is Outcome.WOULD_MOVE) == bool(decision.moves)
+    after, moved = snapshot, set()
+    for move in decision.moves:
+        e = snapshot.executors.index(move.executor)
+        assert e not in moved
+        moved.add(e)
+        assert snapshot.pinned[e] is None
+        assert cluster.workers[snapshot.place[e]] == move.source != move.target
+        after = after.moved(e, cluster.workers.index(move.target))
+    gain = inter_node_tps(cluster, snapshot) - inter_node_tps(cluster, after)
+    assert sum(move.asc_tps for move in decision.moves) == pytest.approx(gain)
+    assert decision == DECIDE[name](cluster, snapshot, tuned)
+
+
+@pytest.mark.parametrize("name", DECIDE)
+@settings(max_examples=40, deadline=None)
+@given(world=worlds(), tuned=options)
+def test_relabelling_in_order_relabels_the_decision(
+    name: str, world: World, tuned: Aniello
+) -> None:
+    cluster, snapshot = world
+    renamed = replace(
+        snapshot,
+        executors=tuple(f"1{e}" for e in snapshot.executors),
+        components=tuple(replace(c, id=f"x{c.id}") for c in snapshot.components),
+        component_of=tuple(f"x{c}" for c in snapshot.component_of),
+        edges=tuple(Edge(f"x{e.source}", f"x{e.target}", "d", "s") for e in snapshot.edges),
+    )
+    moved = replace(
+        cluster,
+        nodes=tuple(f"x{n}" for n in cluster.nodes),
+        workers=tuple(f"x{w}" for w in cluster.workers),
+        machines={f"x{n}": machine for n, machine in cluster.machines.items()},
+    )
+    plain, other = DECIDE[name](cluster, snapshot, tuned), DECIDE[name](moved, renamed, tuned)
+    assert plain.outcome is other.outcome
+    assert [(f"1{m.executor}", f"x{m.source}", f"x{m.target}", m.asc_tps) for m in plain.moves] == [
+        (m.executor, m.source, m.target, m.asc_tps) for m in other.moves
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds(), options)
+def test_placements_keep_to_the_slots(world: World, tuned: Aniello) -> None:
+    """Even is as even as can be, a pipeline stays together, no worker of 002 holds more than M."""
+    cluster, snapshot = world
+    count, slots = len(snapshot.executors), len(cluster.workers)
+    size = np.bincount(even_place(cluster, snapshot), minlength=slots)
+    assert size.sum() == count
+    assert size.max() - size.min() <= 1
+    found = pipelines(snapshot)
+    assert sorted(e for pipe in found for e in pipe) == list(range(count))
+    place = lf_place(cluster, snapshot)
+    assert all(len(set(place[pipe].tolist())) == 1 for pipe in found)
+    place = offline_place(cluster, snapshot, tuned)
+    limit = executor_limit(tuned.alpha, count, slots)
+    assert np.bincount(place, minlength=slots).max() <= limit
+
+
+@settings(max_examples=80, deadline=None)
+@given(worlds(heaviest=3.0), options)
+def test_online_keeps_its_constraints(world: World, tuned: Aniello) -> None:
+    """Exactly min(E, W) workers, at most M executors in each, no node above its capacity."""
+    cluster, snapshot = world
+    limits = Limits()
+    place = online_place(cluster, snapshot, limits, tuned)
+    load, speed = load_hz(cluster, snapshot)
+    roomy = limits.high_frac * speed[speed > 0].min() >= load.sum()
+    if isinstance(place, str):
+        assert not roomy or tuned.gamma is not None or tuned.delta is not None
+        return
+    count, slots = len(snapshot.executors), len(cluster.workers)
+    size = np.bincount(place, minlength=slots)
+    assert (size > 0).sum() == min(count, slots)
+    assert size.max() <= executor_limit(tuned.alpha, count, slots)
+    node_load = np.bincount(cluster.node_of[place], load, minlength=len(cluster.nodes))
+    assert (node_load <= limits.high_frac * speed * (1 + 1e-6) + 1e-6).all()
+
+
+def crossing(traffic: Traffic, bins: dict[int, int]) -> float:
+    """Add up the traffic between items in different bins."""
+    rows = zip(traffic.source.tolist(), traffic.target.tolist(), traffic.tps.tolist(), strict=True)
+    return sum(tps for a, b, tps in rows if a in bins and b in bins and bins[a] != bins[b])
+
+
+def greedy(
+    load: Floats, traffic: Traffic, most: list[int], room: list[float]
+) -> dict[int, int] | None:
+    """Follow the rule of both phases to the letter, every sum anew; None if it gets stuck."""
+    bins: dict[int, int] = {}
+
+    def fits(state: dict[int, int], items: list[int], at: int) -> bool:
+        inside = [item for item, where in state.items() if where == at] + items
+        return len(inside) <= most[at] and sum(load[inside]) <= room[at] + 1e-9
+
+    def emptiest(items: list[int]) -> int | None:
+        filled = [sum(load[i] for i in bins if bins[i] == at) for at in range(len(most))]
+        may = [at for at in range(len(most)) if fits(bins, items, at)]
+        return min(may, key=lambda at: round(filled[at], 9), default=None)
+
+    def settle(item: int) -> bool:
+        to = emptiest([item])
+        if to is not None:
+            bins[item] = to
+        return to is not None
+
+    rows = zip(traffic.tps.tolist(), traffic.source.tolist(), traffic.target.tolist(), strict=True)
+    for _, a, b in sorted(rows, key=lambda row: (-row[0], row[1], row[2])):
+        homes = sorted({bins[item] for item in (a, b) if item in bins})
+        both = emptiest([a, b])
+        if not homes and both is not None:
+            bins |= {a: both, b: both}
+        elif not homes:
+            if not (settle(a) and settle(b)):
+                return None
+        else:
+            third = emptiest([a if load[a] > load[b] else b])
+            choice = homes + [third] * (third is not None and third not in homes)
+            rest = {item: at for item, at in bins.items() if item not in (a, b)}
+            ways = [
+                {**rest, a: to_a, b: to_b}
+                for to_a, to_b in product(choice, choice)
+                if (fits(rest, [a, b], to_a) if to_a == to_b else fits(rest, [a], to_a))
+                and (to_a == to_b or fits(rest, [b], to_b))
+            ]
+            if not ways:
+                return None
+            bins = min(ways, key=lambda way: crossing(traffic, way))
+    return bins if all(settle(i) for i in range(len(load)) if i not in bins) else None
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds(), frac)
+def test_phase_1_is_the_rule_to_the_letter(world: World, alpha: float) -> None:
+    cluster, snapshot = world
+    given_, load = snapshot.traffic, snapshot.cpu_cores
+    apart = given_.source != given_.target
+    traffic = Traffic(given_.source[apart], given_.target[apart], given_.tps[apart])
+    workers = min(len(load), len(cluster.workers))
+    limit = executor_limit(alpha, len(load), workers)
+    group = share_out(load, traffic, workers, Aniello(alpha=alpha))
+    expected = greedy(load, traffic, [limit] * workers, [np.inf] * workers)
+    assert expected is not None
+    for empty in range(workers):
+        if empty not in expected.values():
+            placed = list(expected.values())
+            crowded = [e for e in sorted(expected) if placed.count(expected[e]) > 1]
+            now = dict(expected)
+            moved = min(crowded, key=lambda e: crossing(traffic, {**now, e: empty}))
+            expected[moved] = empty
+    assert np.asarray(group).tolist() == [expected[e] for e in range(len(load))]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.lists(st.integers(0, 3), min_size=1, max_size=4).filter(any))
+def test_phase_2_is_the_same_rule_with_slots_and_capacities(
+    data: st.DataObject, slots: list[int]
+) -> None:
+    workers = [(f"n{n}:{p}", f"n{n}", 1.0) for n, count in enumerate(slots) for p in range(count)]
+    cluster = Cluster.build([f"n{n}" for n in range(len(slots))], workers)
+    count = data.draw(st.integers(1, len(workers)))
+    index = st.integers(0, count - 1)
+    pairs = data.draw(st.lists(st.tuples(index, index, st.integers(1, 9)), max_size=12))
+    rows = np.array([row for row in pairs if row[0] < row[1]], dtype=np.int64).reshape(-1, 3)
+    traffic = Traffic.build(rows[:, 0], rows[:, 1], rows[:, 2].astype(np.float64))
+    eighths = st.integers(0, 8)
+    load = np.array(data.draw(st.lists(eighths, min_size=count, max_size=count))) / 8
+    room = np.array(data.draw(st.lists(eighths, min_size=len(slots), max_size=len(slots)))) / 4
+    node = spread_out(load, traffic, cluster, room, Aniello())
+    expected = greedy(load, traffic, slots, room.tolist())
+    assert isinstance(node, int) == (expected is None)
+    if expected is not None:
+        assert np.asarray(node).tolist() == [expected[w] for w in range(count)]

@@ -1,0 +1,73 @@
+"""The initial placements by name: as a command, and with their keys of storm.yaml."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller.baselines.aniello.offline import Aniello
+from controller.config import build, from_assignments
+from controller.core.classify import Limits
+from controller.core.cluster import inter_node_tps
+from controller.core.decide import Outcome
+from controller.errors import ConfigError
+from controller.policies import Options, policy
+from controller.snapshot import parse
+
+HAND_GRAPH = Path(__file__).parent.parent / "golden" / "decide" / "hand_graph.json"
+
+
+@pytest.mark.parametrize(
+    ("name", "ends_with_tps"),
+    [("even", 14.0), ("lf", 14.0), ("aniello-offline", 14.0), ("aniello-online", 6.0)],
+)
+def test_one_step_has_all_moves_and_a_second_none(name: str, ends_with_tps: float) -> None:
+    cluster, snapshot = parse(HAND_GRAPH.read_text())
+    decide = policy(name, Options())
+    decision = decide(cluster, snapshot, Limits())
+    assert decision.outcome is Outcome.WOULD_MOVE
+    for move in decision.moves:
+        e, target = snapshot.executors.index(move.executor), cluster.workers.index(move.target)
+        snapshot = snapshot.moved(e, target)
+    assert inter_node_tps(cluster, snapshot) == ends_with_tps
+    assert decide(cluster, snapshot, Limits()).outcome is Outcome.NOTHING_TO_GAIN
+
+
+def test_the_command_knows_names_and_keys() -> None:
+    nstorm = Path(sys.executable).with_name("nstorm")
+    arguments = ["--policy", "aniello-online", "--set", "aniello.alpha=0.5", "-o", "json"]
+    done = subprocess.run(
+        [nstorm, "decide", HAND_GRAPH, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    (step,) = json.loads(done.stdout)["steps"]
+    assert "alpha 0.5" in step["reason"]
+    assert step["inter_node_traffic"] == 6.0
+
+
+def test_keys_of_002() -> None:
+    assert build({}).options.aniello == Aniello(alpha=0.0, beta=0.5)
+    given = ["aniello.alpha=1", "nstorm.aniello.beta=0.25", "aniello.gamma=1.5"]
+    config = from_assignments([*given, "aniello.delta=0", "aniello.spread=1"])
+    assert config.options.aniello == Aniello(alpha=1, beta=0.25, gamma=1.5, delta=0, spread=1)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("alpha", 1.5, "aniello.alpha: must be a number of at least 0 and at most 1"),
+        ("beta", "half", "aniello.beta: must be a number"),
+        ("gamma", 0.5, "aniello.gamma: must be a number of at least 1"),
+        ("delta", -1, "aniello.delta: must be a number of at least 0"),
+        ("spread", 2, "aniello.spread: must be a number of at least 0 and at most 1"),
+        ("epsilon", 1, "aniello.epsilon: unknown key"),
+    ],
+)
+def test_values_that_cannot_be_are_refused(key: str, value: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build({f"aniello.{key}": value})
