@@ -6,7 +6,7 @@ A misspelt key that is silently ignored is worse than one that stops the start.
 import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +23,6 @@ FOREIGN_KEYS = frozenset(
     {
         "agent.sync.secs",
         "load.secs",
-        "reconcile",
         "store.dir",
         "supervisor.id",
         "worker.poll.ms",
@@ -51,6 +50,23 @@ class Excluded:
 
 
 @dataclass(frozen=True, slots=True)
+class JournalBounds:
+    """Where the journal is kept, and how much of it.
+
+    Attributes
+    ----------
+    dir : Path or None
+        None keeps none.
+    days, size_mb : float
+        What is older, or more than this, is deleted.
+    """
+
+    dir: Path | None = None
+    days: float = 14.0
+    size_mb: float = 1024.0
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The controller's settings; the defaults are in README's table of keys.
 
@@ -58,8 +74,14 @@ class Config:
     ----------
     worker_capacity_cores : float or None
         Capacity of every worker; None divides a node's CPU by its slots in use.
+    link_tps : float or None
+        What can go from one node to another, for the head-room; None if that is not known.
     vetoes : bool
         Whether `decide` on a file keeps the rules of the live run.
+    journal : JournalBounds
+        Where each tick is written down.
+    keys : mapping of str to value
+        Every key with the value that was read or taken by default, for the journal.
     """
 
     mode: Mode = Mode.ADVISE
@@ -69,11 +91,20 @@ class Config:
     limits: Limits = field(default_factory=Limits)
     options: Options = field(default_factory=Options)
     max_moves: int = 1
-    cooldown_s: float = 60.0
+    # Longer than twenty cycles: noise brings fewer executors back to the node they left.
+    cooldown_s: float = 105.0
     ewma: float = 0.3
     worker_capacity_cores: float | None = None
+    link_tps: float | None = None
     excluded: Excluded = field(default_factory=Excluded)
     vetoes: bool = False
+    journal: JournalBounds = field(default_factory=JournalBounds)
+    keys: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def keys_in_force(self) -> dict[str, Any]:
+        """What `build` makes this configuration of again, after an argument of the command too."""
+        return {**self.keys, "mode": self.mode.value, "policy": self.policy}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +121,14 @@ class _Reader:
     def __init__(self, given: Mapping[str, Any]) -> None:
         self.given = given
         self.known: set[str] = set(FOREIGN_KEYS)
+        self.values: dict[str, Any] = {}
 
     def _take(self, key: str, otherwise: T, check: Callable[[Any], T | None], must: str) -> T:
         self.known.add(key)
-        if key not in self.given:
-            return otherwise
-        value = check(self.given[key])
+        value = check(self.given[key]) if key in self.given else otherwise
         if value is None:
             raise ConfigError(f"{PREFIX}{key}: must be {must}, is {self.given[key]!r}")
+        self.values[key] = sorted(value) if isinstance(value, frozenset) else value
         return value
 
     def number(
@@ -109,9 +140,9 @@ class _Reader:
         must = f"a number of at least {least:g}"
         return self._take(key, otherwise, check, must + (f" and at most {most:g}" * (most < 1e9)))
 
-    def optional_number(self, key: str) -> float | None:
+    def optional_number(self, key: str, least: float = 0.0, most: float = math.inf) -> float | None:
         self.known.add(key)
-        return None if self.given.get(key) is None else self.number(key, 0.0)
+        return None if self.given.get(key) is None else self.number(key, 0.0, least, most)
 
     def count(self, key: str, otherwise: int, least: int) -> int:
         def check(value: Any) -> int | None:
@@ -135,6 +166,14 @@ class _Reader:
         return self._take(
             key, otherwise, lambda v: v if isinstance(v, bool) else None, "true or false"
         )
+
+    def folder(self, key: str) -> Path | None:
+        def check(value: Any) -> str | None:
+            # YAML 1.1 reads off as false.
+            return value if isinstance(value, str) else "" if value is False else None
+
+        text = self._take(key, "", check, "a directory, or off")
+        return Path(text) if text else None
 
     def refuse_unknown(self) -> None:
         for key in self.given:
@@ -178,19 +217,45 @@ def build(given: Mapping[str, Any]) -> Config:
         cycle_s=read.number("cycle.secs", plain.cycle_s, least=0.1),
         lazy_kill_ms=read.count("lazy.kill.ms", plain.lazy_kill_ms, least=0),
         limits=limits,
+        options=_options(read, plain.options),
         max_moves=read.count("max.moves.per.cycle", plain.max_moves, least=1),
         cooldown_s=read.number("cooldown.executor.secs", plain.cooldown_s),
         ewma=read.number("load.ewma", plain.ewma, least=0.01, most=1.0),
         worker_capacity_cores=read.optional_number("worker.cpu.capacity") or None,
+        link_tps=read.optional_number("link.capacity.tps"),
         excluded=Excluded(
             read.names("excluded.topologies"),
             read.names("excluded.components"),
             read.names("excluded.hosts"),
         ),
         vetoes=read.switch("vetoes", plain.vetoes),
+        journal=JournalBounds(
+            read.folder("journal.dir"),
+            read.number("journal.days", plain.journal.days, least=0.01),
+            read.number("journal.size.mb", plain.journal.size_mb, least=1.0),
+        ),
+        keys=read.values,
     )
     read.refuse_unknown()
     return config
+
+
+def _options(read: _Reader, plain: Options) -> Options:
+    aniello = replace(
+        plain.aniello,
+        alpha=read.number("aniello.alpha", plain.aniello.alpha, most=1.0),
+        beta=read.number("aniello.beta", plain.aniello.beta, most=1.0),
+        gamma=read.optional_number("aniello.gamma", least=1.0),
+        delta=read.optional_number("aniello.delta", most=1.0),
+        spread=read.optional_number("aniello.spread", most=1.0),
+    )
+    target = replace(
+        plain.target,
+        gain_frac=read.number("target.gain", plain.target.gain_frac, most=1.0),
+        move_price_frac=read.number("target.move.price", plain.target.move_price_frac, most=1.0),
+        fill_frac=read.number("target.fill", plain.target.fill_frac, least=0.1, most=1.0),
+    )
+    return Options(aniello=aniello, target=target)
 
 
 def read_storm_yaml(path: Path) -> dict[str, Any]:
@@ -248,6 +313,8 @@ def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, Storm]:
     servers = document.get("storm.zookeeper.servers", ["localhost"])
     port = document.get("storm.zookeeper.port", 2181)
     root = document.get("storm.zookeeper.root", "/storm")
+    if isinstance(document.get("storm.local.dir"), str):
+        own.setdefault("journal.dir", str(Path(document["storm.local.dir"]) / "nstorm-journal"))
     if not isinstance(servers, list) or not servers:
         raise ConfigError("storm.zookeeper.servers: must be a list of hosts")
     if not isinstance(port, int) or not isinstance(root, str):
@@ -271,7 +338,28 @@ def from_assignments(assignments: Sequence[str]) -> Config:
     Raises
     ------
     ConfigError
-        As `build`, or an argument has no ``=``.
+        As `build`, or as `keys_of`.
+    """
+    return build(keys_of(assignments))
+
+
+def keys_of(assignments: Sequence[str]) -> dict[str, Any]:
+    """Take ``key=value`` arguments apart.
+
+    Parameters
+    ----------
+    assignments : sequence of str
+        Such as ``load.high=0.9``; the leading ``nstorm.`` may be left out.
+
+    Returns
+    -------
+    dict of str to value
+        What `build` reads.
+
+    Raises
+    ------
+    ConfigError
+        An argument has no ``=``, or its value is not YAML.
     """
     given: dict[str, Any] = {}
     for assignment in assignments:
@@ -284,7 +372,7 @@ def from_assignments(assignments: Sequence[str]) -> Config:
         except yaml.YAMLError:
             raise ConfigError(f"{assignment!r}: the value is not YAML") from None
         given[key.strip().removeprefix(PREFIX)] = value
-    return build(given)
+    return given
 
 
 def _is_number(value: Any) -> bool:

@@ -10,7 +10,7 @@ import structlog
 
 from controller.config import Config, Mode
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
-from controller.core.decide import Decision, Outcome, Proposal
+from controller.core.decide import Decision, Outcome, Policy, Proposal
 from controller.core.metrics import (
     Rates,
     build_cluster,
@@ -18,7 +18,7 @@ from controller.core.metrics import (
     observe,
     stale_workers,
 )
-from controller.core.plan import next_plan, settled_placement
+from controller.core.plan import settled_placement
 from controller.policies import policy as named_policy
 from controller.ports import Clock, ClusterView, Leadership, LoadSource, PlanSink, TopologyView
 from controller.vetoes import (
@@ -104,6 +104,8 @@ class Controller:
         Tells whether to act.
     clock : Clock
         Tells the time.
+    policy : Policy or None
+        What decides; None is the one that the settings name.
     """
 
     def __init__(
@@ -115,8 +117,11 @@ class Controller:
         sink: PlanSink,
         lead: Leadership,
         clock: Clock,
+        policy: Policy | None = None,
     ) -> None:
         self._config = config
+        # One for all cycles: a policy may remember what is under way.
+        self._policy = policy or named_policy(config.policy, config.options)
         self._view = view
         self._source = source
         self._sink = sink
@@ -277,39 +282,40 @@ class Controller:
     ) -> CycleReport:
         """Begin up to the allowed number of moves, one after the other."""
         config = self._config
-        policy = named_policy(config.policy, config.options)
         free = config.max_moves - sum(
             e.void is None and e.phase in MOVING for e in view.plan.entries
         )
-        moved = Outcome.MOVED if config.mode is Mode.AUTO else Outcome.WOULD_MOVE
+        limits = replace(config.limits, max_moves=free)
         vetoes = self._vetoes(view, cluster, snapshot)
-        while len(report.moves) < free:
-            decision = decide(policy, cluster, snapshot, config.limits, vetoes)
-            if not decision.moves:
-                return report if report.moves else _ended(report, decision)
-            move = decision.moves[0]
-            entry = _entry(view, move)
-            if isinstance(entry, Refusal):
-                vetoes = vetoes.joined(of_refusal(move, entry))
-                continue
-            plan = self._begin(view, entry, epoch)
-            if plan is None and report.moves:
+        while True:
+            decision = decide(self._policy, cluster, snapshot, limits, vetoes)
+            begun = len(report.moves)
+            # What was begun stays, so what does not go on from there has to wait for a cycle.
+            if decision.moves[:begun] != report.moves or len(decision.moves) == begun:
+                return report if begun else _ended(report, decision)
+            refused = Vetoes()
+            for move in decision.moves[begun:free]:
+                entry = _entry(view, move)
+                if isinstance(entry, Refusal):
+                    refused = of_refusal(move, entry)
+                    break
+                plan = self._begin(view, entry, epoch)
+                if plan is None and report.moves:
+                    return report
+                if plan is None:
+                    reason = "the plan was changed by somebody else meanwhile"
+                    return replace(report, outcome=Outcome.STAND_BACK, reason=reason)
+                view = replace(view, plan=plan)
+                report = _begun(report, decision, move, plan)
+                if config.mode is Mode.AUTO:
+                    report = replace(report, outcome=Outcome.MOVED)
+            if not refused.executors:
                 return report
-            if plan is None:
-                reason = "the plan was changed by somebody else meanwhile"
-                return replace(report, outcome=Outcome.STAND_BACK, reason=reason)
-            view = replace(view, plan=plan)
-            report = _ended(report, decision)
-            report = replace(report, outcome=moved, moves=(*report.moves, move), plan=plan)
-            snapshot = snapshot.moved(
-                snapshot.executors.index(move.executor), cluster.workers.index(move.target)
-            )
-            vetoes = self._vetoes(view, cluster, snapshot).joined(vetoes)
-        return report
+            vetoes = vetoes.joined(refused)
 
     def _begin(self, view: TopologyView, entry: Entry, epoch: int) -> Plan | None:
         if self._config.mode is not Mode.AUTO:
-            return next_plan(view.plan, entry, epoch=epoch)
+            return view.plan.followed_by((*view.plan.entries, entry), epoch)
         written = self._sink.begin(view.plan, entry)
         if written is not None:
             self.note_move(view.publication.topology, entry.executor)
@@ -339,6 +345,10 @@ def _ended(report: CycleReport, decision: Decision) -> CycleReport:
         reason=decision.reason,
         warnings=tuple(dict.fromkeys((*report.warnings, *decision.warnings))),
     )
+
+
+def _begun(report: CycleReport, decision: Decision, move: Proposal, plan: Plan) -> CycleReport:
+    return replace(_ended(report, decision), moves=(*report.moves, move), plan=plan)
 
 
 def _entry(view: TopologyView, move: Proposal) -> Entry | Refusal:

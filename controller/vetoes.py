@@ -14,7 +14,7 @@ from controller.config import Excluded
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decide import Decision, Outcome, Policy, Proposal
-from controller.core.moves import View, rounded
+from controller.core.view.view import View, rounded
 from controller.ports import TopologyView
 from migration.events import Sight
 from migration.model import ExecutorId, Slot
@@ -84,26 +84,53 @@ def standing(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Ve
         EXCLUDED, LAST_IN_WORKER and NO_WORKER_IN_SLOT.
     """
     count = np.bincount(snapshot.place, minlength=len(cluster.workers))
-    executors, workers = {}, {}
-    for w, name in enumerate(cluster.workers):
-        node = cluster.nodes[cluster.node_of[w]]
-        if node in excluded.hosts:
-            workers[name] = Veto(Outcome.EXCLUDED, f"node {node} is excluded")
-        elif count[w] == 0:
-            reason = f"the topology has no worker in slot {name}"
-            workers[name] = Veto(Outcome.NO_WORKER_IN_SLOT, reason)
-    for e, name in enumerate(snapshot.executors):
-        worker = int(snapshot.place[e])
-        node = cluster.nodes[cluster.node_of[worker]]
-        if snapshot.component_of[e] in excluded.components:
-            reason = f"component {snapshot.component_of[e]} is excluded"
-            executors[name] = Veto(Outcome.EXCLUDED, reason)
-        elif node in excluded.hosts:
-            executors[name] = Veto(Outcome.EXCLUDED, f"node {node} is excluded")
-        elif count[worker] == 1:
-            reason = f"{name} is the last executor of {cluster.workers[worker]}"
-            executors[name] = Veto(Outcome.LAST_IN_WORKER, reason)
+    hosts = {n for n, name in enumerate(cluster.nodes) if name in excluded.hosts}
+    workers = {
+        cluster.workers[w]: Veto(
+            Outcome.NO_WORKER_IN_SLOT, f"the topology has no worker in slot {cluster.workers[w]}"
+        )
+        for w in np.flatnonzero(count == 0)
+    }
+    executors = {
+        snapshot.executors[e]: Veto(
+            Outcome.LAST_IN_WORKER,
+            f"{snapshot.executors[e]} is the last executor of {cluster.workers[snapshot.place[e]]}",
+        )
+        for e in np.flatnonzero(count[snapshot.place] == 1)
+    }
+    # What is excluded is so whatever else is in the way, so it is written over the others.
+    for n in hosts:
+        veto = Veto(Outcome.EXCLUDED, f"node {cluster.nodes[n]} is excluded")
+        workers |= {cluster.workers[w]: veto for w in np.flatnonzero(cluster.node_of == n)}
+        here = np.flatnonzero(cluster.node_of[snapshot.place] == n)
+        executors |= {snapshot.executors[e]: veto for e in here}
+    if excluded.components:
+        for name, component in zip(snapshot.executors, snapshot.component_of, strict=True):
+            if component in excluded.components:
+                executors[name] = Veto(Outcome.EXCLUDED, f"component {component} is excluded")
     return Vetoes(executors, workers)
+
+
+def resting(left_s: Mapping[str, float]) -> Vetoes:
+    """Let executors that moved lately stay where they are.
+
+    Parameters
+    ----------
+    left_s : mapping of str to float
+        How long each has to stay yet.
+
+    Returns
+    -------
+    Vetoes
+        COOLDOWN.
+    """
+    return Vetoes(
+        {
+            name: Veto(Outcome.COOLDOWN, f"{name} moved lately and rests for {s:.0f} s more")
+            for name, s in left_s.items()
+            if s > 0
+        }
+    )
 
 
 def of_the_moment(
@@ -125,13 +152,7 @@ def of_the_moment(
     Vetoes
         MOVE_IN_FLIGHT, COOLDOWN and NO_WORKER_IN_SLOT.
     """
-    executors = {
-        str(executor): Veto(
-            Outcome.COOLDOWN, f"{executor} moved lately and rests for {left_s:.0f} s more"
-        )
-        for executor, left_s in resting_s.items()
-        if left_s > 0
-    }
+    executors = dict(resting({str(e): left_s for e, left_s in resting_s.items()}).executors)
     for entry in view.plan.entries:
         reason = f"{entry.executor} has move {entry.id} in {entry.phase}"
         executors[str(entry.executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
@@ -229,23 +250,21 @@ def decide(
     Decision
         The policy's own, or the veto on its best move if there is no other.
     """
-    pinned = tuple(
-        why or _reason(vetoes.executors.get(name))
-        for name, why in zip(snapshot.executors, snapshot.pinned, strict=True)
-    )
-    closed = tuple(
-        why or _reason(vetoes.workers.get(name))
-        for name, why in zip(cluster.workers, cluster.closed, strict=True)
-    )
-    usable, movable = replace(cluster, closed=closed), replace(snapshot, pinned=pinned)
+    closed = _with_reasons(cluster.closed, cluster.workers, vetoes.workers)
+    pinned = _with_reasons(snapshot.pinned, snapshot.executors, vetoes.executors)
+    # The same objects where nothing is added: looking through all executors costs a while.
+    usable = cluster if closed is cluster.closed else replace(cluster, closed=closed)
+    movable = snapshot if pinned is snapshot.pinned else replace(snapshot, pinned=pinned)
     allowed = policy(usable, movable, limits)
-    if allowed.moves:
+    if allowed.moves or (usable is cluster and movable is snapshot):
         return allowed
-    free = policy(cluster, snapshot, limits)
+    free = policy(cluster, snapshot, replace(limits, max_moves=1))
     if not free.moves:
         return free
     wanted = free.moves[0]
-    veto = vetoes.executors.get(wanted.executor) or vetoes.workers[wanted.target]
+    veto = vetoes.executors.get(wanted.executor) or vetoes.workers.get(wanted.target)
+    if veto is None:  # only a policy that weighs all places together wants what it could have had
+        return allowed
     if veto.outcome is Outcome.LAST_IN_WORKER:
         instead = _stand_in(View.of(usable, movable, limits), wanted)
         if instead is not None:
@@ -257,17 +276,15 @@ def _stand_in(view: View, wanted: Proposal) -> Decision | None:
     """Find who keeps a worker alive so that its last executor can go, if both moves gain."""
     last = view.snapshot.executors.index(wanted.executor)
     worker = view.cluster.workers.index(wanted.source)
-    others = np.flatnonzero(view.snapshot.is_movable & ~_shuffle_fed(view.snapshot))
+    others = np.flatnonzero(view.movable & ~_shuffle_fed(view.snapshot))
     moves = view.fitting(view.score(others, np.full_like(others, worker)))
     if not moves.executors.size:
         return None
     best = int(np.argmax(rounded(moves.score)))
-    there = View.of(
-        view.cluster, view.snapshot.moved(int(moves.executors[best]), worker), view.limits
-    )
+    there = view.moved(int(moves.executors[best]), worker)
     leaving = there.score(np.array([last]), np.array([view.cluster.workers.index(wanted.target)]))
     both = float(moves.score[best] + leaving.score[0])
-    if both <= 2 * view.limits.threshold_tps(view.snapshot.traffic.total_tps):
+    if both <= 2 * view.threshold_tps:
         return None
     name = view.snapshot.executors[moves.executors[best]]
     source = view.cluster.workers[view.snapshot.place[moves.executors[best]]]
@@ -288,5 +305,12 @@ def _shuffle_fed(snapshot: LoadSnapshot) -> NDArray[np.bool_]:
     return np.array([component in fed for component in snapshot.component_of], dtype=np.bool_)
 
 
-def _reason(veto: Veto | None) -> str | None:
-    return None if veto is None else veto.reason
+def _with_reasons(
+    reasons: tuple[str | None, ...], names: tuple[str, ...], vetoes: Mapping[str, Veto]
+) -> tuple[str | None, ...]:
+    """Add vetoes where there is no reason yet; the same tuple if they add none."""
+    vetoed = [i for i, name in enumerate(names) if name in vetoes] if vetoes else []
+    added = list(reasons)
+    for i in vetoed:
+        added[i] = added[i] or vetoes[names[i]].reason
+    return tuple(added) if vetoed else reasons

@@ -14,6 +14,7 @@ from rich.table import Table
 from controller.cli.what_if import Step, as_document, walk
 from controller.config import from_assignments
 from controller.core.cluster import Cluster, inter_node_tps, worker_cpu_cores
+from controller.core.headroom import headroom
 from controller.errors import SnapshotError
 from controller.policies import NAMES
 from controller.snapshot import parse
@@ -78,6 +79,10 @@ def decide(
         line = f"{number}. {step.decision.outcome}, inter-node {ratio:.3f}: {step.decision.reason}"
         console.print(line, highlight=False)
     console.print(_workers_table(cluster, walked[-1]))
+    left = headroom(cluster, walked[-1].after, config.link_tps)
+    if left.factor is not None:
+        line = f"head-room: {left.factor:.3g} times the input, then {left.binds} of {left.where}"
+        console.print(line, highlight=False)
     for warning in walked[-1].decision.warnings:
         console.print(f"warning: {warning}", highlight=False)
 

@@ -79,6 +79,7 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
         if cycle
         else None,
         "inter_node_ratio": _ratio(cycle),
+        "headroom": (cycle or {}).get("headroom"),
         "workers": [
             {
                 "slot": str(slot),
@@ -165,6 +166,10 @@ def _topology_tables(topology: Document) -> Iterator[RenderableType]:
     ratio = topology["inter_node_ratio"]
     shown = "" if ratio is None else f", inter-node {ratio:.3f}"
     yield f"\n{topology['topology']} {topology['status']}{shown}"
+    left = topology["headroom"]
+    if left and left["factor"] is not None:
+        binds = f"{left['binds']} of {left['where']}"
+        yield f"head-room: {left['factor']:.3g} times the input, then {binds}"
     decision = topology["decision"]
     if decision:
         yield f"cycle {decision['tick']} {decision['outcome']}: {decision['reason']}"

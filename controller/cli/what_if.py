@@ -1,15 +1,16 @@
 """Follows a policy on a snapshot whose traffic stands still."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from controller.config import Config
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
 from controller.core.decide import Decision
+from controller.core.headroom import headroom
 from controller.policies import policy
-from controller.vetoes import Vetoes, decide, standing
+from controller.vetoes import Vetoes, decide, resting, standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
     snapshot : LoadSnapshot
         Where it starts.
     config : Config
-        Policy, limits, and whether the vetoes of the live run count.
+        Policy, limits, and whether the vetoes of the live run count; a step takes a cycle then.
     steps : int
         At most so many.
 
@@ -40,10 +41,19 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
         The last one may be without a move.
     """
     chosen = policy(config.policy, config.options)
-    for _ in range(steps):
-        vetoes = standing(cluster, snapshot, config.excluded) if config.vetoes else Vetoes()
-        decision = decide(chosen, cluster, snapshot, config.limits, vetoes)
+    limits = replace(config.limits, max_moves=config.max_moves)
+    moved_at: dict[str, int] = {}
+    for step in range(steps):
+        vetoes = Vetoes()
+        if config.vetoes:
+            left_s = {
+                executor: config.cooldown_s - (step - at) * config.cycle_s
+                for executor, at in moved_at.items()
+            }
+            vetoes = resting(left_s).joined(standing(cluster, snapshot, config.excluded))
+        decision = decide(chosen, cluster, snapshot, limits, vetoes)
         for move in decision.moves:
+            moved_at[move.executor] = step
             snapshot = snapshot.moved(
                 snapshot.executors.index(move.executor), cluster.workers.index(move.target)
             )
@@ -91,4 +101,5 @@ def _step(cluster: Cluster, step: Step, config: Config) -> dict[str, Any]:
         "inter_node_traffic": inter_node_tps(cluster, step.after),
         "total_traffic": step.after.traffic.total_tps,
         "max_worker_cpu": float(classes.load_frac.max()),
+        "headroom": asdict(headroom(cluster, step.after, config.link_tps)),
     }

@@ -1,15 +1,11 @@
-"""How much every executor talks to every place, and what a move would change.
-
-The only module that knows the sparse matrices; scipy has no types, so they stay behind `Affinity`.
-"""
+"""How much every executor talks to every place, and what a move would change."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy import sparse  # type: ignore[import-untyped]
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
+from controller.core.view.neighbours import Neighbours, found, sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,11 +18,34 @@ class Affinity:
         Each executor's own place.
     home_tps : Floats, shape (E,)
         Its traffic with the other executors there.
+    places : int
+        How many places there are.
+    codes : Ints, shape (K,)
+        Pairs with traffic as ``executor * places + place``, rising.
+    tps : Floats, shape (K,)
+        Traffic of each pair.
     """
 
     home: Ints
     home_tps: Floats
-    _matrix: Any
+    places: int
+    codes: Ints
+    tps: Floats
+
+    def between(self, executors: Ints, places: Ints) -> Floats:
+        """Look up traffic.
+
+        Parameters
+        ----------
+        executors, places : Ints, shape (K,)
+            Pairs.
+
+        Returns
+        -------
+        Floats, shape (K,)
+            Tuples per second; 0 where they do not talk.
+        """
+        return found(self.codes, self.tps, executors * self.places + places)
 
     def gain(self, executors: Ints, places: Ints) -> Floats:
         """Compute ASC: by how much traffic inside places grows when an executor moves.
@@ -46,23 +65,7 @@ class Affinity:
         Equation 5 of 004: ASC(e, n0→n) = (AS(e,n) - AS(e,n0)) / 2, which is the traffic with the
         target less the traffic with the source.
         """
-        if not executors.size:  # scipy answers an empty index with a matrix
-            return np.zeros(0)
-        with_target = np.asarray(self._matrix[executors, places], dtype=np.float64).ravel()
-        return with_target - self.home_tps[executors]
-
-    def neighbours(self) -> tuple[Ints, Ints]:
-        """List the executors and other places that talk to each other.
-
-        Returns
-        -------
-        executors, places : Ints, shape (K,)
-            Every pair with traffic but for an executor's own place; only these can gain.
-        """
-        pairs = self._matrix.tocoo()
-        executors, places = pairs.row.astype(np.int64), pairs.col.astype(np.int64)
-        away = places != self.home[executors]
-        return executors[away], places[away]
+        return self.between(executors, places) - self.home_tps[executors]
 
 
 def by_node(cluster: Cluster, snapshot: LoadSnapshot) -> Affinity:
@@ -102,16 +105,8 @@ def by_worker(cluster: Cluster, snapshot: LoadSnapshot) -> Affinity:
 
 
 def _affinity(snapshot: LoadSnapshot, home: Ints, places: int) -> Affinity:
-    count = len(snapshot.executors)
-    traffic = snapshot.traffic
-    # An executor takes its traffic with itself along, so that never counts.
-    other = traffic.source != traffic.target
-    source, target, tps = traffic.source[other], traffic.target[other], traffic.tps[other]
-    ends = np.concatenate([source, target])
-    peers = np.concatenate([target, source])
-    matrix = sparse.csr_array(
-        (np.concatenate([tps, tps]), (ends, home[peers])), shape=(count, places)
-    )
-    matrix.sum_duplicates()
-    home_tps = np.asarray(matrix[np.arange(count), home], dtype=np.float64).ravel()
-    return Affinity(home, home_tps, matrix)
+    everyone = np.arange(len(snapshot.executors))
+    neighbours = Neighbours.of(snapshot.traffic, len(everyone))
+    which, rows = neighbours.rows(everyone)
+    codes, tps = sums(which * places + home[neighbours.peer[rows]], neighbours.tps[rows])
+    return Affinity(home, found(codes, tps, everyone * places + home), places, codes, tps)

@@ -14,6 +14,9 @@ from controller.core.cluster import Cluster, Floats, LoadSnapshot, worker_cpu_co
 
 # Sums of loads in another order differ in the last digits; that must decide nothing.
 TOLERANCE_CORES = 1e-9
+# What one executor can gain falls with their number: of a thousand hardly any has 0.2 % of all
+# traffic to gain, and yet together they have most of it.
+FULL_SHARE_EXECUTORS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +28,14 @@ class Limits:
     high_frac, low_frac : float
         Shares of a worker's CPU.
     gain_frac : float
-        A move for traffic must gain more than this share of all traffic.
+        A move for traffic must gain more than this share of all traffic; with more than
+        `FULL_SHARE_EXECUTORS` executors, of what so many of them have.
     gain_tps : float or None
         The same as an absolute number; wins over the share.
     weight_node, weight_worker : float
         What traffic between nodes and between workers counts for `safe`.
+    max_moves : int
+        How many moves one decision may have; one that lists a whole placement pays no heed.
     """
 
     high_frac: float = 0.85
@@ -38,21 +44,26 @@ class Limits:
     gain_tps: float | None = None
     weight_node: float = 0.8
     weight_worker: float = 0.2
+    max_moves: int = 1
 
-    def threshold_tps(self, total_tps: float) -> float:
+    def threshold_tps(self, total_tps: float, executors: int) -> float:
         """Compute what a move for traffic must gain.
 
         Parameters
         ----------
         total_tps : float
             All traffic of the topology.
+        executors : int
+            How many it has.
 
         Returns
         -------
         float
             Tuples per second, to be exceeded.
         """
-        return self.gain_frac * total_tps if self.gain_tps is None else self.gain_tps
+        if self.gain_tps is not None:
+            return self.gain_tps
+        return self.gain_frac * total_tps * min(1.0, FULL_SHARE_EXECUTORS / max(executors, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ is the first index everywhere, whatever order a file or a report had.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -125,6 +125,8 @@ class Cluster:
         Why nothing may move to the worker now; None where it may.
     machines : mapping of str to Machine
         By node, where something is known of it.
+    is_open : array of bool, shape (W,)
+        Workers something may move to.
     """
 
     nodes: tuple[str, ...]
@@ -133,6 +135,11 @@ class Cluster:
     capacity_cores: Floats
     closed: tuple[str | None, ...]
     machines: Mapping[str, Machine] = field(default_factory=dict)
+    is_open: NDArray[np.bool_] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Find the open workers once, for every look at them."""
+        object.__setattr__(self, "is_open", _is_none(self.closed))
 
     @classmethod
     def build(cls, nodes: Iterable[str], workers: Iterable[tuple[str, str, float]]) -> "Cluster":
@@ -161,13 +168,8 @@ class Cluster:
             closed=(None,) * len(rows),
         )
 
-    @property
-    def is_open(self) -> NDArray[np.bool_]:
-        """Workers something may move to, shape (W,)."""
-        return np.array([reason is None for reason in self.closed], dtype=np.bool_)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Traffic:
     """Tuples per second between executors, one row a pair, sorted by (source, target).
 
@@ -233,6 +235,8 @@ class LoadSnapshot:
         By component, where it was measured.
     rate_tps : float or None
         Input rate to plan for, of every spout together; None: as it is.
+    is_movable : array of bool, shape (E,)
+        Executors that may move.
     """
 
     topology: str
@@ -248,11 +252,11 @@ class LoadSnapshot:
     traffic: Traffic
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     rate_tps: float | None = None
+    is_movable: NDArray[np.bool_] = field(init=False, repr=False)
 
-    @property
-    def is_movable(self) -> NDArray[np.bool_]:
-        """Executors that may move, shape (E,)."""
-        return np.array([reason is None for reason in self.pinned], dtype=np.bool_)
+    def __post_init__(self) -> None:
+        """Find the movable executors once, for every look at them."""
+        object.__setattr__(self, "is_movable", _is_none(self.pinned))
 
     def moved(self, executor: int, worker: int) -> "LoadSnapshot":
         """Place one executor elsewhere, all else as it is.
@@ -269,7 +273,15 @@ class LoadSnapshot:
         """
         place = self.place.copy()
         place[executor] = worker
-        return replace(self, place=place)
+        after = object.__new__(LoadSnapshot)  # `replace` would look through all executors again
+        for name in self.__slots__:
+            object.__setattr__(after, name, getattr(self, name))
+        object.__setattr__(after, "place", place)
+        return after
+
+
+def _is_none(reasons: tuple[str | None, ...]) -> NDArray[np.bool_]:
+    return np.array([reason is None for reason in reasons], dtype=np.bool_)
 
 
 def worker_cpu_cores(cluster: Cluster, snapshot: LoadSnapshot) -> Floats:

@@ -12,15 +12,8 @@ import numpy as np
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
-from controller.core.moves import (
-    Moves,
-    View,
-    gathering,
-    opening_pairs,
-    product,
-    relieving,
-    rounded,
-)
+from controller.core.moves import best_gathering, opening_pairs, relieving
+from controller.core.view.view import Moves, View, product, rounded
 
 # Equal gains come out of sums in different orders; closer than this they tie, and ids decide.
 TIE = 1e-9
@@ -89,6 +82,32 @@ class Decision:
 Policy = Callable[[Cluster, LoadSnapshot, Limits], Decision]
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One move by its indices, and why.
+
+    Attributes
+    ----------
+    executor, worker : int
+        What moves where.
+    asc_tps : float
+        As in `Proposal`.
+    reason : str
+        One line.
+    warnings : tuple of str
+        What placement cannot repair.
+    """
+
+    executor: int
+    worker: int
+    asc_tps: float
+    reason: str
+    warnings: tuple[str, ...]
+
+
+Chooser = Callable[[View], Choice | Decision]
+
+
 def otd(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     """Decide by algorithms 1 and 2 of 004 to the letter, for comparison.
 
@@ -104,7 +123,7 @@ def otd(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     Returns
     -------
     Decision
-        At most one move.
+        At most `max_moves` moves.
 
     Notes
     -----
@@ -112,7 +131,68 @@ def otd(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     if low + the largest executor ≤ high. O(E·N).
     """
     # The paper knows one level of distance: nodes.
-    view = View.of(cluster, snapshot, replace(limits, weight_node=1.0, weight_worker=0.0))
+    literal = replace(limits, weight_node=1.0, weight_worker=0.0)
+    return disjoint(choose_otd, View.of(cluster, snapshot, literal))
+
+
+def disjoint(choose: Chooser, view: View) -> Decision:
+    """Choose up to `max_moves` moves that do not touch each other.
+
+    Parameters
+    ----------
+    choose : callable
+        Chooses one move.
+    view : View
+        The world.
+
+    Returns
+    -------
+    Decision
+        The moves in the order of choice, or why there is none.
+
+    Notes
+    -----
+    Each move is chosen on the placement after those before it. No executor moves twice, and each
+    pair of nodes is used once: measured gains are of the placement before all of them, and two
+    moves between the same nodes are the ones whose gains depend on each other most.
+    """
+    chosen: list[Choice] = []
+    moves: list[Proposal] = []
+    while len(chosen) < view.limits.max_moves:
+        found = choose(view)
+        if isinstance(found, Decision):
+            if not chosen:
+                return found
+            break
+        chosen.append(found)
+        moves.append(_proposal(view, found))
+        if len(chosen) < view.limits.max_moves:
+            view = view.without(found.executor, found.worker).moved(found.executor, found.worker)
+    reason = "; then ".join(choice.reason for choice in chosen)
+    warnings = dict.fromkeys(text for choice in chosen for text in choice.warnings)
+    return Decision(Outcome.WOULD_MOVE, reason, tuple(moves), tuple(warnings))
+
+
+def _proposal(view: View, choice: Choice) -> Proposal:
+    executors, workers = view.snapshot.executors, view.cluster.workers
+    source = workers[view.snapshot.place[choice.executor]]
+    return Proposal(executors[choice.executor], source, workers[choice.worker], choice.asc_tps)
+
+
+def choose_otd(view: View) -> Choice | Decision:
+    """Choose one move as `otd` does.
+
+    Parameters
+    ----------
+    view : View
+        The world; its weights should be 1 and 0.
+
+    Returns
+    -------
+    Choice or Decision
+        A decision without moves if there is none.
+    """
+    limits = view.limits
     lowest = _lowest_low_worker_of_each_node(view)
     hot = np.flatnonzero(view.classes.high)
     if hot.size and not lowest.size:
@@ -123,7 +203,7 @@ def otd(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
             f"no worker is above {limits.high_frac:g} or below {limits.low_frac:g} of its CPU",
         )
     if not hot.size:
-        moves = view.score(*product(np.flatnonzero(snapshot.is_movable), lowest))
+        moves = view.score(*product(np.flatnonzero(view.movable), lowest))
         return _if_above_threshold(view, moves, ())
     # Algorithm 1 takes the best however little it gains.
     hottest = _by_load(view, hot)[0]
@@ -156,7 +236,7 @@ def safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     Returns
     -------
     Decision
-        At most one move.
+        At most `max_moves` moves.
 
     Notes
     -----
@@ -168,38 +248,54 @@ def safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     (`opening_pairs`). Only who talks to each other can gain, so it costs O(pairs with traffic),
     not O(E·W).
     """
-    view = View.of(cluster, snapshot, limits)
+    return disjoint(choose_safe, View.of(cluster, snapshot, limits))
+
+
+def choose_safe(view: View) -> Choice | Decision:
+    """Choose one move as `safe` does.
+
+    Parameters
+    ----------
+    view : View
+        The world; one that was `moved` saves most of the work.
+
+    Returns
+    -------
+    Choice or Decision
+        A decision without moves if there is none.
+    """
     warnings: list[str] = []
     for hottest in _by_load(view, np.flatnonzero(view.classes.high)):
         moves = relieving(view, hottest)
         if moves.executors.size:
             return _best(view, moves, _how_hot(view, hottest), tuple(warnings), emptier_first=True)
         warnings.append(_cannot_relieve(view, hottest))
-    decision = _for_traffic(view, tuple(warnings))
-    if warnings and not decision.moves:
+    found = _for_traffic(view, tuple(warnings))
+    if warnings and isinstance(found, Decision):
         return _no_low_worker(view, tuple(warnings))
-    return decision
+    return found
 
 
-def _for_traffic(view: View, warnings: tuple[str, ...]) -> Decision:
-    moves = gathering(view)
-    decision = _if_above_threshold(view, moves, warnings, emptier_first=True)
-    if decision.moves:
-        return decision
-    threshold = view.limits.threshold_tps(view.snapshot.traffic.total_tps)
-    pairs = opening_pairs(view, moves, threshold + TIE * view.snapshot.traffic.total_tps)
+def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
+    total = view.total_tps
+    threshold = view.threshold_tps
+    best = best_gathering(view, max(threshold, TIE * total), _slack(view))
+    if best.executors.size:
+        return _if_above_threshold(view, best, warnings, emptier_first=True)
+    pairs = opening_pairs(view, threshold + TIE * total)
     if not pairs.executors.size:
-        return decision
+        best = best_gathering(view, -np.inf, _slack(view))
+        return _if_above_threshold(view, best, warnings, emptier_first=True)
     why = f"opens the way for a second move, {pairs.score.max():.4g} t/s by both"
     return _best(view, pairs, why, warnings, emptier_first=True)
 
 
 def _if_above_threshold(
     view: View, moves: Moves, warnings: tuple[str, ...], *, emptier_first: bool = False
-) -> Decision:
-    total = view.snapshot.traffic.total_tps
+) -> Choice | Decision:
+    total = view.total_tps
     best = float(moves.score.max(initial=-np.inf))
-    threshold = view.limits.threshold_tps(total)
+    threshold = view.threshold_tps
     # Rounding noise around zero is no gain.
     if best <= TIE * total:
         tail = f", the best by {best:.4g} t/s" if moves.score.size else ""
@@ -214,26 +310,23 @@ def _if_above_threshold(
 
 def _best(
     view: View, moves: Moves, why: str, warnings: tuple[str, ...], *, emptier_first: bool = False
-) -> Decision:
+) -> Choice:
     """Take the best score; ties go to the emptier target if asked for, then to the first ids."""
-    slack = TIE * max(view.snapshot.traffic.total_tps, 1.0)
-    tied = np.flatnonzero(moves.score >= moves.score.max() - slack)
+    tied = np.flatnonzero(moves.score >= moves.score.max() - _slack(view))
     load = rounded(view.classes.load_frac[moves.workers[tied]]) * emptier_first
     pick = tied[np.lexsort((moves.workers[tied], moves.executors[tied], load))[0]]
     executor, target = int(moves.executors[pick]), int(moves.workers[pick])
-    snapshot, workers = view.snapshot, view.cluster.workers
-    move = Proposal(
-        executor=snapshot.executors[executor],
-        source=workers[snapshot.place[executor]],
-        target=workers[target],
-        asc_tps=float(moves.asc_tps[pick]),
-    )
+    asc_tps, snapshot, workers = float(moves.asc_tps[pick]), view.snapshot, view.cluster.workers
     reason = (
-        f"{why}: {move.executor} ({snapshot.component_of[executor]}, "
-        f"{snapshot.cpu_cores[executor]:.3g} cores) from {move.source} to {move.target}, "
-        f"{move.asc_tps:+.4g} t/s inside nodes"
+        f"{why}: {snapshot.executors[executor]} ({snapshot.component_of[executor]}, "
+        f"{snapshot.cpu_cores[executor]:.3g} cores) from {workers[snapshot.place[executor]]} to "
+        f"{workers[target]}, {asc_tps:+.4g} t/s inside nodes"
     )
-    return Decision(Outcome.WOULD_MOVE, reason, (move,), warnings)
+    return Choice(executor, target, asc_tps, reason, warnings)
+
+
+def _slack(view: View) -> float:
+    return TIE * max(view.total_tps, 1.0)
 
 
 def _how_hot(view: View, worker: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from controller.config import Config
 from controller.core.cluster import inter_node_tps, worker_cpu_cores
+from controller.core.headroom import headroom
 from controller.loop import CycleReport
 from controller.storm.apply import EndedMove
 from kvstore.zookeeper import Session
@@ -49,12 +50,12 @@ def document(
         "mode": config.mode.value,
         "policy": config.policy,
         "cycle_s": config.cycle_s,
-        "cycles": [_cycle(report) for report in reports],
+        "cycles": [_cycle(report, config) for report in reports],
         "ended_moves": [asdict(move) for move in ended],
     }
 
 
-def _cycle(report: CycleReport) -> dict[str, Any]:
+def _cycle(report: CycleReport, config: Config) -> dict[str, Any]:
     found: dict[str, Any] = {
         "tick": report.tick,
         "topology": report.topology,
@@ -74,6 +75,7 @@ def _cycle(report: CycleReport) -> dict[str, Any]:
     load_cores = worker_cpu_cores(cluster, snapshot)
     found["inter_node_tps"] = inter_node_tps(cluster, snapshot)
     found["total_tps"] = snapshot.traffic.total_tps
+    found["headroom"] = asdict(headroom(cluster, snapshot, config.link_tps))
     found["workers"] = [
         {"slot": slot, "cpu_cores": float(load), "capacity_cores": float(capacity)}
         for slot, load, capacity in zip(

@@ -22,7 +22,7 @@ def test_defaults() -> None:
     assert (config.limits.high_frac, config.limits.low_frac) == (0.85, 0.6)
     assert (config.limits.gain_frac, config.limits.gain_tps) == (0.002, None)
     assert (config.limits.weight_node, config.limits.weight_worker) == (0.8, 0.2)
-    assert (config.max_moves, config.cooldown_s, config.ewma) == (1, 60.0, 0.3)
+    assert (config.max_moves, config.cooldown_s, config.ewma) == (1, 105.0, 0.3)
     assert config.lazy_kill_ms == 2000
     assert (storm.hosts, storm.root) == ("localhost:2181", "/storm")
 

@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from controller.cli.what_if import walk as walk_of_files
+from controller.config import Config
 from controller.core.affinity import by_node
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps, worker_cpu_cores
-from controller.core.decide import Decision, Outcome, Policy, otd, safe
+from controller.core.decide import Decision, Outcome, Policy, Proposal, otd, safe
 from controller.snapshot import parse
+from controller.vetoes import Veto, Vetoes, decide
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
 PAPER = Limits(high_frac=0.9, low_frac=0.85, gain_frac=0.0)
@@ -183,3 +186,45 @@ def test_order_in_the_file_changes_nothing() -> None:
     cluster, snapshot = parse(json.dumps(document))
     for policy in (otd, safe):
         assert policy(cluster, snapshot, PAPER) == policy(*load("hand_graph"), PAPER)
+
+
+def test_with_many_executors_a_move_must_gain_less_for_each_has_less() -> None:
+    limits = Limits(gain_frac=0.002)
+    assert limits.threshold_tps(1000.0, 18) == limits.threshold_tps(1000.0, 40) == 2.0
+    assert limits.threshold_tps(1000.0, 400) == pytest.approx(0.2)
+    assert replace(limits, gain_tps=7.0).threshold_tps(1000.0, 400) == 7.0
+
+
+def test_on_files_a_moved_executor_rests_as_in_a_live_run() -> None:
+    # The ping-pong of `otd`, with a third executor that keeps the other node's worker alive.
+    document = json.loads((GOLDEN / "ping_pong.json").read_text())
+    keeper = dict(document["executors"][0], id="2-2", worker="n1:6700", cpu=0.0, pinned="spout")
+    document["executors"].append(keeper)
+    cluster, snapshot = parse(json.dumps(document))
+    limits = Limits(high_frac=0.85, low_frac=0.7, gain_frac=0.0)
+    config = Config(policy="otd", limits=limits, cooldown_s=10.0, cycle_s=5.0)
+    free = [step.decision for step in walk_of_files(cluster, snapshot, config, 4)]
+    assert [d.outcome for d in free] == [Outcome.WOULD_MOVE] * 4
+    resting = list(walk_of_files(cluster, snapshot, replace(config, vetoes=True), 4))
+    assert [s.decision.outcome for s in resting] == [Outcome.WOULD_MOVE, Outcome.COOLDOWN]
+    assert "0-0 moved lately and rests for 5 s more" in resting[-1].decision.reason
+
+
+def test_a_policy_that_wants_what_it_might_have_had_is_not_held_against_the_vetoes() -> None:
+    cluster, snapshot = load("hand_graph")
+
+    def fickle(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+        """Want 1-1 to move, but only while nobody is pinned."""
+        if not snapshot.is_movable.all():
+            return Decision(Outcome.NOTHING_TO_GAIN, "not today")
+        move = Proposal("1-1", "n1:6700", "n0:6700", 13.0)
+        return Decision(Outcome.WOULD_MOVE, "today", (move,))
+
+    other = Vetoes({"5-5": Veto(Outcome.EXCLUDED, "component sink is excluded")})
+    assert decide(fickle, cluster, snapshot, PAPER, other).reason == "not today"
+    its_own = Vetoes({"1-1": Veto(Outcome.EXCLUDED, "component a is excluded")})
+    decision = decide(fickle, cluster, snapshot, PAPER, its_own)
+    assert (decision.outcome, decision.reason) == (
+        Outcome.EXCLUDED,
+        "component a is excluded, but today",
+    )

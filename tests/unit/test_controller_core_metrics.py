@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from messages import publication
 
 from controller.core.cluster import LoadSnapshot
 from controller.core.metrics import (
@@ -14,7 +15,6 @@ from controller.core.metrics import (
     stale_workers,
 )
 from migration.model import (
-    Component,
     ExecutorId,
     ExecutorLoad,
     Node,
@@ -61,30 +61,13 @@ def follow(*rounds: list[NodeLoad], ewma: float = 1.0) -> Rates:
     return rates
 
 
-def publication(slots: dict[int, Slot], **changes: int) -> Publication:
-    in_use = changes.get("slots_in_use", 2)
-    return Publication(
-        topology="t",
-        name="t",
-        status="ACTIVE",
-        time_ms=0,
-        hooks="0",
-        scheduler="s",
-        message_timeout_secs=30,
-        refresh_poll_secs=10,
-        round=1,
-        plan=None,
-        components=(Component("c", "bolt", len(slots)),),
-        edges=(),
-        nodes=tuple(Node(n, n, 200.0, (6700, 6701), in_use) for n in ("s1", "s2")),
-        executors=tuple(
-            PlacedExecutor(ExecutorId(t, t), "c", slot, 1) for t, slot in slots.items()
-        ),
-    )
+def published(slots: dict[int, Slot], *, slots_in_use: int = 2) -> Publication:
+    nodes = [Node(n, n, 200.0, (6700, 6701), slots_in_use) for n in ("s1", "s2")]
+    return publication(slots, nodes, topology="t")
 
 
 def snapshot_of(rates: Rates, slots: dict[int, Slot]) -> LoadSnapshot:
-    storm = publication(slots)
+    storm = published(slots)
     placement = {ExecutorId(t, t): slot for t, slot in slots.items()}
     cluster = build_cluster(storm, storm.slots, None)
     return build_snapshot(cluster, storm, placement, rates, {}, time_s=7.0)
@@ -196,7 +179,7 @@ def test_smoothed_load_does_not_jump_when_an_executor_moves() -> None:
 
 def test_tasks_of_a_range_belong_to_one_executor() -> None:
     rates = follow([report(S1, 0, {1: 0.0})], [report(S1, 1, {1: 0.0}, [(1, 5, 7), (2, 4, 3)])])
-    storm = publication({1: S1})
+    storm = published({1: S1})
     placement = {ExecutorId(1, 2): S1, ExecutorId(3, 5): S1}
     executors = tuple(PlacedExecutor(e, "c", S1, 1) for e in placement)
     storm = replace(storm, executors=executors)
@@ -208,11 +191,11 @@ def test_tasks_of_a_range_belong_to_one_executor() -> None:
 
 
 def test_capacity_is_the_nodes_cpu_by_its_slots_in_use() -> None:
-    storm = publication({1: S1, 2: S2})
+    storm = published({1: S1, 2: S2})
     assert build_cluster(storm, storm.slots, None).capacity_cores.tolist() == [1.0, 1.0]
     assert build_cluster(storm, storm.slots, 0.5).capacity_cores.tolist() == [0.5, 0.5]
     assert build_cluster(
-        publication({1: S1}, slots_in_use=0), [S1], None
+        published({1: S1}, slots_in_use=0), [S1], None
     ).capacity_cores.tolist() == [2.0]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
+from messages import executor, node_acks, publication, worker_ack, worker_load
 
 from controller.config import Config, Excluded, Mode
 from controller.core.classify import Limits
@@ -12,21 +13,15 @@ from controller.loop import Controller, CycleReport
 from controller.ports import TopologyView
 from migration.model import (
     Base,
-    Component,
     Entry,
-    ExecutorId,
-    ExecutorLoad,
     Node,
     NodeAcks,
     NodeLoad,
     Phase,
     PinnedExecutor,
-    PlacedExecutor,
     Plan,
     Publication,
     Slot,
-    SupervisorAck,
-    Traffic,
     WorkerAck,
     WorkerLoad,
 )
@@ -36,10 +31,6 @@ A1, A2, B1, B2 = Slot("a", 1), Slot("a", 2), Slot("b", 1), Slot("b", 2)
 # 1 is a spout. 2 talks to 3 and 4 most, so it belongs on node a.
 PLACES = {1: A1, 2: B1, 3: A1, 4: A2, 5: B1, 6: B2, 7: B2}
 RATES_TPS = {(1, 2): 10, (2, 3): 100, (2, 4): 50, (5, 6): 20, (6, 7): 5}
-
-
-def executor(task: int) -> ExecutorId:
-    return ExecutorId(task, task)
 
 
 @dataclass
@@ -75,54 +66,22 @@ class World:
         return Plan("uuid", 2, 6, "wc-1", self.entries)
 
     def publication(self) -> Publication:
-        return Publication(
-            topology="wc-1",
-            name="wc",
-            status=self.status,
-            time_ms=0,
-            hooks="0",
-            scheduler="s",
-            message_timeout_secs=30,
-            refresh_poll_secs=10,
-            round=1,
-            plan=None,
-            components=(Component("spout", "spout", 1), Component("bolt", "bolt", 6)),
-            edges=(),
-            nodes=tuple(Node(n, f"host-{n}", 200.0, (1, 2, 3), 2) for n in "ab"),
-            executors=tuple(
-                PlacedExecutor(executor(t), "spout" if t == 1 else "bolt", slot, 50)
-                for t, slot in self.places.items()
-            ),
-        )
+        nodes = [Node(n, f"host-{n}", 200.0, (1, 2, 3), 2) for n in "ab"]
+        return publication(self.places, nodes, spouts=[1], status=self.status)
 
     def acks(self) -> tuple[NodeAcks, ...]:
         slots = sorted(set(self.places.values()) - self.hookless)
         return tuple(
-            NodeAcks(
-                node,
-                0,
-                "0",
-                "uuid",
-                tuple(self.ack(s) for s in slots if s.supervisor == node),
-                SupervisorAck(node, 1, "0", 0),
-            )
+            node_acks(node, [self.ack(s) for s in slots if s.supervisor == node], "uuid")
             for node in "ab"
         )
 
     def ack(self, slot: Slot) -> WorkerAck:
-        here = [t for t, at in self.places.items() if at == slot]
-        return WorkerAck(
-            topology="wc-1",
-            slot=slot,
-            pid=1,
-            incarnation="1-1",
-            hooks="0",
-            time_ms=0,
-            epoch=0,
-            version=-1,
-            executors=tuple(map(executor, here)),
-            pinned=tuple(PinnedExecutor(executor(t), r) for t, r in self.pinned.items()),
-        )
+        pinned = tuple(PinnedExecutor(executor(t), r) for t, r in self.pinned.items())
+        return worker_ack(slot, self.here(slot), pinned=pinned)
+
+    def here(self, slot: Slot) -> list[int]:
+        return [task for task, at in self.places.items() if at == slot]
 
     def topologies(self) -> Sequence[TopologyView]:
         if self.surprise:
@@ -137,22 +96,8 @@ class World:
         ]
 
     def load(self, slot: Slot, at_s: float) -> WorkerLoad:
-        here = [t for t, at in self.places.items() if at == slot]
-        return WorkerLoad(
-            topology="wc-1",
-            slot=slot,
-            incarnation="1-1",
-            time_ms=round(at_s * 1000),
-            process_cpu_ns=round(at_s * 1e8 * len(here)),
-            executors=tuple(
-                ExecutorLoad(executor(t), "bolt", round(at_s * 1e8), 0, 100, None) for t in here
-            ),
-            traffic=tuple(
-                Traffic(a, b, round(tps * at_s))
-                for (a, b), tps in RATES_TPS.items()
-                if self.places.get(a) == slot
-            ),
-        )
+        here = self.here(slot)
+        return worker_load(slot, here, at_s, {e: r for e, r in RATES_TPS.items() if e[0] in here})
 
     def begin(self, plan: Plan, entry: Entry) -> Plan | None:
         if self.contested:
@@ -324,8 +269,8 @@ def test_cooldown_is_the_outcome_when_only_resting_executors_would_gain() -> Non
         world.written.clear()
         world.now += 1
     assert outcomes[1:] == [Outcome.MOVED, Outcome.COOLDOWN, Outcome.COOLDOWN]
-    assert "2-2 moved lately and rests for 58 s more" in report.reason
-    world.now += 60
+    assert "2-2 moved lately and rests for 103 s more" in report.reason
+    world.now += 105
     assert controller.cycle()[0].outcome is Outcome.MOVED
 
 

@@ -1,0 +1,84 @@
+"""By what factor the input may still grow before a worker or a link is full (004, equation 3)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from controller.core.cluster import Cluster, LoadSnapshot, worker_cpu_cores
+
+
+class Resource(StrEnum):
+    """What is full first."""
+
+    CPU = "cpu"
+    NETWORK = "network"
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """The factor, and what binds.
+
+    Attributes
+    ----------
+    factor : float or None
+        Below 1 something is over-used already; None if nothing is used at all.
+    binds : Resource or None
+        What is full at that factor; None if nothing is used at all.
+    where : str
+        The worker, or the two nodes of the link.
+    """
+
+    factor: float | None = None
+    binds: Resource | None = None
+    where: str = ""
+
+
+def headroom(cluster: Cluster, snapshot: LoadSnapshot, link_tps: float | None = None) -> Headroom:
+    """Meter how much is left, if all traffic and load grow in proportion.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places and their capacity.
+    snapshot : LoadSnapshot
+        Load and traffic.
+    link_tps : float or None
+        What can go from one node to another; None if that is not known, then only CPU counts.
+
+    Returns
+    -------
+    Headroom
+        CPU binds where both would.
+
+    Notes
+    -----
+    Equation 3 of 004: T = min(α / max CC over directed pairs of nodes, β / max PC over workers).
+    It writes one β for all workers; here each has its own capacity, so the worker with the largest
+    share in use binds.
+    """
+    share = worker_cpu_cores(cluster, snapshot) / cluster.capacity_cores
+    found = Headroom()
+    if share.any():
+        busiest = int(np.argmax(share))
+        found = Headroom(1 / float(share[busiest]), Resource.CPU, cluster.workers[busiest])
+    source, target, busiest_tps = _busiest_link(cluster, snapshot)
+    if link_tps is None or busiest_tps <= 0:
+        return found
+    factor = link_tps / busiest_tps
+    if found.factor is not None and found.factor <= factor:
+        return found
+    return Headroom(factor, Resource.NETWORK, f"{cluster.nodes[source]} to {cluster.nodes[target]}")
+
+
+def _busiest_link(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[int, int, float]:
+    """Find the directed pair of nodes with most traffic: source, target, tuples per second."""
+    nodes, node = len(cluster.nodes), cluster.node_of[snapshot.place]
+    source, target = node[snapshot.traffic.source], node[snapshot.traffic.target]
+    apart = source != target
+    if not apart.any():
+        return 0, 0, 0.0
+    codes, pair = np.unique(source[apart] * nodes + target[apart], return_inverse=True)
+    tps = np.bincount(pair, weights=snapshot.traffic.tps[apart])
+    most = int(np.argmax(tps))
+    return int(codes[most]) // nodes, int(codes[most]) % nodes, float(tps[most])

@@ -1,0 +1,120 @@
+"""Runs a search for a target: here and now, or in a process of its own beside the cycle.
+
+A thread would not do: the partitioner keeps the interpreter's lock for as long as it runs.
+"""
+
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.target.adopt import Target, find
+from controller.core.target.problem import TargetOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a search is asked."""
+
+    cluster: Cluster
+    snapshot: LoadSnapshot
+    limits: Limits
+    options: TargetOptions
+    seen: frozenset[int]
+
+    def answer(self) -> Target | None:
+        """Search.
+
+        Returns
+        -------
+        Target or None
+            As `find`.
+        """
+        return find(self.cluster, self.snapshot, self.limits, self.options, self.seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """That a search has ended, and what it found."""
+
+    target: Target | None
+
+
+# Gives the answer once it is there; None as long as it is not.
+Search = Callable[[Question], Answer | None]
+
+
+def at_once(question: Question) -> Answer:
+    """Search here and now: for files, simulations and replays.
+
+    Parameters
+    ----------
+    question : Question
+        What to search.
+
+    Returns
+    -------
+    Answer
+        Always.
+    """
+    return Answer(question.answer())
+
+
+class Beside:
+    """Searches in a process of its own, so that the cycle goes on; one search a topology.
+
+    The process ends with its search, so nothing is left running when the controller dies.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
+
+    def __call__(self, question: Question) -> Answer | None:
+        """Start a search or fetch the answer of the one that runs.
+
+        Parameters
+        ----------
+        question : Question
+            Asked only if no search of its topology runs: the answer may be to an earlier one.
+
+        Returns
+        -------
+        Answer or None
+            None while the search runs; no target if its process failed.
+        """
+        topology = question.snapshot.topology
+        if topology not in self._running:
+            self._running[topology] = self._start(question)
+            return None
+        process, output = self._running[topology]
+        if process.poll() is None:
+            return None
+        output.seek(0)
+        answer = pickle.load(output) if process.returncode == 0 else Answer(None)
+        output.close()
+        del self._running[topology]
+        assert isinstance(answer, Answer)
+        return answer
+
+    def close(self) -> None:
+        """End the searches that run."""
+        for process, output in self._running.values():
+            process.kill()
+            process.wait()
+            output.close()
+        self._running.clear()
+
+    @staticmethod
+    def _start(question: Question) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+        # Files, not pipes: a pipe would make the cycle wait until the process has started to read.
+        output = tempfile.TemporaryFile()  # noqa: SIM115  # closed when the answer is read
+        with tempfile.TemporaryFile() as asked:
+            pickle.dump(question, asked)
+            asked.seek(0)
+            command = [sys.executable, "-m", "controller.targeting"]
+            return subprocess.Popen(command, stdin=asked, stdout=output), output

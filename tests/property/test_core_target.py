@@ -1,0 +1,155 @@
+"""What must hold of `target` for every cluster, load and placement."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, composite
+
+from controller.core.classify import TOLERANCE_CORES, Limits
+from controller.core.cluster import Cluster, LoadSnapshot, Traffic, worker_cpu_cores
+from controller.core.decide import Decision, Outcome, Policy, safe
+from controller.core.target.adopt import find
+from controller.core.target.problem import Problem, TargetOptions
+from controller.targeting.policy import Targeting
+from migration.model import Component
+
+World = tuple[Cluster, LoadSnapshot]
+
+
+@composite
+def worlds(draw: DrawFn) -> World:
+    """Draw a small cluster: ties, executors that are too big, pinned ones, closed workers."""
+    node_of = sorted(draw(st.lists(st.integers(0, 2), min_size=1, max_size=6)))
+    sizes = st.sampled_from([0.5, 1.0, 1.0, 2.0])
+    rows = [(f"n{n}:{6700 + i}", f"n{n}", draw(sizes)) for i, n in enumerate(node_of)]
+    cluster = Cluster.build([f"n{n}" for n in range(3)], rows)
+    shut = st.sampled_from([None, None, None, "no hooks"])
+    cluster = replace(cluster, closed=tuple(draw(shut) for _ in rows))
+    count = draw(st.integers(1, 9))
+    index = st.integers(0, count - 1)
+    pairs = draw(st.lists(st.tuples(index, index, st.integers(0, 9)), max_size=25))
+    ends = np.array([pair[:2] for pair in pairs], dtype=np.int64).reshape(-1, 2)
+    tps = np.array([pair[2] for pair in pairs], dtype=np.float64)
+    place = draw(st.lists(st.integers(0, len(rows) - 1), min_size=count, max_size=count))
+    cores = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.25, 0.4, 0.7, 1.1])
+    pinned = st.sampled_from([None, None, None, "spout"])
+    snapshot = LoadSnapshot(
+        topology="t",
+        time_s=0.0,
+        components=(Component("c", "bolt", count),),
+        edges=(),
+        executors=tuple(f"{i}-{i}" for i in range(count)),
+        component_of=("c",) * count,
+        place=np.array(place, dtype=np.int64),
+        cpu_cores=np.array(draw(st.lists(cores, min_size=count, max_size=count))),
+        queue=np.zeros(count),
+        pinned=tuple(draw(st.lists(pinned, min_size=count, max_size=count))),
+        traffic=Traffic.build(ends[:, 0], ends[:, 1], tps),
+    )
+    return cluster, snapshot
+
+
+limits = st.builds(
+    Limits,
+    high_frac=st.sampled_from([0.3, 0.6, 0.85, 1.0]),
+    gain_frac=st.sampled_from([0.0, 0.01]),
+    weight_node=st.sampled_from([1.0, 0.8, 0.0]),
+    weight_worker=st.sampled_from([0.0, 0.2]),
+    max_moves=st.sampled_from([1, 1, 2, 3]),
+)
+options = st.builds(
+    TargetOptions,
+    gain_frac=st.sampled_from([0.0, 0.02, 0.1]),
+    move_price_frac=st.sampled_from([0.0, 0.04]),
+    fill_frac=st.sampled_from([1.0, 0.9]),
+)
+
+
+def after(world: World, decision: Decision) -> World:
+    cluster, snapshot = world
+    for move in decision.moves:
+        e, w = snapshot.executors.index(move.executor), cluster.workers.index(move.target)
+        assert cluster.workers[snapshot.place[e]] == move.source
+        snapshot = snapshot.moved(e, w)
+    return cluster, snapshot
+
+
+def end(policy: Policy, world: World, rules: Limits) -> World:
+    while (decision := policy(*world, rules)).moves:
+        world = after(world, decision)
+    return world
+
+
+@settings(max_examples=250, deadline=None)
+@given(worlds(), limits, options)
+def test_target_never_returns_to_a_placement(
+    world: World, rules: Limits, choice: TargetOptions
+) -> None:
+    policy = Targeting(choice)
+    seen = {world[1].place.tobytes()}
+    while (decision := policy(*world, rules)).moves:
+        world = after(world, decision)
+        assert world[1].place.tobytes() not in seen
+        seen.add(world[1].place.tobytes())
+    assert decision.outcome is not Outcome.WOULD_MOVE
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(), limits, options)
+def test_a_move_is_allowed_and_overfills_nobody(
+    world: World, rules: Limits, choice: TargetOptions
+) -> None:
+    policy = Targeting(choice)
+    while True:
+        cluster, snapshot = world
+        decision = policy(cluster, snapshot, rules)
+        assert (decision.outcome is Outcome.WOULD_MOVE) == bool(decision.moves)
+        assert len(decision.moves) <= rules.max_moves
+        assert decision.reason
+        assert "nan" not in decision.reason
+        if not decision.moves:
+            return
+        world = after(world, decision)
+        load = worker_cpu_cores(cluster, world[1])
+        for move in decision.moves:
+            e, w = snapshot.executors.index(move.executor), cluster.workers.index(move.target)
+            assert snapshot.pinned[e] is None
+            assert cluster.closed[w] is None
+            assert load[w] <= rules.high_frac * cluster.capacity_cores[w] + TOLERANCE_CORES
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(), limits)
+def test_target_ends_no_worse_than_safe(world: World, rules: Limits) -> None:
+    """By the weighted cost, where `safe` leaves no worker high."""
+    rules = replace(rules, max_moves=1)
+    problem = Problem.of(*world, rules, TargetOptions())
+    ours = end(Targeting(TargetOptions()), world, rules)[1].place
+    theirs = end(safe, world, rules)[1].place
+    assert problem.excess_cores(ours) <= problem.excess_cores(theirs) + 1e-6
+    if problem.excess_cores(theirs) == 0:
+        assert problem.cost_tps(ours) <= problem.cost_tps(theirs) + 1e-6
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(), limits, options)
+def test_what_is_found_gains_enough_and_is_found_again(
+    world: World, rules: Limits, choice: TargetOptions
+) -> None:
+    cluster, snapshot = world
+    found = find(cluster, snapshot, rules, choice)
+    assert found == find(cluster, snapshot, rules, choice)
+    if found is None:
+        return
+    problem = Problem.of(cluster, snapshot, rules, choice)
+    place = snapshot.place.copy()
+    for executor, origin, goal in zip(found.executors, found.origins, found.goals, strict=True):
+        e = snapshot.executors.index(executor)
+        assert cluster.workers[place[e]] == origin
+        place[e] = cluster.workers.index(goal)
+    gain = problem.cost_tps(snapshot.place) - problem.cost_tps(place)
+    paid = gain - choice.move_price_frac * problem.total_tps * len(found.executors) / len(place)
+    assert paid > choice.gain_frac * problem.total_tps - 1e-6
+    assert problem.excess_cores(place) <= problem.excess_cores(snapshot.place) + 1e-6

@@ -1,0 +1,86 @@
+"""Equation 3 of 004 as a meter: the factor by which the input may grow, and what binds."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller.cli.overview import _topology_tables
+from controller.config import Config
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decide import Outcome
+from controller.core.headroom import Headroom, Resource, headroom
+from controller.loop import CycleReport
+from controller.snapshot import parse
+from controller.storm import status
+
+HAND_GRAPH = Path(__file__).parent.parent / "golden" / "decide" / "hand_graph.json"
+
+
+@pytest.fixture
+def world() -> tuple[Cluster, LoadSnapshot]:
+    return parse(HAND_GRAPH.read_text())
+
+
+def test_without_a_link_capacity_the_busiest_worker_binds(
+    world: tuple[Cluster, LoadSnapshot],
+) -> None:
+    found = headroom(*world)
+    assert found.factor == pytest.approx(1 / 0.4)
+    assert (found.binds, found.where) == (Resource.CPU, "n0:6700")
+
+
+def test_the_busiest_directed_link_binds_when_it_is_full_sooner(
+    world: tuple[Cluster, LoadSnapshot],
+) -> None:
+    # n0 to n1: 0→1 8, 3→5 4; n1 to n0: 1→3 5; 2→4 7 goes from n0 to n1. So 19 one way, 5 back.
+    assert headroom(*world, link_tps=38.0) == Headroom(2.0, Resource.NETWORK, "n0 to n1")
+    # At 2.5 both are full at once, and CPU is named.
+    assert headroom(*world, link_tps=47.5).binds is Resource.CPU
+
+
+def test_a_worker_of_twice_the_capacity_counts_by_its_share(
+    world: tuple[Cluster, LoadSnapshot],
+) -> None:
+    cluster, snapshot = world
+    strong = replace(cluster, capacity_cores=np.array([4.0, 0.25, 1.0, 1.0]))
+    found = headroom(strong, snapshot)
+    assert (found.factor, found.where) == (pytest.approx(1.25), "n0:6701")
+
+
+def test_nothing_in_use_leaves_nothing_to_say(world: tuple[Cluster, LoadSnapshot]) -> None:
+    cluster, snapshot = world
+    idle = replace(
+        snapshot,
+        cpu_cores=np.zeros(6),
+        traffic=replace(snapshot.traffic, tps=np.zeros(6)),
+    )
+    assert headroom(cluster, idle, link_tps=10.0) == Headroom()
+
+
+def test_traffic_within_a_node_fills_no_link(world: tuple[Cluster, LoadSnapshot]) -> None:
+    cluster, snapshot = world
+    together = replace(snapshot, place=np.array([0, 1, 0, 1, 0, 1]))
+    assert headroom(cluster, together, link_tps=1e-3).binds is Resource.CPU
+
+
+def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapshot]) -> None:
+    cluster, snapshot = world
+    report = CycleReport(
+        1, "t", 0.0, Outcome.NOTHING_TO_GAIN, "calm", cluster=cluster, snapshot=snapshot
+    )
+    told = status.document([report], (), Config(link_tps=38.0), name="c", epoch=1)
+    (cycle,) = told["cycles"]
+    assert cycle["headroom"] == {"factor": 2.0, "binds": "network", "where": "n0 to n1"}
+    topology = {
+        "topology": "t",
+        "status": "ACTIVE",
+        "inter_node_ratio": None,
+        "headroom": cycle["headroom"],
+        "decision": None,
+        "moves": [],
+        "workers": [],
+    }
+    shown = list(_topology_tables(topology))
+    assert "head-room: 2 times the input, then network of n0 to n1" in shown

@@ -1,0 +1,296 @@
+"""`target` on seed 004's values to hold, on odd input, and piece by piece."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller.core.classify import Limits
+from controller.core.cluster import (
+    Cluster,
+    Ints,
+    LoadSnapshot,
+    Traffic,
+    inter_node_tps,
+    worker_cpu_cores,
+)
+from controller.core.decide import Outcome, safe
+from controller.core.target.adopt import digest, find
+from controller.core.target.partition import partition
+from controller.core.target.policy import Memory, target
+from controller.core.target.problem import Graph, Problem, TargetOptions
+from controller.core.target.refine import Level, refine
+from controller.core.target.route import Route, next_steps, route
+from controller.snapshot import parse
+from controller.targeting.policy import Targeting
+from migration.model import Component
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
+NODES_ONLY = Limits(weight_node=1.0, weight_worker=0.0)
+
+World = tuple[Cluster, LoadSnapshot]
+
+
+def load(name: str) -> World:
+    return parse((GOLDEN / f"{name}.json").read_text())
+
+
+def world(
+    workers: list[tuple[str, float]],
+    place: list[int],
+    cores: list[float],
+    traffic: dict[tuple[int, int], float],
+) -> World:
+    """Put executors on workers, each given by its node and its cores."""
+    names = sorted({node for node, _ in workers})
+    rows = [(f"{node}:{6700 + i}", node, size) for i, (node, size) in enumerate(workers)]
+    ends = np.array(list(traffic), dtype=np.int64).reshape(-1, 2)
+    count = len(place)
+    snapshot = LoadSnapshot(
+        topology="t",
+        time_s=0.0,
+        components=(Component("c", "bolt", count),),
+        edges=(),
+        executors=tuple(f"{i}-{i}" for i in range(count)),
+        component_of=("c",) * count,
+        place=np.array(place, dtype=np.int64),
+        cpu_cores=np.array(cores),
+        queue=np.zeros(count),
+        pinned=(None,) * count,
+        traffic=Traffic.build(ends[:, 0], ends[:, 1], np.array(list(traffic.values()), float)),
+    )
+    return Cluster.build(names, rows), snapshot
+
+
+def walk(start: World, limits: Limits, options: TargetOptions | None = None) -> list[World]:
+    policy, path = Targeting(options or TargetOptions()), [start]
+    while (decision := policy(*path[-1], limits)).moves:
+        cluster, snapshot = path[-1]
+        for move in decision.moves:
+            e, w = snapshot.executors.index(move.executor), cluster.workers.index(move.target)
+            snapshot = snapshot.moved(e, w)
+        path.append((cluster, snapshot))
+    return path
+
+
+@pytest.mark.parametrize(("high", "best"), [(0.4, 20.0), (0.6, 20.0), (0.8, 0.0)])
+def test_the_saddle_is_left_where_both_pairs_fit_on_a_node(high: float, best: float) -> None:
+    path = walk(load("saddle"), replace(NODES_ONLY, high_frac=high))
+    assert inter_node_tps(*path[0]) == 20.0
+    assert inter_node_tps(*path[-1]) == best
+
+
+@pytest.mark.parametrize(("high", "best"), [(0.4, 6.0), (0.6, 0.0)])
+def test_the_hand_graph_reaches_its_optimum(high: float, best: float) -> None:
+    """Node capacity 0.8 and 1.2 by two workers each."""
+    path = walk(load("hand_graph"), replace(NODES_ONLY, high_frac=high))
+    assert inter_node_tps(*path[-1]) == best
+
+
+def test_ping_pong_takes_one_move() -> None:
+    path = walk(load("ping_pong"), Limits(high_frac=0.85, low_frac=0.7, gain_frac=0.0))
+    assert len(path) == 2
+    assert inter_node_tps(*path[-1]) == 10.0
+
+
+def test_small_gains_adopt_nothing() -> None:
+    cluster, snapshot = load("saddle")
+    assert find(cluster, snapshot, NODES_ONLY, TargetOptions()) is not None
+    for options in (TargetOptions(gain_frac=0.5), TargetOptions(move_price_frac=1.0)):
+        assert find(cluster, snapshot, NODES_ONLY, options) is None
+
+
+def test_a_way_through_a_placement_already_seen_is_not_taken() -> None:
+    cluster, snapshot = load("saddle")
+    free = find(cluster, snapshot, NODES_ONLY, TargetOptions())
+    assert free is not None
+    first = snapshot.executors.index(free.executors[0])
+    there = snapshot.moved(first, cluster.workers.index(free.goals[0]))
+    seen = frozenset({digest(there.place)})
+    assert find(cluster, snapshot, NODES_ONLY, TargetOptions(), seen) is None
+
+
+def test_the_memory_holds_the_placements_of_one_load() -> None:
+    cluster, snapshot = load("saddle")
+    one = Memory().with_snapshot(cluster, snapshot)
+    assert one.seen == {digest(snapshot.place)}
+    assert len(one.with_snapshot(cluster, snapshot.moved(0, 1)).seen) == 2
+    busier = replace(snapshot, cpu_cores=snapshot.cpu_cores * 2)
+    assert len(one.with_snapshot(cluster, busier).seen) == 1
+
+
+def test_a_hot_worker_is_relieved_before_the_way_goes_on() -> None:
+    cluster, snapshot = load("saddle")
+    policy = Targeting(TargetOptions())
+    first = policy(cluster, snapshot, NODES_ONLY)
+    assert "towards a target" in first.reason
+    hot = replace(snapshot, cpu_cores=np.array([0.5, 0.2, 0.5, 0.2]))
+    assert policy(cluster, hot, NODES_ONLY) == safe(cluster, hot, NODES_ONLY)
+    assert worker_cpu_cores(cluster, hot).max() > 0.85
+
+
+def test_a_target_is_dropped_when_its_executors_are_gone_or_it_gains_nothing() -> None:
+    cluster, snapshot = load("saddle")
+    goal = find(cluster, snapshot, NODES_ONLY, TargetOptions())
+    assert goal is not None
+    none = Traffic.build(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
+    for changed in (
+        replace(snapshot, executors=("7-7", "8-8", "9-9", "10-10")),
+        replace(snapshot, traffic=none),
+    ):
+        decision, memory = target(
+            cluster,
+            changed,
+            NODES_ONLY,
+            TargetOptions(),
+            memory=Memory(target=goal),
+            propose=lambda: None,
+        )
+        assert decision == safe(cluster, changed, NODES_ONLY)
+        assert memory.target is None
+
+
+@pytest.mark.parametrize(
+    ("odd", "outcome"),
+    [
+        pytest.param(
+            world([("a", 1.0), ("b", 1.0)], [0, 1], [0.2, 0.2], {}),
+            Outcome.NOTHING_TO_GAIN,
+            id="no traffic",
+        ),
+        pytest.param(
+            world([("a", 1.0)], [0, 0], [0.2, 0.2], {(0, 1): 5.0}),
+            Outcome.NOTHING_TO_GAIN,
+            id="one worker",
+        ),
+        pytest.param(
+            world([("a", 1.0), ("b", 1.0)], [0, 1], [2.0, 0.2], {(0, 1): 5.0}),
+            Outcome.NO_LOW_WORKER,
+            id="bigger than any worker",
+        ),
+        pytest.param(
+            world([("a", 1.0), ("b", 1.0)], [0, 0], [0.0, 0.0], {(0, 0): 5.0}),
+            Outcome.NOTHING_TO_GAIN,
+            id="talks to itself",
+        ),
+    ],
+)
+def test_odd_input_ends_in_a_clear_outcome(odd: World, outcome: Outcome) -> None:
+    policy = Targeting(TargetOptions())
+    decision = policy(*odd, Limits())
+    assert decision.outcome is outcome
+    assert decision.moves == ()
+    assert "nan" not in decision.reason
+
+
+def test_one_node_still_brings_traffic_into_one_worker() -> None:
+    one = world([("a", 1.0), ("a", 1.0)], [0, 1], [0.2, 0.2], {(0, 1): 5.0})
+    (_, end) = walk(one, Limits())[-1]
+    assert end.place[0] == end.place[1]
+
+
+def test_executors_without_load_gather_and_more_workers_than_executors_do_no_harm() -> None:
+    rows = [(node, 1.0) for node in "abcdefgh" for _ in range(2)]
+    idle = world(rows, [0, 4, 9], [0.0, 0.0, 0.0], {(0, 1): 5.0, (1, 2): 5.0})
+    (_, end) = walk(idle, Limits())[-1]
+    assert len(set(end.place.tolist())) == 1
+
+
+def test_pinned_executors_stay_and_closed_workers_get_nobody() -> None:
+    cluster, snapshot = world(
+        [("a", 1.0), ("b", 1.0), ("c", 1.0)],
+        [0, 1, 1, 2],
+        [0.1] * 4,
+        {(0, 1): 9.0, (0, 2): 9.0, (2, 3): 5.0},
+    )
+    pinned = replace(snapshot, pinned=("spout", None, None, None))
+    shut = replace(cluster, closed=(None, "no hooks", "no hooks"))
+    assert walk((shut, pinned), Limits())[-1][1].place.tolist() == [0, 0, 0, 0]
+    nowhere = replace(cluster, closed=("no hooks",) * 3)
+    assert len(walk((nowhere, pinned), Limits())) == 1
+
+
+def test_parts_are_as_big_as_their_shares_and_cut_where_little_flows() -> None:
+    cliques = [(a, b) for group in (range(4), range(4, 12)) for a in group for b in group if a < b]
+    ends = np.array([*cliques, (3, 4)])
+    traffic = Traffic.build(ends[:, 0], ends[:, 1], np.array([10.0] * len(cliques) + [1.0]))
+    graph = Graph.of(traffic, 12)
+    part = partition(graph, np.ones(12), np.array([1.0, 2.0]), seed=0)
+    assert part.tolist() == [0] * 4 + [1] * 8
+    assert partition(graph, np.zeros(12), np.ones(1), seed=0).tolist() == [0] * 12
+
+
+def level(place: Ints, tps: dict[tuple[int, int], float], room: list[float]) -> Level:
+    ends = np.array(list(tps), dtype=np.int64).reshape(-1, 2)
+    traffic = Traffic.build(ends[:, 0], ends[:, 1], np.array(list(tps.values())))
+    return Level(
+        graph=Graph.of(traffic, len(place)),
+        cores=np.ones(len(place)),
+        free=np.ones(len(place), dtype=np.bool_),
+        home=place,
+        group_of=np.arange(len(room)),
+        is_open=np.ones(len(room), dtype=np.bool_),
+        room_cores=np.array(room),
+        weight_group=1.0,
+        weight_place=0.0,
+        price_tps=0.0,
+    )
+
+
+def test_refining_crosses_a_hill_that_no_single_move_crosses() -> None:
+    """Two of a kind on each side, each held by the other: together they belong elsewhere."""
+    place = np.array([0, 0, 1, 1])
+    tps = {(0, 1): 5.0, (2, 3): 5.0, (0, 2): 4.0, (1, 3): 4.0}
+    assert len(set(refine(level(place, tps, [4.0, 4.0]), place).tolist())) == 1
+
+
+def test_refining_changes_places_where_all_are_full() -> None:
+    place = np.array([0, 1, 0, 1])
+    end = refine(level(place, {(0, 1): 5.0, (2, 3): 5.0}, [2.0, 2.0]), place)
+    assert end[0] == end[1] != end[2] == end[3]
+
+
+def test_refining_empties_what_is_too_full_and_leaves_what_nobody_can_help() -> None:
+    place = np.array([0, 0, 0, 1])
+    start = level(place, {(0, 1): 5.0, (1, 2): 3.0}, [2.0, 2.0])
+    assert refine(start, place).tolist() == [0, 0, 1, 1]
+    assert refine(replace(start, room_cores=np.zeros(2)), place).tolist() == place.tolist()
+
+
+def test_a_group_goes_together_although_its_first_alone_would_lose() -> None:
+    """Three that belong together and gain 6 each as a group come before one that gains 5."""
+    traffic = {(0, 1): 9.0, (1, 2): 9.0, (0, 2): 9.0, (3, 4): 5.0}
+    traffic |= {(0, 5): 6.0, (1, 5): 6.0, (2, 5): 6.0}
+    rows = [("a", 9.0), ("b", 9.0), ("c", 9.0)]
+    cluster, snapshot = world(rows, [0, 0, 0, 0, 2, 1], [0.1] * 6, traffic)
+    problem = Problem.of(cluster, snapshot, NODES_ONLY, TargetOptions())
+    way = route(problem, np.array([1, 1, 1, 2, 2, 1]))
+    assert sorted(way.executors[:3].tolist()) == [0, 1, 2]
+    assert way.executors[3] == 3
+
+
+def test_two_in_each_others_way_use_a_third_place_or_move_at_once() -> None:
+    rows = [("a", 1.0), ("b", 1.0), ("c", 1.0)]
+    cluster, snapshot = world(rows, [0, 0, 1, 1], [0.4] * 4, {(0, 2): 5.0, (1, 3): 5.0})
+    way = Route(np.array([0, 3]), np.array([0, 1]), np.array([1, 0]))
+
+    def steps(problem: Problem, *, pairs: bool) -> tuple[tuple[int, int], ...]:
+        place = problem.start
+        return next_steps(problem, place, problem.load_cores(place), way, pairs=pairs)
+
+    roomy = Problem.of(cluster, snapshot, NODES_ONLY, TargetOptions())
+    assert steps(roomy, pairs=False) == ((0, 2),)
+    shut = replace(cluster, closed=(None, None, "no hooks"))
+    tight = Problem.of(shut, snapshot, NODES_ONLY, TargetOptions())
+    assert steps(tight, pairs=False) == ()
+    assert steps(tight, pairs=True) == ((0, 1), (3, 0))
+
+
+def test_two_that_change_places_do_so_in_one_decision_if_two_moves_are_allowed() -> None:
+    rows = [("a", 1.0), ("b", 1.0)]
+    tight = world(rows, [0, 0, 1, 1], [0.4] * 4, {(0, 2): 5.0, (1, 3): 5.0})
+    assert len(walk(tight, NODES_ONLY)) == 1
+    path = walk(tight, replace(NODES_ONLY, max_moves=2))
+    assert len(path) == 2
+    assert inter_node_tps(*path[-1]) == 0.0

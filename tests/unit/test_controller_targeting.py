@@ -1,0 +1,110 @@
+"""The memory of `target`: one a topology, no search in vain twice, a search beside the cycle."""
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controller.config import build
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decide import safe
+from controller.core.target.problem import TargetOptions
+from controller.policies import policy
+from controller.snapshot import parse
+from controller.targeting.policy import RETRY_S, Targeting
+from controller.targeting.search import Answer, Beside, Question, at_once
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
+
+
+def saddle() -> tuple[Cluster, LoadSnapshot]:
+    return parse((GOLDEN / "saddle.json").read_text())
+
+
+class Later:
+    """A search that gives its answer at the second call."""
+
+    def __init__(self) -> None:
+        self.asked: list[Question] = []
+
+    def __call__(self, question: Question) -> Answer | None:
+        self.asked.append(question)
+        return at_once(self.asked[0]) if len(self.asked) == 2 else None
+
+
+def test_options_come_from_the_configuration() -> None:
+    config = build({"policy": "target", "target.gain": 0.6, "target.move.price": 0.03})
+    assert config.options.target == TargetOptions(gain_frac=0.6, move_price_frac=0.03)
+    cluster, snapshot = saddle()
+    # A gain of half of all traffic is not enough.
+    chosen = policy(config.policy, config.options)
+    assert "target" not in chosen(cluster, snapshot, config.limits).reason
+    chosen = policy(config.policy, build({}).options)
+    assert "towards a target" in chosen(cluster, snapshot, config.limits).reason
+
+
+def test_until_an_answer_is_there_it_decides_as_safe() -> None:
+    cluster, snapshot = saddle()
+    search = Later()
+    chosen = Targeting(TargetOptions(), search)
+    assert chosen(cluster, snapshot, Limits()) == safe(cluster, snapshot, Limits())
+    assert "towards a target" in chosen(cluster, snapshot, Limits()).reason
+    assert "towards a target" in chosen(cluster, snapshot, Limits()).reason
+    assert len(search.asked) == 2
+
+
+def test_a_search_in_vain_is_not_repeated_soon_unless_something_moved() -> None:
+    cluster, snapshot = saddle()
+    asked: list[Question] = []
+
+    def vain(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(None)
+
+    chosen = Targeting(TargetOptions(), vain)
+    for _ in range(3):
+        chosen(cluster, snapshot, Limits())
+    assert len(asked) == 1
+    chosen(cluster, replace(snapshot, time_s=snapshot.time_s + RETRY_S), Limits())
+    assert len(asked) == 2
+    chosen(cluster, snapshot.moved(0, 1), Limits())
+    assert len(asked) == 3
+
+
+def test_topologies_do_not_share_a_memory() -> None:
+    cluster, snapshot = saddle()
+    chosen = Targeting(TargetOptions())
+    chosen(cluster, snapshot, Limits())
+    other = replace(snapshot, topology="other", executors=("5-5", "6-6", "7-7", "8-8"))
+    assert chosen(cluster, other, Limits()).moves[0].executor in other.executors
+    assert chosen(cluster, snapshot, Limits()).moves[0].executor in snapshot.executors
+
+
+def test_a_process_beside_gives_the_same_answer_and_ends() -> None:
+    question = Question(*saddle(), Limits(), TargetOptions(), frozenset())
+    search = Beside()
+    assert search(question) is None
+    give_up_s = time.monotonic() + 120
+    while (answer := search(question)) is None:
+        assert time.monotonic() < give_up_s
+        time.sleep(0.05)
+    assert answer == at_once(question)
+    assert answer.target is not None
+    # Ended in the middle: the next call starts anew.
+    assert search(question) is None
+    search.close()
+    assert search(question) is None
+    search.close()
+
+
+def test_a_search_that_fails_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    search = Beside()
+    question = Question(*saddle(), Limits(), TargetOptions(), frozenset())
+    assert search(question) is None
+    while (answer := search(question)) is None:
+        time.sleep(0.01)
+    assert answer == Answer(None)
