@@ -1,0 +1,361 @@
+"""An imagined Storm with the hooks: every port of the loop, and whoever makes the moves."""
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from controller.ports import TopologyView
+from controller.sim.flow.load import Meter
+from controller.sim.flow.world import World
+from controller.sim.restart_cost import Act, Change, Delays, Shift, System, changes
+from migration import protocol
+from migration.model import (
+    Component,
+    Edge,
+    Entry,
+    EntryAck,
+    EntryState,
+    ExecutorId,
+    Node,
+    NodeAcks,
+    NodeLoad,
+    PersistedSlot,
+    Phase,
+    PlacedExecutor,
+    Plan,
+    Publication,
+    Slot,
+    SupervisorAck,
+    Timing,
+    WorkerAck,
+)
+from migration.moves import Refusal, validate_move
+
+TOPOLOGY, CLUSTER, EPOCH, VERSION = "sim-1", "simulated", 1, "0"
+FIRST_PORT = 6700
+
+
+def slots_of(world: World) -> tuple[Slot, ...]:
+    """Name the workers' slots.
+
+    Parameters
+    ----------
+    world : World
+        The hardware.
+
+    Returns
+    -------
+    tuple of Slot
+        By the workers' index.
+    """
+    size = world.hardware.workers
+    return tuple(Slot(f"n{n}", FIRST_PORT + w % size) for w, n in enumerate(world.node_of))
+
+
+class Storm:
+    """Storm's own knowledge, the plan, and the moves under way.
+
+    Parameters
+    ----------
+    world : World
+        What really happens.
+    meter : Meter
+        What is measured of it.
+    system : System
+        Who makes the moves.
+    delays : Delays
+        How long that takes.
+    random : numpy.random.Generator
+        Draws the polls.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        meter: Meter,
+        *,
+        system: System,
+        delays: Delays,
+        timing: Timing,
+        random: np.random.Generator,
+    ) -> None:
+        self._world, self._meter, self._system, self._delays = world, meter, system, delays
+        self._timing, self._random = timing, random
+        self._slots = slots_of(world)
+        self._worker = {slot: w for w, slot in enumerate(self._slots)}
+        self._ids = [ExecutorId(e + 1, e + 1) for e in range(len(world.place))]
+        # Storm's assignment, and what supervisors and workers have read of it.
+        self._assigned: list[int] = world.place.tolist()
+        self._known = list(self._assigned)
+        self._start = [0] * len(self._assigned)
+        self._flight = protocol.resume(Plan(CLUSTER, EPOCH, 0, TOPOLOGY), EPOCH, 0.0)
+        self._due: list[tuple[float, int, Change]] = []
+        self._round_s = self._read_s = delays.nimbus_s
+        self._number = 0
+        self._published: Publication | None = None
+        self.moved: list[tuple[float, Shift]] = []
+
+    # The ports of the loop.
+
+    @property
+    def epoch(self) -> int | None:
+        """The only controller leads."""
+        return EPOCH
+
+    def now_s(self) -> float:
+        """Return virtual seconds."""
+        return self._world.now_s
+
+    def time_s(self) -> float:
+        """Return virtual seconds: there is no other time."""
+        return self._world.now_s
+
+    def paused(self) -> str | None:
+        """Return None: nobody pauses a simulation."""
+        return None
+
+    def loads(self) -> Sequence[NodeLoad]:
+        """Return the newest reports that have come."""
+        return self._meter.loads()
+
+    def topologies(self) -> Sequence[TopologyView]:
+        """Return the one topology."""
+        return (TopologyView(self._publication(), self._flight.plan, self._acks()),)
+
+    def begin(self, plan: Plan, entry: Entry) -> Plan | None:
+        """Write the plan with one more move; None if it is not the newest one."""
+        if plan.version != self._flight.plan.version:
+            return None
+        return self.redeploy((entry,))
+
+    # What else the engine asks for.
+
+    def redeploy(self, entries: Iterable[Entry]) -> Plan:
+        """Begin moves together.
+
+        Parameters
+        ----------
+        entries : iterable of Entry
+            Allowed ones.
+
+        Returns
+        -------
+        Plan
+            With them.
+        """
+        now_s, entries = self._world.now_s, tuple(entries)
+        shifts = [
+            Shift(e.executor.start - 1, self._worker[e.source], self._worker[e.target])
+            for e in entries
+        ]
+        self.moved += [(now_s, shift) for shift in shifts]
+        for entry in entries:
+            self._flight = protocol.begin(self._flight, entry, now_s).flight
+        if self._system is not System.NSTORM:
+            made = changes(
+                self._system,
+                shifts,
+                now_s,
+                delays=self._delays,
+                node_of=self._world.node_of.tolist(),
+                random=self._random,
+            )
+            for change in made:
+                self.plan_change(change)
+        return self._flight.plan
+
+    def plan_change(self, change: Change) -> None:
+        """Let something happen later.
+
+        Parameters
+        ----------
+        change : Change
+            What, and when.
+        """
+        self._number += 1
+        heapq.heappush(self._due, (change.at_s, self._number, change))
+
+    def entry(self, executor: int, target: int) -> Entry | Refusal:
+        """Make the entry of a move, if the validator of plans lets it.
+
+        Parameters
+        ----------
+        executor, target : int
+            Indices.
+
+        Returns
+        -------
+        Entry or Refusal
+            As `migration.moves.validate_move`.
+        """
+        return validate_move(
+            self._publication(),
+            self._flight.plan,
+            self._acks(),
+            self._ids[executor],
+            self._slots[target],
+            move_id=f"r{len(self.moved)}-{executor + 1}",
+            keep_last=True,
+        )
+
+    def advance(self) -> None:
+        """Let everything happen that is due by now."""
+        now_s = self._world.now_s
+        while self._due and self._due[0][0] <= now_s:
+            self._happen(heapq.heappop(self._due)[2])
+        if now_s >= self._round_s:
+            self._round_s += self._delays.nimbus_s
+            self._read_s = now_s + self._delays.nimbus_s / 2
+            self._absorb()
+        if now_s >= self._read_s:
+            self._known = list(self._assigned)
+        if self._system is System.NSTORM and self._flight.plan.entries:
+            self._look()
+
+    def _happen(self, change: Change) -> None:
+        world, who = self._world, change.who
+        self._meter.read()
+        if change.act is Act.KILL and world.up[who]:
+            world.kill(who)
+            self._meter.reborn(who)
+        elif change.act is Act.START:
+            world.up[who] = True
+        elif change.act is Act.STOP:
+            world.running[who] = False
+            world.lose(np.arange(len(world.place)) == who)
+        elif change.act is Act.MOVE:
+            world.move(who, change.to)
+        elif change.act is Act.RUN:
+            world.running[who] = True
+        elif change.act is Act.DONE:
+            self._end(who)
+        if not world.up.any():
+            # The spouts' workers are new, too.
+            world.forget_lost()
+        self._published = None
+
+    def _end(self, executor: int) -> None:
+        """Take a move made by restarts out of the plan: Storm itself has made it."""
+        plan = self._flight.plan
+        left = tuple(e for e in plan.entries if e.executor.start != executor + 1)
+        self._assigned[executor] = int(self._world.place[executor])
+        self._start[executor] = round(self._world.now_s)
+        self._known = list(self._assigned)
+        plan = plan.followed_by(left, EPOCH)
+        self._flight = protocol.resume(plan, EPOCH, self._world.now_s)
+
+    def _absorb(self) -> None:
+        """Take a round of Nimbus: moves from STOP on become Storm's own assignment."""
+        for entry in self._flight.plan.entries:
+            if entry.phase in (Phase.STOP, Phase.SETTLE) and entry.void is None:
+                self._assigned[entry.executor.start - 1] = self._worker[entry.target]
+        self._published = None
+
+    def _look(self) -> None:
+        """Let the shipped protocol look once; routes switch as DRAIN is written."""
+        now_s, before = self._world.now_s, self._flight.plan
+        taken = protocol.step(self._flight, self._publication(), self._acks(), now_s, self._timing)
+        self._flight = taken.flight
+        was = {entry.id: entry.phase for entry in before.entries}
+        for entry in taken.flight.plan.entries:
+            if entry.phase is Phase.DRAIN and was[entry.id] is Phase.SWITCH:
+                executor = entry.executor.start - 1
+                self._meter.read()
+                self._world.move(executor, self._worker[entry.target])
+                self._world.running[executor] = False
+                self.plan_change(Change(now_s + self._delays.pause_s, Act.RUN, executor))
+
+    def _publication(self) -> Publication:
+        if self._published is None:
+            self._published = self._publish()
+        return replace(self._published, time_ms=round(self._world.now_s * 1000))
+
+    def _publish(self) -> Publication:
+        world = self._world
+        names = [part.id for part in world.parts]
+        # A rebalance is the only thing after which no worker at all is up.
+        status = "ACTIVE" if world.up.any() else "REBALANCING"
+        per_node = tuple(range(FIRST_PORT, FIRST_PORT + world.hardware.workers))
+        return Publication(
+            topology=TOPOLOGY,
+            name="sim",
+            status=status,
+            time_ms=0,
+            hooks=VERSION,
+            scheduler="even",
+            message_timeout_secs=round(world.feed.timeout_s),
+            refresh_poll_secs=10,
+            round=1,
+            plan=None,
+            components=tuple(Component(p.id, p.kind, p.executors) for p in world.parts),
+            edges=tuple(
+                Edge(k.source, k.target, "default", k.grouping.replace("near", "shuffle"))
+                for k in world.topology.data_links
+            ),
+            nodes=tuple(
+                Node(f"n{n}", f"n{n}", 100 * world.hardware.cores, per_node, len(per_node))
+                for n in range(world.hardware.nodes)
+            ),
+            executors=tuple(
+                PlacedExecutor(self._ids[e], names[c], self._slots[w], self._start[e])
+                for e, (c, w) in enumerate(
+                    zip(world.component.tolist(), self._assigned, strict=True)
+                )
+            ),
+        )
+
+    def _acks(self) -> tuple[NodeAcks, ...]:
+        world = self._world
+        now_ms = round(world.now_s * 1000)
+        here: list[list[ExecutorId]] = [[] for _ in self._slots]
+        kept: list[list[ExecutorId]] = [[] for _ in self._slots]
+        for e, (w, known) in enumerate(zip(world.place.tolist(), self._known, strict=True)):
+            here[w].append(self._ids[e])
+            kept[known].append(self._ids[e])
+        found = []
+        for n in range(world.hardware.nodes):
+            on_node = np.flatnonzero(world.node_of == n).tolist()
+            workers = [self._ack(w, here[w], now_ms) for w in on_node if world.up[w]]
+            persisted = tuple(
+                PersistedSlot(self._slots[w].port, TOPOLOGY, tuple(kept[w])) for w in on_node
+            )
+            supervisor = SupervisorAck(f"n{n}", 1, VERSION, now_ms, (), persisted)
+            found.append(NodeAcks(f"n{n}", now_ms, VERSION, CLUSTER, tuple(workers), supervisor))
+        return tuple(found)
+
+    def _ack(self, w: int, executors: list[ExecutorId], now_ms: int) -> WorkerAck:
+        plan, slot = self._flight.plan, self._slots[w]
+        entries = tuple(
+            EntryAck(
+                entry.id,
+                self._state(entry, slot, progress.since_s),
+                self._slots[self._known[entry.executor.start - 1]],
+            )
+            for entry, progress in zip(plan.entries, self._flight.progress, strict=True)
+        )
+        return WorkerAck(
+            topology=TOPOLOGY,
+            slot=slot,
+            pid=1,
+            incarnation=f"{slot}-{self._meter.born[w]}",
+            hooks=VERSION,
+            time_ms=now_ms,
+            epoch=plan.epoch,
+            version=plan.version,
+            entries=entries,
+            executors=tuple(executors),
+        )
+
+    def _state(self, entry: Entry, slot: Slot, since_s: float) -> EntryState:
+        """Say what a worker has done for a phase: nothing at first, all of it after a while."""
+        if self._world.now_s - since_s < self._delays.answer_s:
+            return EntryState.NONE
+        if entry.phase is Phase.PREPARE:
+            return EntryState.READY if slot == entry.target else EntryState.NONE
+        if entry.phase is Phase.UNDO:
+            return EntryState.STOPPED if slot == entry.target else EntryState.ROUTED
+        if slot != entry.source or entry.phase is Phase.SWITCH:
+            return EntryState.ROUTED
+        return EntryState.DRAINED if entry.phase is Phase.DRAIN else EntryState.STOPPED

@@ -1,0 +1,228 @@
+"""Measures a placement, a run's throughput and a policy's moves; everyone compares by these."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, Floats, LoadSnapshot, inter_node_tps, worker_cpu_cores
+
+# 004 section 5.2.1.
+DEGRADATION_LEVELS = (0.2, 0.4, 0.6, 0.8, 1.0)
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUse:
+    """How much of the workers' CPU is used.
+
+    Attributes
+    ----------
+    mean_frac : float
+        Of all workers together.
+    max_frac : float
+        Of the fullest.
+    """
+
+    mean_frac: float
+    max_frac: float
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMove:
+    """An executor that changed its node.
+
+    Attributes
+    ----------
+    cycle : int
+        When.
+    executor, source, target : str
+        Ids of the executor and of the two nodes.
+    """
+
+    cycle: int
+    executor: str
+    source: str
+    target: str
+
+
+def inter_worker_tps(snapshot: LoadSnapshot) -> float:
+    """Add up the traffic that crosses between workers, on one node or on two.
+
+    Parameters
+    ----------
+    snapshot : LoadSnapshot
+        Traffic.
+
+    Returns
+    -------
+    float
+        Tuples per second.
+    """
+    traffic = snapshot.traffic
+    return float(
+        traffic.tps[snapshot.place[traffic.source] != snapshot.place[traffic.target]].sum()
+    )
+
+
+def inter_node_ratio(cluster: Cluster, snapshot: LoadSnapshot) -> float:
+    """Compute the share of all traffic that crosses between nodes.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Traffic.
+
+    Returns
+    -------
+    float
+        From 0 to 1; 0 without traffic.
+    """
+    return inter_node_tps(cluster, snapshot) / (snapshot.traffic.total_tps or 1.0)
+
+
+def inter_worker_ratio(snapshot: LoadSnapshot) -> float:
+    """Compute the share of all traffic that crosses between workers.
+
+    Parameters
+    ----------
+    snapshot : LoadSnapshot
+        Traffic.
+
+    Returns
+    -------
+    float
+        From 0 to 1; 0 without traffic.
+    """
+    return inter_worker_tps(snapshot) / (snapshot.traffic.total_tps or 1.0)
+
+
+def weighted_cost_tps(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> float:
+    """Compute what `safe` and `target` lower.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Traffic.
+    limits : Limits
+        Weights.
+
+    Returns
+    -------
+    float
+        Tuples per second between nodes times `weight_node`, plus those between workers, which
+        include them, times `weight_worker`.
+    """
+    between_nodes = limits.weight_node * inter_node_tps(cluster, snapshot)
+    return between_nodes + limits.weight_worker * inter_worker_tps(snapshot)
+
+
+def cpu_use(cluster: Cluster, snapshot: LoadSnapshot) -> CpuUse:
+    """Measure the use of the workers' CPU.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places and capacities, at least one worker.
+    snapshot : LoadSnapshot
+        Load.
+
+    Returns
+    -------
+    CpuUse
+        Above 1 where more is asked for than there is.
+    """
+    load, capacity = worker_cpu_cores(cluster, snapshot), cluster.capacity_cores
+    return CpuUse(float(load.sum() / capacity.sum()), float((load / capacity).max()))
+
+
+def degradation_s(
+    throughput_tps: Sequence[float] | Floats,
+    window_s: float,
+    baseline_tps: float,
+    levels: Sequence[float] = DEGRADATION_LEVELS,
+) -> tuple[float, ...]:
+    """Add up for how long a run was worse than undisturbed, by how much at least.
+
+    Parameters
+    ----------
+    throughput_tps : sequence of float
+        Tuples per second in each window.
+    window_s : float
+        Length of a window.
+    baseline_tps : float
+        The same measured without any move.
+    levels : sequence of float
+        Shares of the baseline that are missing.
+
+    Returns
+    -------
+    tuple of float
+        Seconds for each level, falling with it; 0 if the baseline is 0, nothing can be lost then.
+
+    Notes
+    -----
+    004, section 5.2.1: a window counts for a level if 1 - throughput/baseline is at least that, so
+    for 100 % only if nothing came through.
+    """
+    if baseline_tps <= 0:
+        return (0.0,) * len(levels)
+    missing = 1 - np.asarray(throughput_tps, dtype=np.float64) / baseline_tps
+    return tuple(float(window_s * (missing >= level - _SLACK).sum()) for level in levels)
+
+
+def thrash(series: Sequence[float] | Floats) -> float:
+    """Compute how much a series went up and down beyond what led it from its start to its end.
+
+    Parameters
+    ----------
+    series : sequence of float
+        Values in the order of time.
+
+    Returns
+    -------
+    float
+        In the unit of the series; 0 if it only rises, only falls, or has no two values.
+
+    Notes
+    -----
+    Total variation less the trend: Σ|x[i+1] - x[i]| - |x[last] - x[first]|. The idea of discounting
+    the trend is from CockroachDB's allocator simulator; this definition is ours. Every return trip
+    counts twice its height.
+    """
+    values = np.asarray(series, dtype=np.float64)
+    if values.size < 2:
+        return 0.0
+    # Rounding must not make it negative.
+    return max(0.0, float(np.abs(np.diff(values)).sum() - abs(values[-1] - values[0])))
+
+
+def ping_pongs(moves: Iterable[NodeMove], within_cycles: int) -> int:
+    """Count the moves that bring an executor back to a node it left not long ago.
+
+    Parameters
+    ----------
+    moves : iterable of NodeMove
+        In the order of time; moves inside a node do not count, whether they are given or not.
+    within_cycles : int
+        How many cycles may lie between leaving and coming back.
+
+    Returns
+    -------
+    int
+        Each return counts once.
+    """
+    left: dict[tuple[str, str], int] = {}
+    returns = 0
+    for move in moves:
+        if move.source == move.target:
+            continue
+        since = left.get((move.executor, move.target))
+        returns += since is not None and move.cycle - since <= within_cycles
+        left[move.executor, move.source] = move.cycle
+    return returns

@@ -1,0 +1,116 @@
+"""Scenarios: what is read, and that odd ones are refused in one line that names the key."""
+
+from pathlib import Path
+
+import pytest
+
+from controller.errors import ScenarioError
+from controller.sim.restart_cost import System
+from controller.sim.scenario import What, parse, split
+
+HEAD = "seconds: 60\nworkload: {name: wordcount}\n"
+
+
+def refusal(more: str) -> str:
+    with pytest.raises(ScenarioError) as error:
+        parse(HEAD + more)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_run_is_the_head_with_its_own_keys_laid_over() -> None:
+    scenario = parse(
+        HEAD + "cluster: {nodes: 3, cores: 2}\nruns: {a: {}, b: {cluster: {cores: 8}}}"
+    )
+    a, b = scenario.runs
+    assert (a.name, a.hardware.nodes, a.hardware.cores) == ("a", 3, 2.0)
+    assert (b.name, b.hardware.nodes, b.hardware.cores) == ("b", 3, 8.0)
+    assert a.system is System.NSTORM
+    assert a.controller is None
+    assert scenario.run("b") is b
+
+
+def test_one_run_needs_no_name() -> None:
+    assert [setting.name for setting in parse(HEAD).runs] == ["run"]
+
+
+def test_events() -> None:
+    lines = '["at 9: kill n0:6701", "at 9.5: slow n1 0.5", "every 20: keys", "at 1: feed .inf"]'
+    kill, slow, keys, feed = parse(HEAD + f"events: {lines}").runs[0].happenings
+    assert (kill.what, kill.who, kill.at_s, kill.every_s) == (What.KILL, "n0:6701", 9, 0)
+    assert (slow.who, slow.value) == ("n1", 0.5)
+    assert (keys.at_s, keys.every_s) == (20, 20)
+    assert feed.value == float("inf")
+
+
+def test_what_is_generated_is_not_read() -> None:
+    assert parse(HEAD + "---\n: : nonsense").runs
+    assert split("a: 1\n---\nb\n") == ("a: 1\n", "b\n")
+    assert split("a: 1\n") == ("a: 1\n", "")
+
+
+@pytest.mark.parametrize(
+    ("more", "start"),
+    [
+        ("nonsense: 1", "nonsense: unknown key"),
+        ("cluster: {nodez: 1}", "cluster.nodez: unknown key"),
+        ("cluster: {nodes: 0}", "cluster.nodes: must be a number of at least 1"),
+        ("cluster: {nodes: 1.5}", "cluster.nodes: must be a whole number"),
+        ("cluster: {cores: 0}", "cluster.cores: must be"),
+        ("cluster: {cores: .inf}", "cluster.cores: must be finite"),
+        ("cluster: {cores: .nan}", "cluster.cores: must be"),
+        ("cluster: 3", "cluster: must hold keys"),
+        ("feed: {rate_tps: many}", "feed.rate_tps: must be a number"),
+        ("measure: {period_s: 0}", "measure.period_s: must be"),
+        ("redeploy: {every_s: 0}", "redeploy.every_s: must be"),
+        ("system: heron", "system: must be one of"),
+        ("controller: {polici: safe}", "controller: nstorm.polici: unknown key"),
+        ("runs: {}", "runs: there is none"),
+        ("runs: {a: {seeed: 1}}", "runs.a.seeed: unknown key"),
+        ("runs: [a]", "runs: must hold keys"),
+        ("baseline: b", "baseline: must be one of run"),
+        ("seed: -1", "seed: must be"),
+        ("step_s: 0", "step_s: must be"),
+        ("step_s: 2", "step_s: must be"),
+        ("window_s: 60", "window_s: warm_s and window_s"),
+        ("expect: [a is b]", "expect: 'a is b' is not"),
+        ("figures: [a < b]", "figures: 'a < b' is not"),
+        ('events: ["at 5: kill n9:6700"]', "events: 'at 5: kill n9:6700': must be one of"),
+        ('events: ["at 5: kill"]', "events: 'at 5: kill' is not"),
+        ('events: ["every 0: keys"]', "events: 'every 0: keys' is not"),
+        ('events: ["at 5: slow n0 x"]', "events: 'at 5: slow n0 x': must be a number"),
+        ("events: 5", "events: must be a list"),
+    ],
+)
+def test_odd_scenarios_are_refused_by_the_key(more: str, start: str) -> None:
+    assert refusal(more).startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("workload", "start"),
+    [
+        ("{name: heron}", "workload.name: must be one of"),
+        ("{name: chain, sizes: [3]}", "workload: it has no bolt"),
+        ("{name: chain, sizes: [3, 0]}", "workload.sizes: must be a number of at least 1"),
+        ("{name: micro, shape: circle}", "workload.shape: must be one of"),
+        ("{name: wordcount, ackers: -1}", "workload.ackers: must be a number of at least 0"),
+        ("{name: wordcount, words: 2.5}", "workload.words: must be a whole number"),
+    ],
+)
+def test_odd_workloads_are_refused(workload: str, start: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        parse(f"workload: {workload}")
+    assert str(error.value).startswith(start)
+
+
+def test_what_is_no_mapping_is_refused() -> None:
+    for text in ("", "[]", "a: [", "5"):
+        with pytest.raises(ScenarioError):
+            parse(text)
+
+
+def test_every_golden_scenario_can_be_read() -> None:
+    files = sorted((Path(__file__).parent.parent / "golden" / "scenarios").glob("*.txt"))
+    assert files
+    for file in files:
+        assert parse(file.read_text()).title

@@ -1,0 +1,95 @@
+"""The measures that everything is compared by, against sums done by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from placement_worlds import cluster, topology
+
+from controller.core.classify import Limits
+from controller.yardstick import (
+    CpuUse,
+    NodeMove,
+    cpu_use,
+    degradation_s,
+    inter_node_ratio,
+    inter_worker_ratio,
+    inter_worker_tps,
+    ping_pongs,
+    thrash,
+    weighted_cost_tps,
+)
+
+PLACES = cluster([2, 1])
+# 10 in a worker, 6 between two workers of a node, 4 between nodes.
+SNAPSHOT = replace(
+    topology({"c": 4}, (), [(0, 1, 10), (1, 2, 6), (3, 2, 4)], [0.5, 0.25, 0.15, 0.6]),
+    place=np.array([0, 0, 1, 2]),
+)
+
+
+def test_traffic_between_places() -> None:
+    assert inter_worker_tps(SNAPSHOT) == 10
+    assert inter_node_ratio(PLACES, SNAPSHOT) == 4 / 20
+    assert inter_worker_ratio(SNAPSHOT) == 10 / 20
+    limits = Limits(weight_node=0.8, weight_worker=0.2)
+    assert weighted_cost_tps(PLACES, SNAPSHOT, limits) == pytest.approx(0.8 * 4 + 0.2 * 10)
+    assert weighted_cost_tps(PLACES, SNAPSHOT, Limits(weight_node=1, weight_worker=0)) == 4
+
+
+def test_no_traffic_is_no_ratio_but_a_number() -> None:
+    silent = topology({"c": 2})
+    assert (inter_node_ratio(PLACES, silent), inter_worker_ratio(silent)) == (0.0, 0.0)
+
+
+def test_cpu_of_all_and_of_the_fullest() -> None:
+    assert cpu_use(PLACES, SNAPSHOT) == CpuUse(pytest.approx(0.5), 0.75)
+    unlike = replace(PLACES, capacity_cores=np.array([1.0, 0.1, 1.9]))
+    assert cpu_use(unlike, SNAPSHOT) == CpuUse(pytest.approx(0.5), pytest.approx(1.5))
+
+
+def test_degradation_counts_windows_at_a_level_or_worse() -> None:
+    tps = [100.0, 80.0, 60.0, 59.0, 40.0, 20.0, 1.0, 0.0, 130.0]
+    assert degradation_s(tps, 2.0, 100.0) == (14.0, 12.0, 8.0, 6.0, 2.0)
+    assert degradation_s(tps, 2.0, 200.0, [0.5]) == (16.0,)
+    assert degradation_s([], 1.0, 100.0) == (0.0,) * 5
+    assert degradation_s([0.0], 1.0, 0.0) == (0.0,) * 5
+
+
+def test_degradation_is_not_lost_to_rounding() -> None:
+    # 1 - 24/30 is a little less than 0.2 in binary.
+    assert degradation_s([24.0], 1.0, 30.0, [0.2]) == (1.0,)
+
+
+def test_thrash_leaves_out_the_trend() -> None:
+    assert thrash([1, 2, 4, 9]) == thrash([9, 4, 1]) == thrash([5]) == thrash([]) == 0
+    assert thrash([0, 1, 0]) == 2
+    assert thrash([0, 3, 2, 5]) == 2
+    assert thrash([5, 1, 3, 0]) == 4
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1), st.integers(-9, 9), st.integers(0, 9))
+def test_thrash_is_the_same_upside_down_backwards_and_shifted(
+    series: list[int], shift: int, scale: int
+) -> None:
+    value = thrash(series)
+    assert value >= 0
+    assert thrash(series[::-1]) == thrash([-x for x in series]) == value
+    assert thrash([shift + scale * x for x in series]) == scale * value
+
+
+def test_ping_pong_is_a_return_within_some_cycles() -> None:
+    there, back = NodeMove(10, "e", "n0", "n1"), NodeMove(30, "e", "n1", "n0")
+    assert ping_pongs([there, back], 20) == 1
+    assert ping_pongs([there, back], 19) == 0
+    assert ping_pongs([there, NodeMove(20, "e", "n1", "n2"), back], 20) == 1
+    assert ping_pongs([there, NodeMove(11, "f", "n1", "n0")], 20) == 0
+    assert ping_pongs([there, NodeMove(20, "e", "n1", "n2")], 20) == 0
+
+
+def test_every_return_counts_from_the_last_time_it_left() -> None:
+    swing = [NodeMove(i, "e", f"n{i % 2}", f"n{(i + 1) % 2}") for i in range(5)]
+    assert ping_pongs(swing, 2) == 4
+    assert ping_pongs([NodeMove(0, "e", "n0", "n0"), NodeMove(1, "e", "n1", "n0")], 9) == 0
