@@ -12,6 +12,9 @@ from controller.cli.daemons import agent_app, run_controller
 from controller.cli.decide import decide
 from controller.cli.operate import move, pause, resume, status
 from controller.errors import ControllerError
+from controller.replay.command import app as replay_app
+from controller.reproduce.command import reproduce
+from controller.sim.command import simulate
 from deploy.demo.command import demo
 from deploy.lab import LabError
 from kvstore.errors import StoreError
@@ -30,7 +33,10 @@ app.command()(move)
 app.command()(pause)
 app.command()(resume)
 app.command()(decide)
+app.command()(simulate)
+app.command()(reproduce)
 app.command()(demo)
+app.add_typer(replay_app, name="replay")
 app.add_typer(lab.app, name="lab")
 app.add_typer(lab.bench_app, name="bench")
 

@@ -3,18 +3,20 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import structlog
 
 from controller.config import Config, Storm
-from controller.loop import Controller, CycleReport
+from controller.journal.recorder import RecordedController
+from controller.journal.writer import Writer
+from controller.loop import CycleReport
+from controller.policies import policy
 from controller.storm.apply import Applier, EndedMove
 from controller.storm.collect import LiveCluster
-from controller.storm.commands import CommandQueue
+from controller.storm.commands import COMMANDS, Command, CommandQueue, decode
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
-from controller.storm.nimbus import NimbusWatch
 from controller.storm.status import document, publish
 from kvstore.errors import StoreError
 from kvstore.zookeeper import Session
@@ -24,7 +26,7 @@ log = structlog.get_logger()
 
 # How often moves under way are looked at, and how long changes are gathered before that.
 STEP_S = 0.1
-GATHER_S = 0.03
+GATHER_S = 0.01
 # How often the queue of candidates and the operators' commands are looked at.
 IDLE_S = 0.5
 
@@ -74,23 +76,26 @@ class LiveController:
         self._wake = threading.Event()
         clock = SystemClock()
         timing = replace(Timing(), lazy_kill_ms=config.lazy_kill_ms)
-        mirror = Mirror(session, self._wake)
+        mirror = self._mirror = Mirror(session, self._wake)
         self._leader = Leader(session, name)
-        self._view = LiveCluster(mirror, NimbusWatch(mirror, storm.root, clock), clock, timing)
+        self._view = LiveCluster(mirror, storm.root, clock, timing)
         self._applier = Applier(
             session, mirror=mirror, leader=self._leader, clock=clock, timing=timing
         )
-        self._controller = Controller(
+        self._controller = RecordedController(
             config,
             view=self._view,
             source=self._view,
             sink=self._applier,
             lead=self._leader,
             clock=clock,
+            journal=Writer.of(config.journal),
+            data_of=mirror.data_of,
+            policy=policy(config.policy, config.options, beside=True),
         )
         self._commands = CommandQueue(session, mirror, self._applier.begin, config.max_moves)
-        # Whoever asked for a move, its executor rests afterwards.
-        self._applier.on_end = self._rest
+        self._asked: dict[str, Command] = {}
+        self._applier.on_end = self._ended
 
     def run(self, stop: threading.Event) -> None:
         """Work until told to stop.
@@ -105,6 +110,14 @@ class LiveController:
         kvstore.errors.SessionLostError
             ZooKeeper ended the session: start the process again.
         """
+        if self._config.journal.dir is None:
+            log.info("journal_off", reason="nstorm.journal.dir and storm.local.dir are not set")
+        try:
+            self._work(stop)
+        finally:
+            self._controller.close()
+
+    def _work(self, stop: threading.Event) -> None:
         cycle_at_s = time.monotonic()
         away = False
         while not stop.is_set():
@@ -132,7 +145,19 @@ class LiveController:
         """Look at the moves under way and the commands; return whether moves are under way."""
         moving = self._applier.step(self._view.topologies())
         self._commands.work(self._view.topologies(), self._applier.ended)
+        self._note_commands()
         return moving
+
+    def _note_commands(self) -> None:
+        """Put what operators ask for, and what becomes of it, into the journal."""
+        paths = [f"{COMMANDS}/{name}" for name in self._mirror.children(COMMANDS)]
+        stored = {path: self._mirror.node(path) for path in paths}
+        read = {path: decode(node.data) for path, node in stored.items() if node is not None}
+        asked = {path: command for path, command in read.items() if command is not None}
+        for path, command in asked.items():
+            if self._asked.get(path) != command:
+                self._controller.note_command({"path": path, **asdict(command)})
+        self._asked = asked
 
     def _cycle(self) -> bool:
         self._applier.sweep(self._view.orphans())
@@ -156,5 +181,7 @@ class LiveController:
             stop.wait(GATHER_S)
             self._wake.clear()
 
-    def _rest(self, move: EndedMove) -> None:
+    def _ended(self, move: EndedMove) -> None:
+        # Whoever asked for a move, its executor rests afterwards.
         self._controller.note_move(move.topology, ExecutorId.parse(move.executor))
+        self._controller.note_end(asdict(move))

@@ -1,0 +1,174 @@
+"""What a controller remembers from earlier ticks, as JSON that gives back the very same floats.
+
+It stands at the head of each segment, so that the segment can be replayed without those before it.
+The codec follows the annotations of the classes, so it need not know how rates are kept.
+"""
+
+import base64
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from controller.core.metrics import WorkerRates
+from controller.journal.record import JournalError
+from controller.loop import Controller
+from migration import MigrationError, wire
+from migration.model import ExecutorId, NodeLoad, Slot, WorkerLoad
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a controller remembers.
+
+    Attributes
+    ----------
+    tick : int
+        Number of the last cycle.
+    rates : mapping of str to mapping of Slot to WorkerRates
+        What the workers do, by topology.
+    moved_s : mapping of (str, ExecutorId) to float
+        When executors began to rest, by the monotonic clock.
+    unheard_s : mapping of (str, Slot) to float
+        Since when workers have been waited for.
+    """
+
+    tick: int = 0
+    rates: Mapping[str, Mapping[Slot, WorkerRates]] = field(default_factory=dict)
+    moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
+    unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
+
+
+class RememberingController(Controller):
+    """A controller whose memory can be taken and given."""
+
+    @property
+    def memory(self) -> Memory:
+        """What it remembers now; only valid until the next cycle."""
+        return Memory(self._tick, self._rates, self._moved_s, self._unheard_s)
+
+    def recall(self, memory: Memory) -> None:
+        """Remember this and nothing else.
+
+        Parameters
+        ----------
+        memory : Memory
+            As taken from another controller.
+        """
+        self._tick = memory.tick
+        self._rates = {topology: dict(rates) for topology, rates in memory.rates.items()}
+        self._moved_s = dict(memory.moved_s)
+        self._unheard_s = dict(memory.unheard_s)
+
+    def rest(self, since: Iterable[tuple[str, ExecutorId, float]]) -> None:
+        """Let executors rest.
+
+        Parameters
+        ----------
+        since : iterable of (str, ExecutorId, float)
+            Topology, executor and when its rest began.
+        """
+        for topology, executor, at_s in since:
+            self._moved_s[topology, executor] = at_s
+
+
+def encode(memory: Memory, loads: Iterable[NodeLoad]) -> dict[str, Any]:
+    """Make a memory plain.
+
+    Parameters
+    ----------
+    memory : Memory
+        What to write.
+    loads : iterable of NodeLoad
+        Reports that are written beside it; the memory only names them.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+    """
+    known = {_name_of(worker) for load in loads for worker in load.workers}
+
+    def plain(value: Any) -> Any:
+        found: Any = value
+        if isinstance(value, WorkerLoad):
+            name = _name_of(value)
+            found = name if name in known else wire.encode(value).decode()
+        elif isinstance(value, ExecutorId | Slot):
+            found = str(value)
+        elif isinstance(value, np.ndarray):
+            data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
+            found = [value.dtype.str, list(value.shape), data]
+        elif isinstance(value, Mapping):
+            found = [[plain(key), plain(item)] for key, item in value.items()]
+        elif isinstance(value, tuple):
+            found = [plain(item) for item in value]
+        elif is_dataclass(value) and not isinstance(value, type):
+            found = {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        return found
+
+    return cast(dict[str, Any], plain(memory))
+
+
+def decode(document: Any, loads: Iterable[NodeLoad]) -> Memory:
+    """Read what `encode` wrote.
+
+    Parameters
+    ----------
+    document : Any
+        From JSON.
+    loads : iterable of NodeLoad
+        The reports that are written beside it.
+
+    Returns
+    -------
+    Memory
+        The same.
+
+    Raises
+    ------
+    JournalError
+        It is of another version of nstorm.
+    """
+    known = {_name_of(worker): worker for load in loads for worker in load.workers}
+
+    def read(kind: Any, value: Any) -> Any:
+        origin, of = get_origin(kind), get_args(kind)
+        found: Any = value
+        if origin in (Union, types.UnionType):
+            inner = next(arg for arg in of if arg is not type(None))
+            found = None if value is None else read(inner, value)
+        elif kind is WorkerLoad:
+            report = known.get(value)
+            found = wire.decode(WorkerLoad, value.encode()) if report is None else report
+        elif kind in (ExecutorId, Slot):
+            found = kind.parse(value)
+        elif origin is np.ndarray:
+            flat = np.frombuffer(base64.b64decode(value[2]), dtype=np.dtype(value[0]))
+            found = flat.reshape(value[1])
+        elif isinstance(origin, type) and issubclass(origin, Mapping):
+            found = {read(of[0], key): read(of[1], item) for key, item in value}
+        elif origin is tuple:
+            each = [of[0]] * len(value) if of[-1] is Ellipsis else of
+            found = tuple(read(one, item) for one, item in zip(each, value, strict=True))
+        elif isinstance(kind, type) and is_dataclass(kind):
+            found = kind(**{n: read(h, value[n]) for n, h in _hints(kind).items()})
+        return found
+
+    try:
+        return cast(Memory, read(Memory, document))
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, MigrationError) as error:
+        raise JournalError(f"the memory is of another version of nstorm: {error!r}") from error
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {name: hint for name, hint in hints.items() if not name.startswith("__")}
+
+
+def _name_of(report: WorkerLoad) -> str:
+    return f"{report.topology} {report.slot} {report.incarnation} {report.time_ms}"

@@ -1,0 +1,249 @@
+"""Reads journals back: whole records only, each leader's ticks once, and says what was skipped.
+
+Nothing is held but one record, so a log may be as long as it likes.
+"""
+
+import gzip
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from controller.journal.record import FORMAT, JournalError, from_line
+from controller.journal.writer import PACKED, SUFFIX
+
+_NAME = re.compile(r"(\d{8}T\d{6})-([0-9a-z]+)-(\d{6})\.jsonl(\.gz)?")
+# The beginning of a tick, as the recorder orders its keys; matching saves reading all of it.
+_EPOCH = re.compile(
+    rb'\{"crc":"[0-9a-f]{8}","kind":"tick","seq":\d+,"cluster":"([^"]*)","now_s":[-+.0-9e]+,'
+    rb'"time_s":([-+.0-9e]+),"epoch":(\d+)'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment file."""
+
+    path: Path
+    begun: str
+    writer: str
+    number: int
+
+    @property
+    def begun_s(self) -> float:
+        """Unix seconds of its beginning."""
+        return datetime.strptime(self.begun, "%Y%m%dT%H%M%S").replace(tzinfo=UTC).timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One tick as it was written down.
+
+    Attributes
+    ----------
+    record : dict
+        The record.
+    head : dict or None
+        The segment's head if this is its first tick that could be read.
+    gap : bool
+        Whether ticks of this writer are missing before this one.
+    superseded : bool
+        Whether a later leader had taken over already, so that nothing came of it.
+    """
+
+    record: dict[str, Any]
+    head: dict[str, Any] | None
+    gap: bool
+    superseded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One or more journals, which may be of several controllers.
+
+    Attributes
+    ----------
+    writers : tuple of tuple of Segment
+        One a controller process, in the order of their beginnings.
+    skipped : Counter of str
+        What could not be used and how often; complete once all ticks have been read.
+    """
+
+    writers: tuple[tuple[Segment, ...], ...]
+    _began_s: dict[tuple[str, int], float]
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def open(cls, paths: Iterable[Path]) -> "Log":
+        """Find the segments.
+
+        Parameters
+        ----------
+        paths : iterable of Path
+            Folders and segment files.
+
+        Returns
+        -------
+        Log
+            Ready to read.
+
+        Raises
+        ------
+        JournalError
+            A path is not there, a file is no segment, or there is no segment at all.
+        """
+        segments: dict[tuple[str, int], Segment] = {}
+        paths = list(paths)
+        for path in paths:
+            for segment in _segments(path):
+                # Killed while compressing, a writer leaves both forms; they hold the same.
+                segments.setdefault((segment.writer, segment.number), segment)
+        if not segments:
+            named = ", ".join(map(str, paths))
+            raise JournalError(f"{named}: no journal segment (*{SUFFIX}, *{PACKED}) is there")
+        of: dict[str, list[Segment]] = {}
+        for key in sorted(segments):
+            of.setdefault(key[0], []).append(segments[key])
+        writers = tuple(tuple(of[w]) for w in sorted(of, key=lambda w: (of[w][0].begun, w)))
+        return cls(writers, _began_s(writers))
+
+    def newest_head(self) -> dict[str, Any]:
+        """Read the head of the newest segment that has one.
+
+        Returns
+        -------
+        dict
+            The head.
+
+        Raises
+        ------
+        JournalError
+            No segment has a head that this version can read.
+        """
+        segments = [segment for writer in self.writers for segment in writer]
+        for segment in sorted(segments, key=lambda s: s.begun, reverse=True):
+            record = from_line(next(_lines(segment.path), b""))
+            if record is not None and record.get("format") == FORMAT:
+                return record
+        raise JournalError(
+            f"{segments[0].path.parent}: no segment begins with a whole head of format {FORMAT}"
+        )
+
+    def ticks(self, writer: int, since_s: float = 0.0) -> Iterator[Tick]:
+        """Read one controller's ticks in their order.
+
+        Parameters
+        ----------
+        writer : int
+            Index into `writers`.
+        since_s : float
+            Unix seconds; segments that end before are not read.
+
+        Yields
+        ------
+        Tick
+            Those that are whole.
+        """
+        before: dict[str, Any] | None = None
+        segments = list(self.writers[writer])
+        while len(segments) > 1 and segments[1].begun_s <= since_s:
+            del segments[0]
+        expected_segment = segments[0].number
+        for segment in segments:
+            self.skipped["segments missing"] += segment.number - expected_segment
+            expected_segment = segment.number + 1
+            head: dict[str, Any] | None = None
+            for record in self._records(segment.path):
+                if record.get("kind") == "head":
+                    head = record
+                    if head.get("format") != FORMAT:
+                        self.skipped["segments of another format"] += 1
+                        break
+                elif head is None and before is None:
+                    self.skipped["ticks without a head before them"] += 1
+                else:
+                    gap = before is None or self._is_gap(before, record)
+                    yield Tick(record, head, gap, self._is_superseded(record))
+                    before, head = record, None
+
+    def _is_gap(self, before: dict[str, Any], record: dict[str, Any]) -> bool:
+        missing: int = record["seq"] - before["seq"] - 1
+        self.skipped["ticks missing"] += missing
+        # Ticks are in the order of the monotonic clock; the time of day only names them.
+        self.skipped["times at which the clock went back"] += record["time_s"] < before["time_s"]
+        return missing != 0
+
+    def _is_superseded(self, record: dict[str, Any]) -> bool:
+        """Tell whether a higher epoch had begun: nothing this controller wrote then counted."""
+        if record["epoch"] is None:
+            return False
+        own = (record["cluster"], record["epoch"])
+        later = [at for key, at in self._began_s.items() if key[0] == own[0] and key > own]
+        late: bool = record["time_s"] >= min(later, default=float("inf"))
+        self.skipped["ticks of a leader that had lost its lead"] += late
+        return late
+
+    def _records(self, path: Path) -> Iterator[dict[str, Any]]:
+        lines = _lines(path)
+        for line in lines:
+            record = from_line(line)
+            if record is not None:
+                yield record
+            elif line.endswith(b"\n"):
+                self.skipped["damaged records"] += 1
+            else:
+                self.skipped["records cut off at the end"] += 1
+
+    def said(self) -> list[str]:
+        """Say what was skipped.
+
+        Returns
+        -------
+        list of str
+            One line a kind, empty if all is whole.
+        """
+        return [f"{count} {what}" for what, count in sorted(self.skipped.items()) if count]
+
+
+def _segments(path: Path) -> Iterator[Segment]:
+    if not path.exists():
+        raise JournalError(f"{path}: no such file or folder")
+    files = [path]
+    if path.is_dir():
+        # The compressed form first: it is complete once it has its name.
+        files = sorted(path.rglob(f"*{PACKED}")) + sorted(path.rglob(f"*{SUFFIX}"))
+    for file in files:
+        name = _NAME.fullmatch(file.name)
+        if name is not None:
+            yield Segment(file, name[1], name[2], int(name[3]))
+        elif file == path:
+            raise JournalError(f"{path}: not named like a segment of the journal")
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Read lines as far as the file goes; a cut-off compressed file gives what is whole in it."""
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            yield from file
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        yield b"cut off"
+    except OSError as error:
+        raise JournalError(f"{path}: {error.strerror or error}") from error
+
+
+def _began_s(writers: tuple[tuple[Segment, ...], ...]) -> dict[tuple[str, int], float]:
+    """Find out when each epoch began; with one controller nobody can have overtaken it."""
+    found: dict[tuple[str, int], float] = {}
+    if len(writers) < 2:
+        return found
+    for segment in (segment for writer in writers for segment in writer):
+        for line in _lines(segment.path):
+            named = _EPOCH.match(line)
+            if named is not None:
+                key, at_s = (named[1].decode(errors="replace"), int(named[3])), float(named[2])
+                found[key] = min(found.get(key, at_s), at_s)
+    return found

@@ -1,0 +1,292 @@
+"""Appends records to segment files on a thread of its own, so that no disk holds the controller up.
+
+A segment is one writer's file. It is locked while it is written, compressed when it is full, and
+deleted when the journal has grown too old or too large.
+"""
+
+import fcntl
+import gzip
+import os
+import queue
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+import structlog
+
+from controller.config import JournalBounds
+from controller.journal.record import to_line
+
+log = structlog.get_logger()
+
+SUFFIX, PACKED = ".jsonl", ".jsonl.gz"
+# So many records may wait for a slow disk; then records are dropped, and a new segment begins.
+WAITING_RECORDS = 16
+RETRY_S = 60.0
+CLOSE_S = 10.0
+_MIB = 2**20
+SEGMENT_BYTES = 64 * _MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much is kept, and how it is cut.
+
+    Attributes
+    ----------
+    days : float
+        Older segments are deleted.
+    size_bytes : int
+        All segments together stay below; the oldest go first.
+    segment_bytes : int
+        A segment is closed when it has grown so large, before compression...
+    segment_s : float
+        ... or so old.
+    """
+
+    days: float = 14.0
+    size_bytes: int = 1024 * _MIB
+    segment_bytes: int = SEGMENT_BYTES
+    segment_s: float = 3600.0
+
+    @classmethod
+    def of(cls, days: float, size_mb: float) -> "Bounds":
+        """Choose segments that are small beside the whole.
+
+        Parameters
+        ----------
+        days, size_mb : float
+            The bounds of the whole.
+
+        Returns
+        -------
+        Bounds
+            With room for some ten segments.
+        """
+        size = int(size_mb * _MIB)
+        return cls(days, size, min(SEGMENT_BYTES, size // 10))
+
+
+class Writer:
+    """Writes one controller's journal.
+
+    Parameters
+    ----------
+    folder : Path
+        Where; made if missing.
+    name : str
+        Unique among all writers, made of letters and digits.
+    bounds : Bounds
+        How much is kept.
+
+    Attributes
+    ----------
+    failed : str
+        Why nothing could be written lately; empty if it could.
+    """
+
+    def __init__(self, folder: Path, name: str, bounds: Bounds) -> None:
+        self.folder = folder
+        self.name = name
+        self._bounds = bounds
+        self._waiting: queue.Queue[tuple[Sequence[bytes], bool] | None] = queue.Queue(
+            WAITING_RECORDS
+        )
+        self._thread: threading.Thread | None = None
+        self._file = -1
+        self._path = folder
+        self._written_bytes = 0
+        self._opened_s = 0.0
+        self._segment = 0
+        self.failed = ""
+        self._resting_until_s = 0.0
+        self._chain_broken = True
+
+    @classmethod
+    def of(cls, bounds: JournalBounds) -> "Writer | None":
+        """Make a writer as configured.
+
+        Parameters
+        ----------
+        bounds : JournalBounds
+            Where and how much.
+
+        Returns
+        -------
+        Writer or None
+            None if no journal is wanted.
+        """
+        if bounds.dir is None:
+            return None
+        return cls(bounds.dir, uuid.uuid4().hex[:12], Bounds.of(bounds.days, bounds.size_mb))
+
+    @property
+    def wants_segment(self) -> bool:
+        """Whether the next record must begin a segment."""
+        full = self._written_bytes >= self._bounds.segment_bytes
+        old = time.monotonic() - self._opened_s >= self._bounds.segment_s
+        return self._chain_broken or full or old
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing is written now because the disk refused lately."""
+        return time.monotonic() < self._resting_until_s
+
+    def append(self, bodies: Sequence[bytes], *, begins: bool) -> None:
+        """Hand records over; never waits.
+
+        Parameters
+        ----------
+        bodies : sequence of bytes
+            Records that are written together.
+        begins : bool
+            Whether the first of them is the head of a new segment.
+        """
+        if self._chain_broken and not begins:
+            return
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
+            self._thread.start()
+        self._chain_broken = False
+        if begins:
+            # As of now, though the thread opens it later: the next record belongs into it.
+            self._written_bytes, self._opened_s = 0, time.monotonic()
+        try:
+            self._waiting.put_nowait((bodies, begins))
+        except queue.Full:
+            self._fail("the disk is too slow")
+
+    def wait(self) -> None:
+        """Wait until all is written, as a live controller never does."""
+        self._waiting.join()
+
+    def close(self) -> None:
+        """Write what waits, and leave the rest to the next writer if the disk hangs."""
+        if self._thread is None:
+            return
+        try:
+            self._waiting.put(None, timeout=CLOSE_S)
+        except queue.Full:
+            return
+        self._thread.join(CLOSE_S)
+        self._thread = None
+
+    def _work(self) -> None:
+        self._tidy()
+        while (item := self._waiting.get()) is not None:
+            try:
+                self._take(*item)
+            except OSError as error:
+                self._fail(error.strerror or str(error))
+                self._leave()
+            finally:
+                self._waiting.task_done()
+        self._leave()
+
+    def _take(self, bodies: Sequence[bytes], begins: bool) -> None:
+        if begins:
+            self._begin()
+        if self._file >= 0:
+            self._write(b"".join(map(to_line, bodies)))
+
+    def _begin(self) -> None:
+        self._leave()
+        self._tidy()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        begun = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        self._path = self.folder / f"{begun}-{self.name}-{self._segment:06d}{SUFFIX}"
+        # Locked before it has its name: another writer would compress what nobody holds.
+        new = self._path.with_name(self._path.name + ".new")
+        self._file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_EXCL, 0o640)
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        new.rename(self._path)
+        self._segment += 1
+
+    def _write(self, line: bytes) -> None:
+        """Write in one call, so that a kill leaves at most one record cut off."""
+        written = os.write(self._file, line)
+        if written != len(line):
+            os.ftruncate(self._file, os.fstat(self._file).st_size - written)
+            raise OSError(f"only {written} of {len(line)} bytes could be written")
+        self._written_bytes += written
+        if self.failed:
+            log.info("journal_works_again", folder=str(self.folder))
+            self.failed = ""
+
+    def _leave(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _fail(self, reason: str) -> None:
+        """Say it once; after a pause a new segment is tried."""
+        if not self.failed:
+            log.warning("journal_not_written", folder=str(self.folder), reason=reason)
+        self.failed = reason
+        self._chain_broken = True
+        self._resting_until_s = time.monotonic() + RETRY_S
+
+    def _tidy(self) -> None:
+        """Compress what is closed, and delete what is too much; what fails is tried next time."""
+        try:
+            for path in sorted(self.folder.glob(f"*{SUFFIX}")):
+                pack(path)
+            self._delete()
+        except OSError as error:
+            log.warning("journal_not_tidied", folder=str(self.folder), reason=str(error))
+
+    def _delete(self) -> None:
+        kept = [p for p in sorted(self.folder.glob(f"*{SUFFIX}*")) if p != self._path]
+        # A segment may grow to its full size before it is compressed, and compressing needs room.
+        room = self._bounds.size_bytes - 2 * self._bounds.segment_bytes
+        total = sum(path.stat().st_size for path in kept)
+        oldest_s = time.time() - self._bounds.days * 86400
+        for path in kept:
+            stat = path.stat()
+            if (total > room or stat.st_mtime < oldest_s) and not _in_use(path):
+                path.unlink()
+                total -= stat.st_size
+
+
+def pack(path: Path) -> None:
+    """Compress a segment that nobody writes any more; safe against being killed at any point.
+
+    Parameters
+    ----------
+    path : Path
+        The plain segment; it is deleted once its compressed form is complete.
+    """
+    with path.open("r+b") as plain:
+        if not _locked(plain):
+            return
+        made = path.with_name(path.name + ".gz")
+        if not made.exists():
+            half = path.with_name(path.name + ".part")
+            with half.open("wb") as file:
+                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+                    shutil.copyfileobj(plain, packed, _MIB)
+                file.flush()
+                os.fsync(file.fileno())
+            shutil.copystat(path, half)
+            half.rename(made)
+        path.unlink()
+
+
+def _locked(file: IO[bytes]) -> bool:
+    """Take the lock that the writer of a segment holds; False if somebody has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _in_use(path: Path) -> bool:
+    with path.open("r+b") as file:
+        return not _locked(file)

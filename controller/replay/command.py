@@ -1,0 +1,250 @@
+"""``nstorm replay``: what the controller would have done with a recorded log."""
+
+import json
+import logging
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import structlog
+import typer
+from rich.console import Console
+from rich.table import Table
+from typer.core import TyperGroup
+
+from controller.config import build, keys_of
+from controller.journal.reader import Log
+from controller.journal.record import JournalError
+from controller.policies import NAMES
+from controller.replay.ingest.tables import ingest
+from controller.replay.playback import Replayed, replay
+from controller.replay.recording import spans
+from controller.replay.rerun import AsRecorded, Rerun, Score, Series
+
+Output = Literal["table", "json"]
+
+
+class _LogByDefault(TyperGroup):
+    """Takes a first word that is no command as a log."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = ["log", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_LogByDefault,
+    no_args_is_help=True,
+    help="Say what the controller would have done with a recorded log: `nstorm replay LOG`.",
+)
+
+
+def _moment(text: str | None) -> float | None:
+    """Read a time; without a zone it is UTC."""
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither ISO 8601 nor Unix seconds") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+@app.command("log")
+def replay_log(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="LOG...", help="Folders or segments of a journal.")
+    ],
+    *,
+    begin: Annotated[
+        str | None, typer.Option("--from", help="ISO 8601 (UTC) or Unix seconds.")
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", help="ISO 8601 (UTC) or Unix seconds.")] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A key of storm.yaml with another value. Repeatable."
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(NAMES)}.")
+    ] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to print.")] = "table",
+) -> None:
+    """Decide a recorded log again.
+
+    As it was recorded, every decision must come out the same, byte for byte; exit code 1 if one
+    does not. With --set or --policy, moves follow other moves: executors take their recorded CPU
+    along, who talks to whom stays as recorded, and moves are made whatever the mode was. What that
+    cannot know: that CPU falls as traffic becomes local, that shuffles would send elsewhere, that
+    an overload would have slowed the topology down.
+    """
+    window = _moment(begin) or -math.inf, _moment(end) or math.inf
+    log = Log.open(paths)
+    changes = keys_of(assignments or [])
+    if policy is not None:
+        changes["policy"] = policy
+    with _quiet():
+        document = _what_if(log, window, changes) if changes else _verified(log, window)
+    document["skipped"] = log.said()
+    if output == "json":
+        print(json.dumps(document, indent=1))
+    elif changes:
+        _print_what_if(document)
+    else:
+        _print_verified(document)
+    if document.get("different"):
+        raise typer.Exit(1)
+
+
+@app.command("ingest")
+def ingest_files(
+    files: Annotated[list[Path], typer.Argument(help="CSV or Parquet tables, or metrics logs.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the journal to write.")],
+    topology: Annotated[str, typer.Option(help="Id to give to the topology.")] = "ingested",
+) -> None:
+    """Make a journal of traffic that something else has measured.
+
+    Edges: time_s, source, target, tuples. Placement: executor, worker, and node, component,
+    capacity_cores, kind if known. CPU: time_s, executor, cpu_cores. A table is known by its
+    columns. Any other file is read as a log of Storm's LoggingMetricsConsumer or as Graphite's
+    plain text. What is missing is assumed, and said.
+    """
+    with _quiet():
+        for line in ingest(files, out, topology):
+            typer.echo(line)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the loop from logging cycles that are long over."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:
+    """Decide all again as recorded; several controllers come one after the other."""
+    cycles: list[dict[str, Any]] = []
+    ticks = different = 0
+    for writer in range(len(log.writers)):
+        for one in replay(log, writer, window[0]):
+            if one.tick.superseded or not window[0] <= one.tick.record["time_s"] <= window[1]:
+                continue
+            ticks += 1
+            different += not one.identical
+            cycles += _cycles(one)
+    if not ticks:
+        raise JournalError("the log holds no tick of that time")
+    return {"ticks": ticks, "identical": ticks - different, "different": different} | {
+        "cycles": cycles
+    }
+
+
+def _cycles(one: Replayed) -> Iterator[dict[str, Any]]:
+    keys = ("time_s", "topology", "outcome", "reason", "moves")
+    for cycle in one.cycles:
+        yield {key: cycle[key] for key in keys} | {"identical": one.identical}
+
+
+def _what_if(log: Log, window: tuple[float, float], changes: dict[str, Any]) -> dict[str, Any]:
+    """Run the recorded and the changed configuration over the same load."""
+    recorded = log.newest_head()["config"]
+    configs = {"recorded": build(recorded), "changed": build({**recorded, **changes})}
+    of: dict[str, dict[str, Score]] = {}
+    for span in spans(log):
+        cut = span.within(*window)
+        if len(cut.time_s) and cut.topology not in of:
+            runs = {kind: Rerun(config) for kind, config in configs.items()}
+            of[cut.topology] = {"as_it_was": AsRecorded(), **runs}
+        if len(cut.time_s):
+            for score in of[cut.topology].values():
+                score.take(cut)
+    if not of:
+        raise JournalError("the log holds no measured tick of that time")
+    return {
+        "changes": changes,
+        "topologies": [_compared(name, scores) for name, scores in sorted(of.items())],
+    }
+
+
+def _compared(name: str, scores: dict[str, Score]) -> dict[str, Any]:
+    series = {kind: score.series() for kind, score in scores.items()}
+    return {
+        "topology": name,
+        "ticks": len(series["changed"].time_s),
+        **{kind: _score(one) for kind, one in series.items()},
+        "moves": [
+            {
+                "time_s": m.time_s,
+                "executor": m.executor,
+                "from": m.source,
+                "to": m.target,
+                "asc": m.asc_tps,
+            }
+            for m in series["changed"].moves
+        ],
+    }
+
+
+def _score(series: Series) -> dict[str, float]:
+    return {
+        "inter_node_frac": round(series.inter_node_frac, 6),
+        "moves": len(series.moves),
+        "overload_s": round(float(series.overload_s.sum()), 3),
+        "max_load_frac": round(float(series.max_load_frac.max()), 6),
+    }
+
+
+def _print_verified(document: dict[str, Any]) -> None:
+    table = Table("time (UTC)", "topology", "outcome", "reason")
+    before: dict[str, str] = {}
+    for cycle in document["cycles"]:
+        if cycle["moves"] or before.get(cycle["topology"]) != cycle["outcome"]:
+            mark = "" if cycle["identical"] else " (was another)"
+            when = datetime.fromtimestamp(cycle["time_s"], UTC).strftime("%F %T")
+            table.add_row(when, cycle["topology"], cycle["outcome"] + mark, cycle["reason"])
+        before[cycle["topology"]] = cycle["outcome"]
+    console = Console()
+    console.print(table)
+    _print_skipped(console, document)
+    console.print(f"{document['identical']} of {document['ticks']} ticks identical")
+
+
+def _print_what_if(document: dict[str, Any]) -> None:
+    console = Console()
+    names = {
+        "as_it_was": "as it was",
+        "recorded": "replayed unchanged",
+        "changed": ", ".join(f"{key}={value}" for key, value in document["changes"].items()),
+    }
+    for one in document["topologies"]:
+        title = f"{one['topology']}, {one['ticks']} ticks"
+        table = Table("", "between nodes", "moves", "overload s", "fullest worker", title=title)
+        for key, name in names.items():
+            score = one[key]
+            table.add_row(
+                name,
+                f"{score['inter_node_frac']:.4f}",
+                str(score["moves"]),
+                f"{score['overload_s']:.0f}",
+                f"{score['max_load_frac']:.2f}",
+            )
+        console.print(table)
+    _print_skipped(console, document)
+
+
+def _print_skipped(console: Console, document: dict[str, Any]) -> None:
+    for line in document["skipped"]:
+        console.print(f"skipped: {line}", highlight=False)

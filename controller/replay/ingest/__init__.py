@@ -1,0 +1,1 @@
+"""Makes journals of what something else than nstorm has measured."""

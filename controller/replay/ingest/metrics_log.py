@@ -1,0 +1,165 @@
+"""Reads what Storm's own metrics tell of traffic: how much each task got from each component.
+
+Storm does not count who sent to whom. What a task got from a component is therefore split over the
+component's tasks by how much each of them sent, which is right for shuffles and a guess for fields
+groupings.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+# LoggingMetricsConsumer of Storm 2: "%d\t%15s:%-4d\t%3d:%-11s\t", then name and value.
+_LOGGED = re.compile(
+    r"(\d{9,13})\t\s*(\S+):(\d+)\s*\t\s*(-?\d+):(\S+)\s*\t(\S+)\s*\t(.*?)\s*$", re.ASCII
+)
+# Graphite's plain text, with the names of Storm's StormMetricRegistry.
+_GRAPHITE = re.compile(
+    r"(?:\S+\.)?storm\.worker\.([^.\s]+)\.([^.\s]+)\.([^.\s]+)\.(?:\S+?\.)?(-?\d+)\.(\d+)-(\S+)"
+    r"\s+(\S+)\s+(\d{9,13})\s*$",
+    re.ASCII,
+)
+_PAIR = re.compile(r"([^={},\s][^={},]*)=(-?[0-9.eE+]+)")
+_EXECUTED, _SENT, _CAPACITY = "__execute-count", "__transfer-count", "__capacity"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One number of one task.
+
+    Attributes
+    ----------
+    time_s : float
+        Unix seconds.
+    task, component, worker : str
+        Whose; the worker is ``host:port``.
+    name : str
+        `__execute-count`, `__transfer-count` or `__capacity`.
+    source : str
+        For executed tuples, the component they came from.
+    value : float
+        The number.
+    is_total : bool
+        Whether it counts since the worker's start, not since the last sample.
+    """
+
+    time_s: float
+    task: str
+    component: str
+    worker: str
+    name: str
+    source: str
+    value: float
+    is_total: bool
+
+
+def samples(lines: Iterable[str]) -> Iterator[Sample]:
+    """Read the lines that tell of load; others are passed over.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        Of worker.log.metrics, or of Graphite's plain text.
+
+    Yields
+    ------
+    Sample
+        Of user components only.
+    """
+    for line in lines:
+        logged, graphite = _LOGGED.search(line), _GRAPHITE.match(line)
+        if logged is not None:
+            time, host, port, task, component, name, text = logged.groups()
+        elif graphite is not None:
+            _, host, component, task, port, name, text, time = graphite.groups()
+        else:
+            continue
+        if component.startswith("__") or int(task) < 0:
+            continue
+        time_s = float(time) / (1000 if len(time) > 10 else 1)
+        for short, source, value, is_total in _values(name.removesuffix(".count"), text):
+            yield Sample(time_s, task, component, f"{host}:{port}", short, source, value, is_total)
+
+
+def _values(name: str, text: str) -> Iterator[tuple[str, str, float, bool]]:
+    """Take a metric apart: maps count since the last sample, names with a stream are totals."""
+    for short in (_EXECUTED, _SENT, _CAPACITY):
+        if name == short:
+            pairs = _PAIR.findall(text) if text.startswith("{") else [("", text)]
+            for key, value in pairs:
+                yield from _value(short, key, value, is_total=False)
+        elif name.startswith(f"{short}-") and not name.endswith("_rate"):
+            yield from _value(short, name[len(short) + 1 :], text, is_total=True)
+
+
+def _value(
+    short: str, key: str, text: str, *, is_total: bool
+) -> Iterator[tuple[str, str, float, bool]]:
+    try:
+        value = float(text)
+    except ValueError:
+        return
+    if 0 <= value < float("inf"):
+        yield short, key.strip().partition(":")[0] if short == _EXECUTED else "", value, is_total
+
+
+@dataclass(slots=True)
+class Loads:
+    """What the metrics say, in the terms of the other files.
+
+    Attributes
+    ----------
+    edges : list of (float, str, str, float)
+        Time, source task, target task, tuples.
+    cpu : list of (float, str, float)
+        Time, task, cores.
+    places : dict of str to (str, str)
+        Component and worker of each task.
+    """
+
+    edges: list[tuple[float, str, str, float]]
+    cpu: list[tuple[float, str, float]]
+    places: dict[str, tuple[str, str]]
+
+
+def loads(found: Iterable[Sample]) -> Loads:
+    """Put samples together.
+
+    Parameters
+    ----------
+    found : iterable of Sample
+        In any order.
+
+    Returns
+    -------
+    Loads
+        With received tuples split over the senders by what each sent.
+    """
+    sent: dict[tuple[float, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    got: dict[tuple[float, str, str], float] = defaultdict(float)
+    tasks: dict[str, set[str]] = defaultdict(set)
+    made = Loads([], [], {})
+    before: dict[tuple[str, str, str, str], float] = {}
+    for sample in sorted(found, key=lambda s: (s.time_s, s.task, s.name, s.source)):
+        made.places[sample.task] = (sample.component, sample.worker)
+        tasks[sample.component].add(sample.task)
+        value = sample.value
+        if sample.is_total:
+            key = (sample.worker, sample.task, sample.name, sample.source)
+            last, before[key] = before.get(key), value
+            # The first total has no beginning, and a lower one is of a new worker.
+            value = 0.0 if last is None else value - last if value >= last else value
+        if sample.name == _CAPACITY:
+            made.cpu.append((sample.time_s, sample.task, value))
+        elif sample.name == _SENT:
+            sent[sample.time_s, sample.component][sample.task] += value
+        else:
+            got[sample.time_s, sample.task, sample.source] += value
+    for (time_s, task, component), tuples in sorted(got.items()):
+        shares = sent.get((time_s, component)) or dict.fromkeys(tasks[component], 1.0)
+        whole = sum(shares.values())
+        for sender, share in sorted(shares.items()):
+            if whole and tuples * share:
+                made.edges.append((time_s, sender, task, tuples * share / whole))
+    return made

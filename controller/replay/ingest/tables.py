@@ -1,0 +1,317 @@
+"""Makes a journal of tables and metrics that something else has written.
+
+The windows are run past a controller in `advise`, so what comes out is a journal like any other.
+"""
+
+import csv
+import importlib
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from controller.config import build
+from controller.core.cluster import Floats, Ints, natural_key
+from controller.errors import ControllerError
+from controller.journal.recorder import RecordedController
+from controller.journal.writer import Bounds, Writer
+from controller.replay.ingest.metrics_log import loads, samples
+from controller.replay.ingest.world import HOOKS, Window, WindowWorld
+from migration import ModelError
+from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
+
+EDGES = ("time_s", "source", "target", "tuples")
+CPU = ("time_s", "executor", "cpu_cores")
+PLACES = ("executor", "worker")
+FIRST_PORT, ASSUMED_WORKERS, ASSUMED_SPAN_S = 6700, 4, 5.0
+
+
+class IngestError(ControllerError):
+    """A file cannot be made into a journal; the message names file, row and column."""
+
+
+@dataclass(slots=True)
+class _Tables:
+    """All rows of all files."""
+
+    edges: list[tuple[float, str, str, float]] = field(default_factory=list)
+    cpu: list[tuple[float, str, float]] = field(default_factory=list)
+    places: dict[str, dict[str, str]] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+
+
+def ingest(files: Iterable[Path], out: Path, topology: str) -> list[str]:
+    """Write a journal.
+
+    Parameters
+    ----------
+    files : iterable of Path
+        CSV or Parquet tables, known by their columns; anything else is a log of metrics.
+    out : Path
+        Folder of the journal; it must hold none yet.
+    topology : str
+        Id to give.
+
+    Returns
+    -------
+    list of str
+        What was read, and what was missing and is assumed.
+
+    Raises
+    ------
+    IngestError
+        A file cannot be read, a value cannot be, or there is no traffic in any.
+    """
+    if out.exists() and any(out.glob("*.jsonl*")):
+        raise IngestError(f"{out}: holds a journal already; name another folder")
+    tables = _Tables()
+    for path in files:
+        _read(path, tables)
+    if not tables.edges:
+        raise IngestError("no file holds traffic: a table with " + ", ".join(EDGES) + " is needed")
+    names = _executors(tables)
+    publication = _publication(tables, names, topology)
+    windows = list(_windows(tables, names, publication))
+    spans_s = [window.span_s for window in windows]
+    config = build({"cycle.secs": max(float(np.median(spans_s)), 0.1)})
+    world = WindowWorld(publication)
+    writer = Writer(out, "ingested", Bounds(days=1e6, size_bytes=2**50))
+    controller = RecordedController(
+        config, view=world, source=world, sink=world, lead=world, clock=world, journal=writer
+    )
+    for window in windows:
+        world.advance(window)
+        controller.cycle()
+        writer.wait()
+    controller.close()
+    if writer.failed:
+        raise IngestError(f"{out}: {writer.failed}")
+    return [*tables.said, f"{len(windows)} windows of {len(names)} executors are in {out}"]
+
+
+def _read(path: Path, tables: _Tables) -> None:
+    try:
+        if path.suffix == ".parquet":
+            _take(path, _parquet(path), tables)
+        elif path.suffix == ".csv":
+            with path.open(newline="") as file:
+                _take(path, list(csv.DictReader(file)), tables)
+        else:
+            with path.open(errors="replace") as file:
+                _take_metrics(path, file, tables)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise IngestError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _parquet(path: Path) -> list[dict[str, Any]]:
+    try:
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise IngestError(
+            f"{path}: Parquet needs pyarrow; type: pip install 'nstorm[replay]'"
+        ) from None
+    rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
+    return rows
+
+
+def _take(path: Path, rows: list[dict[str, Any]], tables: _Tables) -> None:
+    """Tell by its columns what a table is, and take it in."""
+    columns = set(rows[0]) if rows else set()
+    if columns >= set(EDGES):
+        for at, row in enumerate(rows, 2):
+            ends = _text(path, at, row, "source"), _text(path, at, row, "target")
+            tuples = _number(path, at, row, "tuples")
+            tables.edges.append((_number(path, at, row, "time_s"), *ends, tuples))
+    elif columns >= set(CPU):
+        for at, row in enumerate(rows, 2):
+            cores = _number(path, at, row, "cpu_cores")
+            time_s = _number(path, at, row, "time_s")
+            tables.cpu.append((time_s, _text(path, at, row, "executor"), cores))
+    elif columns >= set(PLACES):
+        for at, row in enumerate(rows, 2):
+            texts = {key: str(value) for key, value in row.items() if key and value}
+            _text(path, at, row, "worker")
+            tables.places[_text(path, at, row, "executor")] = texts
+    else:
+        known = "; ".join(", ".join(kind) for kind in (EDGES, CPU, PLACES))
+        raise IngestError(f"{path}: no table with columns {known}")
+    tables.said.append(f"{path}: {len(rows)} rows")
+
+
+def _take_metrics(path: Path, lines: Iterable[str], tables: _Tables) -> None:
+    found = loads(samples(lines))
+    if not found.places:
+        raise IngestError(f"{path}: neither a table (.csv, .parquet) nor a log of Storm's metrics")
+    tables.edges += found.edges
+    tables.cpu += found.cpu
+    for task, (component, worker) in found.places.items():
+        row = {"executor": task, "worker": worker, "component": component}
+        tables.places.setdefault(task, row)
+    tables.said += [
+        f"{path}: {len(found.places)} tasks; Storm does not count who sent to whom, so what a task "
+        "got from a component is split over the component's tasks by what each sent: right for "
+        "shuffles, a guess for fields groupings",
+        f"{path}: every task is taken as an executor of its own",
+    ]
+    if found.cpu:
+        tables.said.append(f"{path}: __capacity (share of the time in execute) is taken as cores")
+
+
+def _text(path: Path, at: int, row: dict[str, Any], key: str) -> str:
+    value = row.get(key)
+    if value in (None, ""):
+        raise IngestError(f"{path}: row {at}: {key} is empty")
+    return str(value)
+
+
+def _number(path: Path, at: int, row: dict[str, Any], key: str) -> float:
+    text = _text(path, at, row, key)
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 <= value < float("inf"):
+        raise IngestError(f"{path}: row {at}: {key} must be a number of at least 0, is {text!r}")
+    return value
+
+
+def _executors(tables: _Tables) -> dict[str, ExecutorId]:
+    """Give every executor that is named anywhere an id; task numbers keep theirs."""
+    named = {end for _, source, target, _ in tables.edges for end in (source, target)}
+    named |= {executor for _, executor, _ in tables.cpu} | tables.places.keys()
+    ordered = sorted(named, key=natural_key)
+    try:
+        ids = [ExecutorId.parse(n if "-" in n.strip("-") else f"{n}-{n}") for n in ordered]
+    except ModelError:
+        ids = []
+    if not ids or ids[0].start < 0 or _overlap(ids):
+        ids = [ExecutorId(i, i) for i in range(1, len(ordered) + 1)]
+        first, last = ordered[0], ordered[-1]
+        tables.said.append(
+            f"executors are numbered in their natural order: {first} is 1-1, {last} is {ids[-1]}"
+        )
+    return dict(zip(ordered, ids, strict=True))
+
+
+def _overlap(ids: list[ExecutorId]) -> bool:
+    ordered = sorted(ids)
+    return any(a.end >= b.start for a, b in itertools.pairwise(ordered))
+
+
+def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -> Publication:
+    slots, nodes = _slots(tables, names)
+    component = {name: tables.places.get(name, {}).get("component", "") for name in names}
+    targets = {target for _, _, target, _ in tables.edges}
+    for name, given in component.items():
+        # A component that nobody sends to is the only sign of a spout there is.
+        component[name] = given or ("bolt" if name in targets else "spout")
+    fed = {component[name] for name in targets}
+    kinds = {
+        component[name]: tables.places.get(name, {}).get("kind")
+        or ("bolt" if component[name] in fed else "spout")
+        for name in names
+    }
+    pairs = {(component[source], component[target]) for _, source, target, _ in tables.edges}
+    count = list(component.values())
+    return Publication(
+        topology=topology,
+        name=topology,
+        status="ACTIVE",
+        time_ms=0,
+        hooks=HOOKS,
+        scheduler=HOOKS,
+        message_timeout_secs=30,
+        refresh_poll_secs=10,
+        round=0,
+        plan=None,
+        components=tuple(Component(c, kinds[c], count.count(c)) for c in sorted(kinds)),
+        edges=tuple(Edge(source, target, "default", "unknown") for source, target in sorted(pairs)),
+        nodes=nodes,
+        executors=tuple(
+            PlacedExecutor(executor, component[name], slots[name], 0)
+            for name, executor in sorted(names.items(), key=lambda item: item[1])
+        ),
+    )
+
+
+def _slots(
+    tables: _Tables, names: dict[str, ExecutorId]
+) -> tuple[dict[str, Slot], tuple[Node, ...]]:
+    """Find out where everything is, or lay it out evenly."""
+    homeless = [name for name in names if name not in tables.places]
+    if homeless:
+        tables.said.append(
+            f"{len(homeless)} executors have no placement: laid evenly over up to "
+            f"{ASSUMED_WORKERS} workers of 2 nodes"
+        )
+    rows = {
+        name: tables.places.get(name)
+        or {"worker": f"assumed-{i % 2}:{FIRST_PORT + i // 2 % (ASSUMED_WORKERS // 2)}"}
+        for i, name in enumerate(names)
+    }
+    workers: dict[str, Slot] = {}
+    cores: dict[Slot, float] = {}
+    for name, row in rows.items():
+        worker = row["worker"]
+        workers.setdefault(worker, _slot(worker, row.get("node"), len(workers)))
+        capacity = row.get("capacity_cores", "1")
+        try:
+            cores[workers[worker]] = float(capacity)
+        except ValueError:
+            raise IngestError(f"placement of {name}: capacity_cores is {capacity!r}") from None
+    if not all("capacity_cores" in row for row in rows.values()):
+        tables.said.append("workers without capacity_cores are taken to have 1 core")
+    nodes = []
+    for node in sorted({slot.supervisor for slot in cores}):
+        ports = tuple(sorted(slot.port for slot in cores if slot.supervisor == node))
+        whole = sum(cores[Slot(node, port)] for port in ports)
+        nodes.append(Node(node, node, 100 * whole, ports, len(ports)))
+    return {name: workers[row["worker"]] for name, row in rows.items()}, tuple(nodes)
+
+
+def _slot(worker: str, node: str | None, number: int) -> Slot:
+    try:
+        slot = Slot.parse(worker)
+    except ModelError:
+        return Slot(node or worker, FIRST_PORT + number)
+    return Slot(node, slot.port) if node else slot
+
+
+def _windows(
+    tables: _Tables, names: dict[str, ExecutorId], publication: Publication
+) -> Iterator[Window]:
+    index = {placed.executor: i for i, placed in enumerate(publication.executors)}
+    at = {name: index[executor] for name, executor in names.items()}
+    times_s = sorted({row[0] for row in tables.edges})
+    rows: dict[float, list[tuple[int, int, float]]] = {time_s: [] for time_s in times_s}
+    for time_s, source, target, tuples in tables.edges:
+        rows[time_s].append((at[source], at[target], tuples))
+    cpu = sorted((time_s, at[name], cores) for time_s, name, cores in tables.cpu)
+    if not cpu:
+        tables.said.append(
+            "no CPU is known: half of all capacity is shared out by the tuples sent and received"
+        )
+    capacity = sum(node.cpu_capacity for node in publication.nodes) / 100
+    cores, done = np.zeros(len(index)), 0
+    for i, time_s in enumerate(times_s):
+        before_s = times_s[i - 1] if i else time_s - _first_span_s(times_s)
+        table = np.array(rows[time_s], dtype=np.float64)
+        ends = table[:, :2].astype(np.int64)
+        while done < len(cpu) and cpu[done][0] <= time_s:
+            cores[cpu[done][1]] = cpu[done][2]
+            done += 1
+        shared = _by_tuples(len(index), ends[:, 0], ends[:, 1], table[:, 2]) * capacity / 2
+        used = cores.copy() if cpu else shared
+        yield Window(time_s, time_s - before_s, used, ends[:, 0], ends[:, 1], table[:, 2])
+
+
+def _first_span_s(times_s: list[float]) -> float:
+    return times_s[1] - times_s[0] if len(times_s) > 1 else ASSUMED_SPAN_S
+
+
+def _by_tuples(count: int, source: Ints, target: Ints, tuples: Floats) -> Floats:
+    handled = np.bincount(source, tuples, count) + np.bincount(target, tuples, count)
+    return np.asarray(handled / max(float(handled.sum()), 1.0), dtype=np.float64)

@@ -1,0 +1,192 @@
+"""Shows measured arrays to the loop as if Storm's JVMs had reported them.
+
+So a log from elsewhere becomes a journal by being run past a controller, window by window.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from controller.core.cluster import Floats, Ints
+from controller.ports import TopologyView
+from migration.model import (
+    Entry,
+    ExecutorId,
+    ExecutorLoad,
+    NodeAcks,
+    NodeLoad,
+    Plan,
+    Publication,
+    Slot,
+    SupervisorAck,
+    Traffic,
+    WorkerAck,
+    WorkerLoad,
+)
+
+HOOKS = "none: from a file"
+NS_PER_S = 1e9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """What was measured up to a moment.
+
+    Attributes
+    ----------
+    time_s : float
+        Unix seconds at its end.
+    span_s : float
+        Its length.
+    cpu_cores : Floats, shape (E,)
+        By executor, in the order of the publication.
+    source, target : Ints, shape (P,)
+        Indices of executors.
+    tuples : Floats, shape (P,)
+        Sent from one to the other within the window.
+    """
+
+    time_s: float
+    span_s: float
+    cpu_cores: Floats
+    source: Ints
+    target: Ints
+    tuples: Floats
+
+
+class WindowWorld:
+    """All ports of a controller over one topology; a move is done as soon as it is begun.
+
+    Parameters
+    ----------
+    publication : Publication
+        The topology; every executor is placed.
+    """
+
+    def __init__(self, publication: Publication) -> None:
+        self.publication = publication
+        self.places: dict[ExecutorId, Slot] = {
+            p.executor: p.slot for p in publication.executors if p.slot is not None
+        }
+        self._executors = [placed.executor for placed in publication.executors]
+        self._now_s = 0.0
+        self._version = -1
+        # Totals of each JVM, which never fall: of executors, and of pairs of their first tasks.
+        self._cpu_s: dict[Slot, Floats] = {}
+        self._sent: dict[Slot, dict[tuple[int, int], float]] = {}
+
+    def advance(self, window: Window, places: Mapping[ExecutorId, Slot] | None = None) -> None:
+        """Let a window pass.
+
+        Parameters
+        ----------
+        window : Window
+            What was measured in it.
+        places : mapping of ExecutorId to Slot or None
+            Where executors were in it, if they have moved.
+        """
+        self.places.update(places or {})
+        self._now_s = window.time_s
+        here = [self.places[executor] for executor in self._executors]
+        index = {slot: i for i, slot in enumerate(sorted(set(here)))}
+        at = np.array([index[slot] for slot in here], dtype=np.int64)
+        sender = at[window.source]
+        for slot, i in index.items():
+            total = self._cpu_s.setdefault(slot, np.zeros(len(here)))
+            total[at == i] += window.cpu_cores[at == i] * window.span_s
+            sent, mine = self._sent.setdefault(slot, {}), sender == i
+            rows = zip(
+                window.source[mine].tolist(),
+                window.target[mine].tolist(),
+                window.tuples[mine].tolist(),
+                strict=True,
+            )
+            for source, target, tuples in rows:
+                sent[source, target] = sent.get((source, target), 0.0) + tuples
+
+    def now_s(self) -> float:
+        """Tell the time of the window."""
+        return self._now_s
+
+    def time_s(self) -> float:
+        """Tell the time of the window."""
+        return self._now_s
+
+    @property
+    def epoch(self) -> int | None:
+        """Always leading."""
+        return 0
+
+    def paused(self) -> str | None:
+        """Nobody pauses it."""
+        return None
+
+    def topologies(self) -> Sequence[TopologyView]:
+        """Show the topology where it is now."""
+        executors = tuple(
+            replace(placed, slot=self.places[placed.executor])
+            for placed in self.publication.executors
+        )
+        publication = replace(
+            self.publication, executors=executors, time_ms=round(self._now_s * 1000)
+        )
+        plan = Plan(HOOKS, 0, self._version, publication.topology)
+        return [TopologyView(publication, plan, self._acks())]
+
+    def loads(self) -> Sequence[NodeLoad]:
+        """Report the totals up to now."""
+        time_ms = round(self._now_s * 1000)
+        return [
+            NodeLoad(node.id, time_ms, tuple(map(self._load, self._slots(node.id))))
+            for node in self.publication.nodes
+        ]
+
+    def begin(self, plan: Plan, entry: Entry) -> Plan | None:
+        """Move at once."""
+        self.places[entry.executor] = entry.target
+        written = plan.followed_by((*plan.entries, entry), 0)
+        self._version = written.version
+        return written
+
+    def _slots(self, node: str) -> list[Slot]:
+        used = set(self.places.values()) | self._cpu_s.keys()
+        return sorted(slot for slot in used if slot.supervisor == node)
+
+    def _acks(self) -> tuple[NodeAcks, ...]:
+        def worker(slot: Slot) -> WorkerAck:
+            here = tuple(executor for executor, at in self.places.items() if at == slot)
+            topology = self.publication.topology
+            return WorkerAck(topology, slot, 0, HOOKS, HOOKS, 0, 0, -1, executors=here)
+
+        return tuple(
+            NodeAcks(
+                node.id,
+                0,
+                HOOKS,
+                HOOKS,
+                tuple(map(worker, self._slots(node.id))),
+                SupervisorAck(node.id, 0, HOOKS, 0),
+            )
+            for node in self.publication.nodes
+        )
+
+    def _load(self, slot: Slot) -> WorkerLoad:
+        seconds = self._cpu_s.get(slot, np.zeros(len(self._executors)))
+        rows = zip(self.publication.executors, seconds.tolist(), strict=True)
+        executors = tuple(
+            ExecutorLoad(p.executor, p.component, round(cpu_s * NS_PER_S), 0, 0, None)
+            for p, cpu_s in rows
+            if cpu_s > 0 or self.places[p.executor] == slot
+        )
+        first = [executor.start for executor in self._executors]
+        sent = self._sent.get(slot, {})
+        return WorkerLoad(
+            self.publication.topology,
+            slot,
+            HOOKS,
+            round(self._now_s * 1000),
+            sum(load.cpu_ns for load in executors),
+            executors,
+            tuple(Traffic(first[s], first[t], round(n)) for (s, t), n in sent.items()),
+        )

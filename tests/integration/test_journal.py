@@ -1,0 +1,61 @@
+"""A run against a real ZooKeeper is recorded, and its replay gives the same decisions."""
+
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+from controller.config import Storm, build
+from controller.core.decide import Outcome
+from controller.journal.reader import Log
+from controller.replay.playback import replay
+from controller.replay.recording import spans
+from controller.replay.rerun import as_recorded, rerun
+from controller.storm.live import LiveController
+from controller.storm.status import read
+from kvstore.zookeeper import Session
+from migration import wire
+from tests.integration.test_controller_live import Puppets, _delete, wait_for
+
+pytestmark = pytest.mark.zookeeper
+
+
+def test_a_live_run_is_decided_again_byte_for_byte(zookeeper: str, tmp_path: Path) -> None:
+    root = f"/storm-{uuid.uuid4().hex[:8]}"
+    config = build({"mode": "auto", "cycle.secs": 0.5, "journal.dir": str(tmp_path / "journal")})
+    stop = threading.Event()
+    with Session(zookeeper) as session, Session(zookeeper) as other:
+        assert session.connect()
+        assert other.connect()
+        _delete(session, wire.ROOT)  # other tests use the same ZooKeeper
+        puppets = Puppets(other, root)
+
+        def play() -> None:
+            while not stop.wait(0.03):
+                puppets.step()
+
+        live = LiveController(session, config, Storm(zookeeper, root), name="one")
+        threads = [threading.Thread(target=play), threading.Thread(target=live.run, args=(stop,))]
+        for thread in threads:
+            thread.start()
+        try:
+            wait_for(lambda: len((read(session) or {}).get("ended_moves", ())) >= 2, 60.0)
+            time.sleep(1.0)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+    log = Log.open([tmp_path / "journal"])
+    replayed = list(replay(log, 0))
+    assert [one.identical for one in replayed] == [True] * len(replayed)
+    assert log.said() == []
+    outcomes = [report.outcome for one in replayed for report in one.reports]
+    assert outcomes.count(Outcome.MOVED) >= 2
+    ended = [move for one in replayed for move in one.tick.record.get("ended", ())]
+    assert [move["outcome"] for move in ended[:2]] == ["MOVED", "MOVED"]
+    found = list(spans(log))
+    moves = [(m.executor, m.target) for m in as_recorded(found).moves]
+    assert moves[:1] == [("2-2", "a:6700")]
+    assert rerun(found, config).inter_node_frac <= as_recorded(found).inter_node_frac + 0.1

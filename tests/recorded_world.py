@@ -1,0 +1,112 @@
+"""A small world of two nodes whose load is known tick by tick, and a controller that records it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from structlog.testing import capture_logs
+
+from controller.config import build
+from controller.journal.recorder import RecordedController
+from controller.journal.writer import Bounds, Writer
+from controller.loop import CycleReport
+from controller.replay.ingest.world import Window, WindowWorld
+from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
+
+SLOTS = tuple(Slot(node, port) for node in "ab" for port in (1, 2))
+BEGIN_S = 1_700_000_000.0
+TICK_S = 5.0
+
+
+def publication(executors: int, slots: tuple[Slot, ...] = SLOTS) -> Publication:
+    """A spout and bolts, laid over the slots in turn."""
+    nodes = sorted({slot.supervisor for slot in slots})
+    per_node = len(slots) // len(nodes)
+    return Publication(
+        topology="wc-1",
+        name="wc",
+        status="ACTIVE",
+        time_ms=0,
+        hooks="0",
+        scheduler="s",
+        message_timeout_secs=30,
+        refresh_poll_secs=10,
+        round=1,
+        plan=None,
+        components=(Component("spout", "spout", 1), Component("bolt", "bolt", executors - 1)),
+        edges=(Edge("spout", "bolt", "default", "fields"),),
+        nodes=tuple(
+            Node(n, f"host-{n}", 100.0 * executors / len(nodes), (1, 2), per_node) for n in nodes
+        ),
+        executors=tuple(
+            PlacedExecutor(
+                ExecutorId(i + 1, i + 1), "bolt" if i else "spout", slots[i % len(slots)], 50
+            )
+            for i in range(executors)
+        ),
+    )
+
+
+def windows(executors: int, seed: int = 1) -> Callable[[int], Window]:
+    """Give the load of each tick: noise around rates that stay."""
+    rng = np.random.default_rng(seed)
+    keys = np.unique(rng.integers(0, executors**2, 4 * executors))
+    source, target = keys // executors, keys % executors
+    rates = rng.gamma(1.0, 200.0, len(keys))
+    cores = rng.uniform(0.05, 0.3, executors)
+
+    def window(tick: int) -> Window:
+        noise = np.random.default_rng([seed, tick])
+        tuples = np.round(rates * TICK_S * noise.uniform(0.8, 1.2, len(keys)))
+        cpu = cores * noise.uniform(0.8, 1.2, executors)
+        return Window(BEGIN_S + tick * TICK_S, TICK_S, cpu, source, target, tuples)
+
+    return window
+
+
+class LedWorld(WindowWorld):
+    """A world in which the test says who leads."""
+
+    leads: int | None = 0
+
+    @property
+    def epoch(self) -> int | None:
+        """The epoch the test gave."""
+        return self.leads
+
+
+def record(
+    folder: Path,
+    *,
+    executors: int = 8,
+    ticks: range = range(12),
+    name: str = "one",
+    bounds: Bounds | None = None,
+    epoch: int | None = 0,
+    mode: str = "auto",
+    each: Callable[[int, RecordedController, LedWorld], None] = lambda tick, controller, world: (
+        None
+    ),
+) -> list[CycleReport]:
+    """Run a recorded controller over some ticks."""
+    world, window = LedWorld(publication(executors)), windows(executors)
+    world.leads = epoch
+    writer = Writer(folder, name, bounds or Bounds())
+    controller = RecordedController(
+        build({"mode": mode, "cooldown.executor.secs": 12}),
+        view=world,
+        source=world,
+        sink=world,
+        lead=world,
+        clock=world,
+        journal=writer,
+    )
+    reports = []
+    with capture_logs():  # a traceback takes longer to print than a cycle
+        for tick in ticks:
+            world.advance(window(tick))
+            each(tick, controller, world)
+            reports += controller.cycle()
+            writer.wait()
+        controller.close()
+    return reports

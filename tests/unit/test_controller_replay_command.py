@@ -1,0 +1,88 @@
+"""``nstorm replay`` on the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from controller.cli.main import app
+from controller.errors import ConfigError
+from controller.journal.record import JournalError, compact, from_line, to_line
+from tests.recorded_world import BEGIN_S, record
+
+
+def run(*arguments: str | Path, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["replay", *map(str, arguments)], catch_exceptions=True)
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def as_json(*arguments: str | Path, code: int = 0) -> Any:
+    return json.loads(run(*arguments, "-o", "json", code=code))
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    record(tmp_path / "journal", ticks=range(12))
+    return tmp_path / "journal"
+
+
+def test_all_ticks_are_identical(journal: Path) -> None:
+    assert "12 of 12 ticks identical" in run(journal)
+    document = as_json(journal)
+    assert (document["ticks"], document["identical"], document["skipped"]) == (12, 12, [])
+    assert [cycle["outcome"] for cycle in document["cycles"]][:2] == ["STALE_METRICS", "MOVED"]
+
+
+def test_a_part_of_the_time(journal: Path) -> None:
+    document = as_json(journal, "--from", str(BEGIN_S + 10), "--to", "2023-11-14T22:13:40Z")
+    assert [cycle["time_s"] - BEGIN_S for cycle in document["cycles"]] == [10, 15, 20]
+    with pytest.raises(JournalError, match="no tick of that time"):
+        run(journal, "--from", "2030-01-01")
+    assert "neither ISO 8601 nor Unix seconds" in run(journal, "--to", "soon", code=2)
+
+
+def test_a_difference_ends_with_code_1(journal: Path) -> None:
+    (path,) = journal.iterdir()
+    lines = [from_line(line) for line in path.read_bytes().splitlines(keepends=True)]
+    assert lines[-1] is not None
+    lines[-1]["cycles"][0]["reason"] = "another"
+    path.write_bytes(b"".join(to_line(compact(line)) for line in lines))
+    assert as_json(journal, code=1)["identical"] == 11
+
+
+def test_another_configuration_is_compared(journal: Path) -> None:
+    document = as_json(journal, "--set", "asc.threshold=1", "--set", "load.high=1")
+    (one,) = document["topologies"]
+    assert document["changes"] == {"asc.threshold": 1, "load.high": 1}
+    assert one["moves"] == []
+    assert one["changed"]["moves"] == 0
+    assert one["recorded"]["moves"] == one["as_it_was"]["moves"] > 0
+    assert one["recorded"]["inter_node_frac"] < one["changed"]["inter_node_frac"]
+    text = run(journal, "--policy", "otd")
+    assert "policy=otd" in text
+    assert "replayed unchanged" in text
+
+
+def test_what_cannot_be_is_one_message(journal: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"load\.high: must be a number of at least 0.01 and at"):
+        run(journal, "--set", "load.high=7")
+    with pytest.raises(ConfigError, match="unknown key"):
+        run(journal, "--set", "lod.high=0.7")
+    with pytest.raises(ConfigError, match="policy: must be one of"):
+        run(journal, "--policy", "best")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(JournalError, match="no journal segment"):
+        run(empty)
+
+
+def test_ingest_then_replay(tmp_path: Path) -> None:
+    table = tmp_path / "edges.csv"
+    table.write_text("time_s,source,target,tuples\n10,1,2,50\n20,1,2,60\n30,1,2,70\n")
+    assert "3 windows of 2 executors" in run("ingest", table, "--out", tmp_path / "out")
+    assert "3 of 3 ticks identical" in run(tmp_path / "out")

@@ -1,0 +1,151 @@
+"""Logs from elsewhere: what is read, what is assumed, and what is refused."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller.journal.reader import Log
+from controller.replay.ingest.metrics_log import loads, samples
+from controller.replay.ingest.tables import IngestError, ingest
+from controller.replay.playback import replay
+from controller.replay.recording import Span, spans
+
+EDGES = "time_s,source,target,tuples\n" + "".join(
+    f"{1000 + 5 * t},{a},{b},{n}\n"
+    for t in range(5)
+    for a, b, n in ((1, 2, 500), (1, 3, 250), (2, 3, 50))
+)
+PLACES = (
+    "executor,worker,component,kind,capacity_cores\n"
+    "1,a:6700,lines,spout,2\n2,b:6700,split,bolt,2\n3,b:6700,count,bolt,2\n"
+)
+CPU = "time_s,executor,cpu_cores\n1000,1,0.5\n1000,2,0.25\n1010,2,0.75\n"
+
+
+def files(tmp_path: Path, **texts: str) -> list[Path]:
+    paths = []
+    for name, text in texts.items():
+        paths.append(tmp_path / f"{name}.csv")
+        paths[-1].write_text(text)
+    return paths
+
+
+def measured(out: Path) -> Span:
+    log = Log.open([out])
+    assert all(one.identical for one in replay(log, 0))
+    (span,) = spans(log)
+    return span
+
+
+def test_tables_become_a_journal(tmp_path: Path) -> None:
+    said = ingest(
+        files(tmp_path, edges=EDGES, places=PLACES, cpu=CPU), tmp_path / "out", "wordcount"
+    )
+    assert said[-1] == f"5 windows of 3 executors are in {tmp_path / 'out'}"
+    assert not any("assumed" in line or "taken" in line for line in said)
+    span = measured(tmp_path / "out")
+    assert span.topology == "wordcount"
+    assert span.first.executors == ("1-1", "2-2", "3-3")
+    assert span.first.component_of == ("lines", "split", "count")
+    assert span.first.pinned == ("spout", None, None)
+    assert [span.cluster.workers[w] for w in span.place] == ["a:6700", "b:6700", "b:6700"]
+    assert span.cluster.capacity_cores.tolist() == [2.0, 2.0]
+    pairs = list(zip(span.source.tolist(), span.target.tolist(), strict=True))
+    assert pairs == [(0, 1), (0, 2), (1, 2)]
+    assert span.traffic_tps.tolist() == [[100, 50, 10]] * 4
+    assert span.cpu_cores[:, 0].tolist() == [0.5] * 4
+    assert span.cpu_cores[:, 1].tolist() == [0.25, 0.75, 0.75, 0.75]
+    assert span.time_s.tolist() == [1005, 1010, 1015, 1020]
+
+
+def test_what_is_missing_is_assumed_and_said(tmp_path: Path) -> None:
+    text = EDGES.replace(",1,", ",spout-a,").replace(",2,", ",split,").replace(",3,", ",count,")
+    said = "\n".join(ingest(files(tmp_path, edges=text), tmp_path / "out", "t"))
+    for words in ("no placement", "no CPU", "1 core", "numbered in their natural order"):
+        assert words in said
+    span = measured(tmp_path / "out")
+    # Half of three cores, shared out by tuples: 750, 550 and 300 of 1600.
+    assert span.cpu_cores[0].sum() == pytest.approx(1.5)
+    assert sorted(span.cpu_cores[0] / 1.5) == pytest.approx([300 / 1600, 550 / 1600, 750 / 1600])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n", "no table with columns"),
+        ("", "no table with columns"),
+        ("time_s,source,target,tuples\n1,a,b,-3\n", "row 2: tuples must be a number of at least 0"),
+        ("time_s,source,target,tuples\n1,a,b,nan\n", "row 2: tuples must be a number"),
+        ("time_s,source,target,tuples\nx,a,b,3\n", "row 2: time_s must be a number"),
+        ("time_s,source,target,tuples\n1,,b,3\n", "row 2: source is empty"),
+        ("time_s,source,target,tuples\n1,a\n", "row 2: target is empty"),
+        (PLACES, "no file holds traffic"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_row(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(IngestError, match=message):
+        ingest(files(tmp_path, table=text), tmp_path / "out", "t")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_journal_is_not_written_over(tmp_path: Path) -> None:
+    ingest(files(tmp_path, edges=EDGES), tmp_path / "out", "t")
+    with pytest.raises(IngestError, match="holds a journal already"):
+        ingest(files(tmp_path, edges=EDGES), tmp_path / "out", "t")
+
+
+def test_a_missing_file_and_a_missing_library_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(IngestError, match="No such file"):
+        ingest([tmp_path / "x.csv"], tmp_path / "out", "t")
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(IngestError, match=r"pip install 'nstorm\[replay\]'"):
+        ingest([tmp_path / "x.parquet"], tmp_path / "out", "t")
+    (tmp_path / "x.log").write_text("hello\n")
+    with pytest.raises(IngestError, match="neither a table"):
+        ingest([tmp_path / "x.log"], tmp_path / "out", "t")
+
+
+def logged(time_s: int, task: int, component: str, name: str, value: str) -> str:
+    # As LoggingMetricsConsumer of Storm 2.8.3 formats its lines.
+    where = f"{'node-a':>15}:{6700:<4}\t{task:3d}:{component:<11}"
+    return f"2026-01-01 10:00:00 INFO  metrics [x] - {time_s}\t{where}\t{name:<23}\t{value}\n"
+
+
+def test_storms_own_metrics_as_far_as_they_go(tmp_path: Path) -> None:
+    lines = []
+    for time_s in (1_700_000_000, 1_700_000_060, 1_700_000_120):
+        lines += [
+            logged(time_s, 1, "lines", "__transfer-count", "{default=300}"),
+            logged(time_s, 2, "lines", "__transfer-count", "{default=100}"),
+            logged(time_s, 3, "split", "__execute-count", "{lines:default=400}"),
+            logged(time_s, 3, "split", "__capacity", "0.25"),
+            logged(time_s, -1, "__system", "memory/heap", "{usedBytes=1}"),
+            "garbage\n",
+        ]
+    path = tmp_path / "worker.log.metrics"
+    path.write_text("".join(lines))
+    said = "\n".join(ingest([path], tmp_path / "out", "t"))
+    for words in ("does not count who sent to whom", "fields groupings", "__capacity"):
+        assert words in said
+    span = measured(tmp_path / "out")
+    assert span.first.component_of == ("lines", "lines", "split")
+    assert span.traffic_tps.tolist() == [[5.0, pytest.approx(5 / 3)]] * 2
+    assert span.cpu_cores[0].tolist() == [0, 0, 0.25]
+
+
+T = 1_700_000_000
+
+
+def test_graphite_names_count_totals() -> None:
+    name = "storm.worker.wc-1.node_a.split.3.6700-__execute-count-lines:default"
+    lines = [f"{name} {total} {at}" for at, total in ((T, 50), (T + 60, 110), (T + 120, 20))]
+    lines.append(f"{name}.m1_rate 7.5 {T}")
+    sender = "storm.worker.wc-1.node_a.lines.default.1.6700-__transfer-count-default"
+    lines += [f"{sender} 9 {T}", f"{sender} 18 {T + 60}"]
+    found = loads(samples(lines))
+    # The first total has no beginning; the fall is a new worker's.
+    assert found.edges == [(T + 60.0, "1", "3", 60.0), (T + 120.0, "1", "3", 20.0)]
+    assert found.places["3"] == ("split", "node_a:6700")

@@ -1,0 +1,146 @@
+"""A configuration over recorded load: the same moves as live, and honest feedback with others."""
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller.config import build
+from controller.journal.reader import Log
+from controller.journal.recorder import RecordedController
+from controller.loop import CycleReport
+from controller.replay.bench import figures
+from controller.replay.recording import Span, spans
+from controller.replay.rerun import NO_CYCLE, as_recorded, rerun
+from migration.model import ExecutorId
+from tests.recorded_world import SLOTS, TICK_S, LedWorld, record
+
+KEYS = {"cooldown.executor.secs": 12}
+
+
+def moves(reports: list[CycleReport]) -> list[tuple[str, str, str]]:
+    return [(m.executor, m.source, m.target) for report in reports for m in report.moves]
+
+
+def measured(folder: Path) -> list[Span]:
+    return list(spans(Log.open([folder])))
+
+
+def test_the_recorded_configuration_makes_the_live_moves(tmp_path: Path) -> None:
+    reports = record(tmp_path, ticks=range(30))
+    (span,) = measured(tmp_path)
+    series = rerun([span], build(KEYS))
+    assert [(m.executor, m.source, m.target) for m in series.moves] == moves(reports)
+    assert len(series.moves) > 2
+    live = as_recorded([span])
+    assert series.inter_node_tps.tolist() == live.inter_node_tps.tolist()
+    assert len(live.moves) == len(series.moves)
+    measured_frac = [r.inter_node_frac for r in reports if r.inter_node_frac is not None]
+    # The controller sees smoothed rates, the score counts what was sent.
+    share = live.inter_node_tps / live.total_tps
+    assert share == pytest.approx(measured_frac, abs=0.05)
+
+
+def test_a_log_of_advice_shows_what_auto_would_have_done(tmp_path: Path) -> None:
+    record(tmp_path / "advise", ticks=range(30), mode="advise")
+    reports = record(tmp_path / "auto", ticks=range(30))
+    (advised,) = measured(tmp_path / "advise")
+    series = rerun([advised], build(KEYS))
+    assert [(m.executor, m.source, m.target) for m in series.moves] == moves(reports)
+    assert series.inter_node_frac < as_recorded([advised]).inter_node_frac
+    assert as_recorded([advised]).moves == ()
+
+
+def test_spans_may_be_cut_anywhere(tmp_path: Path) -> None:
+    record(tmp_path, ticks=range(30))
+    (span,) = measured(tmp_path)
+    whole = rerun([span], build(KEYS))
+    for at in (1, 7, 20):
+        parts = [span.within(0, span.time_s[at - 1]), span.within(span.time_s[at], np.inf)]
+        assert [len(part.time_s) for part in parts] == [at, len(span.time_s) - at]
+        series = rerun(parts, build(KEYS))
+        assert series.moves == whole.moves
+        assert series.inter_node_tps.tolist() == whole.inter_node_tps.tolist()
+    assert len(span.within(0, 1).time_s) == 0
+
+
+def test_a_higher_threshold_moves_less_and_leaves_more_between_nodes(tmp_path: Path) -> None:
+    record(tmp_path, ticks=range(20), mode="advise")
+    found = measured(tmp_path)
+    runs = [rerun(found, build({**KEYS, "asc.threshold": t})) for t in (0.002, 0.1, 1.0)]
+    assert len(runs[0].moves) > len(runs[1].moves) > len(runs[2].moves) == 0
+    assert runs[0].inter_node_frac < runs[2].inter_node_frac
+
+
+def test_a_longer_cycle_decides_less_often(tmp_path: Path) -> None:
+    record(tmp_path, ticks=range(20), mode="advise")
+    found = measured(tmp_path)
+    series = rerun(found, build({**KEYS, "cycle.secs": 4 * TICK_S}))
+    assert np.flatnonzero(series.outcome != NO_CYCLE).tolist() == [0, 4, 8, 12, 16]
+
+
+def test_overload_is_counted_in_worker_seconds(tmp_path: Path) -> None:
+    record(tmp_path, ticks=range(6), mode="advise")
+    (span,) = measured(tmp_path)
+    hot = replace(span, cpu_cores=np.where(span.place == 0, 9.0, 0.0) * np.ones((5, 1), np.float32))
+    series = rerun(
+        [hot], build({**KEYS, "asc.threshold": 1.0, "load.high": 1.0}), overload_frac=1.0
+    )
+    assert as_recorded([hot], overload_frac=1.0).overload_s.tolist() == [TICK_S] * 5
+    assert series.max_load_frac[0] == pytest.approx(9.0)
+
+
+def test_what_storm_places_anew_is_followed_and_the_replays_own_moves_stay(tmp_path: Path) -> None:
+    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
+        if tick == 10:  # somebody's rebalance
+            world.places[ExecutorId(4, 4)] = SLOTS[0]
+
+    record(tmp_path, ticks=range(20), mode="advise", each=each)
+    (span,) = measured(tmp_path)
+    (shift,) = span.shifts
+    assert (shift.row, shift.executor, shift.worker, shift.own) == (9, 3, 0, False)
+    nothing = rerun([span], build({"asc.threshold": 1.0, "load.high": 1.0}))
+    assert nothing.moves == ()
+    assert nothing.inter_node_tps.tolist() == as_recorded([span]).inter_node_tps.tolist()
+
+
+def test_nothing_is_decided_while_storm_does_something_of_its_own(tmp_path: Path) -> None:
+    record(tmp_path, ticks=range(12), mode="advise")
+    (span,) = measured(tmp_path)
+    held = replace(span, held=np.ones_like(span.held))
+    assert rerun([held], build(KEYS)).moves == ()
+
+
+def test_a_worker_that_comes_begins_a_new_span_and_replayed_places_stay(tmp_path: Path) -> None:
+    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
+        if tick == 10:
+            world.places[ExecutorId(2, 2)] = SLOTS[1]
+
+    record(tmp_path, ticks=range(20), mode="advise", executors=5, each=each)
+    found = measured(tmp_path)
+    assert len(found) >= 1
+    assert sum(len(span.time_s) for span in found) >= 18
+    series = rerun(found, build({**KEYS, "asc.threshold": 1.0, "load.high": 1.0}))
+    assert series.inter_node_tps.tolist() == as_recorded(found).inter_node_tps.tolist()
+
+
+def test_a_recording_can_be_sent_to_other_processes(tmp_path: Path) -> None:
+    record(tmp_path)
+    (span,) = measured(tmp_path)
+    again = pickle.loads(pickle.dumps(span))
+    assert rerun([again], build(KEYS)).moves == rerun([span], build(KEYS)).moves
+
+
+def test_the_bench_measures_what_it_says(tmp_path: Path) -> None:
+    found = figures(40, 4, tmp_path)
+    assert (found.executors, found.ticks) == (40, 4)
+    assert 200 < found.pairs <= 400
+    assert min(found.journal_s, found.controller_s, found.replay_s, found.rerun_s) > 0
+    assert found.tick_bytes > 40 * 50
+
+
+def test_no_load_gives_an_empty_series() -> None:
+    series = rerun([], build({}))
+    assert (len(series.time_s), series.moves, series.inter_node_frac) == (0, (), 0.0)
