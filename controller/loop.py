@@ -285,7 +285,7 @@ class Controller:
         free = config.max_moves - sum(
             e.void is None and e.phase in MOVING for e in view.plan.entries
         )
-        limits = replace(config.limits, max_moves=free)
+        limits = replace(config.limits, max_moves=free, keep_workers=True)
         vetoes = self._vetoes(view, cluster, snapshot)
         while True:
             decision = decide(self._policy, cluster, snapshot, limits, vetoes)

@@ -3,14 +3,23 @@
 import json
 from contextlib import nullcontext
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
+from controller.cli.decide import Output
+from deploy.bench.decide.report import as_tables
+from deploy.bench.decide.report import bench as run_decide
+from deploy.bench.jmh import build as build_jmh
+from deploy.bench.jmh import tuple_cost
 from deploy.bench.movers import AtRandom, by_itself
 from deploy.bench.moves import Variant, run_moves
 from deploy.bench.moves import submit as submit_variant
 from deploy.bench.operator import beside
+from deploy.bench.overhead import run_overhead
+from deploy.bench.plan import run_plan
+from deploy.bench.round_trips import run_round_trips
 from deploy.lab.cluster import AGENT_JAR, Lab, attach, plan_lab
 
 app = typer.Typer(help="Run a real Storm cluster on this machine.", no_args_is_help=True)
@@ -118,3 +127,61 @@ def bench_moves(
                 report = run_moves(lab, mover, topology, moves=moves)
     asked = {"by": by.value, "variant": variant.value, "rate": rate, "kill_every": kill_every}
     typer.echo(json.dumps({**asked, "seed": None if itself else seed, **report}, indent=1))
+
+
+@bench_app.command("round-trips")
+def bench_round_trips(
+    trips: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    rate: Annotated[float, typer.Option(min=1, help="Sentences per second.")] = 200.0,
+) -> None:
+    """Move one executor to another node and back; print what each worker's JVM holds, as JSON."""
+    topology = "bench"
+    with plan_lab("bench-round-trips", agent_jar=AGENT_JAR) as lab:
+        submit_variant(lab, topology, Variant.PLAIN, rate)
+        with beside(lab, topology) as operator:
+            report = run_round_trips(lab, operator, topology, trips=trips)
+    typer.echo(json.dumps(report, indent=1))
+
+
+@bench_app.command("overhead")
+def bench_overhead(
+    rounds: Annotated[int, typer.Option(min=2, help="How many at most, of 11 s each.")] = 40,
+    jmh: Annotated[
+        bool, typer.Option(help="Also what the hooks cost a tuple, by JMH; some 3 minutes.")
+    ] = True,
+) -> None:
+    """Compare throughput at saturation with hooks and without, in turn; as JSON."""
+    report = run_overhead(rounds, _progress)
+    typer.echo(json.dumps({**report, "jmh": _tuple_cost() if jmh else None}, indent=1))
+
+
+@bench_app.command("plan")
+def bench_plan(
+    writes: Annotated[int, typer.Option(min=1, help="Plans sent to the workers.")] = 300,
+) -> None:
+    """Measure reads and commits of plans, and their way from ZooKeeper to the workers; as JSON."""
+    typer.echo(json.dumps(run_plan(writes, _progress), indent=1))
+
+
+@bench_app.command("decide")
+def bench_decide(
+    seeds: Annotated[int, typer.Option(min=0, help="Starts a case; 0: only the speed.")] = 10,
+    repeats: Annotated[int, typer.Option(min=1, help="How often each decision is timed.")] = 10,
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to print.")] = Output.TABLE,
+) -> None:
+    """Measure decisions: speed, memory, and how good policies are side by side; no cluster."""
+    found = run_decide(seeds, repeats, _progress)
+    if output is Output.JSON:
+        typer.echo(json.dumps(found, indent=1))
+        return
+    for table in as_tables(found):
+        Console().print(table)
+
+
+def _tuple_cost() -> dict[str, Any]:
+    build_jmh()
+    return tuple_cost(_progress)
+
+
+def _progress(line: str) -> None:
+    typer.echo(line, err=True)

@@ -41,7 +41,7 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
         The last one may be without a move.
     """
     chosen = policy(config.policy, config.options)
-    limits = replace(config.limits, max_moves=config.max_moves)
+    limits = replace(config.limits, max_moves=config.max_moves, keep_workers=config.vetoes)
     moved_at: dict[str, int] = {}
     for step in range(steps):
         vetoes = Vetoes()

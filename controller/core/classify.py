@@ -34,6 +34,9 @@ class Limits:
         The same as an absolute number; wins over the share.
     weight_node, weight_worker : float
         What traffic between nodes and between workers counts for `safe`.
+    keep_workers : bool
+        Whether two moves that belong together may leave no worker empty, as in a live run, where
+        that would end the worker's JVM. A single executor that must stay is pinned.
     max_moves : int
         How many moves one decision may have; one that lists a whole placement pays no heed.
     """
@@ -45,6 +48,7 @@ class Limits:
     weight_node: float = 0.8
     weight_worker: float = 0.2
     max_moves: int = 1
+    keep_workers: bool = False
 
     def threshold_tps(self, total_tps: float, executors: int) -> float:
         """Compute what a move for traffic must gain.

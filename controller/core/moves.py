@@ -168,6 +168,11 @@ def opening_pairs(view: View, threshold_tps: float) -> Moves:
     need = snapshot.cpu_cores[one] + snapshot.cpu_cores[other]
     fits = need <= view.room[to]
     fits &= view.may(one, to) & view.may(other, to)
+    if view.limits.keep_workers:
+        # The second of the two would have to stay, and the first would go back to it, for ever.
+        place = snapshot.place
+        held = np.bincount(place, minlength=len(view.cluster.workers))
+        fits &= (place[one] != place[other]) | (held[place[one]] > 2)
     one, other, to, tps = one[fits], other[fits], to[fits], tps[fits]
     first, second = view.score(one, to), view.score(other, to)
     both = first.score + second.score + _counted_wrongly(view, one, other, to) * tps

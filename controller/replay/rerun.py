@@ -102,7 +102,7 @@ class Rerun:
     def __init__(self, config: Config, overload_frac: float = OVERLOAD_FRAC) -> None:
         self._config = config
         self._policy = policy(config.policy, config.options)
-        self._limits = replace(config.limits, max_moves=config.max_moves)
+        self._limits = replace(config.limits, max_moves=config.max_moves, keep_workers=True)
         self._overload_frac = overload_frac
         self._place: dict[str, str] = {}
         self._recorded: dict[str, str] = {}

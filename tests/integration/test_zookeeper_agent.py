@@ -59,11 +59,12 @@ import json, sys
 from pathlib import Path
 import structlog
 from agent.config import AgentConfig
-from agent.daemon import run
+from agent.daemon import ended_by_signals, run
 structlog.configure(processors=[structlog.processors.format_exc_info,
                                 structlog.processors.JSONRenderer()])
 hosts, store, node = json.loads(sys.argv[1])
-sys.exit(run(AgentConfig(hosts, Path(store), node, sync_s=30.0, load_s=0.2)))
+with ended_by_signals() as stop:
+    sys.exit(run(AgentConfig(hosts, Path(store), node, sync_s=30.0, load_s=0.2), stop))
 """
 
 

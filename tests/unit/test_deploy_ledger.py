@@ -38,6 +38,7 @@ def test_totals_add_the_newest_snapshot_of_each_jvm(tmp_path: Path) -> None:
     assert (totals.emitted, totals.acked, totals.failed, totals.pending) == (20, 11, 2, 7)
     assert (totals.words_emitted, totals.words_counted, totals.ticks) == (10, 5, 4)
     assert ledger.tasks() == {1}
+    assert ledger.in_flight() == 2
 
 
 def test_a_half_written_line_is_read_once_it_is_whole(tmp_path: Path) -> None:

@@ -1,0 +1,91 @@
+"""``nstorm reproduce``: the papers' figures beside ours."""
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+import structlog
+import typer
+from rich.console import Console
+
+from controller.errors import CommandError
+from controller.reproduce import seed000, seed001, seed002, seed003
+from controller.reproduce.seed004 import deciding, simulated
+from controller.reproduce.table import Paper, as_document, print_table
+
+
+def _seed004() -> Paper:
+    paper = Paper("004")
+    deciding.compare(paper)
+    simulated.compare(paper)
+    return paper
+
+
+SEEDS: Mapping[str, Callable[[], Paper]] = MappingProxyType(
+    {
+        "000": seed000.reproduce,
+        "001": seed001.reproduce,
+        "002": seed002.reproduce,
+        "003": seed003.reproduce,
+        "004": _seed004,
+    }
+)
+
+
+def _known_seed(seed: str | None) -> str | None:
+    if seed is not None and seed not in SEEDS:
+        raise typer.BadParameter(f"{seed!r} is not one of {', '.join(SEEDS)}")
+    return seed
+
+
+def reproduce(
+    seed: Annotated[
+        str | None,
+        typer.Argument(callback=_known_seed, help=f"One of {', '.join(SEEDS)}; else all."),
+    ] = None,
+    output: Annotated[
+        Literal["table", "json"], typer.Option("--output", "-o", help="How to print.")
+    ] = "table",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder to draw the plots into, as PNG.")
+    ] = None,
+) -> None:
+    """Print the figures of the papers beside what the shipped code gives, and why they differ.
+
+    The simulated figures of 004 take most of the time, about a minute.
+    """
+    draw = _drawing(out)
+    usual = structlog.get_config()
+    # Hundreds of simulated cycles: what they decide is in the figures.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    try:
+        papers = [SEEDS[name]() for name in SEEDS if seed in (None, name)]
+    finally:
+        structlog.configure(**usual)
+    written = draw(papers)
+    if output == "json":
+        print(json.dumps(as_document(papers) | {"plots": written}, indent=1))
+        return
+    console = Console()
+    print_table(papers, console)
+    for path in written:
+        console.print(f"written: {path}", highlight=False)
+
+
+def _drawing(out: Path | None) -> Callable[[Sequence[Paper]], list[str]]:
+    """Prepare to draw, so that what is missing is said before all the work."""
+    if out is None:
+        return lambda papers: []
+    try:
+        # Late: matplotlib is an extra, and takes long to load.
+        from controller.reproduce.plots import draw  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise CommandError(f"--out needs {error.name}: pip install 'nstorm[lab]'") from None
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"--out {out}: {error.strerror}") from None
+    return lambda papers: [str(draw(chart, out)) for paper in papers for chart in paper.charts]

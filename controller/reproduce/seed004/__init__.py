@@ -1,0 +1,1 @@
+"""N-Storm and OTD (004)."""

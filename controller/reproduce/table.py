@@ -1,0 +1,193 @@
+"""Holds what a paper prints beside what the shipped code gives, and prints it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+Value = float | str | tuple[float, ...]
+
+NOT_IN_TEXT = "figure not in the text"
+UNEXPLAINED = "not explained"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure.
+
+    Attributes
+    ----------
+    seed, where, what : str
+        Number of the paper, its section or table, and what the figure says.
+    paper : float, str, tuple of float, or None
+        As printed; None if our copy has no such figure.
+    ours : float, str or tuple of float
+        As the shipped code has it now.
+    why : str
+        Why they differ, or that they do not.
+    """
+
+    seed: str
+    where: str
+    what: str
+    paper: Value | None
+    ours: Value
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfReach:
+    """A printed figure that needs what neither arithmetic nor the simulator has."""
+
+    seed: str
+    where: str
+    what: str
+    paper: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a chart; if x are words, a group of bars."""
+
+    label: str
+    x: Sequence[float] | Sequence[str]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A picture; `name` becomes the file's."""
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(slots=True)
+class Paper:
+    """All that is printed of one paper.
+
+    Attributes
+    ----------
+    seed : str
+        Its number.
+    """
+
+    seed: str
+    rows: list[Row] = field(default_factory=list)
+    out_of_reach: list[OutOfReach] = field(default_factory=list)
+    charts: list[Chart] = field(default_factory=list)
+
+    def row(
+        self,
+        where: str,
+        what: str,
+        paper: Value | None,
+        ours: Value,
+        *,
+        differs: str = UNEXPLAINED,
+        note: str = "",
+        within: float = 0.0,
+        holds: bool | None = None,
+    ) -> None:
+        """Compare a figure, and say why the two differ only if they do.
+
+        Parameters
+        ----------
+        where, what : str
+            Section or table, and what the figure says.
+        paper : float, str, tuple of float, or None
+            As printed; None if our copy has no such figure.
+        ours : float, str or tuple of float
+            As computed.
+        differs : str
+            Why they differ.
+        note : str
+            What to know even if they are equal.
+        within : float
+            Half of the last printed digit.
+        holds : bool or None
+            Whether what is printed, such as "< 1", is true of ours; None: compare.
+        """
+        if paper is None:
+            why = note or NOT_IN_TEXT
+        else:
+            agrees = _equal(paper, ours, within) if holds is None else holds
+            verdict = ("equal" if holds is None else "holds") if agrees else differs
+            why = f"{verdict}; {note}" if note else verdict
+        self.rows.append(Row(self.seed, where, what, paper, ours, why))
+
+    def beyond(self, where: str, what: str, paper: str, why: str) -> None:
+        """Name a figure that cannot be computed here.
+
+        Parameters
+        ----------
+        where, what, paper, why : str
+            As in `OutOfReach`.
+        """
+        self.out_of_reach.append(OutOfReach(self.seed, where, what, paper, why))
+
+
+def _equal(paper: Value, ours: Value, within: float) -> bool:
+    if isinstance(paper, str) or isinstance(ours, str):
+        return paper == ours
+    one = paper if isinstance(paper, tuple) else (paper,)
+    other = ours if isinstance(ours, tuple) else (ours,)
+    # Rounding errors are no difference.
+    most = within + 1e-9
+    return len(one) == len(other) and all(
+        abs(a - b) <= most for a, b in zip(one, other, strict=True)
+    )
+
+
+def as_document(papers: Sequence[Paper]) -> dict[str, Any]:
+    """Put papers into the stable output format.
+
+    Parameters
+    ----------
+    papers : sequence of Paper
+        In order.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+    """
+    return {
+        "rows": [asdict(row) for paper in papers for row in paper.rows],
+        "out_of_reach": [asdict(one) for paper in papers for one in paper.out_of_reach],
+    }
+
+
+def print_table(papers: Sequence[Paper], console: Console) -> None:
+    """Print papers for a reader.
+
+    Parameters
+    ----------
+    papers : sequence of Paper
+        In order.
+    console : Console
+        Where to.
+    """
+    for paper in papers:
+        table = Table("where", "what", "paper", "ours", "why they differ", title=paper.seed)
+        for row in paper.rows:
+            printed = "–" if row.paper is None else _short(row.paper)
+            table.add_row(row.where, row.what, printed, _short(row.ours), row.why)
+        console.print(table)
+        if paper.out_of_reach:
+            rest = Table("where", "what", "paper", "why not here", title=f"{paper.seed}, not here")
+            for one in paper.out_of_reach:
+                rest.add_row(one.where, one.what, one.paper, one.why)
+            console.print(rest)
+
+
+def _short(value: Value) -> str:
+    if isinstance(value, tuple):
+        return " ".join(f"{item:.6g}" for item in value)
+    return value if isinstance(value, str) else f"{value:.6g}"
