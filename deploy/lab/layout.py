@@ -145,6 +145,9 @@ class Layout:
             "storm.local.dir": str(root / "local"),
             "worker.childopts": worker_opts.strip(),
             "topology.worker.logwriter.childopts": f"-Xmx32m {' '.join(_DAEMON_FLAGS)}",
+            # Slots look every second (Storm: 3) whether their assignment has changed: moves settle
+            # sooner, and a dead worker is back sooner.
+            "supervisor.monitor.frequency.secs": 1,
             # The default lies in the Storm home, and one lab would lock it against another.
             "storm.metricstore.rocksdb.location": str(root / "local" / "metrics"),
             "storm.daemon.metrics.reporter.plugins": [

@@ -142,9 +142,18 @@ class Ledger:
         set[int]
             Task ids.
         """
-        self._read()
-        live = (row for file, row in self._newest.items() if start_ticks(_pid(file)) is not None)
-        return {task for row in live for task in row["tasks"]}
+        return {task for row in self._of_living() for task in row["tasks"]}
+
+    def in_flight(self) -> int:
+        """Count the sentences whose fate a living spout still waits for.
+
+        Returns
+        -------
+        int
+            Unlike `Totals.pending` without those of spouts that have died.
+        """
+        spouts = [spout for row in self._of_living() for spout in row["spouts"]]
+        return sum(spout["emitted"] - spout["acked"] - spout["failed"] for spout in spouts)
 
     def windows(self, from_s: float, to_s: float | None = None) -> list[Window]:
         """Give every whole second of a stretch; a second that nobody wrote about is all zero.
@@ -192,6 +201,11 @@ class Ledger:
             totals = self.totals()
         time.sleep(_WRITE_DELAY_S)
         return self.totals()
+
+    def _of_living(self) -> list[dict[str, Any]]:
+        self._read()
+        newest = self._newest.items()
+        return [row for file, row in newest if start_ticks(_pid(file)) is not None]
 
     def _read(self) -> None:
         for file in self.directory.glob("*.jsonl"):

@@ -24,7 +24,7 @@ ASSIGNMENT_CHANGED, RELAUNCHED, REBALANCES = KILL_METERS
 # Storm's own settings: with the defaults, each of the four deaths would take it over half a minute.
 SOON = {
     "nimbus.monitor.freq.secs": 2,
-    "nimbus.task.timeout.secs": 10,
+    "nimbus.task.timeout.secs": 20,
     # Workers that start together on a busy machine need most of this.
     "nimbus.task.launch.secs": 60,
     "supervisor.worker.shutdown.sleep.secs": 1,

@@ -1,0 +1,61 @@
+"""OTD (004, algorithms 1 and 2) in plain Python, to compare the speed of ours with."""
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot
+
+Move = tuple[int, int]
+
+
+def plain_otd(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Move | None:
+    """Choose a move as the paper's pseudo-code reads, with lists, dicts and loops.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Load and traffic, all of it movable.
+    limits : Limits
+        Thresholds.
+
+    Returns
+    -------
+    tuple of int or None
+        Executor and worker.
+    """
+    place, node_of = snapshot.place.tolist(), cluster.node_of.tolist()
+    capacity = cluster.capacity_cores.tolist()
+    load = [0.0] * len(node_of)
+    for e, cores in enumerate(snapshot.cpu_cores.tolist()):
+        load[place[e]] += cores / capacity[place[e]]
+    lowest: dict[int, int] = {}
+    for w, share in enumerate(load):
+        n = node_of[w]
+        if share <= limits.low_frac and (n not in lowest or share < load[lowest[n]]):
+            lowest[n] = w
+    hot = [w for w, share in enumerate(load) if share > limits.high_frac]
+    hottest = max(hot, key=lambda w: load[w]) if hot else None
+    best, gain = None, limits.threshold_tps(snapshot.traffic.total_tps, len(place))
+    if hottest is not None:
+        gain = float("-inf")
+    talk = _traffic_with_nodes(snapshot, [node_of[w] for w in place])
+    for e, at in enumerate(place):
+        if hottest is not None and at != hottest:
+            continue
+        here = talk[e].get(node_of[at], 0.0)
+        for n, w in lowest.items():
+            asc = talk[e].get(n, 0.0) - here
+            if asc > gain and w != at:
+                best, gain = (e, w), asc
+    return best
+
+
+def _traffic_with_nodes(snapshot: LoadSnapshot, node: list[int]) -> list[dict[int, float]]:
+    talk: list[dict[int, float]] = [{} for _ in node]
+    traffic = snapshot.traffic
+    rows = zip(traffic.source.tolist(), traffic.target.tolist(), traffic.tps.tolist(), strict=True)
+    for a, b, tps in rows:
+        if a != b:
+            talk[a][node[b]] = talk[a].get(node[b], 0.0) + tps
+            talk[b][node[a]] = talk[b].get(node[a], 0.0) + tps
+    return talk

@@ -1,0 +1,174 @@
+"""Follows policies side by side on frozen traffic, to see where they end and how soon."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from statistics import median
+from typing import Any
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps, worker_cpu_cores
+from controller.core.decide import Policy
+from controller.policies import NAMES, Options, policy
+from deploy.bench.decide.cases import LITERAL, QUALITY, Case
+
+COMPARED = ("otd", "safe", "target", "aniello-online", "rsm")
+PING_PONG_CYCLES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a policy fared on one case.
+
+    Attributes
+    ----------
+    ratios : tuple of float
+        Share of the traffic between nodes, and of that between workers, by their weights; at the
+        start and after each cycle with moves.
+    fits : tuple of bool
+        Whether then no worker was above `load.high`, or above the start's fullest if that was.
+    moves, ping_pongs : int
+        All moves, and those back to a node left at most twenty cycles ago.
+    cycling : bool
+        Whether a placement came back, so that it would go on for ever.
+    """
+
+    ratios: tuple[float, ...]
+    fits: tuple[bool, ...]
+    moves: int
+    ping_pongs: int
+    cycling: bool
+
+    @property
+    def best_ratio(self) -> float:
+        """The least ratio of a placement that fits."""
+        return min(ratio for ratio, fits in zip(self.ratios, self.fits, strict=True) if fits)
+
+    def cycles_to(self, ratio: float) -> int | None:
+        """Count the cycles until the ratio is reached by a placement that fits.
+
+        Parameters
+        ----------
+        ratio : float
+            As in `ratios`.
+
+        Returns
+        -------
+        int or None
+            None if it never is.
+        """
+        ends = enumerate(zip(self.ratios, self.fits, strict=True))
+        return next((i for i, (at, fits) in ends if fits and at <= ratio + 1e-12), None)
+
+
+def follow(decide: Policy, case: Case, rules: Limits, cycles: int = 2000) -> Course:
+    """Follow a policy on frozen traffic until it rests, cycles, or the cycles are over.
+
+    Parameters
+    ----------
+    decide : Policy
+        The policy.
+    case : Case
+        Where it starts.
+    rules : Limits
+        Thresholds.
+    cycles : int
+        At most so many.
+
+    Returns
+    -------
+    Course
+        What came of it.
+    """
+    cluster, snapshot = case
+    index = {name: e for e, name in enumerate(snapshot.executors)}
+    worker = {name: w for w, name in enumerate(cluster.workers)}
+    full = max(rules.high_frac, _fullest(cluster, snapshot)) + 1e-9
+    ratios, fits, seen = [_ratio(cluster, snapshot, rules)], [True], {snapshot.place.tobytes()}
+    left: dict[tuple[int, int], int] = {}
+    moves = ping_pongs = 0
+    for cycle in range(cycles):
+        proposed = decide(cluster, snapshot, rules).moves
+        if not proposed:
+            break
+        for move in proposed:
+            e, w = index[move.executor], worker[move.target]
+            before, after = int(cluster.node_of[snapshot.place[e]]), int(cluster.node_of[w])
+            since = cycle - left.get((e, after), -PING_PONG_CYCLES - 1)
+            ping_pongs += before != after and since <= PING_PONG_CYCLES
+            left[e, before] = cycle
+            snapshot = snapshot.moved(e, w)
+        moves += len(proposed)
+        ratios.append(_ratio(cluster, snapshot, rules))
+        fits.append(_fullest(cluster, snapshot) <= full)
+        if snapshot.place.tobytes() in seen:
+            return Course(tuple(ratios), tuple(fits), moves, ping_pongs, cycling=True)
+        seen.add(snapshot.place.tobytes())
+    return Course(tuple(ratios), tuple(fits), moves, ping_pongs, cycling=False)
+
+
+def _ratio(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> float:
+    traffic, place = snapshot.traffic, snapshot.place
+    apart = place[traffic.source] != place[traffic.target]
+    between_workers = float(traffic.tps[apart].sum())
+    cost = rules.weight_node * inter_node_tps(cluster, snapshot)
+    return (cost + rules.weight_worker * between_workers) / traffic.total_tps
+
+
+def _fullest(cluster: Cluster, snapshot: LoadSnapshot) -> float:
+    return float((worker_cpu_cores(cluster, snapshot) / cluster.capacity_cores).max())
+
+
+def quality(
+    seeds: int, tell: Callable[[str], None], cases: Sequence[str] = tuple(QUALITY)
+) -> list[dict[str, Any]]:
+    """Compare policies side by side, from the same starts.
+
+    Parameters
+    ----------
+    seeds : int
+        How many starts a case.
+    tell : callable
+        Told what comes next.
+    cases : sequence of str
+        Names of `QUALITY`.
+
+    Returns
+    -------
+    list of dict
+        One a case, weights of nodes and workers, and policy, with medians over the seeds.
+    """
+    names = [name for name in COMPARED if name in NAMES]
+    rows = []
+    for case, rules in product(cases, (LITERAL, Limits(gain_frac=0.0))):
+        courses: dict[str, list[Course]] = {name: [] for name in names}
+        weights = f"{rules.weight_node:g} {rules.weight_worker:g}"
+        for seed in range(1, seeds + 1):
+            tell(f"{case}, weights {weights}, seed {seed}")
+            world = QUALITY[case](seed)
+            for name in names:
+                courses[name].append(follow(policy(name, Options()), world, rules))
+        best = [min(c.best_ratio for c in starts) for starts in zip(*courses.values(), strict=True)]
+        about = {"case": case, "weights": weights}
+        rows += [about | _row(name, courses[name], best) for name in names]
+    return rows
+
+
+def _row(name: str, courses: Sequence[Course], best: Sequence[float]) -> dict[str, Any]:
+    """Sum up one policy; 95 % of the gain is measured to the best that any policy found."""
+    goals = [c.ratios[0] - 0.95 * (c.ratios[0] - b) for c, b in zip(courses, best, strict=True)]
+    reached = [c.cycles_to(goal) for c, goal in zip(courses, goals, strict=True)]
+    done = [cycles for cycles in reached if cycles is not None]
+    return {
+        "policy": name,
+        "seeds": len(courses),
+        "start_ratio": round(median(c.ratios[0] for c in courses), 4),
+        "end_ratio": round(median(c.ratios[-1] for c in courses), 4),
+        "ends_that_fit": sum(c.fits[-1] for c in courses),
+        "best_known_ratio": round(median(best), 4),
+        "reach_95_percent": len(done),
+        "cycles_to_95_percent": median(done) if done else None,
+        "moves": median(c.moves for c in courses),
+        "ping_pongs": sum(c.ping_pongs for c in courses),
+        "cycling": sum(c.cycling for c in courses),
+    }

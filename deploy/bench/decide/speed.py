@@ -1,0 +1,133 @@
+"""Times decisions and counts their memory.
+
+Times are of the processor, not of the clock, and are compared within one run only: what else the
+machine does makes all of them longer.
+"""
+
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decide import Choice, choose_safe, otd, safe
+from controller.core.view.neighbours import Neighbours
+from controller.core.view.view import View
+from deploy.bench.decide.cases import LITERAL, crowd
+from deploy.bench.decide.plain import plain_otd
+
+
+def speed(executors: int, repeats: int) -> dict[str, Any]:
+    """Time `safe` on a graph as `crowd` makes it.
+
+    Parameters
+    ----------
+    executors : int
+        How many.
+    repeats : int
+        How often each is timed.
+
+    Returns
+    -------
+    dict
+        Milliseconds: of the index of neighbours that a new traffic needs once, of a decision, of
+        the next one after a move; and memory.
+    """
+    cluster, snapshot = crowd(executors)
+    rules, traffic = Limits(gain_frac=0.0), snapshot.traffic
+
+    def new_traffic() -> LoadSnapshot:
+        return replace(snapshot, traffic=replace(traffic))
+
+    first = [_timed(lambda s: safe(cluster, s, rules), new_traffic()) for _ in range(repeats)]
+    full = [_timed(lambda s: safe(cluster, s, rules), snapshot) for _ in range(repeats)]
+    view = View.of(cluster, snapshot, rules)
+    following = list(_walk_times(view, 10 * repeats))
+    return {
+        "executors": executors,
+        "nodes": len(cluster.nodes),
+        "workers": len(cluster.workers),
+        "pairs": len(traffic.tps),
+        "first_decision_ms": _ms(first),
+        "decision_ms": _ms(full),
+        "after_a_move_ms": _ms(following),
+        **_memory(cluster, snapshot, rules),
+    }
+
+
+def _walk_times(view: View, moves: int) -> Iterator[float]:
+    """Time to carry the view over a move and to choose the next, as long as something moves."""
+    chosen = choose_safe(view)
+    for _ in range(moves):
+        if not isinstance(chosen, Choice):
+            return
+        begin = time.thread_time()
+        view = view.moved(chosen.executor, chosen.worker)
+        chosen = choose_safe(view)
+        yield time.thread_time() - begin
+
+
+def _memory(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> dict[str, float]:
+    traffic, view = snapshot.traffic, View.of(cluster, snapshot, rules)
+    index = Neighbours.of(traffic, len(snapshot.executors))
+    arrays = [traffic.source, traffic.target, traffic.tps]
+    arrays += [index.start, index.peer, index.tps]
+    tracemalloc.start()
+    safe(cluster, snapshot, rules)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    ties = [view.ties.node_tps, view.ties.worker_tps, view.ties.strongest_tps]
+    carried = [view.node, view.movable, view.most, view.bound, *ties]
+    return {
+        "traffic_and_index_mb": _mb(sum(array.nbytes for array in arrays)),
+        "view_mb": _mb(sum(array.nbytes for array in carried)),
+        "peak_of_a_decision_mb": _mb(peak),
+    }
+
+
+def against_plain_python(repeats: int) -> dict[str, Any]:
+    """Time one decision at 1,000 executors against OTD in plain Python, which `otd` agrees with.
+
+    Parameters
+    ----------
+    repeats : int
+        How often each is timed.
+
+    Returns
+    -------
+    dict
+        Milliseconds, and how many times faster ours are, by the fastest of each.
+    """
+    cluster, snapshot = crowd(1000)
+    plain = [_timed(lambda s: plain_otd(cluster, s, LITERAL), snapshot) for _ in range(repeats)]
+    ours = {
+        "otd": [_timed(lambda s: otd(cluster, s, LITERAL), snapshot) for _ in range(repeats)],
+        "safe": [_timed(lambda s: safe(cluster, s, LITERAL), snapshot) for _ in range(repeats)],
+        "safe after a move": list(_walk_times(View.of(cluster, snapshot, LITERAL), 10 * repeats)),
+    }
+    return {
+        "executors": 1000,
+        "plain_python_ms": _ms(plain),
+        "ours_ms": {name: _ms(times) for name, times in ours.items()},
+        "times_faster": {name: round(min(plain) / min(t), 1) for name, t in ours.items()},
+    }
+
+
+def _timed(act: Callable[[LoadSnapshot], object], snapshot: LoadSnapshot) -> float:
+    begin = time.thread_time()
+    act(snapshot)
+    return time.thread_time() - begin
+
+
+def _ms(times_s: Sequence[float]) -> Mapping[str, float]:
+    return {
+        "median": round(1e3 * median(times_s), 4),
+        "fastest": round(1e3 * min(times_s), 4),
+    }
+
+
+def _mb(size_bytes: float) -> float:
+    return round(size_bytes / 1e6, 2)
