@@ -65,8 +65,9 @@ def run_plan(writes: int, tell: Callable[[str], None]) -> dict[str, Any]:
         lab.submit(TOPOLOGY, rate_tps=RATE_TPS)
         lab.wait_ready(TOPOLOGY)
         # A controller has to lead once, for the cluster's id and epoch, and is in the way then.
-        with beside(lab, TOPOLOGY):
-            pass
+        with beside(lab, TOPOLOGY), Session(lab.zookeeper) as session:
+            session.connect()
+            lab.wait_until("a controller leads", lambda: _epoch(session) > 0)
         tell(f"{writes} plans go from ZooKeeper to the workers")
         arrived = arrivals(lab, writes)
         load_average = round(os.getloadavg()[0], 1)
@@ -243,12 +244,18 @@ def arrivals(lab: Lab, writes: int) -> list[Arrival]:
 
 def _plan_now(session: Session, topology: str) -> Plan:
     """Give the topology's plan, which has no move in it, or one to precede the first."""
-    cluster, epoch = session.read(CLUSTER), session.exists(EPOCH)
-    if cluster is None or epoch is None:
-        raise LabError(f"no controller has ever led: {CLUSTER} or {EPOCH} is not in ZooKeeper")
+    cluster = session.read(CLUSTER)
+    if cluster is None:
+        raise LabError(f"{CLUSTER} is not in ZooKeeper: no controller has ever led")
     stored = session.exists(plan_path(topology))
     version = -1 if stored is None else stored.version
-    return Plan(cluster.data.decode(), epoch.version, version, topology)
+    return Plan(cluster.data.decode(), _epoch(session), version, topology)
+
+
+def _epoch(session: Session) -> int:
+    """Give the epoch of the newest leader; 0 before the first."""
+    stored = session.exists(EPOCH)
+    return 0 if stored is None else stored.version
 
 
 def _send(

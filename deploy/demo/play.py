@@ -32,7 +32,7 @@ JOURNAL_DIR = OUT_DIR / "journal"
 NAME = "demo"
 CYCLE_S = 2.0
 # An executor that has moved settles for about 10 s; the smoothed load needs about as long again
-# until it shows the new state (0.3 of each cycle). The default of 60 s would be most of the run.
+# until it shows the new state (0.3 of each cycle). The default would be most of the run.
 COOLDOWN_S = 20.0
 LAB_CONF = {
     "nstorm.cycle.secs": CYCLE_S,

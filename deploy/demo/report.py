@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from controller.config import Config
 from controller.storm.apply import EndedMove
 from deploy.demo.windows import WINDOW_S, WINDOWS, Span, felt_span, like, medians_tps, pauses_ms
 from deploy.lab.ledger import Totals, Window, latency_ms
@@ -31,7 +32,7 @@ DEFINITIONS: Mapping[str, str] = {
     "move_duration_ms": "from PREPARE to the end of the source's thread, by the controller",
     "zero_throughput_windows": "one-second windows without any ack while fed, among the seconds "
     "of the moves and among those of the control stretch before them",
-    "cooldown_executor_s": "how long an executor that has moved rests; the default, 60 s, is made "
+    "cooldown_executor_s": "how long an executor that has moved rests; the default is made "
     "for days and not for a run of minutes",
     "worker_restarts": "by_pid: workers whose process is another one at the end; "
     "by_storm_meters: by how much Storm's own meters of killed and relaunched workers rose",
@@ -203,7 +204,8 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         f"without moves: p50 {_ms(report['control_pause_ms']['p50'])}",
         f"seconds without an ack: {zero['moves']} of {zero['moves_seconds']} around moves, "
         f"{zero['control']} of {zero['control_seconds']} of the control",
-        f"an executor that had moved rested for {report['cooldown_executor_s']:.0f} s (default 60)",
+        f"an executor that had moved rested for {report['cooldown_executor_s']:.0f} s "
+        f"(default {Config().cooldown_s:.0f})",
         f"load average of the machine: {report['load_average_before']:.1f} before, "
         f"{report['load_average_after']:.1f} after; it took {report['took_s']:.0f} s",
     ]

@@ -89,7 +89,7 @@ def test_cycles_to_a_ratio_are_counted_from_the_start() -> None:
 
 def test_the_report_has_every_number_and_can_be_shown() -> None:
     told: list[str] = []
-    found = quality(1, told.append, ["wordcount-comm 2x4"])
+    found = quality(1, told.append, ["wordcount-comm 2x4"], ["otd", "safe"])
     assert {"otd", "safe"} <= {row["policy"] for row in found}
     assert told == [f"wordcount-comm 2x4, weights {w}, seed 1" for w in ("1 0", "0.8 0.2")]
     ends = {(row["policy"], row["weights"]): row["end_ratio"] for row in found}

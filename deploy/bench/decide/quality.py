@@ -120,7 +120,10 @@ def _fullest(cluster: Cluster, snapshot: LoadSnapshot) -> float:
 
 
 def quality(
-    seeds: int, tell: Callable[[str], None], cases: Sequence[str] = tuple(QUALITY)
+    seeds: int,
+    tell: Callable[[str], None],
+    cases: Sequence[str] = tuple(QUALITY),
+    policies: Sequence[str] = COMPARED,
 ) -> list[dict[str, Any]]:
     """Compare policies side by side, from the same starts.
 
@@ -132,13 +135,15 @@ def quality(
         Told what comes next.
     cases : sequence of str
         Names of `QUALITY`.
+    policies : sequence of str
+        Names of policies; what is not registered is left out.
 
     Returns
     -------
     list of dict
         One a case, weights of nodes and workers, and policy, with medians over the seeds.
     """
-    names = [name for name in COMPARED if name in NAMES]
+    names = [name for name in policies if name in NAMES]
     rows = []
     for case, rules in product(cases, (LITERAL, Limits(gain_frac=0.0))):
         courses: dict[str, list[Course]] = {name: [] for name in names}

@@ -1,0 +1,1 @@
+"""A near-optimal placement to walk to: partition, refine, adopt, order, follow."""

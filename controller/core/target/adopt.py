@@ -1,0 +1,185 @@
+"""Decides whether a placement is worth going to, and keeps it under names that outlive a cycle."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
+from controller.core.decide import safe
+from controller.core.target.problem import Problem, TargetOptions
+from controller.core.target.refine import TIE
+from controller.core.target.route import Route, gain_tps, next_steps, route
+from controller.core.target.search import search
+
+# Up to so many executors the end of `safe` is followed to, so that a target is never worse.
+SAFE_EXECUTORS = 60
+# Steps beside the way may leave out the end of it; the rest is looked at again so often.
+CUTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A placement under way; by ids, since the next snapshot may hold other executors.
+
+    Attributes
+    ----------
+    executors, origins, goals : tuple of str
+        Who goes from which worker to which, in this order.
+    gain_tps : float
+        What it promised, weighted, when it was adopted.
+    """
+
+    executors: tuple[str, ...]
+    origins: tuple[str, ...]
+    goals: tuple[str, ...]
+    gain_tps: float
+
+    def on(self, cluster: Cluster, snapshot: LoadSnapshot) -> Route | None:
+        """Look the names up.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            Places.
+        snapshot : LoadSnapshot
+            Executors.
+
+        Returns
+        -------
+        Route or None
+            None if an executor or a worker is gone.
+        """
+        executors = {name: e for e, name in enumerate(snapshot.executors)}
+        workers = {name: w for w, name in enumerate(cluster.workers)}
+        if not (executors.keys() >= set(self.executors) and workers.keys() >= set(self.goals)):
+            return None
+        # An origin may be gone: then nobody is on it any more.
+        return Route(
+            np.array([executors[name] for name in self.executors], dtype=np.int64),
+            np.array([workers.get(name, -1) for name in self.origins], dtype=np.int64),
+            np.array([workers[name] for name in self.goals], dtype=np.int64),
+        )
+
+
+def find(
+    cluster: Cluster,
+    snapshot: LoadSnapshot,
+    limits: Limits,
+    options: TargetOptions,
+    seen: frozenset[int] = frozenset(),
+) -> Target | None:
+    """Search for a placement that gains enough and can be reached.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Load and traffic.
+    limits : Limits
+        Upper threshold and weights.
+    options : TargetOptions
+        Least gain, price of a move, fill.
+    seen : frozenset of int
+        Placements (`digest`) that the way may not come through.
+
+    Returns
+    -------
+    Target or None
+        None if nothing is worth it.
+
+    Notes
+    -----
+    Takes long (a partition, refinements, the order of all moves), so a live run does it beside
+    the cycle. The way is walked to its end here: on frozen traffic it can be walked as it is.
+    """
+    problem = Problem.of(cluster, snapshot, limits, options)
+    least_gain = options.gain_frac * problem.total_tps
+    if len(cluster.workers) < 2 or problem.total_tps <= 0 or not problem.free.any():
+        return None
+    place = search(problem, least_gain, _end_of_safe(cluster, snapshot, limits))
+    if place is None:
+        return None
+    way = _walkable(problem, route(problem, place), limits.max_moves > 1, seen)
+    if way is None:
+        return None
+    end = problem.start.copy()
+    end[way.executors] = way.goals
+    gain = problem.cost_tps(problem.start) - problem.cost_tps(end)
+    if gain - problem.price_tps * len(way.executors) <= least_gain:
+        return None
+    return Target(
+        tuple(snapshot.executors[e] for e in way.executors),
+        tuple(cluster.workers[w] for w in way.origins),
+        tuple(cluster.workers[w] for w in way.goals),
+        gain,
+    )
+
+
+def digest(place: Ints) -> int:
+    """Tell placements of one snapshot apart.
+
+    Parameters
+    ----------
+    place : Ints, shape (E,)
+        Worker of each executor.
+
+    Returns
+    -------
+    int
+        The same for the same placement within one process.
+    """
+    return hash(place.tobytes())
+
+
+def _end_of_safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> tuple[Ints, ...]:
+    """Follow `safe` until it stops, where that is quick."""
+    if len(snapshot.executors) > SAFE_EXECUTORS:
+        return ()
+    limits = replace(limits, max_moves=1)
+    while (decision := safe(cluster, snapshot, limits)).moves:
+        (move,) = decision.moves
+        snapshot = snapshot.moved(
+            snapshot.executors.index(move.executor), cluster.workers.index(move.target)
+        )
+    return (snapshot.place,)
+
+
+def _walkable(problem: Problem, way: Route, pairs: bool, seen: frozenset[int]) -> Route | None:
+    """Cut a way off where it is best, so that no placement on it is better than its end."""
+    for _ in range(CUTS):
+        best, least = problem.start, (problem.excess_cores(problem.start), 0.0)
+        end = problem.start
+        for place, key in _walk(problem, way, pairs):
+            if digest(place) in seen:
+                break
+            end = place
+            if key < least:
+                best, least = place, key
+        kept = way.only(best[way.executors] == way.goals)
+        if len(kept.executors) == len(way.executors) and (end == best).all():
+            return way if len(way.executors) else None
+        way = kept
+    return None
+
+
+def _walk(problem: Problem, way: Route, pairs: bool) -> Iterator[tuple[Ints, tuple[float, float]]]:
+    """Walk until nothing fits; yields each placement with its excess and its cost above today's."""
+    place, load, cost = problem.start.copy(), problem.load_cores(problem.start), 0.0
+    noise = TIE * problem.total_tps
+    while steps := next_steps(problem, place, load, way, pairs=pairs):
+        place = place.copy()
+        for e, worker in steps:
+            cost -= gain_tps(problem, place, e, worker)
+            load[place[e]] -= problem.cores[e]
+            load[worker] += problem.cores[e]
+            place[e] = worker
+        # Steps of noise would make placements differ that are the same.
+        yield place, (round(_excess(problem, load), 9), round(cost / noise) * noise)
+
+
+def _excess(problem: Problem, load: Floats) -> float:
+    over = load - problem.high_cores
+    return float(over[over > TIE].sum())

@@ -1,0 +1,183 @@
+"""The policy `target`: relieve, walk to the target under way, look for one, else as `safe`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from controller.core.affinity import by_node
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decide import Decision, Outcome, Proposal, safe
+from controller.core.moves import View, relieving
+from controller.core.target.adopt import Target, digest
+from controller.core.target.problem import Problem, TargetOptions
+from controller.core.target.route import Route, Step, next_steps
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one decision leaves to the next.
+
+    Attributes
+    ----------
+    target : Target or None
+        The placement under way.
+    load : int
+        Of which load and traffic `seen` speaks.
+    seen : frozenset of int
+        Placements this load was seen on; with live, never still traffic only the last one.
+    """
+
+    target: Target | None = None
+    load: int = 0
+    seen: frozenset[int] = frozenset()
+
+    def with_snapshot(self, cluster: Cluster, snapshot: LoadSnapshot) -> "Memory":
+        """Note a placement.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            Places.
+        snapshot : LoadSnapshot
+            Load, traffic, placement.
+
+        Returns
+        -------
+        Memory
+            With the placement; what was seen under another load is forgotten.
+        """
+        traffic = snapshot.traffic
+        load = hash(
+            (
+                snapshot.executors,
+                cluster.workers,
+                cluster.capacity_cores.tobytes(),
+                snapshot.cpu_cores.tobytes(),
+                traffic.source.tobytes(),
+                traffic.target.tobytes(),
+                traffic.tps.tobytes(),
+            )
+        )
+        seen = self.seen if load == self.load else frozenset()
+        return replace(self, load=load, seen=seen | {digest(snapshot.place)})
+
+
+Propose = Callable[[], Target | None]
+
+
+def target(
+    cluster: Cluster,
+    snapshot: LoadSnapshot,
+    limits: Limits,
+    options: TargetOptions,
+    *,
+    memory: Memory,
+    propose: Propose,
+) -> tuple[Decision, Memory]:
+    """Relieve hot workers, else make one move to a near-optimal placement, else as `safe`.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Load and traffic.
+    limits : Limits
+        Thresholds and weights; `low_frac` is not used.
+    options : TargetOptions
+        What a target has to gain and may fill.
+    memory : Memory
+        What the last decision left, with this snapshot noted.
+    propose : callable
+        Gives a target, or None if there is none (yet); asked only while none is under way.
+
+    Returns
+    -------
+    Decision
+        Up to `max_moves` moves; two that change places only if two are allowed.
+    Memory
+        For the next decision.
+
+    Notes
+    -----
+    On frozen traffic no placement comes back. Placements without a target under way fall strictly
+    by (excess of hot workers, weighted cost): a move of `safe` lowers it, and so does a target from
+    where it is adopted to where it ends; a relief drops the target. A way ends at the best
+    placement on it, so nothing later returns into the middle of it, and one that would come through
+    a placement already seen is not adopted. Every step of a way is one that was foreseen.
+    """
+    view = View.of(cluster, snapshot, limits)
+    hot = [int(worker) for worker in np.flatnonzero(view.classes.high)]
+    if any(relieving(view, worker).executors.size for worker in hot):
+        return safe(cluster, snapshot, limits), replace(memory, target=None)
+    goal = memory.target
+    decision = _follow(view, options, goal, 0.0) if goal else None
+    if decision is None:
+        goal = propose()
+        # A search beside the cycle answers late: it has to be worth it now.
+        decision = _follow(view, options, goal, options.gain_frac) if goal else None
+    if decision is None:
+        return safe(cluster, snapshot, limits), replace(memory, target=None)
+    warnings = safe(cluster, snapshot, limits).warnings if hot else ()
+    return replace(decision, warnings=warnings), replace(memory, target=goal)
+
+
+def _follow(view: View, options: TargetOptions, goal: Target, least_frac: float) -> Decision | None:
+    """Make the next step; None if the target is reached, gone, out of reach or gains too little."""
+    way = goal.on(view.cluster, view.snapshot)
+    if way is None:
+        return None
+    problem = Problem.of(view.cluster, view.snapshot, view.limits, options)
+    end = problem.start.copy()
+    end[way.executors] = way.goals
+    left = problem.cost_tps(problem.start) - problem.cost_tps(end)
+    relieved = problem.excess_cores(end) < problem.excess_cores(problem.start)
+    steps = _steps(problem, way, view.limits.max_moves)
+    if not steps or (left <= least_frac * problem.total_tps and not relieved):
+        return None
+    away = int((problem.start[way.executors] != way.goals).sum())
+    moves = _proposals(view, steps)
+    named = ", ".join(f"{move.executor} from {move.source} to {move.target}" for move in moves)
+    reason = (
+        f"towards a target that gains {left:.4g} t/s more, {left / problem.total_tps:.1%} of all "
+        f"traffic, by {away} executors: {named}"
+    )
+    return Decision(Outcome.WOULD_MOVE, reason, moves)
+
+
+def _steps(problem: Problem, way: Route, most: int) -> tuple[Step, ...]:
+    """Take up to so many steps; no executor and no two nodes twice, but for a change of places."""
+    place, load = problem.start.copy(), problem.load_cores(problem.start)
+    taken: list[Step] = []
+    used: set[tuple[int, int]] = set()
+    while steps := next_steps(problem, place, load, way, pairs=most > 1):
+        ends = {_between(problem, int(place[e]), worker) for e, worker in steps}
+        again = {e for e, _ in steps} & {e for e, _ in taken}
+        if len(taken) + len(steps) > most or ends & used or again:
+            break
+        for e, worker in steps:
+            load[place[e]] -= problem.cores[e]
+            load[worker] += problem.cores[e]
+            place[e] = worker
+        taken += steps
+        used |= ends
+    return tuple(taken)
+
+
+def _between(problem: Problem, one: int, other: int) -> tuple[int, int]:
+    a, b = int(problem.node_of[one]), int(problem.node_of[other])
+    return min(a, b), max(a, b)
+
+
+def _proposals(view: View, steps: tuple[Step, ...]) -> tuple[Proposal, ...]:
+    snapshot, workers, moves = view.snapshot, view.cluster.workers, []
+    for executor, worker in steps:
+        node = np.array([view.cluster.node_of[worker]])
+        asc = by_node(view.cluster, snapshot).gain(np.array([executor]), node)
+        source = workers[snapshot.place[executor]]
+        move = Proposal(snapshot.executors[executor], source, workers[worker], float(asc[0]))
+        moves.append(move)
+        snapshot = snapshot.moved(executor, worker)
+    return tuple(moves)

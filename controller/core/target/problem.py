@@ -1,0 +1,277 @@
+"""What is to be placed: who talks to whom, how much fits where, and what today costs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse  # type: ignore[import-untyped]
+
+from controller.core.classify import TOLERANCE_CORES, Limits
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """What `target` is told besides the limits.
+
+    Attributes
+    ----------
+    gain_frac : float
+        A target is adopted only if it gains more than this share of all traffic (δ).
+    move_price_frac : float
+        What moving every executor costs, as a share of all traffic (λ times E).
+    fill_frac : float
+        How much of the upper threshold a target may use of a worker while loads jitter; all of it
+        while they stand still.
+    """
+
+    gain_frac: float = 0.02
+    move_price_frac: float = 0.01
+    fill_frac: float = 0.95
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """Traffic, both directions added, as rows of peers.
+
+    Attributes
+    ----------
+    first : Ints, shape (E + 1,)
+        Where each executor's row starts.
+    peers : Ints, shape (K,)
+        Whom it talks to, never itself.
+    tps : Floats, shape (K,)
+        Tuples per second.
+    """
+
+    first: Ints
+    peers: Ints
+    tps: Floats
+
+    @classmethod
+    def of(cls, traffic: Traffic, count: int) -> "Graph":
+        """Add both directions.
+
+        Parameters
+        ----------
+        traffic : Traffic
+            Tuples per second.
+        count : int
+            Number of executors.
+
+        Returns
+        -------
+        Graph
+            Symmetric.
+        """
+        other = traffic.source != traffic.target
+        ends = np.concatenate([traffic.source[other], traffic.target[other]])
+        peers = np.concatenate([traffic.target[other], traffic.source[other]])
+        weights = np.concatenate([traffic.tps[other]] * 2)
+        rows = sparse.csr_array((weights, (ends, peers)), shape=(count, count))
+        rows.sum_duplicates()
+        return cls(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
+
+    def row(self, executor: int) -> slice:
+        """Tell where an executor's peers are.
+
+        Parameters
+        ----------
+        executor : int
+            Index.
+
+        Returns
+        -------
+        slice
+            Of `peers` and `tps`.
+        """
+        return slice(int(self.first[executor]), int(self.first[executor + 1]))
+
+    def with_places(self, place: Ints, places: int) -> Floats:
+        """Add up each executor's traffic with each place.
+
+        Parameters
+        ----------
+        place : Ints, shape (E,)
+            Where each executor is.
+        places : int
+            How many there are.
+
+        Returns
+        -------
+        Floats, shape (E, places)
+            Tuples per second.
+        """
+        count = len(self.first) - 1
+        owner = np.repeat(np.arange(count), np.diff(self.first))
+        keys = owner * places + place[self.peers]
+        sums = np.bincount(keys, weights=self.tps, minlength=count * places)
+        return np.asarray(sums, dtype=np.float64).reshape(count, places)
+
+    def among(self, members: Ints) -> "Graph":
+        """Keep only some executors and their traffic with each other.
+
+        Parameters
+        ----------
+        members : Ints, shape (M,)
+            Indices.
+
+        Returns
+        -------
+        Graph
+            Of M executors.
+        """
+        count = len(self.first) - 1
+        rows = sparse.csr_array((self.tps, self.peers, self.first), shape=(count, count))
+        rows = rows[members][:, members]
+        return Graph(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Everything a search for a placement looks at.
+
+    Attributes
+    ----------
+    start : Ints, shape (E,)
+        Today's worker of each executor.
+    cores : Floats, shape (E,)
+        CPU of each executor.
+    free : array of bool, shape (E,)
+        Who may move: not pinned, and not too big for every open worker.
+    node_of : Ints, shape (W,)
+        Node of each worker.
+    nodes : int
+        How many there are.
+    is_open : array of bool, shape (W,)
+        Where somebody may move to.
+    room_cores, high_cores : Floats, shape (W,)
+        What a target may fill, and from where on a worker is high.
+    price_tps : float
+        What one move costs (λ).
+    """
+
+    graph: Graph
+    start: Ints
+    cores: Floats
+    free: NDArray[np.bool_]
+    node_of: Ints
+    nodes: int
+    is_open: NDArray[np.bool_]
+    room_cores: Floats
+    high_cores: Floats
+    weight_node: float
+    weight_worker: float
+    price_tps: float
+    total_tps: float
+
+    @classmethod
+    def of(
+        cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, options: TargetOptions
+    ) -> "Problem":
+        """Put together what concerns the search.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            Places.
+        snapshot : LoadSnapshot
+            Load and traffic.
+        limits : Limits
+            Upper threshold and weights.
+        options : TargetOptions
+            Fill and price.
+
+        Returns
+        -------
+        Problem
+            A worker that is fuller today than a target may fill it, but not high, may stay so.
+        """
+        high = limits.high_frac * cluster.capacity_cores
+        load = np.bincount(
+            snapshot.place, weights=snapshot.cpu_cores, minlength=len(cluster.workers)
+        )
+        count, total = len(snapshot.executors), snapshot.traffic.total_tps
+        biggest = float(np.max(high, where=cluster.is_open, initial=0.0))
+        return cls(
+            graph=Graph.of(snapshot.traffic, count),
+            start=snapshot.place,
+            cores=snapshot.cpu_cores,
+            free=snapshot.is_movable & (snapshot.cpu_cores <= biggest + TOLERANCE_CORES),
+            node_of=cluster.node_of,
+            nodes=len(cluster.nodes),
+            is_open=cluster.is_open,
+            room_cores=np.maximum(options.fill_frac * high, np.minimum(load, high)),
+            high_cores=high,
+            weight_node=limits.weight_node,
+            weight_worker=limits.weight_worker,
+            price_tps=options.move_price_frac * total / max(count, 1),
+            total_tps=total,
+        )
+
+    def load_cores(self, place: Ints) -> Floats:
+        """Add up the load of each worker.
+
+        Parameters
+        ----------
+        place : Ints, shape (E,)
+            Worker of each executor.
+
+        Returns
+        -------
+        Floats, shape (W,)
+            Cores.
+        """
+        sums = np.bincount(place, weights=self.cores, minlength=len(self.node_of))
+        return sums.astype(np.float64)
+
+    def excess_cores(self, place: Ints) -> float:
+        """Add up by how much workers are high.
+
+        Parameters
+        ----------
+        place : Ints, shape (E,)
+            Worker of each executor.
+
+        Returns
+        -------
+        float
+            Cores; rounding errors do not count.
+        """
+        over = self.load_cores(place) - self.high_cores
+        return float(over[over > TOLERANCE_CORES].sum())
+
+    def cost_tps(self, place: Ints) -> float:
+        """Weigh the traffic between nodes and between workers.
+
+        Parameters
+        ----------
+        place : Ints, shape (E,)
+            Worker of each executor.
+
+        Returns
+        -------
+        float
+            Tuples per second, weighted; the price of moves is not in it.
+        """
+        owner = np.repeat(np.arange(len(place)), np.diff(self.graph.first))
+        one, other = place[owner], place[self.graph.peers]
+        apart = self.weight_worker * (one != other)
+        apart = apart + self.weight_node * (self.node_of[one] != self.node_of[other])
+        # Every pair is there twice, once from each end.
+        return float(self.graph.tps @ apart) / 2
+
+    def moves(self, place: Ints) -> int:
+        """Count who would have to move.
+
+        Parameters
+        ----------
+        place : Ints, shape (E,)
+            Worker of each executor.
+
+        Returns
+        -------
+        int
+            Executors that are elsewhere today.
+        """
+        return int((place != self.start).sum())
