@@ -137,12 +137,14 @@ class RecordedController(RememberingController):
     ----------
     config : Config
         Settings.
-    view, source, sink, lead, clock, policy
+    view, source, sink, lead, clock : ports
         As for `Controller`.
     journal : Writer or None
         Where to write; None keeps no journal.
     data_of : callable
         Gives the bytes that messages came in.
+    policy : Policy or None
+        As for `Controller`.
     """
 
     def __init__(

@@ -13,7 +13,8 @@ from controller.errors import ConfigError
 
 README = (Path(__file__).parent.parent.parent / "README.md").read_text()
 ROW = re.compile(r"^\| ((?:`[a-z.]+`(?:, )?)+) \|", re.MULTILINE)
-DOCUMENTED = [key for row in ROW.findall(README) for key in re.findall(r"`([a-z.]+)`", row)]
+SETTINGS = README.split("## Settings")[1].split("\n## ")[0]
+DOCUMENTED = [key for row in ROW.findall(SETTINGS) for key in re.findall(r"`([a-z.]+)`", row)]
 
 
 def refused(key: str, value: Any) -> list[str]:
