@@ -55,4 +55,4 @@ test: setup
 	.venv/bin/python -m pytest
 
 clean:
-	rm -rf build deploy/lab/workload/target migration/jvm/target
+	rm -rf build deploy/bench/jmh/target deploy/lab/workload/target migration/jvm/target
