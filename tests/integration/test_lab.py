@@ -112,8 +112,10 @@ def test_supervisor_id_and_conf_of_a_node(lab: Lab) -> None:
 
 
 OWNER = """
-import sys, time
+import signal, sys, time
 from deploy.lab.cluster import plan_lab
+# Ignored where the tests themselves run in the background of a shell.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 lab = plan_lab(sys.argv[1], nodes=1)
 if sys.argv[2] == "starting":
     start_zookeeper = lab.start_zookeeper
