@@ -27,8 +27,8 @@ class Output(StrEnum):
     JSON = "json"
 
 
-def _known_policy(name: str) -> str:
-    if name not in NAMES:
+def _known_policy(name: str | None) -> str | None:
+    if name is not None and name not in NAMES:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(NAMES)}")
     return name
 
@@ -36,13 +36,14 @@ def _known_policy(name: str) -> str:
 def decide(
     snapshot: Annotated[Path, typer.Argument(help="Snapshot file; - reads standard input.")],
     policy: Annotated[
-        str,
+        str | None,
         typer.Option(
             callback=_known_policy,
             metavar="NAME",
-            help=f"One of {', '.join(NAMES)}. safe: with the fit test; otd: 004 to the letter.",
+            help=f"One of {', '.join(NAMES)}. safe, the default: with the fit "
+            "test; otd: 004 to the letter.",
         ),
-    ] = "safe",
+    ] = None,
     steps: Annotated[
         int, typer.Option(min=1, help="Decide so often, each on the placement after the last.")
     ] = 1,
@@ -61,7 +62,8 @@ def decide(
 
     The last step may be one without a move: the policy has come to rest then.
     """
-    config = replace(from_assignments(assignments or []), policy=policy)
+    config = from_assignments(assignments or [])
+    config = replace(config, policy=policy or config.policy)
     cluster, start = parse(_read(snapshot))
     walked = list(walk(cluster, start, config, steps))
     document = as_document(cluster, walked, config)
@@ -71,7 +73,7 @@ def decide(
     total = start.traffic.total_tps or 1.0
     console = Console()
     console.print(
-        f"{start.topology}, policy {policy}: inter-node "
+        f"{start.topology}, policy {config.policy}: inter-node "
         f"{inter_node_tps(cluster, start) / total:.3f} of {start.traffic.total_tps:.6g} t/s"
     )
     for number, step in enumerate(walked, 1):
