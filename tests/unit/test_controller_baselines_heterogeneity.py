@@ -254,3 +254,19 @@ def test_a_component_without_executors() -> None:
         cluster, replace(snapshot, components=components, edges=edges), Limits()
     )
     assert "reaches" in decision.reason
+
+
+def test_measured_cpu_counts_although_the_spouts_emit_nothing() -> None:
+    cluster, snapshot = world(count=3, cpu=(0.0, 0.7))
+    snapshot = replace(
+        snapshot,
+        components=(Component("source", "spout", 3), Component("sink", "bolt", 3)),
+        edges=(
+            Edge("source", "sink", "default", "shuffle"),
+            Edge("sink", "sink", "again", "shuffle"),
+        ),
+        traffic=Traffic.build(np.array([3]), np.array([4]), np.array([1.0])),
+        pinned=(None,) * 3 + ("stateful",) * 3,
+    )
+    # Each would fit alone, but all three stay on one node with one core.
+    assert heterogeneity(cluster, snapshot, Limits()).outcome is Outcome.NO_LOW_WORKER

@@ -35,7 +35,8 @@ def heterogeneity(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> D
     snapshot : LoadSnapshot
         Executors; the cost profiles of their components; the rate to plan for, else the measured.
         The cost of a component without any profile is its measured CPU over its input, the same on
-        every machine, without overhead; one without input has all its CPU as overhead.
+        every machine, without overhead; one without input has all its CPU as overhead, and so have
+        all where the spouts emit nothing.
     limits : Limits
         Not used: 000 fills machines up.
 
@@ -59,7 +60,7 @@ def heterogeneity(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> D
     """
     names = [name for name, group in executors_of(snapshot).items() if group]
     rate_tps, gain = _input(snapshot, names)
-    model = _model(cluster, snapshot, names, gain)
+    model = _model(cluster, snapshot, names, gain, is_driven=rate_tps > 0)
     fixed = _count(cluster, snapshot, names, ~snapshot.is_movable)
     is_open = np.bincount(cluster.node_of[cluster.is_open], minlength=len(cluster.nodes)) > 0
     most = _count(cluster, snapshot, names).sum(axis=1)
@@ -95,7 +96,10 @@ def _input(snapshot: LoadSnapshot, names: list[str]) -> tuple[float, Floats]:
     return rate_tps, taken / (rate_tps or 1.0)
 
 
-def _model(cluster: Cluster, snapshot: LoadSnapshot, names: list[str], gain: Floats) -> Model:
+def _model(
+    cluster: Cluster, snapshot: LoadSnapshot, names: list[str], gain: Floats, *, is_driven: bool
+) -> Model:
+    """Give the costs; without an input rate that drives it, all measured CPU is overhead."""
     measured_tps = planned_rates(replace(snapshot, rate_tps=None))
     cores = np.bincount(
         cluster.node_of, weights=cluster.capacity_cores, minlength=len(cluster.nodes)
@@ -117,7 +121,7 @@ def _model(cluster: Cluster, snapshot: LoadSnapshot, names: list[str], gain: Flo
         members = np.array(snapshot.component_of) == name
         used = float(snapshot.cpu_cores[members].sum())
         input_tps = measured_tps.get(name, 0.0)
-        if input_tps > 0:
+        if is_driven and input_tps > 0:
             cost[c] = used / input_tps / cores
         else:
             overhead[c] = used / members.sum() / cores
