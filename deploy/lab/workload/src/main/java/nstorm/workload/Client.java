@@ -106,6 +106,8 @@ public final class Client {
     }
 
     private static Map<String, Object> topology(Nimbus.Iface nimbus, String id) throws Exception {
+        // The assignment first: one that comes between the two questions would have executors that info lacks.
+        Assignment assignment = assignment(nimbus, id);
         TopologyInfo info = nimbus.getTopologyInfo(id);
         Map<List<Long>, String> components = new HashMap<>();
         for (ExecutorSummary summary : info.get_executors()) {
@@ -114,8 +116,8 @@ public final class Client {
                 summary.get_component_id());
         }
         List<Object> executors = new ArrayList<>();
-        Assignment assignment = assignment(nimbus, id);
-        if (assignment != null) {
+        // A rebalance between the two makes other executors of the tasks: as good as no assignment yet.
+        if (assignment != null && components.keySet().containsAll(assignment.get_executor_node_port().keySet())) {
             assignment.get_executor_node_port().forEach((executor, slot) -> executors.add(executor(executor,
                 components.get(executor), slot, assignment.get_executor_start_time_secs().get(executor))));
         }
