@@ -14,8 +14,6 @@ from controller.baselines.oracle.exhaustive import exhaustive
 from controller.baselines.pipelines import lf
 from controller.core.decide import Policy, otd, safe
 from controller.core.target.problem import TargetOptions
-from controller.targeting.policy import Targeting
-from controller.targeting.search import Beside, at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,5 +64,9 @@ def policy(name: str, options: Options, *, beside: bool = False) -> Policy:
         Ready to decide; `target` remembers what is under way, so each run needs one of its own.
     """
     if name == "target":
+        # Late: what it searches with takes as long to load as all the rest.
+        from controller.targeting.policy import Targeting  # noqa: PLC0415
+        from controller.targeting.search import Beside, at_once  # noqa: PLC0415
+
         return Targeting(options.target, Beside() if beside else at_once)
     return _ALWAYS[name] if name in _ALWAYS else _BOUND[name](options)

@@ -4,6 +4,7 @@ import numpy as np
 
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decide import Decision, Outcome, Proposal
+from controller.core.view.neighbours import Neighbours
 
 
 def as_decision(cluster: Cluster, snapshot: LoadSnapshot, place: Ints, why: str) -> Decision:
@@ -42,20 +43,14 @@ def _in_turn(
     cluster: Cluster, snapshot: LoadSnapshot, place: Ints, moving: Ints
 ) -> tuple[Proposal, ...]:
     """Judge each move where the ones before it have put the others."""
-    traffic = snapshot.traffic
-    ends = np.concatenate([traffic.source, traffic.target])
-    peers = np.concatenate([traffic.target, traffic.source])
-    tps = np.tile(traffic.tps, 2)
-    by_end = np.argsort(ends, kind="stable")
-    first = np.searchsorted(ends[by_end], np.arange(len(snapshot.executors) + 1))
+    neighbours = Neighbours.of(snapshot.traffic, len(snapshot.executors))
     node = cluster.node_of[snapshot.place]
     moves = []
     for e in moving:
-        row = by_end[first[e] : first[e + 1]]
-        others = peers[row] != e
-        there, peer_tps = node[peers[row]][others], tps[row][others]
+        row = slice(neighbours.start[e], neighbours.start[e + 1])
+        there, tps = node[neighbours.peer[row]], neighbours.tps[row]
         to = cluster.node_of[place[e]]
-        asc_tps = float(peer_tps[there == to].sum() - peer_tps[there == node[e]].sum())
+        asc_tps = float(tps[there == to].sum() - tps[there == node[e]].sum())
         node[e] = to
         source, target = cluster.workers[snapshot.place[e]], cluster.workers[place[e]]
         moves.append(Proposal(snapshot.executors[e], source, target, asc_tps))

@@ -13,11 +13,12 @@ from rich.table import Table
 
 from controller.cli.what_if import Step, as_document, walk
 from controller.config import from_assignments
-from controller.core.cluster import Cluster, inter_node_tps, worker_cpu_cores
+from controller.core.cluster import Cluster, worker_cpu_cores
 from controller.core.headroom import headroom
 from controller.errors import SnapshotError
 from controller.policies import NAMES
 from controller.snapshot import parse
+from controller.yardstick import inter_node_ratio
 
 
 class Output(StrEnum):
@@ -70,14 +71,13 @@ def decide(
     if output is Output.JSON:
         print(json.dumps(document, indent=1))
         return
-    total = start.traffic.total_tps or 1.0
     console = Console()
     console.print(
         f"{start.topology}, policy {config.policy}: inter-node "
-        f"{inter_node_tps(cluster, start) / total:.3f} of {start.traffic.total_tps:.6g} t/s"
+        f"{inter_node_ratio(cluster, start):.3f} of {start.traffic.total_tps:.6g} t/s"
     )
     for number, step in enumerate(walked, 1):
-        ratio = inter_node_tps(cluster, step.after) / total
+        ratio = inter_node_ratio(cluster, step.after)
         line = f"{number}. {step.decision.outcome}, inter-node {ratio:.3f}: {step.decision.reason}"
         console.print(line, highlight=False)
     console.print(_workers_table(cluster, walked[-1]))

@@ -94,10 +94,7 @@ def _step(cluster: Cluster, step: Step, config: Config) -> dict[str, Any]:
         "outcome": step.decision.outcome.value,
         "reason": step.decision.reason,
         "warnings": list(step.decision.warnings),
-        "moves": [
-            {"executor": m.executor, "from": m.source, "to": m.target, "asc": m.asc_tps}
-            for m in step.decision.moves
-        ],
+        "moves": [move.as_row() for move in step.decision.moves],
         "inter_node_traffic": inter_node_tps(cluster, step.after),
         "total_traffic": step.after.traffic.total_tps,
         "max_worker_cpu": float(classes.load_frac.max()),

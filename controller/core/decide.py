@@ -56,6 +56,21 @@ class Proposal:
     target: str
     asc_tps: float
 
+    def as_row(self) -> dict[str, str | float]:
+        """Put it into the stable output format.
+
+        Returns
+        -------
+        dict
+            Ready for JSON.
+        """
+        return {
+            "executor": self.executor,
+            "from": self.source,
+            "to": self.target,
+            "asc": self.asc_tps,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:

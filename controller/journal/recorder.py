@@ -337,10 +337,7 @@ def cycle_record(report: CycleReport, limits: Limits) -> dict[str, Any]:
         "outcome": report.outcome.value,
         "reason": report.reason,
         "warnings": list(report.warnings),
-        "moves": [
-            {"executor": m.executor, "from": m.source, "to": m.target, "asc": m.asc_tps}
-            for m in report.moves
-        ],
+        "moves": [move.as_row() for move in report.moves],
         "plan": _plain(report.plan),
     }
     cluster, snapshot = report.cluster, report.snapshot

@@ -2,9 +2,8 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Literal
 
 import structlog
@@ -12,27 +11,30 @@ import typer
 from rich.console import Console
 
 from controller.errors import CommandError
-from controller.reproduce import seed000, seed001, seed002, seed003
-from controller.reproduce.seed004 import deciding, simulated
 from controller.reproduce.table import Paper, as_document, print_table
 
-
-def _seed004() -> Paper:
-    paper = Paper("004")
-    deciding.compare(paper)
-    simulated.compare(paper)
-    return paper
+SEEDS = ("000", "001", "002", "003", "004")
 
 
-SEEDS: Mapping[str, Callable[[], Paper]] = MappingProxyType(
-    {
-        "000": seed000.reproduce,
-        "001": seed001.reproduce,
-        "002": seed002.reproduce,
-        "003": seed003.reproduce,
-        "004": _seed004,
-    }
-)
+def _papers(seeds: Sequence[str]) -> list[Paper]:
+    # Late: no other command needs the simulator and the solvers, and they take long to load.
+    from controller.reproduce import seed000, seed001, seed002, seed003  # noqa: PLC0415
+    from controller.reproduce.seed004 import deciding, simulated  # noqa: PLC0415
+
+    def seed004() -> Paper:
+        paper = Paper("004")
+        deciding.compare(paper)
+        simulated.compare(paper)
+        return paper
+
+    made = (
+        seed000.reproduce,
+        seed001.reproduce,
+        seed002.reproduce,
+        seed003.reproduce,
+        seed004,
+    )
+    return [make() for name, make in zip(SEEDS, made, strict=True) if name in seeds]
 
 
 def _known_seed(seed: str | None) -> str | None:
@@ -62,7 +64,7 @@ def reproduce(
     # Hundreds of simulated cycles: what they decide is in the figures.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     try:
-        papers = [SEEDS[name]() for name in SEEDS if seed in (None, name)]
+        papers = _papers(SEEDS if seed is None else [seed])
     finally:
         structlog.configure(**usual)
     written = draw(papers)

@@ -3,14 +3,15 @@
 import json
 import logging
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import structlog
 import typer
 
 from controller.errors import ScenarioError
-from controller.sim.report import Report, simulate_all, text
-from controller.sim.scenario import MARKER, parse, split
+
+if TYPE_CHECKING:
+    from controller.sim.report import Report
 
 Output = Literal["table", "json"]
 
@@ -23,6 +24,10 @@ def simulate(
     output: Annotated[Output, typer.Option("--output", "-o", help="How to print.")] = "table",
 ) -> None:
     """Simulate a scenario with the shipped controller; exit code 1 if an expectation fails."""
+    # Late: no other command needs the simulator, and it takes long to load.
+    from controller.sim.report import simulate_all, text  # noqa: PLC0415
+    from controller.sim.scenario import MARKER, parse, split  # noqa: PLC0415
+
     try:
         given = scenario.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -42,7 +47,7 @@ def simulate(
         raise typer.Exit(1)
 
 
-def _document(report: Report) -> dict[str, object]:
+def _document(report: "Report") -> dict[str, object]:
     return {
         "title": report.scenario.title,
         "seed": report.scenario.seed,

@@ -63,10 +63,7 @@ def _cycle(report: CycleReport, config: Config) -> dict[str, Any]:
         "outcome": report.outcome.value,
         "reason": report.reason,
         "warnings": list(report.warnings),
-        "moves": [
-            {"executor": m.executor, "from": m.source, "to": m.target, "asc": m.asc_tps}
-            for m in report.moves
-        ],
+        "moves": [move.as_row() for move in report.moves],
         "plan": json.loads(wire.encode(report.plan)) if report.plan else None,
     }
     cluster, snapshot = report.cluster, report.snapshot

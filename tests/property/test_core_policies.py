@@ -25,20 +25,17 @@ World = tuple[Cluster, LoadSnapshot]
 
 
 @composite
-def worlds(draw: DrawFn) -> World:
-    """Draw a small cluster with whole-number traffic, so that sums are exact and ties happen."""
-    node_of = draw(st.lists(st.integers(0, 3), min_size=1, max_size=6))
-    workers = [(f"n{n}:{6700 + i}", f"n{n}", 1.0) for i, n in enumerate(sorted(node_of))]
-    cluster = Cluster.build([f"n{n}" for n in range(4)], workers)
+def small_snapshots(draw: DrawFn, workers: int) -> LoadSnapshot:
+    """Draw up to nine executors on some workers: ties, pinned ones, one too big for a worker."""
     count = draw(st.integers(1, 9))
     index = st.integers(0, count - 1)
     rows = draw(st.lists(st.tuples(index, index, st.integers(0, 9)), max_size=25))
     ends = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2)
     tps = np.array([row[2] for row in rows], dtype=np.float64)
-    place = draw(st.lists(st.integers(0, len(workers) - 1), min_size=count, max_size=count))
+    place = draw(st.lists(st.integers(0, workers - 1), min_size=count, max_size=count))
     cores = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.25, 0.4, 0.7, 1.1])
     pinned = st.sampled_from([None, None, None, "spout"])
-    snapshot = LoadSnapshot(
+    return LoadSnapshot(
         topology="t",
         time_s=0.0,
         components=(Component("c", "bolt", count),),
@@ -51,7 +48,15 @@ def worlds(draw: DrawFn) -> World:
         pinned=tuple(draw(st.lists(pinned, min_size=count, max_size=count))),
         traffic=Traffic.build(ends[:, 0], ends[:, 1], tps),
     )
-    return cluster, snapshot
+
+
+@composite
+def worlds(draw: DrawFn) -> World:
+    """Draw a small cluster with whole-number traffic, so that sums are exact and ties happen."""
+    node_of = draw(st.lists(st.integers(0, 3), min_size=1, max_size=6))
+    workers = [(f"n{n}:{6700 + i}", f"n{n}", 1.0) for i, n in enumerate(sorted(node_of))]
+    cluster = Cluster.build([f"n{n}" for n in range(4)], workers)
+    return cluster, draw(small_snapshots(len(workers)))
 
 
 @composite

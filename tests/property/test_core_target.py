@@ -2,20 +2,17 @@
 
 from dataclasses import replace
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
 from controller.core.classify import TOLERANCE_CORES, Limits
-from controller.core.cluster import Cluster, LoadSnapshot, Traffic, worker_cpu_cores
+from controller.core.cluster import Cluster, worker_cpu_cores
 from controller.core.decide import Decision, Outcome, Policy, safe
 from controller.core.target.adopt import find
 from controller.core.target.problem import Problem, TargetOptions
 from controller.targeting.policy import Targeting
-from migration.model import Component
-
-World = tuple[Cluster, LoadSnapshot]
+from tests.property.test_core_policies import World, small_snapshots
 
 
 @composite
@@ -27,28 +24,7 @@ def worlds(draw: DrawFn) -> World:
     cluster = Cluster.build([f"n{n}" for n in range(3)], rows)
     shut = st.sampled_from([None, None, None, "no hooks"])
     cluster = replace(cluster, closed=tuple(draw(shut) for _ in rows))
-    count = draw(st.integers(1, 9))
-    index = st.integers(0, count - 1)
-    pairs = draw(st.lists(st.tuples(index, index, st.integers(0, 9)), max_size=25))
-    ends = np.array([pair[:2] for pair in pairs], dtype=np.int64).reshape(-1, 2)
-    tps = np.array([pair[2] for pair in pairs], dtype=np.float64)
-    place = draw(st.lists(st.integers(0, len(rows) - 1), min_size=count, max_size=count))
-    cores = st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.25, 0.4, 0.7, 1.1])
-    pinned = st.sampled_from([None, None, None, "spout"])
-    snapshot = LoadSnapshot(
-        topology="t",
-        time_s=0.0,
-        components=(Component("c", "bolt", count),),
-        edges=(),
-        executors=tuple(f"{i}-{i}" for i in range(count)),
-        component_of=("c",) * count,
-        place=np.array(place, dtype=np.int64),
-        cpu_cores=np.array(draw(st.lists(cores, min_size=count, max_size=count))),
-        queue=np.zeros(count),
-        pinned=tuple(draw(st.lists(pinned, min_size=count, max_size=count))),
-        traffic=Traffic.build(ends[:, 0], ends[:, 1], tps),
-    )
-    return cluster, snapshot
+    return cluster, draw(small_snapshots(len(rows)))
 
 
 limits = st.builds(

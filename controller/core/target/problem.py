@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse  # type: ignore[import-untyped]
 
 from controller.core.classify import TOLERANCE_CORES, Limits
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic, worker_cpu_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +188,7 @@ class Problem:
             A worker that is fuller today than a target may fill it, but not high, may stay so.
         """
         high = limits.high_frac * cluster.capacity_cores
-        load = np.bincount(
-            snapshot.place, weights=snapshot.cpu_cores, minlength=len(cluster.workers)
-        )
+        load = worker_cpu_cores(cluster, snapshot)
         count, total = len(snapshot.executors), snapshot.traffic.total_tps
         biggest = float(np.max(high, where=cluster.is_open, initial=0.0))
         return cls(

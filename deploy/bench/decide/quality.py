@@ -7,9 +7,10 @@ from statistics import median
 from typing import Any
 
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps, worker_cpu_cores
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decide import Policy
 from controller.policies import NAMES, Options, policy
+from controller.yardstick import NodeMove, cpu_use, ping_pongs, weighted_cost_tps
 from deploy.bench.decide.cases import LITERAL, QUALITY, Case
 
 COMPARED = ("otd", "safe", "target", "aniello-online", "rsm")
@@ -83,40 +84,31 @@ def follow(decide: Policy, case: Case, rules: Limits, cycles: int = 2000) -> Cou
     cluster, snapshot = case
     index = {name: e for e, name in enumerate(snapshot.executors)}
     worker = {name: w for w, name in enumerate(cluster.workers)}
-    full = max(rules.high_frac, _fullest(cluster, snapshot)) + 1e-9
+    full = max(rules.high_frac, cpu_use(cluster, snapshot).max_frac) + 1e-9
     ratios, fits, seen = [_ratio(cluster, snapshot, rules)], [True], {snapshot.place.tobytes()}
-    left: dict[tuple[int, int], int] = {}
-    moves = ping_pongs = 0
+    moves: list[NodeMove] = []
+    cycling = False
     for cycle in range(cycles):
         proposed = decide(cluster, snapshot, rules).moves
         if not proposed:
             break
         for move in proposed:
             e, w = index[move.executor], worker[move.target]
-            before, after = int(cluster.node_of[snapshot.place[e]]), int(cluster.node_of[w])
-            since = cycle - left.get((e, after), -PING_PONG_CYCLES - 1)
-            ping_pongs += before != after and since <= PING_PONG_CYCLES
-            left[e, before] = cycle
+            node = (cluster.nodes[cluster.node_of[at]] for at in (snapshot.place[e], w))
+            moves.append(NodeMove(cycle, move.executor, *node))
             snapshot = snapshot.moved(e, w)
-        moves += len(proposed)
         ratios.append(_ratio(cluster, snapshot, rules))
-        fits.append(_fullest(cluster, snapshot) <= full)
+        fits.append(cpu_use(cluster, snapshot).max_frac <= full)
         if snapshot.place.tobytes() in seen:
-            return Course(tuple(ratios), tuple(fits), moves, ping_pongs, cycling=True)
+            cycling = True
+            break
         seen.add(snapshot.place.tobytes())
-    return Course(tuple(ratios), tuple(fits), moves, ping_pongs, cycling=False)
+    returns = ping_pongs(moves, PING_PONG_CYCLES)
+    return Course(tuple(ratios), tuple(fits), len(moves), returns, cycling)
 
 
 def _ratio(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> float:
-    traffic, place = snapshot.traffic, snapshot.place
-    apart = place[traffic.source] != place[traffic.target]
-    between_workers = float(traffic.tps[apart].sum())
-    cost = rules.weight_node * inter_node_tps(cluster, snapshot)
-    return (cost + rules.weight_worker * between_workers) / traffic.total_tps
-
-
-def _fullest(cluster: Cluster, snapshot: LoadSnapshot) -> float:
-    return float((worker_cpu_cores(cluster, snapshot) / cluster.capacity_cores).max())
+    return weighted_cost_tps(cluster, snapshot, rules) / snapshot.traffic.total_tps
 
 
 def quality(
