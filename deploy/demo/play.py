@@ -60,7 +60,7 @@ MEASURE_S = float(WINDOWS * WINDOW_S)
 RECOVER_S = 4.0
 FED_S = 12.0
 # The whole run, and what of it is needed after the controller's work.
-RUN_S, AFTERWARDS_S, LEAST_WORK_S = 290.0, 75.0, 40.0
+RUN_S, AFTERWARDS_S, LEAST_WORK_S = 290.0, 90.0, 40.0
 SETTLE_LIMIT_S = 60.0
 
 

@@ -16,11 +16,11 @@ from deploy.demo.gauges import Look, WorkerLook
 STEPS: tuple[tuple[str, float], ...] = (
     ("start the cluster", 30),
     ("start the topology", 30),
-    ("saturate Storm's own placement", 60),
+    ("saturate Storm's own placement", 75),
     ("feed, nothing moves", 20),
     ("the controller works", 75),
     ("feed, nothing moves any more", 22),
-    ("saturate again", 30),
+    ("saturate again", 55),
     ("drain and stop", 12),
 )
 LINE_EVERY_S = 5.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from controller.storm.apply import EndedMove
 from deploy.lab.ledger import Window, throughput_tps
 
-WINDOW_S = 5
+WINDOW_S = 10
 WINDOWS = 3
 # Throughput that has grown by more than this from one such stretch to the next is warming up.
 WARM_S = 10

@@ -80,9 +80,8 @@ def test_warm_is_when_throughput_no_longer_grows() -> None:
 
 
 def test_the_last_three_windows_count() -> None:
-    windows = [window(t, 1) for t in range(4)]
-    windows += [window(4 + t, acked) for t, acked in enumerate([10] * 5 + [0, 20, 20, 20, 90])]
-    windows += [window(14 + t, 30) for t in range(5)]
+    acked = [1] * 4 + [10] * 10 + [0, 90] + [20] * 8 + [30] * 10
+    windows = [window(t, tps) for t, tps in enumerate(acked)]
     assert medians_tps(windows) == (10, 20, 30)
 
 
@@ -122,24 +121,24 @@ LOOK = Look(
 
 
 def recording() -> Recording:
-    tps = [1000] * 20 + [400] * 60 + [1200] * 20
+    tps = [1000] * 30 + [400] * 60 + [1200] * 30
     windows = [window(t, acked) for t, acked in enumerate(tps)]
-    windows[50] = window(50, 0, 0.0)
-    windows[51] = window(51, 400, 300.0)
+    windows[60] = window(60, 0, 0.0)
+    windows[61] = window(61, 400, 300.0)
     return Recording(
         storm_version="2.8.3",
         windows=tuple(windows),
-        inter_node=((20.0, 0.5), (60.0, 0.3)),
+        inter_node=((30.0, 0.5), (70.0, 0.3)),
         rate_tps=400.0,
         saturated=(
-            Saturated(Span(0, 20), 0.5, 4.0, 2.0, True),
-            Saturated(Span(80, 100), None, 3.6, 3.0, False),
+            Saturated(Span(0, 30), 0.5, 6.0, 2.0, True),
+            Saturated(Span(90, 120), None, 5.4, 3.0, False),
         ),
-        fed=(Fed(Span(20, 40), 0.5, 2.0), Fed(Span(60, 80.5), 0.3, 0.82)),
-        worked=Span(40, 60),
+        fed=(Fed(Span(30, 50), 0.5, 2.0), Fed(Span(70, 90.5), 0.3, 0.82)),
+        worked=Span(50, 70),
         came_to_rest=True,
         cooldown_s=20.0,
-        moves=(move(60.0), move(60.5, "UNDONE", None)),
+        moves=(move(70.0), move(70.5, "UNDONE", None)),
         totals=Totals(100, 100, 0, 0, 500, 500, 0),
         restarted_pids=0,
         meters_risen={"a": 0, "b": 0},
