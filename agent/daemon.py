@@ -74,6 +74,8 @@ class Agent:
         StoreError
             If a store or ZooKeeper fails.
         """
+        # Plans first: a move may be waiting for one.
+        self._pull(now_s)
         if now_s - self._tended_s >= _TEND_EVERY_S:
             self._tended_s = now_s
             self._stores.discover()
@@ -81,7 +83,6 @@ class Agent:
             self._writer.check_readers()
         samples = self._stores.read()
         self._learn_node(samples.node)
-        self._pull(now_s)
         if self._node is not None:
             self._pusher.push(samples, self._node, self._puller.cluster, now_s)
 
