@@ -24,7 +24,7 @@ build/tools.stamp: deploy/setup.sh
 build/venv.stamp: pyproject.toml constraints.txt | build/tools.stamp
 	.venv/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	.venv/bin/python -m pip install -q -c constraints.txt "pip>=25.1"
-	.venv/bin/python -m pip install -q -c constraints.txt -e .[lab] --group dev
+	.venv/bin/python -m pip install -q -c constraints.txt -e .[lab,replay] --group dev
 	touch $@
 
 $(AGENT_JAR): $(AGENT_SOURCES) | build/venv.stamp

@@ -22,6 +22,7 @@ _FOREIGN = """
     target.move.price weight.node weight.worker worker.cpu.capacity worker.poll.ms
 """
 FOREIGN_KEYS = frozenset(PREFIX + key for key in _FOREIGN.split())
+_POLL = f"{PREFIX}worker.poll.ms"
 _STORE, _ID = f"{PREFIX}store.dir", f"{PREFIX}supervisor.id"
 _SYNC, _LOAD = f"{PREFIX}agent.sync.secs", f"{PREFIX}load.secs"
 OWN_KEYS = frozenset({_STORE, _ID, _SYNC, _LOAD})
@@ -73,7 +74,8 @@ def read(path: Path) -> AgentConfig:
     try:
         document = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: {' '.join(str(error).split())}") from error
+        why = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise ConfigError(f"{path}: {why}") from error
     if not isinstance(document, dict):
         raise ConfigError(f"{path}: must hold keys with values, like Storm's own")
     return from_storm_yaml({str(key): value for key, value in document.items()})
@@ -97,10 +99,16 @@ def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
     ConfigError
         If an `nstorm.` key is unknown, or a value is of the wrong kind.
     """
-    for key in document:
+    for key, value in document.items():
+        if key == "nstorm" or (key.startswith(PREFIX) and isinstance(value, dict)):
+            raise ConfigError(
+                f"{key}: keys within keys are not read; write each flat, like Storm's own: "
+                f"{_flat(key, value)}"
+            )
         if key.startswith(PREFIX) and key not in FOREIGN_KEYS | OWN_KEYS:
             near = difflib.get_close_matches(key, FOREIGN_KEYS | OWN_KEYS, n=1)
             raise ConfigError(f"{key}: unknown key" + (f"; is it {near[0]}?" if near else ""))
+    _check_poll(document)
     return AgentConfig(
         _hosts(document),
         _store_dir(document),
@@ -110,13 +118,21 @@ def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
     )
 
 
+def _flat(key: str, value: Any) -> str:
+    while isinstance(value, dict) and value:
+        name, value = next(iter(value.items()))
+        key = f"{key}.{name}"
+    return f"{PREFIX}load.secs: 2" if value is None else f"{key}: {value}"
+
+
 def _hosts(document: Mapping[str, Any]) -> str:
     key = "storm.zookeeper.servers"
     servers, port = document.get(key, ["localhost"]), document.get("storm.zookeeper.port", 2181)
-    if not isinstance(servers, list) or not servers:
+    texts = isinstance(servers, list) and all(isinstance(s, str) and s for s in servers)
+    if not texts or not servers:
         raise ConfigError(f"{key}: must be a list of hosts, is {servers!r}")
-    if type(port) is not int:
-        raise ConfigError(f"storm.zookeeper.port: must be a number, is {port!r}")
+    if type(port) is not int or not 0 < port < 65536:
+        raise ConfigError(f"storm.zookeeper.port: must be 1 to 65535, is {port!r}")
     return ",".join(f"{server}:{port}" for server in servers)
 
 
@@ -133,6 +149,13 @@ def _text(document: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str) or not value:
         raise ConfigError(f"{key}: must be text, is {value!r}")
     return value
+
+
+def _check_poll(document: Mapping[str, Any]) -> None:
+    """Refuse for the JVMs what they could only pass over."""
+    value = document.get(_POLL, 50)
+    if type(value) is not int or not 1 <= value <= 60_000:
+        raise ConfigError(f"{_POLL}: must be 1 to 60000 milliseconds, is {value!r}")
 
 
 def _period_s(document: Mapping[str, Any], key: str, default_s: float) -> float:

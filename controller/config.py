@@ -4,7 +4,7 @@ A misspelt key that is silently ignored is worse than one that stops the start.
 """
 
 import difflib
-import math
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -18,6 +18,8 @@ from controller.errors import ConfigError
 from controller.policies import NAMES, Options
 
 PREFIX = "nstorm."
+# Where Storm keeps its own nodes in ZooKeeper unless told otherwise.
+STORM_ROOT = "/storm"
 # Keys of the agent and of the hooks, which read them themselves.
 FOREIGN_KEYS = frozenset(
     {
@@ -131,25 +133,24 @@ class _Reader:
         self.values[key] = sorted(value) if isinstance(value, frozenset) else value
         return value
 
-    def number(
-        self, key: str, otherwise: float, least: float = 0.0, most: float = math.inf
-    ) -> float:
+    def number(self, key: str, otherwise: float, least: float = 0.0, most: float = 1e9) -> float:
         def check(value: Any) -> float | None:
             return float(value) if _is_number(value) and least <= value <= most else None
 
-        must = f"a number of at least {least:g}"
-        return self._take(key, otherwise, check, must + (f" and at most {most:g}" * (most < 1e9)))
+        must = f"a number of at least {least:g} and at most {most:,.10g}"
+        return self._take(key, otherwise, check, must)
 
-    def optional_number(self, key: str, least: float = 0.0, most: float = math.inf) -> float | None:
+    def optional_number(self, key: str, least: float = 0.0, most: float = 1e9) -> float | None:
         self.known.add(key)
         return None if self.given.get(key) is None else self.number(key, 0.0, least, most)
 
-    def count(self, key: str, otherwise: int, least: int) -> int:
+    def count(self, key: str, otherwise: int, least: int, most: int) -> int:
         def check(value: Any) -> int | None:
-            fits = _is_number(value) and value == int(value) and value >= least
+            fits = _is_number(value) and least <= value <= most and value == int(value)
             return int(value) if fits else None
 
-        return self._take(key, otherwise, check, f"a whole number of at least {least}")
+        must = f"a whole number of at least {least} and at most {most:,}"
+        return self._take(key, otherwise, check, must)
 
     def choice(self, key: str, otherwise: str, choices: Sequence[str]) -> str:
         must = f"one of {', '.join(choices)}"
@@ -176,8 +177,10 @@ class _Reader:
         return Path(text) if text else None
 
     def refuse_unknown(self) -> None:
-        for key in self.given:
+        for key, value in self.given.items():
             if key not in self.known:
+                if isinstance(value, dict):
+                    raise ConfigError(_nested(PREFIX + key, value))
                 near = difflib.get_close_matches(key, sorted(self.known), n=1)
                 hint = f", did you mean {PREFIX}{near[0]}?" if near else ""
                 raise ConfigError(f"{PREFIX}{key}: unknown key{hint}")
@@ -203,26 +206,18 @@ def build(given: Mapping[str, Any]) -> Config:
     """
     read = _Reader(given)
     plain = Config()
-    limits = Limits(
-        high_frac=read.number("load.high", plain.limits.high_frac, least=0.01, most=1.0),
-        low_frac=read.number("load.low", plain.limits.low_frac, most=1.0),
-        gain_frac=read.number("asc.threshold", plain.limits.gain_frac, most=1.0),
-        gain_tps=read.optional_number("asc.threshold.tps"),
-        weight_node=read.number("weight.node", plain.limits.weight_node),
-        weight_worker=read.number("weight.worker", plain.limits.weight_worker),
-    )
     config = Config(
         mode=Mode(read.choice("mode", plain.mode, list(Mode))),
         policy=read.choice("policy", plain.policy, NAMES),
-        cycle_s=read.number("cycle.secs", plain.cycle_s, least=0.1),
-        lazy_kill_ms=read.count("lazy.kill.ms", plain.lazy_kill_ms, least=0),
-        limits=limits,
+        cycle_s=read.number("cycle.secs", plain.cycle_s, least=0.1, most=3600.0),
+        lazy_kill_ms=read.count("lazy.kill.ms", plain.lazy_kill_ms, least=0, most=3_600_000),
+        limits=_limits(read, plain.limits),
         options=_options(read, plain.options),
-        max_moves=read.count("max.moves.per.cycle", plain.max_moves, least=1),
+        max_moves=read.count("max.moves.per.cycle", plain.max_moves, least=1, most=1000),
         cooldown_s=read.number("cooldown.executor.secs", plain.cooldown_s),
         ewma=read.number("load.ewma", plain.ewma, least=0.01, most=1.0),
-        worker_capacity_cores=read.optional_number("worker.cpu.capacity") or None,
-        link_tps=read.optional_number("link.capacity.tps"),
+        worker_capacity_cores=read.optional_number("worker.cpu.capacity", least=0.01),
+        link_tps=read.optional_number("link.capacity.tps", least=0.01),
         excluded=Excluded(
             read.names("excluded.topologies"),
             read.names("excluded.components"),
@@ -238,6 +233,30 @@ def build(given: Mapping[str, Any]) -> Config:
     )
     read.refuse_unknown()
     return config
+
+
+def _limits(read: _Reader, plain: Limits) -> Limits:
+    high_frac = read.number("load.high", plain.high_frac, least=0.01, most=1.0)
+    # Whoever lowers the upper limit alone means no harm: the lower one goes down with it.
+    low_frac = read.number("load.low", min(plain.low_frac, high_frac), most=1.0)
+    if low_frac > high_frac:
+        raise ConfigError(
+            f"{PREFIX}load.low: must be at most {PREFIX}load.high, which is {high_frac:g}, "
+            f"is {low_frac:g}"
+        )
+    weight_node = read.number("weight.node", plain.weight_node)
+    weight_worker = read.number("weight.worker", plain.weight_worker)
+    if not weight_node and not weight_worker:
+        raise ConfigError(f"{PREFIX}weight.node: must be above 0 where {PREFIX}weight.worker is 0")
+    return replace(
+        plain,
+        high_frac=high_frac,
+        low_frac=low_frac,
+        gain_frac=read.number("asc.threshold", plain.gain_frac, most=1.0),
+        gain_tps=read.optional_number("asc.threshold.tps"),
+        weight_node=weight_node,
+        weight_worker=weight_worker,
+    )
 
 
 def _options(read: _Reader, plain: Options) -> Options:
@@ -279,7 +298,8 @@ def read_storm_yaml(path: Path) -> dict[str, Any]:
     try:
         document = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+        why = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise ConfigError(f"{path}: {why}") from None
     if document is None:
         return {}
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
@@ -307,18 +327,22 @@ def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, Storm]:
     ConfigError
         As `build`, or Storm's keys are of the wrong kind.
     """
+    if "nstorm" in document:
+        raise ConfigError(_nested("nstorm", document["nstorm"]))
     own = {k.removeprefix(PREFIX): v for k, v in document.items() if k.startswith(PREFIX)}
     if "vetoes" in own:
         raise ConfigError(f"{PREFIX}vetoes: only for `nstorm decide`; a live run always has them")
     servers = document.get("storm.zookeeper.servers", ["localhost"])
     port = document.get("storm.zookeeper.port", 2181)
-    root = document.get("storm.zookeeper.root", "/storm")
+    root = document.get("storm.zookeeper.root", STORM_ROOT)
     if isinstance(document.get("storm.local.dir"), str):
         own.setdefault("journal.dir", str(Path(document["storm.local.dir"]) / "nstorm-journal"))
-    if not isinstance(servers, list) or not servers:
-        raise ConfigError("storm.zookeeper.servers: must be a list of hosts")
-    if not isinstance(port, int) or not isinstance(root, str):
-        raise ConfigError("storm.zookeeper.port must be a number, storm.zookeeper.root a path")
+    if not isinstance(servers, list) or not servers or not all(map(_is_text, servers)):
+        raise ConfigError(f"storm.zookeeper.servers: must be a list of hosts, is {servers!r}")
+    if type(port) is not int or not 0 < port < 65536:
+        raise ConfigError(f"storm.zookeeper.port: must be 1 to 65535, is {port!r}")
+    if not isinstance(root, str) or not root.startswith("/"):
+        raise ConfigError(f"storm.zookeeper.root: must be a path that begins with /, is {root!r}")
     return build(own), Storm(",".join(f"{server}:{port}" for server in servers), root)
 
 
@@ -375,5 +399,20 @@ def keys_of(assignments: Sequence[str]) -> dict[str, Any]:
     return given
 
 
+def _nested(key: str, value: Any) -> str:
+    """Say how to write a key that holds others."""
+    flat, inmost = key, value
+    while isinstance(inmost, dict) and inmost:
+        name, inmost = next(iter(inmost.items()))
+        flat = f"{flat}.{name}"
+    told = f"{flat}: {json.dumps(inmost, default=str)}" if flat != key else f"{PREFIX}mode: advise"
+    return f"{key}: keys within keys are not read; write each flat, like Storm's own: {told}"
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    # Bounds refuse what is infinite; what is no number at all passes no comparison.
+    return isinstance(value, int | float) and not isinstance(value, bool)

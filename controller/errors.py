@@ -23,3 +23,7 @@ class PolicyError(ControllerError):
 
 class ScenarioError(ControllerError):
     """A scenario cannot be run; the message names the key."""
+
+
+class TuneError(ControllerError):
+    """A log cannot be tuned with; the message says what is missing and what to type."""

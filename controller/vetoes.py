@@ -84,7 +84,6 @@ def standing(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Ve
         EXCLUDED, LAST_IN_WORKER and NO_WORKER_IN_SLOT.
     """
     count = np.bincount(snapshot.place, minlength=len(cluster.workers))
-    hosts = {n for n, name in enumerate(cluster.nodes) if name in excluded.hosts}
     workers = {
         cluster.workers[w]: Veto(
             Outcome.NO_WORKER_IN_SLOT, f"the topology has no worker in slot {cluster.workers[w]}"
@@ -98,12 +97,35 @@ def standing(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Ve
         )
         for e in np.flatnonzero(count[snapshot.place] == 1)
     }
-    # What is excluded is so whatever else is in the way, so it is written over the others.
-    for n in hosts:
-        veto = Veto(Outcome.EXCLUDED, f"node {cluster.nodes[n]} is excluded")
-        workers |= {cluster.workers[w]: veto for w in np.flatnonzero(cluster.node_of == n)}
-        here = np.flatnonzero(cluster.node_of[snapshot.place] == n)
-        executors |= {snapshot.executors[e]: veto for e in here}
+    # What is excluded is so whatever else is in the way.
+    return exclusions(cluster, snapshot, excluded).joined(Vetoes(executors, workers))
+
+
+def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
+    """List the vetoes that the settings give.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Placement.
+    excluded : Excluded
+        Components and nodes to leave alone.
+
+    Returns
+    -------
+    Vetoes
+        EXCLUDED.
+    """
+    executors: dict[str, Veto] = {}
+    workers: dict[str, Veto] = {}
+    for n, node in enumerate(cluster.nodes):
+        if node in excluded.hosts:
+            veto = Veto(Outcome.EXCLUDED, f"node {node} is excluded")
+            workers |= {cluster.workers[w]: veto for w in np.flatnonzero(cluster.node_of == n)}
+            here = np.flatnonzero(cluster.node_of[snapshot.place] == n)
+            executors |= {snapshot.executors[e]: veto for e in here}
     if excluded.components:
         for name, component in zip(snapshot.executors, snapshot.component_of, strict=True):
             if component in excluded.components:
@@ -290,7 +312,7 @@ def _stand_in(view: View, wanted: Proposal) -> Decision | None:
     source = view.cluster.workers[view.snapshot.place[moves.executors[best]]]
     reason = (
         f"{name} from {source} to {wanted.source} takes the place of {wanted.executor}, which "
-        f"may then go to {wanted.target}: {both:.4g} t/s by both"
+        f"may then go to {wanted.target}: {both:.4g} {view.limits.gain_unit} by both"
     )
     move = Proposal(name, source, wanted.source, float(moves.asc_tps[best]))
     return Decision(Outcome.WOULD_MOVE, reason, (move,))

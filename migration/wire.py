@@ -10,11 +10,21 @@ import dataclasses
 import json
 import math
 import types
-from enum import StrEnum
-from functools import cache
-from typing import Any, NoReturn, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import (
+    Any,
+    NoReturn,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from migration import ModelError, WireError
+from migration import WireError
 from migration.model import (
     AppliedPlan,
     Base,
@@ -51,9 +61,11 @@ _Message = (
     Plan | LocalPlan | Publication | NodeAcks | WorkerAck | SupervisorAck | NodeLoad | WorkerLoad
 )
 M = TypeVar("M", bound=_Message)
+_Reader: TypeAlias = Callable[[Any], Any]
 
 # Java reads numbers as long.
 _LIMIT = 2**63
+_SHARED = 2**16
 # Short things that repeat often are arrays without keys.
 _ARRAYS = frozenset({AppliedPlan, Base, ExecutorId, PlanVersion, Traffic})
 # "from" is a word of Python's own.
@@ -140,7 +152,10 @@ def decode(kind: type[M], data: bytes) -> M:
     # RecursionError: a deep nest of brackets is garbage like any other.
     except (ValueError, RecursionError) as error:
         raise WireError(name, f"is no JSON: {error}") from error
-    return cast(M, _read(kind, value, name))
+    try:
+        return cast(M, _reader(cast(Any, kind))(value))
+    except WireError as error:
+        raise WireError(f"{name}{error.where}", error.problem) from error
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -174,55 +189,124 @@ def _plain(value: object) -> object:
     return [item for _, item in pairs] if kind in _ARRAYS else dict(pairs)
 
 
-def _read(kind: Any, value: object, where: str) -> object:
-    if get_origin(kind) in (Union, types.UnionType):
-        inner = next(arg for arg in get_args(kind) if arg is not type(None))
-        return None if value is None else _read(inner, value, where)
-    if get_origin(kind) is tuple:
-        items = _expect(list, value, where)
-        return tuple(_read(get_args(kind)[0], v, f"{where}[{i}]") for i, v in enumerate(items))
-    try:
-        if kind is Slot:
-            return Slot.parse(_expect(str, value, where))
-        if dataclasses.is_dataclass(kind):
-            return _read_record(cast(type, kind), value, where)
-        if issubclass(kind, StrEnum):
-            return kind(_expect(str, value, where))
-    except WireError:
-        raise
-    except (ModelError, ValueError) as error:
-        raise WireError(where, str(error)) from error
-    return _expect(kind, value, where)
+# A reader knows only its own part of a message. Those around it put the path before an error, so
+# that no path is made while all is well.
+def _text(value: Any) -> str:
+    if type(value) is str:
+        return value
+    raise _refusal(str, value)
 
 
-def _read_record(kind: type, value: object, where: str) -> object:
-    fields = _fields(kind)
-    if kind in _ARRAYS:
-        items = _expect(list, value, where)
-        if len(items) != len(fields):
-            raise WireError(where, f"has {len(items)} elements, not {len(fields)}")
-        found = {key: item for (_, key, _), item in zip(fields, items, strict=True)}
-    else:
-        found = _expect(dict, value, where)
-    known = [key for _, key, _ in fields]
-    for key in found:
-        if key not in known:
-            raise WireError(f"{where}.{key}", "is unknown")
-    for key in known:
-        if key not in found:
-            raise WireError(f"{where}.{key}", "is missing")
-    return kind(**{name: _read(hint, found[key], f"{where}.{key}") for name, key, hint in fields})
-
-
-def _expect(kind: type[Any], value: object, where: str) -> Any:
+def _integer(value: Any) -> int:
     # A bool is an int to Python, and a whole float is an int to nobody.
-    fits = type(value) is kind or (kind is float and type(value) is int)
-    if not fits:
-        raise WireError(where, f"is {_JSON_NAMES[type(value)]}, not {_JSON_NAMES[kind]}")
-    too_long = type(value) is int and not -_LIMIT <= value < _LIMIT
-    if too_long or (type(value) is float and not math.isfinite(value)):
-        raise WireError(where, "is out of range")
-    return float(cast(float, value)) if kind is float else value
+    if type(value) is int and -_LIMIT <= value < _LIMIT:
+        return value
+    raise _refusal(int, value)
+
+
+def _number(value: Any) -> float:
+    if type(value) is float and math.isfinite(value):
+        return value
+    if type(value) is int:
+        return float(_integer(value))
+    raise _refusal(float, value)
+
+
+def _refusal(kind: type, value: object) -> WireError:
+    if type(value) is kind or (type(value) is int and kind is float):
+        return WireError("", "is out of range")
+    return WireError("", f"is {_JSON_NAMES[type(value)]}, not {_JSON_NAMES[kind]}")
+
+
+@cache
+def _reader(kind: Any) -> _Reader:
+    """Compile the reader of an annotation, once."""
+    if kind in _LEAVES:
+        return _LEAVES[kind]
+    of = get_args(kind)
+    if get_origin(kind) in (Union, types.UnionType):
+        return _optional(_reader(next(arg for arg in of if arg is not type(None))))
+    if get_origin(kind) is tuple:
+        return _array(_reader(of[0]))
+    return _record(cast(type, kind)) if dataclasses.is_dataclass(kind) else _parsed(kind)
+
+
+def _optional(inner: _Reader) -> _Reader:
+    return lambda value: None if value is None else inner(value)
+
+
+def _array(item: _Reader) -> _Reader:
+    def read(value: Any) -> tuple[Any, ...]:
+        if type(value) is not list:
+            raise _refusal(list, value)
+        found: list[Any] = []
+        try:
+            for one in value:
+                found.append(item(one))
+        except WireError as error:
+            raise WireError(f"[{len(found)}]{error.where}", error.problem) from error
+        return tuple(found)
+
+    return read
+
+
+def _parsed(parse: Callable[[str], Any]) -> _Reader:
+    def read(value: Any) -> Any:
+        text = _text(value)
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise WireError("", str(error)) from error
+
+    return read
+
+
+def _record(kind: type) -> _Reader:
+    keys = tuple(key for _, key, _ in _fields(kind))
+    readers = tuple(_reader(hint) for _, _, hint in _fields(kind))
+    values_of = _listed(len(keys)) if kind in _ARRAYS else _keyed(keys)
+
+    def read(value: Any) -> Any:
+        values = values_of(value)
+        found: list[Any] = []
+        try:
+            for one, item in zip(readers, values, strict=True):
+                found.append(one(item))
+        except WireError as error:
+            raise WireError(f".{keys[len(found)]}{error.where}", error.problem) from error
+        try:
+            return kind(*found)
+        except ValueError as error:
+            raise WireError("", str(error)) from error
+
+    return read
+
+
+def _listed(count: int) -> Callable[[Any], list[Any]]:
+    def values_of(value: Any) -> list[Any]:
+        if type(value) is not list:
+            raise _refusal(list, value)
+        if len(value) != count:
+            raise WireError("", f"has {len(value)} elements, not {count}")
+        return value
+
+    return values_of
+
+
+def _keyed(keys: tuple[str, ...]) -> Callable[[Any], list[Any]]:
+    known = frozenset(keys)
+
+    def values_of(value: Any) -> list[Any]:
+        if type(value) is not dict:
+            raise _refusal(dict, value)
+        if value.keys() != known:
+            unknown = [key for key in value if key not in known]
+            missing = [key for key in keys if key not in value]
+            problem = "is unknown" if unknown else "is missing"
+            raise WireError(f".{(unknown or missing)[0]}", problem)
+        return [value[key] for key in keys]
+
+    return values_of
 
 
 _JSON_NAMES: dict[type, str] = {
@@ -233,4 +317,11 @@ _JSON_NAMES: dict[type, str] = {
     list: "an array",
     dict: "an object",
     type(None): "null",
+}
+# Few different slots fill many messages.
+_LEAVES: dict[Any, _Reader] = {
+    str: _text,
+    int: _integer,
+    float: _number,
+    Slot: _parsed(lru_cache(maxsize=_SHARED)(Slot.parse)),
 }

@@ -10,11 +10,15 @@ from collections.abc import Iterator
 import psutil
 import pytest
 import structlog
+from hypothesis import settings
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
 from deploy.lab.cluster import AGENT_JAR, RUNS_DIR, Lab, plan_lab, sweep
 from deploy.lab.home.assemble import ZOOKEEPER_VERSION
+
+# For tests that name no number of examples of their own: pytest --hypothesis-profile=thorough
+settings.register_profile("thorough", max_examples=5000)
 
 LEAK_GRACE_S = 3.0
 log = structlog.get_logger()
@@ -91,6 +95,13 @@ def _foreign_processes() -> set[psutil.Process]:
         if not ended and str(RUNS_DIR) not in command:
             found.add(process)
     return found
+
+
+@pytest.fixture(autouse=True)
+def usual_logging() -> Iterator[None]:
+    """Undo what a command under test has set: it logs to a standard error that ends with it."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import messages
 import numpy as np
 from structlog.testing import capture_logs
 
@@ -11,39 +12,22 @@ from controller.journal.recorder import RecordedController
 from controller.journal.writer import Bounds, Writer
 from controller.loop import CycleReport
 from controller.replay.ingest.world import Window, WindowWorld
-from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
+from migration.model import Edge, Node, Publication, Slot
 
 SLOTS = tuple(Slot(node, port) for node in "ab" for port in (1, 2))
 BEGIN_S = 1_700_000_000.0
 TICK_S = 5.0
 
 
-def publication(executors: int, slots: tuple[Slot, ...] = SLOTS) -> Publication:
+def publication(executors: int) -> Publication:
     """A spout and bolts, laid over the slots in turn."""
-    nodes = sorted({slot.supervisor for slot in slots})
-    per_node = len(slots) // len(nodes)
-    return Publication(
-        topology="wc-1",
-        name="wc",
-        status="ACTIVE",
-        time_ms=0,
-        hooks="0",
-        scheduler="s",
-        message_timeout_secs=30,
-        refresh_poll_secs=10,
-        round=1,
-        plan=None,
-        components=(Component("spout", "spout", 1), Component("bolt", "bolt", executors - 1)),
+    nodes = sorted({slot.supervisor for slot in SLOTS})
+    per_node = len(SLOTS) // len(nodes)
+    return messages.publication(
+        {i + 1: SLOTS[i % len(SLOTS)] for i in range(executors)},
+        [Node(n, f"host-{n}", 100.0 * executors / len(nodes), (1, 2), per_node) for n in nodes],
+        spouts={1},
         edges=(Edge("spout", "bolt", "default", "fields"),),
-        nodes=tuple(
-            Node(n, f"host-{n}", 100.0 * executors / len(nodes), (1, 2), per_node) for n in nodes
-        ),
-        executors=tuple(
-            PlacedExecutor(
-                ExecutorId(i + 1, i + 1), "bolt" if i else "spout", slots[i % len(slots)], 50
-            )
-            for i in range(executors)
-        ),
     )
 
 

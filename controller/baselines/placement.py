@@ -47,8 +47,8 @@ def _in_turn(
     node = cluster.node_of[snapshot.place]
     moves = []
     for e in moving:
-        row = slice(neighbours.start[e], neighbours.start[e + 1])
-        there, tps = node[neighbours.peer[row]], neighbours.tps[row]
+        _, peer, tps = neighbours.rows(np.array([e]))
+        there = node[peer]
         to = cluster.node_of[place[e]]
         asc_tps = float(tps[there == to].sum() - tps[there == node[e]].sum())
         node[e] = to

@@ -14,6 +14,7 @@ import agent.config
 import agent.daemon
 from agent.daemon import ended_by_signals, say_waiting
 from controller.config import Config, Mode, Storm, from_storm_yaml, read_storm_yaml
+from controller.output import example
 from controller.storm.live import LiveController
 from kvstore.errors import SessionLostError
 from kvstore.zookeeper import Session
@@ -25,8 +26,7 @@ Conf = Annotated[
 ]
 
 agent_app = typer.Typer(
-    help="Run the agent of this node, between ZooKeeper and the node's JVMs.",
-    invoke_without_command=True,
+    invoke_without_command=True, epilog=example("nstorm agent --conf /opt/storm/conf/storm.yaml")
 )
 
 
@@ -37,7 +37,11 @@ def run_agent(
         Path | None, typer.Option("--conf", help="The storm.yaml of this node.")
     ] = None,
 ) -> None:
-    """Run the agent of this node; it may be stopped and started again at any time."""
+    """Run the agent of this node, between ZooKeeper and its JVMs.
+
+    One on every supervisor node, as the user of Storm; it may be stopped and started again at any
+    time.
+    """
     if context.invoked_subcommand is not None:
         return
     if conf is None:
@@ -46,9 +50,14 @@ def run_agent(
         raise typer.Exit(agent.daemon.run(agent.config.read(conf), stop))
 
 
-@agent_app.command("adopt-cluster")
+@agent_app.command(
+    "adopt-cluster", epilog=example("nstorm agent adopt-cluster --conf /opt/storm/conf/storm.yaml")
+)
 def adopt_cluster(conf: Conf) -> None:
-    """Follow the cluster that ZooKeeper now is of, after ZooKeeper was rebuilt."""
+    """Follow the new cluster after ZooKeeper was rebuilt.
+
+    Until then an agent that knows another cluster takes no plans.
+    """
     cluster = agent.daemon.adopt_cluster(agent.config.read(conf))
     typer.echo(f"this node follows cluster {cluster}")
 
@@ -57,10 +66,13 @@ def run_controller(
     conf: Conf,
     mode: Annotated[
         Mode | None,
-        typer.Option(help="observe: only measure. advise: say what it would do. auto: do it."),
+        typer.Option(
+            help="observe: only measure. advise: say what it would do. auto: do it. By default "
+            "nstorm.mode of the storm.yaml, else advise."
+        ),
     ] = None,
 ) -> None:
-    """Run the controller; of several, one leads and the others wait.
+    """Run the controller; of several, one leads, the others wait.
 
     It steps down at once when ZooKeeper does not answer, and ends when its session is lost, so that
     a service manager starts it afresh. Moves under way stay in the plan for the next leader.

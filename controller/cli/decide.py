@@ -3,7 +3,6 @@
 import json
 import sys
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,19 +12,13 @@ from rich.table import Table
 
 from controller.cli.what_if import Step, as_document, walk
 from controller.config import from_assignments
-from controller.core.cluster import Cluster, worker_cpu_cores
+from controller.core.cluster import Cluster, LoadSnapshot, worker_cpu_cores
 from controller.core.headroom import headroom
 from controller.errors import SnapshotError
+from controller.output import Output, OutputOption
 from controller.policies import NAMES
 from controller.snapshot import parse
 from controller.yardstick import inter_node_ratio
-
-
-class Output(StrEnum):
-    """How an answer is printed."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 def _known_policy(name: str | None) -> str | None:
@@ -41,31 +34,32 @@ def decide(
         typer.Option(
             callback=_known_policy,
             metavar="NAME",
-            help=f"One of {', '.join(NAMES)}. safe, the default: with the fit "
-            "test; otd: 004 to the letter.",
+            help=f"One of {', '.join(NAMES)}.  [default: safe]",
         ),
     ] = None,
     steps: Annotated[
-        int, typer.Option(min=1, help="Decide so often, each on the placement after the last.")
+        int, typer.Option(min=1, help="Decide so often, each time after the moves before.")
     ] = 1,
     assignments: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="A key of storm.yaml, such as load.high=0.9, asc.threshold.tps=10 or "
-            "excluded.components=[split]; vetoes=on keeps the rules of the live run. Repeatable.",
+            help="A setting by its key of storm.yaml, such as load.high=0.9 or "
+            "excluded.components=[split]. vetoes=on adds the rules of a live run: what has moved "
+            "rests, no worker loses its last executor, none is opened. Repeatable.",
         ),
     ] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to print.")] = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say which executor a policy would move, and why; nothing is changed anywhere.
+    """Say what a policy would do with a snapshot, and why.
 
-    The last step may be one without a move: the policy has come to rest then.
+    Nothing is changed anywhere. README describes the snapshot's format and the keys. The last step
+    may be one without a move: the policy has come to rest then.
     """
     config = from_assignments(assignments or [])
     config = replace(config, policy=policy or config.policy)
-    cluster, start = parse(_read(snapshot))
+    cluster, start = _read(snapshot)
     walked = list(walk(cluster, start, config, steps))
     document = as_document(cluster, walked, config)
     if output is Output.JSON:
@@ -78,22 +72,30 @@ def decide(
     )
     for number, step in enumerate(walked, 1):
         ratio = inter_node_ratio(cluster, step.after)
+        left = headroom(cluster, step.after, config.link_tps)
         line = f"{number}. {step.decision.outcome}, inter-node {ratio:.3f}: {step.decision.reason}"
-        console.print(line, highlight=False)
+        if left.factor is not None:
+            line += f"; head-room {left.factor:.3g} ({left.binds} of {left.where})"
+        console.print(line, highlight=False, soft_wrap=True)
     console.print(_workers_table(cluster, walked[-1]))
-    left = headroom(cluster, walked[-1].after, config.link_tps)
     if left.factor is not None:
         line = f"head-room: {left.factor:.3g} times the input, then {left.binds} of {left.where}"
         console.print(line, highlight=False)
     for warning in walked[-1].decision.warnings:
-        console.print(f"warning: {warning}", highlight=False)
+        console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
 
 
-def _read(path: Path) -> str:
+def _read(path: Path) -> tuple[Cluster, LoadSnapshot]:
+    piped = str(path) == "-"
+    name = "standard input" if piped else path
     try:
-        return sys.stdin.read() if str(path) == "-" else path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SnapshotError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        return parse(sys.stdin.read() if piped else path.read_text())
+    except SnapshotError as error:
+        raise SnapshotError(f"{name}: {error}") from None
+    except OSError as error:
+        raise SnapshotError(f"{name}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SnapshotError(f"{name}: not JSON: not even text in UTF-8") from None
 
 
 def _workers_table(cluster: Cluster, step: Step) -> Table:

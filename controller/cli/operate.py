@@ -14,10 +14,10 @@ from rich.console import Console
 
 from agent.daemon import say_waiting
 from controller.cli.daemons import Conf
-from controller.cli.decide import Output
 from controller.cli.overview import as_document, as_tables
 from controller.config import from_storm_yaml, read_storm_yaml
 from controller.errors import CommandError
+from controller.output import Output, OutputOption
 from controller.storm.collect import PAUSED, LiveCluster
 from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decode, encode
 from controller.storm.live import SystemClock
@@ -25,8 +25,6 @@ from controller.storm.status import read
 from kvstore.zookeeper import Session
 
 NO_ANSWER_S = 15.0
-
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to print.")]
 
 
 @contextmanager
@@ -39,7 +37,10 @@ def _connected(conf: Path) -> Iterator[tuple[Session, str]]:
 
 
 def status(conf: Conf, output: OutputOption = Output.TABLE) -> None:
-    """Show where every executor runs, how loaded the workers are, and the last decision."""
+    """Show where executors run, the load, and the last decision.
+
+    Moves under way and moves that have ended lately are shown, too.
+    """
     with _connected(conf) as (session, root):
         clock = SystemClock()
         view = LiveCluster.of_session(session, root, clock)
@@ -51,24 +52,26 @@ def status(conf: Conf, output: OutputOption = Output.TABLE) -> None:
         return
     console = Console()
     for part in as_tables(document):
-        console.print(part, highlight=False)
+        console.print(part, highlight=False, soft_wrap=isinstance(part, str))
 
 
 def move(
     topology: Annotated[str, typer.Argument(help="Id or name of the topology.")],
-    executor: Annotated[str, typer.Argument(help="Task range, such as 7-7.")],
-    slot: Annotated[str, typer.Argument(help="<supervisor-id>:<port>, as `nstorm status` shows.")],
+    executor: Annotated[str, typer.Argument(help="Its first and last task, such as 7-7.")],
+    slot: Annotated[
+        str, typer.Argument(help="Where to: SUPERVISOR-ID:PORT, as `nstorm status` shows it.")
+    ],
     *,
     conf: Conf,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Until Storm's own assignment shows it, too.")
+        bool, typer.Option("--wait", help="Return only when the move has ended.")
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Ask the leading controller to move one executor, and follow the move.
+    """Ask the leading controller to move one executor.
 
-    Without --wait it returns once the move has begun. Exit code 1: the move was undone or Storm
-    decided otherwise. Exit code 2: refused, with the reason.
+    Returns once the move has begun; with --wait, once Storm's own assignment shows it, too. Exit
+    code 1: the move was undone or Storm decided otherwise. Exit code 2: refused, with the reason.
     """
     with _connected(conf) as (session, _):
         wish = Command(topology, executor, slot)
@@ -107,14 +110,17 @@ def _follow(session: Session, path: str, console: Console, *, until_begun: bool)
 
 
 def pause(
-    conf: Conf, reason: Annotated[str, typer.Argument(help="Shown in every cycle.")] = "paused"
+    conf: Conf, reason: Annotated[str, typer.Argument(help="Shown by `nstorm status`.")] = "paused"
 ) -> None:
-    """Let the controller begin no more moves; those under way come to their end."""
+    """Let the controller begin no more moves.
+
+    Those under way come to their end; `nstorm move` still works.
+    """
     with _connected(conf) as (session, _):
         session.put(PAUSED, reason.encode())
 
 
 def resume(conf: Conf) -> None:
-    """Let the controller go on."""
+    """Let the controller begin moves again."""
     with _connected(conf) as (session, _):
         session.delete(PAUSED)

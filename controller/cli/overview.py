@@ -50,6 +50,7 @@ def as_document(
         "epoch": told.get("epoch"),
         "mode": told.get("mode"),
         "paused": paused,
+        "journal_problem": told.get("journal_problem"),
         "agents": [
             {
                 "node": node.node,
@@ -144,6 +145,8 @@ def as_tables(document: Document) -> Iterator[RenderableType]:
     yield f"controller {lead}, mode {document['mode']}, epoch {document['epoch']}"
     if document["paused"]:
         yield f"paused: {document['paused']}"
+    if document["journal_problem"]:
+        yield f"journal not written: {document['journal_problem']}"
     if not document["agents"]:
         yield "no agent has spoken: start one on each node with `nstorm agent`"
     for agent in document["agents"]:

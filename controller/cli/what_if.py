@@ -1,16 +1,17 @@
 """Follows a policy on a snapshot whose traffic stands still."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from controller.config import Config
+from controller.config import Config, Excluded
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
-from controller.core.decide import Decision
+from controller.core.decide import Decision, Outcome
 from controller.core.headroom import headroom
 from controller.policies import policy
-from controller.vetoes import Vetoes, decide, resting, standing
+from controller.vetoes import decide, exclusions, resting, standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,8 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
     snapshot : LoadSnapshot
         Where it starts.
     config : Config
-        Policy, limits, and whether the vetoes of the live run count; a step takes a cycle then.
+        Policy, limits, what is excluded, and whether the other vetoes of the live run count; a
+        step takes a cycle then.
     steps : int
         At most so many.
 
@@ -44,14 +46,15 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
     limits = replace(config.limits, max_moves=config.max_moves, keep_workers=config.vetoes)
     moved_at: dict[str, int] = {}
     for step in range(steps):
-        vetoes = Vetoes()
+        vetoes = exclusions(cluster, snapshot, config.excluded)
         if config.vetoes:
             left_s = {
                 executor: config.cooldown_s - (step - at) * config.cycle_s
                 for executor, at in moved_at.items()
             }
             vetoes = resting(left_s).joined(standing(cluster, snapshot, config.excluded))
-        decision = decide(chosen, cluster, snapshot, limits, vetoes)
+        decision = _of_topology(snapshot.topology, config.excluded)
+        decision = decision or decide(chosen, cluster, snapshot, limits, vetoes)
         for move in decision.moves:
             moved_at[move.executor] = step
             snapshot = snapshot.moved(
@@ -60,6 +63,15 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
         yield Step(decision, snapshot)
         if not decision.moves:
             return
+
+
+def _of_topology(topology: str, excluded: Excluded) -> Decision | None:
+    """Decide at once where the whole topology is to be left alone, by its id or its name."""
+    made_by_storm = re.fullmatch(r"(.+)-\d+-\d+", topology)
+    name = made_by_storm[1] if made_by_storm else topology
+    if not {topology, name} & excluded.topologies:
+        return None
+    return Decision(Outcome.EXCLUDED, f"topology {name} is excluded")
 
 
 def as_document(cluster: Cluster, steps: list[Step], config: Config) -> dict[str, Any]:

@@ -107,6 +107,6 @@ def by_worker(cluster: Cluster, snapshot: LoadSnapshot) -> Affinity:
 def _affinity(snapshot: LoadSnapshot, home: Ints, places: int) -> Affinity:
     everyone = np.arange(len(snapshot.executors))
     neighbours = Neighbours.of(snapshot.traffic, len(everyone))
-    which, rows = neighbours.rows(everyone)
-    codes, tps = sums(which * places + home[neighbours.peer[rows]], neighbours.tps[rows])
+    which, peer, tps = neighbours.rows(everyone)
+    codes, tps = sums(which * places + home[peer], tps)
     return Affinity(home, found(codes, tps, everyone * places + home), places, codes, tps)

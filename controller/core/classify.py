@@ -50,6 +50,12 @@ class Limits:
     max_moves: int = 1
     keep_workers: bool = False
 
+    @property
+    def gain_unit(self) -> str:
+        """What gains are in: traffic between nodes alone is tuples, with weights it is a score."""
+        literal = self.weight_node == 1 and not self.weight_worker
+        return "t/s" if literal else "weighted t/s"
+
     def threshold_tps(self, total_tps: float, executors: int) -> float:
         """Compute what a move for traffic must gain.
 

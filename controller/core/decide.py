@@ -301,7 +301,8 @@ def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
     if not pairs.executors.size:
         best = best_gathering(view, -np.inf, _slack(view))
         return _if_above_threshold(view, best, warnings, emptier_first=True)
-    why = f"opens the way for a second move, {pairs.score.max():.4g} t/s by both"
+    both = f"{pairs.score.max():.4g} {view.limits.gain_unit} by both"
+    why = f"opens the way for a second move, {both}"
     return _best(view, pairs, why, warnings, emptier_first=True)
 
 
@@ -311,16 +312,39 @@ def _if_above_threshold(
     total = view.total_tps
     best = float(moves.score.max(initial=-np.inf))
     threshold = view.threshold_tps
+    gain = f"{best:.4g} {view.limits.gain_unit}"
     # Rounding noise around zero is no gain.
     if best <= TIE * total:
-        tail = f", the best by {best:.4g} t/s" if moves.score.size else ""
-        reason = f"no move that fits brings traffic together{tail}"
+        tail = f", the best by {gain}" if moves.score.size else ""
+        reason = _no_way(view) or f"no move that fits brings traffic together{tail}"
         return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings)
     if best <= threshold:
-        reason = f"the best move gains {best:.4g} t/s, not more than the threshold {threshold:.4g}"
+        reason = f"the best move gains {gain}, not more than the threshold {threshold:.4g}"
         return Decision(Outcome.BELOW_THRESHOLD, reason, (), warnings)
-    why = f"a gain of {best:.4g} t/s is above the threshold {threshold:.4g}"
+    why = f"a gain of {gain} is above the threshold {threshold:.4g}"
     return _best(view, moves, why, warnings, emptier_first=emptier_first)
+
+
+def _no_way(view: View) -> str | None:
+    """Say why nothing could gain whatever the load, if it is so."""
+    cluster, pinned = view.cluster, view.snapshot.pinned
+    if not view.movable.any():
+        return f"no executor may move, {_reasons(pinned, 'pinned')}"
+    if len(cluster.workers) == 1:
+        return f"there is only one worker, {cluster.workers[0]}, and nowhere to move to"
+    if not cluster.is_open.any():
+        return f"nothing may move to any worker, {_reasons(cluster.closed, 'closed')}"
+    if not view.total_tps:
+        return "there is no traffic to bring together"
+    used = np.unique(cluster.node_of)
+    if len(used) == 1 and not view.limits.weight_worker:
+        return f"all workers are on one node, {cluster.nodes[used[0]]}: no traffic leaves it"
+    return None
+
+
+def _reasons(reasons: tuple[str | None, ...], what: str) -> str:
+    named = ", ".join(dict.fromkeys(reason for reason in reasons if reason))
+    return f"all {len(reasons)} are {what}: {named}" if reasons else "there is none"
 
 
 def _best(

@@ -66,11 +66,11 @@ def gathering(view: View, executors: Ints) -> Moves:
     """
     cluster, held = view.cluster, view.ties
     nodes, workers = len(cluster.nodes), len(cluster.workers)
-    which, rows = view.neighbours.rows(executors)
-    at = view.snapshot.place.take(view.neighbours.peer[rows])
+    which, peer, tps = view.neighbours.rows(executors)
+    at = view.snapshot.place.take(peer)
     # With the node in front, the runs of workers follow each other in the runs of nodes.
     codes = (which * nodes + cluster.node_of.take(at)) * workers + at
-    codes, worker_tps = sums(codes, view.neighbours.tps[rows])
+    codes, worker_tps = sums(codes, tps)
     of_node = codes // workers
     first = firsts(of_node)
     run = np.zeros(len(codes), dtype=np.int64)
@@ -78,17 +78,19 @@ def gathering(view: View, executors: Ints) -> Moves:
     run = run.cumsum()
     node_tps = run_sums(worker_tps, first)
     e, w = executors.take(of_node // nodes), codes % workers
-    asc = node_tps.take(run) - held.node_tps.take(e)
-    to_peers = view.weighed(e, w, asc, worker_tps - held.worker_tps.take(e))
-    e, n = e.take(first), of_node.take(first) % nodes
+    to_node, n = executors.take(of_node.take(first) // nodes), of_node.take(first) % nodes
     roomiest = view.roomiest.take(n)
     # A roomiest worker that the executor talks to is among the others.
-    new = (roomiest >= 0) & (view.node.take(e) != n)
+    new = (roomiest >= 0) & (view.node.take(to_node) != n)
     new[run[w == roomiest.take(run)]] = False
-    asc, asc_worker = node_tps - held.node_tps.take(e), -held.worker_tps.take(e)
-    to_nodes = view.weighed(e, roomiest, asc, asc_worker).only(new)
-    moves = joined([to_peers, to_nodes])
-    return view.fitting(moves.only(view.may(moves.executors, moves.workers)))
+    new = new.nonzero()[0]
+    run, e = np.concatenate([run, new]), np.concatenate([e, to_node.take(new)])
+    w = np.concatenate([w, roomiest.take(new)])
+    worker_tps = np.concatenate([worker_tps, np.zeros(len(new))])
+    keep = (view.may(e, w) & view.fits(e, w)).nonzero()[0]
+    e, w, run, worker_tps = e.take(keep), w.take(keep), run.take(keep), worker_tps.take(keep)
+    asc = node_tps.take(run) - held.node_tps.take(e)
+    return view.weighed(e, w, asc, worker_tps - held.worker_tps.take(e))
 
 
 def best_gathering(view: View, above: float, slack: float) -> Moves:
@@ -116,17 +118,20 @@ def best_gathering(view: View, above: float, slack: float) -> Moves:
     """
     best, found, share = -np.inf, [], 0.1
     ahead = view.bound.copy()
+    known = np.where(ahead < view.most, ahead, -np.inf).max(initial=-np.inf)
     while (top := ahead.max(initial=-np.inf)) > above and top >= best - slack:
-        # Wider with every look, for the bounds may be far above what fits.
-        executors = (ahead >= max(best - slack, top - share * abs(top))).nonzero()[0]
+        # Wider with every look, for the bounds may be far above what fits; but not below what an
+        # earlier decision found, which is still there unless its worker has filled up.
+        least = max(best, top - share * abs(top), known if known <= top else -np.inf)
+        executors = (ahead >= least - slack).nonzero()[0]
         share = min(4 * share, 1.0)
         moves = gathering(view, executors)
         ahead[executors] = -np.inf
         view.bound[executors] = -np.inf
         np.maximum.at(view.bound, moves.executors, moves.score)
         best = max(best, float(moves.score.max(initial=-np.inf)))
-        found.append(moves.only(moves.score >= best - slack))
-    moves = joined(found)
+        found.append(moves)
+    moves = found[0] if len(found) == 1 else joined(found)
     return moves.only((moves.score >= best - slack) & (best > above))
 
 

@@ -133,6 +133,21 @@ class Log:
             f"{segments[0].path.parent}: no segment begins with a whole head of format {FORMAT}"
         )
 
+    def begins_s(self, writer: int) -> float:
+        """Tell when a controller first led.
+
+        Parameters
+        ----------
+        writer : int
+            Index into `writers`.
+
+        Returns
+        -------
+        float
+            Unix seconds; infinite if it never did.
+        """
+        return next((at_s for one in self.writers[writer] for _, at_s in _led(one)), float("inf"))
+
     def ticks(self, writer: int, since_s: float = 0.0) -> Iterator[Tick]:
         """Read one controller's ticks in their order.
 
@@ -235,15 +250,22 @@ def _lines(path: Path) -> Iterator[bytes]:
         raise JournalError(f"{path}: {error.strerror or error}") from error
 
 
+def _led(segment: Segment) -> Iterator[tuple[tuple[str, int], float]]:
+    """List cluster, epoch and time of the ticks in which this controller led."""
+    for line in _lines(segment.path):
+        named = _EPOCH.match(line)
+        if named is not None:
+            yield (named[1].decode(errors="replace"), int(named[3])), float(named[2])
+
+
 def _began_s(writers: tuple[tuple[Segment, ...], ...]) -> dict[tuple[str, int], float]:
     """Find out when each epoch began; with one controller nobody can have overtaken it."""
     found: dict[tuple[str, int], float] = {}
-    if len(writers) < 2:
-        return found
-    for segment in (segment for writer in writers for segment in writer):
-        for line in _lines(segment.path):
-            named = _EPOCH.match(line)
-            if named is not None:
-                key, at_s = (named[1].decode(errors="replace"), int(named[3])), float(named[2])
+    for segments in writers if len(writers) > 1 else ():
+        first = [next(_led(segment), None) for segment in segments]
+        for segment, own, after in zip(segments, first, [*first[1:], None], strict=True):
+            # Epochs only rise: between two equal ones there is no other, and nothing to read.
+            same = own is not None and after is not None and own[0] == after[0]
+            for key, at_s in [own] if own is not None and same else _led(segment):
                 found[key] = min(found.get(key, at_s), at_s)
     return found

@@ -171,7 +171,12 @@ class RecordedController(RememberingController):
         self._segment = 0
         self._written: dict[tuple[type, str], bytes] = {}
         self._notes: dict[str, list[Any]] = {"rests": [], "ended": [], "commands": []}
-        self._said = False
+        self._fault = ""
+
+    @property
+    def journal_problem(self) -> str | None:
+        """Why ticks are not written down; None if they are, or if no journal is kept."""
+        return (self._journal.failed if self._journal is not None else "") or self._fault or None
 
     def cycle(self) -> tuple[CycleReport, ...]:
         """Run one cycle, and write it down.
@@ -297,12 +302,14 @@ class RecordedController(RememberingController):
     def _guarded(self, make: Callable[[], bytes]) -> bytes | None:
         """Keep a fault of the journal away from the loop; part of the loop's own last resort."""
         try:
-            return make()
+            made = make()
         except Exception as error:
-            if not self._said:
+            if not self._fault:
                 log.exception("journal_fault", reason=repr(error))
-            self._said = True
+            self._fault = repr(error)
             return None
+        self._fault = ""
+        return made
 
 
 def _view_record(view: TopologyView) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import structlog
 import typer
@@ -18,28 +18,30 @@ from typer.core import TyperGroup
 from controller.config import build, keys_of
 from controller.journal.reader import Log
 from controller.journal.record import JournalError
+from controller.output import Output, OutputOption, SectionedCommand, example
 from controller.policies import NAMES
 from controller.replay.ingest.tables import ingest
-from controller.replay.playback import Replayed, replay
+from controller.replay.playback import Replayed, recorded_config, replay
 from controller.replay.recording import spans
 from controller.replay.rerun import AsRecorded, Rerun, Score, Series
 
-Output = Literal["table", "json"]
+# Sections of the help.
+PART = "A part of the log only"
+OTHERWISE = "Other settings than the recorded ones"
 
 
 class _LogByDefault(TyperGroup):
-    """Takes a first word that is no command as a log."""
+    """Takes a first word that is no command as a log; the help is that of `log`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] != "--help":
-            args = ["log", *args]
+        if not args or args[0] not in self.commands:
+            args = ["log", *(args or ["--help"])]
         return super().parse_args(ctx, args)
 
 
 app = typer.Typer(
     cls=_LogByDefault,
-    no_args_is_help=True,
-    help="Say what the controller would have done with a recorded log: `nstorm replay LOG`.",
+    help="Say what the controller would have done with a recorded log.",
 )
 
 
@@ -58,34 +60,61 @@ def _moment(text: str | None) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-@app.command("log")
+@app.command(
+    "log",
+    cls=SectionedCommand,
+    epilog=example(
+        "nstorm replay /var/storm/nstorm-journal --from 2025-03-01T08:00",
+        "nstorm replay /var/storm/nstorm-journal --set load.high=0.7",
+        "nstorm replay ingest --help    # a journal of what something else has measured",
+    ),
+)
 def replay_log(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="LOG...", help="Folders or segments of a journal.")
+        list[Path],
+        typer.Argument(
+            metavar="LOG", help="Folders or segments of a journal (nstorm.journal.dir)."
+        ),
     ],
     *,
     begin: Annotated[
-        str | None, typer.Option("--from", help="ISO 8601 (UTC) or Unix seconds.")
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            rich_help_panel=PART,
+            help="Not before: ISO 8601 (UTC) or Unix seconds.",
+        ),
     ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="ISO 8601 (UTC) or Unix seconds.")] = None,
+    end: Annotated[
+        str | None,
+        typer.Option("--to", metavar="TIME", rich_help_panel=PART, help="Not after; as --from."),
+    ] = None,
     assignments: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="A key of storm.yaml with another value. Repeatable."
+            "--set",
+            metavar="KEY=VALUE",
+            rich_help_panel=OTHERWISE,
+            help="A key of storm.yaml, such as load.high=0.7. Repeatable.",
         ),
     ] = None,
     policy: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"One of {', '.join(NAMES)}.")
+        str | None,
+        typer.Option(metavar="NAME", rich_help_panel=OTHERWISE, help=f"One of {', '.join(NAMES)}."),
     ] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to print.")] = "table",
+    output: OutputOption = Output.TABLE,
 ) -> None:
-    """Decide a recorded log again.
+    """Say what the controller would have done with a recorded log.
 
-    As it was recorded, every decision must come out the same, byte for byte; exit code 1 if one
-    does not. With --set or --policy, moves follow other moves: executors take their recorded CPU
-    along, who talks to whom stays as recorded, and moves are made whatever the mode was. What that
-    cannot know: that CPU falls as traffic becomes local, that shuffles would send elsewhere, that
-    an overload would have slowed the topology down.
+    The word `log` may be left out. With the recorded settings every decision must come out the
+    same, byte for byte; exit code 1 if one does not.
+
+    With others, by --set or --policy, the outcome is compared with that of the recorded ones: moves
+    follow other moves, executors take their recorded CPU along, who talks to whom stays as
+    recorded, and moves are made whatever the mode was. What that cannot know: that CPU falls as
+    traffic becomes local, that shuffles would send elsewhere, that an overload would have slowed
+    the topology down.
     """
     window = _moment(begin) or -math.inf, _moment(end) or math.inf
     log = Log.open(paths)
@@ -95,7 +124,7 @@ def replay_log(
     with _quiet():
         document = _what_if(log, window, changes) if changes else _verified(log, window)
     document["skipped"] = log.said()
-    if output == "json":
+    if output is Output.JSON:
         print(json.dumps(document, indent=1))
     elif changes:
         _print_what_if(document)
@@ -105,18 +134,25 @@ def replay_log(
         raise typer.Exit(1)
 
 
-@app.command("ingest")
+@app.command(
+    "ingest",
+    epilog=example("nstorm replay ingest edges.csv placement.csv cpu.csv --out journal"),
+)
 def ingest_files(
-    files: Annotated[list[Path], typer.Argument(help="CSV or Parquet tables, or metrics logs.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="CSV or Parquet tables, or metrics logs."),
+    ],
     out: Annotated[Path, typer.Option("--out", help="Folder of the journal to write.")],
     topology: Annotated[str, typer.Option(help="Id to give to the topology.")] = "ingested",
 ) -> None:
     """Make a journal of traffic that something else has measured.
 
-    Edges: time_s, source, target, tuples. Placement: executor, worker, and node, component,
-    capacity_cores, kind if known. CPU: time_s, executor, cpu_cores. A table is known by its
-    columns. Any other file is read as a log of Storm's LoggingMetricsConsumer or as Graphite's
-    plain text. What is missing is assumed, and said.
+    A table is known by its columns. Edges: time_s, source, target, tuples. Placement: executor,
+    worker, and node, component, capacity_cores, kind if known. CPU: time_s, executor, cpu_cores.
+
+    Any other file is read as a log of Storm's LoggingMetricsConsumer or as Graphite's plain text.
+    What is missing is assumed, and said.
     """
     with _quiet():
         for line in ingest(files, out, topology):
@@ -146,7 +182,7 @@ def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:
             different += not one.identical
             cycles += _cycles(one)
     if not ticks:
-        raise JournalError("the log holds no tick of that time")
+        raise _nothing(log, "no tick of that time")
     return {"ticks": ticks, "identical": ticks - different, "different": different} | {
         "cycles": cycles
     }
@@ -160,8 +196,10 @@ def _cycles(one: Replayed) -> Iterator[dict[str, Any]]:
 
 def _what_if(log: Log, window: tuple[float, float], changes: dict[str, Any]) -> dict[str, Any]:
     """Run the recorded and the changed configuration over the same load."""
-    recorded = log.newest_head()["config"]
-    configs = {"recorded": build(recorded), "changed": build({**recorded, **changes})}
+    head = log.newest_head()
+    # The recorded one first: a key of another version is no fault of the changes.
+    recorded = recorded_config(head)
+    configs = {"recorded": recorded, "changed": build({**head["config"], **changes})}
     of: dict[str, dict[str, Score]] = {}
     for span in spans(log):
         cut = span.within(*window)
@@ -172,11 +210,17 @@ def _what_if(log: Log, window: tuple[float, float], changes: dict[str, Any]) -> 
             for score in of[cut.topology].values():
                 score.take(cut)
     if not of:
-        raise JournalError("the log holds no measured tick of that time")
+        raise _nothing(log, "no measured tick of that time")
     return {
         "changes": changes,
         "topologies": [_compared(name, scores) for name, scores in sorted(of.items())],
     }
+
+
+def _nothing(log: Log, what: str) -> JournalError:
+    """Say that there is nothing to replay, and what was there instead."""
+    skipped = f"; skipped: {', '.join(log.said())}" if log.said() else ""
+    return JournalError(f"the log holds {what}{skipped}")
 
 
 def _compared(name: str, scores: dict[str, Score]) -> dict[str, Any]:

@@ -63,10 +63,10 @@ class Ports:
         self._tick = record
         self._begun = list(record["begun"])
         for one in record["publications"]:
-            publication = _read(Publication, one)
+            publication = read_message(Publication, one)
             self._publications[publication.topology] = publication
         for one in record["acks"]:
-            acks = _read(NodeAcks, one)
+            acks = read_message(NodeAcks, one)
             self._acks[acks.node] = acks
         self.take_loads(record["loads"])
 
@@ -107,7 +107,7 @@ class Ports:
         return [
             TopologyView(
                 self._publications[view["topology"]],
-                _read(Plan, view["plan"]),
+                read_message(Plan, view["plan"]),
                 tuple(self._acks[node] for node in view["acks"] if node in self._acks),
                 view["stand_back"],
             )
@@ -133,7 +133,7 @@ class Ports:
             return plan.followed_by((*plan.entries, entry), self.epoch or 0)
         if "plan" not in wish:
             self._raise_at("begin")
-        return None if wish["plan"] is None else _read(Plan, wish["plan"])
+        return None if wish["plan"] is None else read_message(Plan, wish["plan"])
 
     def _raise_at(self, port: str) -> None:
         failed = self._tick.get("failed")
@@ -269,7 +269,7 @@ def _executor_load(row: dict[str, Any]) -> ExecutorLoad:
 _executor = lru_cache(maxsize=100_000)(ExecutorId)
 
 
-def _read(kind: type[M], document: Any) -> M:
+def read_message(kind: type[M], document: Any) -> M:
     try:
         return wire.decode(kind, compact(document))
     except WireError as error:

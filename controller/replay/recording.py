@@ -5,9 +5,9 @@ with the changes that nstorm did not make itself; so any configuration can be ru
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from controller.config import Config
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decide import Outcome
-from controller.core.metrics import Rates, build_cluster, build_snapshot, observe
-from controller.core.plan import settled_placement
-from controller.journal.reader import Log
+from controller.journal.reader import Log, Tick
 from controller.ports import TopologyView
-from controller.replay.playback import Ports, recorded_config
-from controller.vetoes import hooked_slots, pinned_executors
+from controller.replay.layout import Layout, Views
+from controller.replay.playback import recorded_config
+from controller.replay.rates import JvmRates, observe
 
 # Half the memory; tuples per second need no more digits.
 Singles: TypeAlias = NDArray[np.float32]
@@ -136,70 +135,119 @@ class Span:
 class _Open:
     """A span that still grows."""
 
-    cluster: Cluster
-    first: LoadSnapshot
+    layout: Layout
+    # The placement before the first tick, and that of the newest.
+    start: Ints
     place: Ints
     # Where the recorded controller has sent executors, and where they came from.
     sent: dict[str, tuple[str, str]]
+    first: LoadSnapshot | None = None
     time_s: list[float] = field(default_factory=list)
     span_s: list[float] = field(default_factory=list)
-    cpu_cores: list[Floats] = field(default_factory=list)
-    traffic: list[Traffic] = field(default_factory=list)
+    cpu_cores: list[Singles] = field(default_factory=list)
+    traffic_tps: list[Singles] = field(default_factory=list)
     held: list[bool] = field(default_factory=list)
     shifts: list[Shift] = field(default_factory=list)
     size_bytes: int = 0
-    start: Ints = field(init=False)
+    # Column of each pair of executors, and by worker those of the pairs it reported last.
+    columns: dict[int, int] = field(default_factory=dict)
+    mapped: dict[str, tuple[Ints, Ints, Ints]] = field(default_factory=dict)
+    ends: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
-    def __post_init__(self) -> None:
-        self.start = self.place
-
-    def takes(self, cluster: Cluster, snapshot: LoadSnapshot) -> bool:
+    def takes(self, layout: Layout) -> bool:
         """Tell whether a tick belongs to the same span."""
-        first, own = self.first, self.cluster
-        same = (
-            first.executors == snapshot.executors
-            and first.pinned == snapshot.pinned
-            and first.edges == snapshot.edges
-            and own.workers == cluster.workers
-            and own.closed == cluster.closed
-            and bool(np.array_equal(own.capacity_cores, cluster.capacity_cores))
+        own = self.layout
+        same = own is layout or (
+            own.executors == layout.executors
+            and own.pinned == layout.pinned
+            and own.view.publication.edges == layout.view.publication.edges
+            and own.cluster.workers == layout.cluster.workers
+            and own.cluster.closed == layout.cluster.closed
+            and np.array_equal(own.cluster.capacity_cores, layout.cluster.capacity_cores)
         )
         return same and self.size_bytes < SPAN_BYTES
 
-    def add(self, snapshot: LoadSnapshot, span_s: float, *, held: bool) -> None:
+    def add(
+        self,
+        layout: Layout,
+        rates: Mapping[str, JvmRates],
+        time_s: float,
+        span_s: float,
+        *,
+        held: bool,
+    ) -> None:
         """Take a tick in."""
-        row = len(self.time_s)
-        for executor in np.flatnonzero(self.place != snapshot.place).tolist():
-            worker = int(snapshot.place[executor])
-            ends = self.sent.get(snapshot.executors[executor], ())
-            own = self.cluster.workers[worker] in ends
-            self.shifts.append(Shift(row, executor, worker, own))
-        self.place = snapshot.place
-        self.time_s.append(snapshot.time_s)
+        self._shift(layout)
+        tps = self._traffic(rates)
+        (source, target), count = self._ends(), len(layout.executors)
+        handled = np.bincount(source, tps, count) + np.bincount(target, tps, count)
+        cpu_cores = layout.cpu_cores(rates, handled.astype(np.float64))
+        if self.first is None:
+            traffic = Traffic.build(source, target, tps)
+            self.first = layout.snapshot(time_s, rates, cpu_cores, traffic)
+        self.layout = layout
+        self.time_s.append(time_s)
         self.span_s.append(span_s)
-        self.cpu_cores.append(snapshot.cpu_cores)
-        self.traffic.append(snapshot.traffic)
+        self.cpu_cores.append(cpu_cores.astype(np.float32))
+        self.traffic_tps.append(tps.astype(np.float32))
         self.held.append(held)
-        self.size_bytes += 4 * (len(snapshot.traffic.tps) + len(snapshot.executors))
+        self.size_bytes += self.cpu_cores[-1].nbytes + self.traffic_tps[-1].nbytes
+
+    def _shift(self, layout: Layout) -> None:
+        """Note who is elsewhere than in the tick before."""
+        row = len(self.time_s)
+        for executor in np.flatnonzero(self.place != layout.place).tolist():
+            worker = int(layout.place[executor])
+            ends = self.sent.get(layout.executors[executor], ())
+            own = layout.cluster.workers[worker] in ends
+            self.shifts.append(Shift(row, executor, worker, own))
+        self.place = layout.place
+
+    def _traffic(self, rates: Mapping[str, JvmRates]) -> Floats:
+        """Add up what each pair of executors sent, in the order of the columns."""
+        found = [(np.zeros(0, dtype=np.int64), np.zeros(0))]
+        for slot, jvm in rates.items():
+            held = self.mapped.get(slot)
+            if held is None or held[0] is not jvm.pairs:
+                held = self.mapped[slot] = (jvm.pairs, *self._mapped(jvm.pairs))
+            found.append((held[2], jvm.tps[held[1]]))
+        columns, tps = (np.concatenate(part) for part in zip(*found, strict=True))
+        return np.bincount(columns, tps, len(self.columns)).astype(np.float64)
+
+    def _mapped(self, pairs: Ints) -> tuple[Ints, Ints]:
+        """Find out which rows of a worker's pairs go into which columns."""
+        ends = self.layout.pairs(pairs)
+        rows, known = np.flatnonzero(ends >= 0), self.columns
+        found = [known.setdefault(key, len(known)) for key in ends[rows].tolist()]
+        return rows, np.array(found, dtype=np.int64)
+
+    def _ends(self) -> tuple[Ints, Ints]:
+        """Give source and target of each column."""
+        if len(self.ends[0]) != len(self.columns):
+            keys = np.fromiter(self.columns, np.int64, len(self.columns))
+            count = len(self.layout.executors)
+            self.ends = keys // count, keys % count
+        return self.ends
 
     def closed(self) -> Span:
         """Lay the ticks out as arrays."""
-        count = len(self.first.executors)
-        keys = [t.source * count + t.target for t in self.traffic]
-        pairs = np.unique(np.concatenate(keys))
-        tps = np.zeros((len(keys), len(pairs)), dtype=np.float32)
-        for row, (key, traffic) in enumerate(zip(keys, self.traffic, strict=True)):
-            tps[row, np.searchsorted(pairs, key)] = traffic.tps
+        assert self.first is not None  # a span is opened with its first tick
+        source, target = self._ends()
+        tps = np.zeros((len(self.traffic_tps), len(source)), dtype=np.float32)
+        for row, one in enumerate(self.traffic_tps):
+            tps[row, : len(one)] = one
+        order = np.lexsort((target, source))
+        order = order[np.asarray(tps.any(axis=0))[order]]
         return Span(
-            cluster=self.cluster,
+            cluster=self.layout.cluster,
             first=self.first,
             place=self.start,
             time_s=np.array(self.time_s),
             span_s=np.array(self.span_s),
             cpu_cores=np.array(self.cpu_cores, dtype=np.float32),
-            traffic_tps=tps,
-            source=pairs // count,
-            target=pairs % count,
+            traffic_tps=tps[:, order],
+            source=source[order],
+            target=target[order],
             held=np.array(self.held, dtype=np.bool_),
             shifts=tuple(self.shifts),
         )
@@ -209,17 +257,38 @@ class _Open:
 class _Topology:
     """What is remembered of one topology while a journal is read."""
 
-    rates: Rates = field(default_factory=dict)
+    rates: Mapping[str, JvmRates]
+    layout: Layout | None = None
     open: _Open | None = None
     own: dict[str, tuple[str, str]] = field(default_factory=dict)
-    last: tuple[Cluster, LoadSnapshot] | None = None
 
-    def place_in(self, cluster: Cluster, snapshot: LoadSnapshot) -> Ints:
-        """Give the placement of the tick before, so that what changed since is a shift as well."""
-        if self.last is None or self.last[0].workers != cluster.workers:
-            return snapshot.place
-        same = self.last[1].executors == snapshot.executors
-        return self.last[1].place if same else snapshot.place
+    def add(
+        self, view: TopologyView, config: Config, tick: Tick, cycle: dict[str, Any], span_s: float
+    ) -> Iterator[Span]:
+        """Take a tick in; gives the span before it if that has come to its end."""
+        layout, before = self.layout, self.layout
+        if layout is None or not layout.is_of(view, config.worker_capacity_cores):
+            layout = Layout.of(view, config.worker_capacity_cores)
+        if not layout.knows_all(self.rates):
+            return
+        if self.open is not None and not self.open.takes(layout):
+            yield from self.close()
+        if self.open is None:
+            # What changed since the tick before is a shift as well.
+            same = before is not None and layout.has_places_of(before)
+            start = before.place if before is not None and same else layout.place
+            self.open = _Open(layout, start, start, self.own)
+        held = cycle["outcome"] in _AWAY or tick.record.get("paused") is not None
+        self.open.add(layout, self.rates, tick.record["time_s"], span_s, held=held)
+        self.layout = layout
+        for move in cycle["moves"] if cycle["outcome"] == Outcome.MOVED else ():
+            self.own[move["executor"]] = (move["from"], move["to"])
+
+    def close(self) -> Iterator[Span]:
+        """Give the span that is open, if there is one."""
+        if self.open is not None:
+            yield self.open.closed()
+            self.open = None
 
 
 def spans(log: Log) -> Iterator[Span]:
@@ -236,71 +305,77 @@ def spans(log: Log) -> Iterator[Span]:
         In the order of their beginnings; of several topologies they come mixed. A span holds at
         most about `SPAN_BYTES` of traffic, so memory does not grow with the log.
     """
-    of_writers = [_spans_of(log, writer) for writer in range(len(log.writers))]
-    return heapq.merge(*of_writers, key=lambda span: float(span.time_s[0]))
+    # A controller's journal is begun when its time comes: a long log may be of many.
+    waiting = sorted((log.begins_s(writer), writer) for writer in range(len(log.writers)))
+    begun: list[tuple[float, int, Span, Iterator[Span]]] = []
+    while waiting or begun:
+        while waiting and (not begun or waiting[0][0] <= begun[0][0]):
+            _, writer = waiting.pop(0)
+            _push(begun, writer, _Reader().read(log, writer))
+        if begun:
+            _, writer, span, rest = heapq.heappop(begun)
+            yield span
+            _push(begun, writer, rest)
 
 
-def _spans_of(log: Log, writer: int) -> Iterator[Span]:
-    ports, config = Ports(), Config()
-    topologies: dict[str, _Topology] = {}
-    before_s = -np.inf
-    for tick in log.ticks(writer):
-        if tick.head is not None:
-            config = recorded_config(tick.head)
-        if tick.gap:
-            yield from _close(topologies.values())
-            topologies = {}
-            ports.take_loads((tick.head or {}).get("loads", ()))
-        ports.show(tick.record)
-        if tick.record["epoch"] is None or tick.superseded or tick.record.get("failed"):
-            yield from _close(topologies.values())
-            continue
-        span_s = min(ports.now_s() - before_s, LONGEST_TICK_S)
-        span_s = span_s if np.isfinite(before_s) else config.cycle_s
-        before_s = ports.now_s()
-        cycles = {cycle["topology"]: cycle for cycle in tick.record["cycles"]}
-        views = {view.publication.topology: view for view in ports.topologies()}
-        for gone in topologies.keys() - views.keys():
-            yield from _close([topologies.pop(gone)])
-        for name, view in views.items():
-            known = topologies.setdefault(name, _Topology())
+def _push(
+    begun: list[tuple[float, int, Span, Iterator[Span]]], writer: int, rest: Iterator[Span]
+) -> None:
+    span = next(rest, None)
+    if span is not None:
+        heapq.heappush(begun, (float(span.time_s[0]), writer, span, rest))
+
+
+class _Reader:
+    """Goes through one controller's ticks."""
+
+    def __init__(self) -> None:
+        self._views = Views()
+        self._loads: dict[str, dict[str, Any]] = {}
+        self._topologies: dict[str, _Topology] = {}
+        self._config = Config()
+        self._before_s = -np.inf
+        # What a journal's first tick is compared with.
+        self._head_loads: list[dict[str, Any]] = []
+
+    def read(self, log: Log, writer: int) -> Iterator[Span]:
+        """Read all ticks of a controller."""
+        for tick in log.ticks(writer):
+            if tick.head is not None:
+                self._config = recorded_config(tick.head)
+            if tick.gap:
+                yield from self._close(self._topologies)
+                self._head_loads = (tick.head or {}).get("loads", [])
+            views = list(self._views.show(tick.record))
+            self._loads.update({load["node"]: load for load in tick.record["loads"]})
+            if tick.record["epoch"] is None or tick.superseded or tick.record.get("failed"):
+                yield from self._close(self._topologies)
+            else:
+                yield from self._tick(tick, views)
+        yield from self._close(self._topologies)
+
+    def _tick(self, tick: Tick, views: list[TopologyView]) -> Iterator[Span]:
+        record, config = tick.record, self._config
+        span_s = min(record["now_s"] - self._before_s, LONGEST_TICK_S)
+        span_s = span_s if np.isfinite(self._before_s) else config.cycle_s
+        self._before_s = record["now_s"]
+        loads = [self._loads[node] for node in record["load_nodes"] if node in self._loads]
+        cycles = {cycle["topology"]: cycle for cycle in record["cycles"]}
+        gone = self._topologies.keys() - {view.publication.topology for view in views}
+        yield from self._close(gone)
+        for view in views:
+            name = view.publication.topology
+            if name not in self._topologies:
+                self._topologies[name] = _Topology(observe({}, self._head_loads, name))
+            known = self._topologies[name]
+            known.rates = observe(known.rates, loads, name)
             cycle = cycles.get(name, {})
-            known.rates = observe(known.rates, ports.loads(), name, now_s=ports.now_s(), ewma=1.0)
-            if "total_tps" not in cycle:  # it could not be measured then
-                continue
-            cluster, snapshot = _measure(ports, view, known.rates, config)
-            if known.open is not None and not known.open.takes(cluster, snapshot):
-                yield from _close([known])
-            held = cycle["outcome"] in _AWAY or tick.record.get("paused") is not None
-            if known.open is None:
-                known.open = _Open(cluster, snapshot, known.place_in(cluster, snapshot), known.own)
-            known.open.add(snapshot, span_s, held=held)
-            known.last = cluster, snapshot
-            for move in cycle["moves"] if cycle["outcome"] == Outcome.MOVED else ():
-                known.own[move["executor"]] = (move["from"], move["to"])
-    yield from _close(topologies.values())
+            if "total_tps" in cycle:  # else it could not be measured then
+                yield from known.add(view, config, tick, cycle, span_s)
+        for name in gone:
+            del self._topologies[name]
+        self._head_loads = []
 
-
-def _measure(
-    ports: Ports, view: TopologyView, rates: Rates, config: Config
-) -> tuple[Cluster, LoadSnapshot]:
-    """Measure as the loop does, but with a worker without hooks closed."""
-    publication = view.publication
-    placement = settled_placement(publication, view.plan)
-    slots = publication.slots | frozenset(placement.values())
-    cluster = build_cluster(publication, slots, config.worker_capacity_cores)
-    hooked = {str(slot) for slot in hooked_slots(view)}
-    closed = tuple(None if name in hooked else "no worker with hooks" for name in cluster.workers)
-    cluster = Cluster(
-        cluster.nodes, cluster.workers, cluster.node_of, cluster.capacity_cores, closed
-    )
-    pinned = pinned_executors(view)
-    snapshot = build_snapshot(cluster, publication, placement, rates, pinned, time_s=ports.time_s())
-    return cluster, snapshot
-
-
-def _close(topologies: Iterable[_Topology]) -> Iterator[Span]:
-    for known in topologies:
-        if known.open is not None:
-            yield known.open.closed()
-            known.open = None
+    def _close(self, names: Iterable[str]) -> Iterator[Span]:
+        for name in names:
+            yield from self._topologies[name].close()

@@ -7,9 +7,9 @@ elsewhere, that an overloaded worker would have slowed the topology down, or tha
 been undone. Moves take no time here, and workers that report late are smoothed with the others.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,29 @@ OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1
 # The same yardstick for every configuration: the default of load.high.
 OVERLOAD_FRAC = Limits().high_frac
+# The executors' CPU in a row of a span, with the replayed placement and the recorded one.
+Cpu: TypeAlias = Callable[[Span, int, Ints, Ints], Floats]
+
+
+def as_measured(span: Span, row: int, place: Ints, recorded: Ints) -> Floats:
+    """Take the CPU along, wherever the executor is.
+
+    Parameters
+    ----------
+    span : Span
+        Recorded load.
+    row : int
+        Of which tick.
+    place, recorded : Ints, shape (E,)
+        Worker of each executor, as replayed and as recorded.
+
+    Returns
+    -------
+    Floats, shape (E,)
+        Cores.
+    """
+    cpu_cores: Floats = span.cpu_cores[row].astype(np.float64)
+    return cpu_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +72,9 @@ class Series:
         When, and for how long.
     outcome : Ints, shape (T,)
         Index into `OUTCOMES`, `NO_CYCLE` between two cycles.
-    inter_node_tps, total_tps : Floats, shape (T,)
-        Traffic between nodes, and all traffic, as sent in the tick.
+    inter_node_tps, inter_worker_tps, total_tps : Floats, shape (T,)
+        Traffic between nodes, between workers (those of other nodes too), and all of it, as sent
+        in the tick.
     max_load_frac : Floats, shape (T,)
         Load of the fullest worker.
     overload_s : Floats, shape (T,)
@@ -63,6 +87,7 @@ class Series:
     span_s: Floats
     outcome: Ints
     inter_node_tps: Floats
+    inter_worker_tps: Floats
     total_tps: Floats
     max_load_frac: Floats
     overload_s: Floats
@@ -97,16 +122,23 @@ class Rerun:
         As for `rerun`.
     overload_frac : float
         As for `rerun`.
+    cpu : Cpu
+        What executors use where the replay has them.
     """
 
-    def __init__(self, config: Config, overload_frac: float = OVERLOAD_FRAC) -> None:
+    def __init__(
+        self, config: Config, overload_frac: float = OVERLOAD_FRAC, cpu: Cpu = as_measured
+    ) -> None:
         self._config = config
+        self._cpu = cpu
         self._policy = policy(config.policy, config.options)
         self._limits = replace(config.limits, max_moves=config.max_moves, keep_workers=True)
         self._overload_frac = overload_frac
         self._place: dict[str, str] = {}
         self._recorded: dict[str, str] = {}
         self._rest_until_s: dict[str, float] = {}
+        # Counts on where the time of day is set back.
+        self._clock_s = self._last_s = -np.inf
         self._next_s = -np.inf
         self._smooth: tuple[Floats, Floats] | None = None
         self._before: Span | None = None
@@ -130,9 +162,11 @@ class Rerun:
                 recorded[shift.executor] = shift.worker
                 if not shift.own:
                     place[shift.executor] = shift.worker
-            score = _score(span, row, place, self._overload_frac)
-            self._rows.append((*score, self._cycle(span, row, place)))
-        self._before = span
+            cpu_cores = self._cpu(span, row, place, recorded)
+            score = _score(span, row, place, cpu_cores, self._overload_frac)
+            self._rows.append((*score, self._cycle(span, row, place, cpu_cores)))
+        # Without its ticks: only who was there and who talked to whom is needed again.
+        self._before = span.within(np.inf, np.inf)
         names, workers = span.first.executors, span.cluster.workers
         self._place = {name: workers[w] for name, w in zip(names, place, strict=True)}
         self._recorded = {name: workers[w] for name, w in zip(names, recorded, strict=True)}
@@ -147,6 +181,18 @@ class Rerun:
         """
         return _series(self._rows, self._moves)
 
+    def cut(self) -> Series:
+        """Give the score since the last cut, and forget it; the run goes on where it is.
+
+        Returns
+        -------
+        Series
+            One row a tick.
+        """
+        series = self.series()
+        self._rows, self._moves = [], []
+        return series
+
     def _enter(self, span: Span) -> Ints:
         """Keep what the replay moved, unless Storm has placed the executor anew meanwhile."""
         place = span.place.copy()
@@ -160,10 +206,10 @@ class Rerun:
         self._smooth = _carried(self._before, span, self._smooth)
         return place
 
-    def _cycle(self, span: Span, row: int, place: Ints) -> int:
+    def _cycle(self, span: Span, row: int, place: Ints, cpu: Floats) -> int:
         """Smooth, decide and move; return the outcome's index."""
-        ewma, now_s = self._config.ewma, float(span.time_s[row])
-        cpu, tps = span.cpu_cores[row].astype(float), span.traffic_tps[row].astype(float)
+        ewma, now_s = self._config.ewma, self._now_s(span, row)
+        tps = span.traffic_tps[row].astype(float)
         if self._smooth is not None:
             cpu = ewma * cpu + (1 - ewma) * self._smooth[0]
             tps = ewma * tps + (1 - ewma) * self._smooth[1]
@@ -177,15 +223,27 @@ class Rerun:
         used = np.flatnonzero(tps)
         traffic = Traffic(span.source[used], span.target[used], tps[used])
         snapshot = replace(
-            span.first, time_s=now_s, place=place.copy(), cpu_cores=cpu, traffic=traffic
+            span.first,
+            time_s=float(span.time_s[row]),
+            place=place.copy(),
+            cpu_cores=cpu,
+            traffic=traffic,
         )
-        decision = self._decide(span.cluster, snapshot)
+        decision = self._decide(span.cluster, snapshot, now_s)
         for move in decision.moves[: self._config.max_moves]:
-            self._move(span, move, place, now_s)
+            self._rest_until_s[move.executor] = now_s + self._config.cooldown_s
+            self._move(span, move, place, snapshot.time_s)
         return OUTCOMES.index(Outcome.MOVED if decision.moves else decision.outcome)
 
-    def _decide(self, cluster: Cluster, snapshot: LoadSnapshot) -> Decision:
-        now_s = snapshot.time_s
+    def _now_s(self, span: Span, row: int) -> float:
+        """Tell the time; where the clock was set back, the length of the tick counts instead."""
+        time_s = float(span.time_s[row])
+        step_s = time_s - self._last_s if time_s >= self._last_s else float(span.span_s[row])
+        self._clock_s = time_s if np.isinf(self._last_s) else self._clock_s + step_s
+        self._last_s = time_s
+        return self._clock_s
+
+    def _decide(self, cluster: Cluster, snapshot: LoadSnapshot, now_s: float) -> Decision:
         self._rest_until_s = {e: s for e, s in self._rest_until_s.items() if s > now_s}
         rest = resting({e: until_s - now_s for e, until_s in self._rest_until_s.items()})
         vetoes = rest.joined(self._vetoes(cluster, snapshot))
@@ -198,13 +256,12 @@ class Rerun:
             self._standing = key, standing(cluster, snapshot, self._config.excluded)
         return self._standing[1]
 
-    def _move(self, span: Span, move: Proposal, place: Ints, now_s: float) -> None:
+    def _move(self, span: Span, move: Proposal, place: Ints, time_s: float) -> None:
         executor = span.first.executors.index(move.executor)
         place[executor] = span.cluster.workers.index(move.target)
-        self._rest_until_s[move.executor] = now_s + self._config.cooldown_s
         self._moves.append(
             ReplayedMove(
-                now_s, span.topology, move.executor, move.source, move.target, move.asc_tps
+                time_s, span.topology, move.executor, move.source, move.target, move.asc_tps
             )
         )
 
@@ -238,7 +295,9 @@ class AsRecorded:
                     move = _recorded_move(span, shift, int(place[shift.executor]))
                     self._moves.append(move)
                 place[shift.executor] = shift.worker
-            self._rows.append((*_score(span, row, place, self._overload_frac), NO_CYCLE))
+            cpu_cores = as_measured(span, row, place, place)
+            score = _score(span, row, place, cpu_cores, self._overload_frac)
+            self._rows.append((*score, NO_CYCLE))
 
     def series(self) -> Series:
         """Give the score so far.
@@ -307,16 +366,19 @@ def _by_row(span: Span) -> dict[int, list[Shift]]:
     return shifts
 
 
-def _score(span: Span, row: int, place: Ints, overload_frac: float) -> tuple[float, ...]:
+def _score(
+    span: Span, row: int, place: Ints, cpu_cores: Floats, overload_frac: float
+) -> tuple[float, ...]:
     """Measure a placement under the load of one tick."""
     tps, capacity = span.traffic_tps[row], span.cluster.capacity_cores
     node = span.cluster.node_of[place]
     crossing = float(tps[node[span.source] != node[span.target]].sum(dtype=np.float64))
-    load = np.bincount(place, weights=span.cpu_cores[row], minlength=len(capacity)) / capacity
+    leaving = float(tps[place[span.source] != place[span.target]].sum(dtype=np.float64))
+    load = np.bincount(place, weights=cpu_cores, minlength=len(capacity)) / capacity
     span_s = float(span.span_s[row])
     over_s = float((load > overload_frac).sum()) * span_s
     total = float(tps.sum(dtype=np.float64))
-    return float(span.time_s[row]), span_s, crossing, total, float(load.max()), over_s
+    return float(span.time_s[row]), span_s, crossing, leaving, total, float(load.max()), over_s
 
 
 def _carried(
@@ -346,14 +408,15 @@ def _recorded_move(span: Span, shift: Shift, source: int) -> ReplayedMove:
 
 
 def _series(rows: list[tuple[float, ...]], moves: list[ReplayedMove]) -> Series:
-    table = np.array(rows, dtype=np.float64).reshape(-1, 7)
+    table = np.array(rows, dtype=np.float64).reshape(-1, 8)
     return Series(
         time_s=table[:, 0],
         span_s=table[:, 1],
         inter_node_tps=table[:, 2],
-        total_tps=table[:, 3],
-        max_load_frac=table[:, 4],
-        overload_s=table[:, 5],
-        outcome=table[:, 6].astype(np.int64),
+        inter_worker_tps=table[:, 3],
+        total_tps=table[:, 4],
+        max_load_frac=table[:, 5],
+        overload_s=table[:, 6],
+        outcome=table[:, 7].astype(np.int64),
         moves=tuple(moves),
     )

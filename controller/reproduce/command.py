@@ -4,14 +4,15 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import structlog
 import typer
 from rich.console import Console
 
 from controller.errors import CommandError
-from controller.reproduce.table import Paper, as_document, print_table
+from controller.output import Output, OutputOption
+from controller.reproduce.table import Paper, as_document, print_summary, print_table
 
 SEEDS = ("000", "001", "002", "003", "004")
 
@@ -46,16 +47,19 @@ def _known_seed(seed: str | None) -> str | None:
 def reproduce(
     seed: Annotated[
         str | None,
-        typer.Argument(callback=_known_seed, help=f"One of {', '.join(SEEDS)}; else all."),
+        typer.Argument(
+            callback=_known_seed, help=f"Which paper: one of {', '.join(SEEDS)}; by default all."
+        ),
     ] = None,
-    output: Annotated[
-        Literal["table", "json"], typer.Option("--output", "-o", help="How to print.")
-    ] = "table",
+    details: Annotated[
+        bool, typer.Option("--details", help="Show every figure; with one paper they always are.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder to draw the plots into, as PNG.")
     ] = None,
 ) -> None:
-    """Print the figures of the papers beside what the shipped code gives, and why they differ.
+    """Print the papers' figures beside ours, and why they differ.
 
     The simulated figures of 004 take most of the time, about a minute.
     """
@@ -68,11 +72,15 @@ def reproduce(
     finally:
         structlog.configure(**usual)
     written = draw(papers)
-    if output == "json":
+    if output is Output.JSON:
         print(json.dumps(as_document(papers) | {"plots": written}, indent=1))
         return
     console = Console()
-    print_table(papers, console)
+    if details or seed is not None:
+        print_table(papers, console)
+    else:
+        print_summary(papers, console)
+        console.print("every figure: --details, or name the paper", highlight=False)
     for path in written:
         console.print(f"written: {path}", highlight=False)
 

@@ -1,5 +1,6 @@
 """Holds what a paper prints beside what the shipped code gives, and prints it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ Value = float | str | tuple[float, ...]
 
 NOT_IN_TEXT = "figure not in the text"
 UNEXPLAINED = "not explained"
+AGREE = ("equal", "holds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,13 @@ class Row:
     paper: Value | None
     ours: Value
     why: str
+
+    @property
+    def verdict(self) -> str:
+        """Whether the figure agrees with the printed one, if there is one."""
+        if self.paper is None:
+            return "not printed"
+        return "agrees" if self.why.partition(";")[0] in AGREE else "differs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +127,7 @@ class Paper:
             why = note or NOT_IN_TEXT
         else:
             agrees = _equal(paper, ours, within) if holds is None else holds
-            verdict = ("equal" if holds is None else "holds") if agrees else differs
+            verdict = AGREE[holds is not None] if agrees else differs
             why = f"{verdict}; {note}" if note else verdict
         self.rows.append(Row(self.seed, where, what, paper, ours, why))
 
@@ -162,6 +171,31 @@ def as_document(papers: Sequence[Paper]) -> dict[str, Any]:
         "rows": [asdict(row) for paper in papers for row in paper.rows],
         "out_of_reach": [asdict(one) for paper in papers for one in paper.out_of_reach],
     }
+
+
+def print_summary(papers: Sequence[Paper], console: Console) -> None:
+    """Print how many figures of each paper agree, and why the others do not.
+
+    Parameters
+    ----------
+    papers : sequence of Paper
+        In order.
+    console : Console
+        Where to.
+    """
+    verdicts = ("agrees", "differs", "not printed")
+    counts = Table("paper", "figures", *verdicts, "out of reach here")
+    reasons = Table("paper", "figures", "why they differ")
+    for paper in papers:
+        found = Counter(row.verdict for row in paper.rows)
+        numbers = (len(paper.rows), *(found[v] for v in verdicts), len(paper.out_of_reach))
+        counts.add_row(paper.seed, *map(str, numbers))
+        differing = Counter(row.why for row in paper.rows if row.verdict == "differs")
+        for why, number in differing.most_common():
+            reasons.add_row(paper.seed, str(number), why)
+    console.print(counts)
+    if reasons.rows:
+        console.print(reasons)
 
 
 def print_table(papers: Sequence[Paper], console: Console) -> None:

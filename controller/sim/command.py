@@ -3,27 +3,31 @@
 import json
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import structlog
 import typer
 
 from controller.errors import ScenarioError
+from controller.output import Output, OutputOption
 
 if TYPE_CHECKING:
     from controller.sim.report import Report
 
-Output = Literal["table", "json"]
-
 
 def simulate(
-    scenario: Annotated[Path, typer.Argument(help="Scenario file.")],
+    scenario: Annotated[
+        Path, typer.Argument(help="File with a scenario, such as those in tests/golden/scenarios.")
+    ],
     rewrite: Annotated[
         bool, typer.Option("--rewrite", help="Write the results into the file, below its marker.")
     ] = False,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to print.")] = "table",
+    output: OutputOption = Output.TABLE,
 ) -> None:
-    """Simulate a scenario with the shipped controller; exit code 1 if an expectation fails."""
+    """Run a whole cluster in virtual time, with the real controller.
+
+    Exit code 1 if an expectation of the scenario fails.
+    """
     # Late: no other command needs the simulator, and it takes long to load.
     from controller.sim.report import simulate_all, text  # noqa: PLC0415
     from controller.sim.scenario import MARKER, parse, split  # noqa: PLC0415
@@ -42,7 +46,7 @@ def simulate(
     results = text(report)
     if rewrite:
         scenario.write_text(f"{split(given)[0]}{MARKER}{results}")
-    print(json.dumps(_document(report), indent=1) if output == "json" else results)
+    print(json.dumps(_document(report), indent=1) if output is Output.JSON else results)
     if not report.holds:
         raise typer.Exit(1)
 

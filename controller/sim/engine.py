@@ -36,7 +36,7 @@ class SimulationResult:
     cpu_frac : Floats, shape (S, W)
         Processor used, as a share of what each worker has if all of its node are alike.
     pending : Floats, shape (S,)
-        Sentences in flight, as the spouts see it.
+        Sentences in flight: queued, on links, and on their way.
     moves : tuple of (float, Shift)
         Moves begun, and when.
     reports : tuple of CycleReport
@@ -204,7 +204,9 @@ class _Run:
         frac = done.inter_node / done.total if done.total else before
         cores = world.hardware.cores / world.hardware.workers
         throughput = (world.done - self._done) / SAMPLE_S
-        self.samples.append((throughput, frac, done.cpu_s / cores / SAMPLE_S, world.pending))
+        # Who is on the way within a step is in no queue at its end; their number by Little's law.
+        pending = world.pending + throughput * world.way_s
+        self.samples.append((throughput, frac, done.cpu_s / cores / SAMPLE_S, pending))
         self._done = world.done
 
     def _result(self) -> SimulationResult:

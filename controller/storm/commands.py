@@ -123,6 +123,19 @@ class CommandQueue:
         self._begin = begin
         self._max_moves = max_moves
 
+    def read(self) -> dict[str, Command]:
+        """Read what operators ask for, and what has become of it.
+
+        Returns
+        -------
+        dict of str to Command
+            By path, the oldest first; without what is garbage or has vanished meanwhile.
+        """
+        paths = [f"{COMMANDS}/{name}" for name in self._mirror.children(COMMANDS)]
+        stored = {path: self._mirror.node(path) for path in paths}
+        read = {path: decode(node.data) for path, node in stored.items() if node is not None}
+        return {path: command for path, command in read.items() if command is not None}
+
     def work(self, views: Sequence[TopologyView], ended: Iterable[EndedMove]) -> None:
         """Begin what waits, and answer what has gone on.
 
@@ -133,11 +146,8 @@ class CommandQueue:
         ended : iterable of EndedMove
             Moves that have ended lately.
         """
-        for name in self._mirror.children(COMMANDS):
-            path = f"{COMMANDS}/{name}"
-            stored = self._mirror.node(path)
-            command = None if stored is None else decode(stored.data)
-            if command is None or command.ended:
+        for path, command in self.read().items():
+            if command.ended:
                 continue
             answer = self._follow(command, views, ended) if command.move else None
             answer = answer or self._try(command, views)
@@ -153,7 +163,7 @@ class CommandQueue:
             executor, slot = ExecutorId.parse(command.executor), Slot.parse(command.slot)
         except ModelError as error:
             return replace(command, state=REFUSED, reason=str(error))
-        view = _find(views, command.topology)
+        view = find(views, command.topology)
         if view is None:
             reason = f"no topology {command.topology}: the hooks in Nimbus publish {_names(views)}"
             return replace(command, state=REFUSED, reason=reason)
@@ -181,7 +191,7 @@ class CommandQueue:
     def _follow(
         self, command: Command, views: Sequence[TopologyView], ended: Iterable[EndedMove]
     ) -> Command | None:
-        view = _find(views, command.topology)
+        view = find(views, command.topology)
         topology = view.publication.topology if view else command.topology
         for move in ended:
             if (move.id, move.topology, move.executor) == (
@@ -210,7 +220,21 @@ class CommandQueue:
             self._mirror.forget(path)
 
 
-def _find(views: Sequence[TopologyView], name: str) -> TopologyView | None:
+def find(views: Iterable[TopologyView], name: str) -> TopologyView | None:
+    """Find a topology.
+
+    Parameters
+    ----------
+    views : iterable of TopologyView
+        All topologies.
+    name : str
+        Id or name.
+
+    Returns
+    -------
+    TopologyView or None
+        None if the hooks in Nimbus publish no such topology.
+    """
     for view in views:
         if name in (view.publication.topology, view.publication.name):
             return view

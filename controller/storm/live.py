@@ -14,7 +14,7 @@ from controller.loop import CycleReport
 from controller.policies import policy
 from controller.storm.apply import Applier, EndedMove
 from controller.storm.collect import LiveCluster
-from controller.storm.commands import COMMANDS, Command, CommandQueue, decode
+from controller.storm.commands import Command, CommandQueue
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from controller.storm.status import document, publish
@@ -76,7 +76,7 @@ class LiveController:
         self._wake = threading.Event()
         clock = SystemClock()
         timing = replace(Timing(), lazy_kill_ms=config.lazy_kill_ms)
-        mirror = self._mirror = Mirror(session, self._wake)
+        mirror = Mirror(session, self._wake)
         self._leader = Leader(session, name)
         self._view = LiveCluster(mirror, storm.root, clock, timing)
         self._applier = Applier(
@@ -150,10 +150,7 @@ class LiveController:
 
     def _note_commands(self) -> None:
         """Put what operators ask for, and what becomes of it, into the journal."""
-        paths = [f"{COMMANDS}/{name}" for name in self._mirror.children(COMMANDS)]
-        stored = {path: self._mirror.node(path) for path in paths}
-        read = {path: decode(node.data) for path, node in stored.items() if node is not None}
-        asked = {path: command for path, command in read.items() if command is not None}
+        asked = self._commands.read()
         for path, command in asked.items():
             if self._asked.get(path) != command:
                 self._controller.note_command({"path": path, **asdict(command)})
@@ -169,6 +166,7 @@ class LiveController:
                 self._config,
                 name=self._name,
                 epoch=self._leader.epoch,
+                journal_problem=self._controller.journal_problem,
             )
             publish(self._session, found)
         self._on_cycle(reports)

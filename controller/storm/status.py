@@ -23,6 +23,7 @@ def document(
     *,
     name: str,
     epoch: int | None,
+    journal_problem: str | None = None,
 ) -> dict[str, Any]:
     """Put the last cycle into a document.
 
@@ -38,6 +39,8 @@ def document(
         Who leads.
     epoch : int or None
         Under which epoch.
+    journal_problem : str or None
+        Why ticks are not written down, if they should be and are not.
 
     Returns
     -------
@@ -50,6 +53,7 @@ def document(
         "mode": config.mode.value,
         "policy": config.policy,
         "cycle_s": config.cycle_s,
+        "journal_problem": journal_problem,
         "cycles": [_cycle(report, config) for report in reports],
         "ended_moves": [asdict(move) for move in ended],
     }

@@ -5,16 +5,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from controller.config import STORM_ROOT
 from controller.ports import TopologyView
 from controller.storm.collect import LiveCluster
-from controller.storm.commands import COMMANDS, WAITING, Command, decode, encode
+from controller.storm.commands import COMMANDS, WAITING, Command, decode, encode, find
 from controller.storm.live import SystemClock
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session
 from migration.model import ExecutorId, Slot
-
-STORM_ROOT = "/storm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +97,7 @@ class Operator:
         return 0 if view is None else len(view.plan.entries)
 
     def _found(self) -> TopologyView | None:
-        views = self._view.topologies()
-        return next((v for v in views if v.publication.name == self._topology), None)
+        return find(self._view.topologies(), self._topology)
 
     def ask(self, executor: ExecutorId, slot: Slot) -> str:
         """Ask for a move.

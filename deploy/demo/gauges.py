@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from controller.config import STORM_ROOT
 from controller.core.cluster import inter_node_tps
 from controller.core.metrics import Rates, build_cluster, build_snapshot, observe
 from controller.core.plan import settled_placement
@@ -11,12 +12,11 @@ from controller.ports import TopologyView
 from controller.storm import status
 from controller.storm.apply import EndedMove
 from controller.storm.collect import LiveCluster
+from controller.storm.commands import find
 from controller.storm.live import SystemClock
 from deploy.lab import LabError
 from kvstore.zookeeper import Session
 from migration.model import Slot
-
-STORM_ROOT = "/storm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +133,10 @@ class Gauges:
         return self._inter_node_frac(view, self._rates_since(mark, view))
 
     def _found(self) -> TopologyView:
-        for view in self._view.topologies():
-            if view.publication.name == self._topology:
-                return view
-        raise LabError(f"no topology {self._topology!r} is published by the hooks in Nimbus")
+        view = find(self._view.topologies(), self._topology)
+        if view is None:
+            raise LabError(f"no topology {self._topology!r} is published by the hooks in Nimbus")
+        return view
 
     def _rates_since(self, before: Rates, view: TopologyView) -> Rates:
         # Weight 1: nothing of what was before the last look, no smoothing.

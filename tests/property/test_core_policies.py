@@ -108,18 +108,6 @@ def test_a_move_changes_traffic_inside_places_by_its_gain(
 
 @settings(max_examples=300, deadline=None)
 @given(worlds(), limits())
-def test_safe_never_returns_to_a_placement(world: World, rules: Limits) -> None:
-    cluster, snapshot = world
-    seen = {snapshot.place.tobytes()}
-    while (decision := safe(cluster, snapshot, rules)).moves:
-        snapshot = snapshot.moved(*chosen((cluster, snapshot), decision))
-        assert snapshot.place.tobytes() not in seen
-        seen.add(snapshot.place.tobytes())
-    assert decision.outcome is not Outcome.WOULD_MOVE
-
-
-@settings(max_examples=300, deadline=None)
-@given(worlds(), limits())
 def test_otd_never_returns_if_an_executor_more_keeps_a_low_worker_from_being_high(
     world: World, rules: Limits
 ) -> None:

@@ -58,20 +58,6 @@ def end(policy: Policy, world: World, rules: Limits) -> World:
     return world
 
 
-@settings(max_examples=250, deadline=None)
-@given(worlds(), limits, options)
-def test_target_never_returns_to_a_placement(
-    world: World, rules: Limits, choice: TargetOptions
-) -> None:
-    policy = Targeting(choice)
-    seen = {world[1].place.tobytes()}
-    while (decision := policy(*world, rules)).moves:
-        world = after(world, decision)
-        assert world[1].place.tobytes() not in seen
-        seen.add(world[1].place.tobytes())
-    assert decision.outcome is not Outcome.WOULD_MOVE
-
-
 @settings(max_examples=100, deadline=None)
 @given(worlds(), limits, options)
 def test_a_move_is_allowed_and_overfills_nobody(

@@ -13,10 +13,11 @@ from controller.core.decide import Choice, choose_safe, otd, safe
 from controller.core.moves import View, best_gathering, gathering
 from controller.core.view.neighbours import sorted_by
 from tests.property.test_core_policies import World, limits, worlds
+from tests.property.test_core_target import worlds as uneven_worlds
 
 
 @settings(max_examples=300, deadline=None)
-@given(worlds(), limits(), st.data())
+@given(worlds() | uneven_worlds(), limits(), st.data())
 def test_after_any_moves_a_carried_view_decides_like_a_new_one(
     world: World, rules: Limits, data: st.DataObject
 ) -> None:
@@ -30,6 +31,8 @@ def test_after_any_moves_a_carried_view_decides_like_a_new_one(
         assert np.array_equal(view.ties.worker_tps, fresh.ties.worker_tps)
         assert np.array_equal(view.most, fresh.most)
         assert np.array_equal(view.roomiest, fresh.roomiest)
+        everything = gathering(fresh, np.flatnonzero(fresh.movable))
+        assert (everything.score <= view.bound[everything.executors] + 1e-9).all()
         e = data.draw(st.integers(0, len(snapshot.executors) - 1))
         w = data.draw(st.integers(0, len(cluster.workers) - 1))
         if isinstance(found, Choice) and data.draw(st.booleans()):

@@ -41,10 +41,21 @@ def test_every_key(tmp_path: Path):
         ({"nstorm.load.secs": float("nan")}, "nstorm.load.secs"),
         ({"nstorm.store.dir": 5}, "nstorm.store.dir"),
         ({"nstorm.supervisor.id": ""}, "nstorm.supervisor.id"),
+        ({"nstorm.worker.poll.ms": 0}, "nstorm.worker.poll.ms: must be 1 to 60000 milliseconds"),
+        ({"nstorm.worker.poll.ms": "50 ms"}, "nstorm.worker.poll.ms"),
         ({"storm.zookeeper.servers": "zk1"}, "storm.zookeeper.servers"),
         ({"storm.zookeeper.servers": []}, "storm.zookeeper.servers"),
         ({"storm.zookeeper.port": "2181"}, "storm.zookeeper.port"),
+        ({"storm.zookeeper.servers": ["zk1", 7]}, "storm.zookeeper.servers"),
+        ({"storm.zookeeper.port": 0}, "storm.zookeeper.port"),
         ({"storm.local.dir": None}, "nstorm.store.dir"),
+        (
+            {"nstorm": {"load": {"secs": 1}}},
+            "nstorm: keys within keys are not read; write each flat, like Storm's own: "
+            "nstorm.load.secs: 1",
+        ),
+        ({"nstorm": None}, "nstorm: keys within keys"),
+        ({"nstorm.load": {"secs": 1}}, "nstorm.load: keys within keys"),
     ],
 )
 def test_what_cannot_be_is_refused_by_its_key(document: dict[str, Any], said: str):

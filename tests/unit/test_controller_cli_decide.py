@@ -23,7 +23,7 @@ WALKS = {
 
 def nstorm(*arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [NSTORM, *arguments], input=text, capture_output=True, text=True, check=False, timeout=60
+        [NSTORM, *arguments], input=text, capture_output=True, text=True, check=False, timeout=300
     )
 
 
@@ -55,6 +55,7 @@ def test_table_names_outcome_reason_and_placement() -> None:
     assert "WOULD_MOVE" in done.stdout
     assert "inter-node 0.344" in done.stdout
     assert "n1:6701" in done.stdout
+    assert done.stdout.count("; head-room 1.67 (cpu of n0:6700)") == 3
 
 
 def test_standard_input_and_vetoes() -> None:
@@ -66,10 +67,32 @@ def test_standard_input_and_vetoes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ("excluded.topologies=[saddle]", "topology saddle is excluded"),
+        ("excluded.components=[bolt0, bolt1, bolt2, bolt3]", "is excluded"),
+        ("excluded.hosts=[n0]", "node n0 is excluded"),
+    ],
+)
+def test_what_is_excluded_stays_without_vetoes_too(setting: str, reason: str) -> None:
+    done = nstorm("decide", str(GOLDEN / "saddle.json"), "--set", setting, "-o", "json")
+    (step,) = json.loads(done.stdout)["steps"]
+    assert (step["outcome"], step["moves"]) == ("EXCLUDED", [])
+    assert reason in step["reason"]
+
+
+def test_a_topology_is_excluded_by_the_name_in_its_id() -> None:
+    text = (GOLDEN / "saddle.json").read_text().replace('"saddle"', '"wc-1-3-1700000000"')
+    done = nstorm("decide", "-", "--set", "excluded.topologies=[wc-1]", text=text)
+    assert "EXCLUDED, inter-node 0.500: topology wc-1 is excluded" in done.stdout
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["nowhere.json"], "nowhere.json: No such file or directory"),
-        (["-"], "not JSON"),
+        (["-"], "nstorm: standard input: not JSON"),
+        ([sys.executable], "not JSON: not even text in UTF-8"),
         ([str(GOLDEN / "saddle.json"), "--set", "load.hihg=1"], "did you mean nstorm.load.high?"),
         ([str(GOLDEN / "saddle.json"), "--set", "load.high"], "must be key=value"),
         ([str(GOLDEN / "saddle.json"), "--set", "load.high=much"], "load.high: must be a number"),

@@ -8,6 +8,7 @@ import pytest
 from controller.config import (
     Config,
     Mode,
+    build,
     from_assignments,
     from_storm_yaml,
     read_storm_yaml,
@@ -61,13 +62,83 @@ def test_keys_are_read_beside_storms_own(tmp_path: Path) -> None:
         ({"nstorm.cycle.secs": True}, "nstorm.cycle.secs: must be a number"),
         ({"nstorm.excluded.hosts": "a"}, "nstorm.excluded.hosts: must be a list of names"),
         ({"nstorm.vetoes": True}, "nstorm.vetoes: only for"),
+        (
+            {"nstorm.load.low": 0.9},
+            "nstorm.load.low: must be at most nstorm.load.high, which is 0.",
+        ),
+        ({"nstorm.weight.node": 0, "nstorm.weight.worker": 0}, "nstorm.weight.node: must be above"),
+        (
+            {"nstorm": {"load": {"high": 0.9}}},
+            "nstorm: keys within keys are not read; write each flat, like Storm's own: "
+            "nstorm.load.high: 0.9",
+        ),
+        (
+            {"nstorm.load": {"high": 0.9}},
+            "nstorm.load: keys within keys are not read; write each flat, like Storm's own: "
+            "nstorm.load.high: 0.9",
+        ),
+        ({"nstorm": None}, "nstorm: keys within keys are not read"),
         ({"storm.zookeeper.servers": "a"}, "storm.zookeeper.servers: must be a list"),
+        ({"storm.zookeeper.servers": ["a", 1]}, "storm.zookeeper.servers: must be a list"),
+        ({"storm.zookeeper.port": True}, "storm.zookeeper.port: must be 1 to 65535, is True"),
+        ({"storm.zookeeper.port": 70000}, "storm.zookeeper.port: must be 1 to 65535"),
+        ({"storm.zookeeper.root": "storm"}, "storm.zookeeper.root: must be a path"),
     ],
 )
 def test_refusals_name_the_key(document: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as error:
         from_storm_yaml(document)
     assert str(error.value).startswith(message)
+
+
+# Least and most of every number in README's table that the controller reads.
+BOUNDS = {
+    "cycle.secs": (0.1, 3600),
+    "load.high": (0.01, 1),
+    "load.low": (0, 0.85),
+    "asc.threshold": (0, 1),
+    "asc.threshold.tps": (0, 1e9),
+    "weight.node": (0, 1e9),
+    "weight.worker": (0, 1e9),
+    "max.moves.per.cycle": (1, 1000),
+    "cooldown.executor.secs": (0, 1e9),
+    "load.ewma": (0.01, 1),
+    "worker.cpu.capacity": (0.01, 1e9),
+    "link.capacity.tps": (0.01, 1e9),
+    "lazy.kill.ms": (0, 3_600_000),
+    "target.gain": (0, 1),
+    "target.move.price": (0, 1),
+    "target.fill": (0.1, 1),
+    "aniello.alpha": (0, 1),
+    "aniello.beta": (0, 1),
+    "aniello.gamma": (1, 1e9),
+    "aniello.delta": (0, 1),
+    "aniello.spread": (0, 1),
+    "journal.days": (0.01, 1e9),
+    "journal.size.mb": (1, 1e9),
+}
+
+
+@pytest.mark.parametrize("key", BOUNDS)
+def test_numbers_have_bounds(key: str) -> None:
+    least, most = BOUNDS[key]
+    for value in (least, most):
+        assert build({key: value}).keys[key] == value
+    for value in (least - 0.005, most + 1, -1, float("inf"), float("nan"), 10**400, True, "1"):
+        with pytest.raises(ConfigError, match=rf"^nstorm\.{key}: must be "):
+            build({key: value})
+
+
+def test_every_number_is_tried() -> None:
+    known = build(dict.fromkeys(("asc.threshold.tps", "worker.cpu.capacity"), 1)).keys
+    numbers = {k for k, v in known.items() if isinstance(v, int | float) and v is not False}
+    assert numbers <= set(BOUNDS)
+
+
+def test_the_lower_limit_goes_down_with_the_upper_one() -> None:
+    limits = build({"load.high": 0.5}).limits
+    assert (limits.high_frac, limits.low_frac) == (0.5, 0.5)
+    assert build({"load.high": 0.5, "load.low": 0.5}).limits == limits
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "a: [", "1: 2"])

@@ -11,7 +11,13 @@ from controller.cli.what_if import walk as walk_of_files
 from controller.config import Config
 from controller.core.affinity import by_node
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps, worker_cpu_cores
+from controller.core.cluster import (
+    Cluster,
+    LoadSnapshot,
+    Traffic,
+    inter_node_tps,
+    worker_cpu_cores,
+)
 from controller.core.decide import Decision, Outcome, Policy, Proposal, otd, safe
 from controller.snapshot import parse
 from controller.vetoes import Veto, Vetoes, decide
@@ -161,6 +167,46 @@ def test_safe_leaves_a_worker_level_saddle_within_a_node() -> None:
     decision = safe(cluster, replace(snapshot, place=place), Limits(high_frac=1.4))
     (move,) = decision.moves
     assert (move.executor, move.target, move.asc_tps) == ("4-4", "n0:6700", 0)
+
+
+def test_where_nothing_could_gain_the_reason_says_why() -> None:
+    cluster, snapshot = load("hand_graph")
+    held = replace(snapshot, pinned=("spout", "cooldown", "spout") * 2)
+    silent = replace(snapshot, traffic=replace(snapshot.traffic, tps=np.zeros(6)))
+    shut = replace(cluster, closed=("full",) * 4)
+    single = Cluster.build(["n0"], [("n0:6700", "n0", 4.0)])
+    crowded = replace(snapshot, place=np.zeros(6, dtype=np.int64))
+    nobody = replace(
+        snapshot,
+        executors=(),
+        component_of=(),
+        place=np.zeros(0, dtype=np.int64),
+        cpu_cores=np.zeros(0),
+        queue=np.zeros(0),
+        pinned=(),
+        traffic=Traffic.build(np.zeros(0, int), np.zeros(0, int), np.zeros(0)),
+    )
+    for case, reason in (
+        ((cluster, held), "no executor may move, all 6 are pinned: spout, cooldown"),
+        ((cluster, silent), "there is no traffic to bring together"),
+        ((shut, snapshot), "nothing may move to any worker, all 4 are closed: full"),
+        ((single, crowded), "there is only one worker, n0:6700, and nowhere to move to"),
+        ((cluster, nobody), "no executor may move, there is none"),
+    ):
+        decision = safe(*case, Limits())
+        assert (decision.outcome, decision.reason) == (Outcome.NOTHING_TO_GAIN, reason)
+    one = replace(cluster, nodes=("n0",), node_of=np.zeros(4, dtype=np.int64))
+    reason = "all workers are on one node, n0: no traffic leaves it"
+    assert otd(one, snapshot, PAPER).reason == reason
+    # Between the workers of one node there is something to gain.
+    assert safe(one, snapshot, Limits()).moves
+
+
+def test_gains_are_in_tuples_only_where_traffic_between_nodes_alone_counts() -> None:
+    case = load("hand_graph")
+    literal = replace(PAPER, weight_node=1.0, weight_worker=0.0)
+    assert "a gain of 13 t/s is" in safe(*case, literal).reason
+    assert "a gain of 13 weighted t/s is" in safe(*case, Limits()).reason
 
 
 def test_no_traffic_and_one_node_end_in_an_outcome() -> None:

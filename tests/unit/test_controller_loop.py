@@ -211,7 +211,7 @@ def test_advise_says_the_plan_that_auto_writes() -> None:
             World(pinned=dict.fromkeys(range(2, 8), "windowed")),
             AUTO,
             Outcome.NOTHING_TO_GAIN,
-            "no move",
+            "no executor may move, all 7 are pinned: spout, windowed",
         ),
     ],
 )

@@ -81,6 +81,20 @@ def test_what_cannot_be_is_one_message(journal: Path, tmp_path: Path) -> None:
         run(empty)
 
 
+def test_a_log_of_another_version_says_so(journal: Path) -> None:
+    (path,) = journal.iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    head = from_line(lines[0])
+    assert head is not None
+    path.write_bytes(to_line(compact({**head, "format": 99})) + b"".join(lines[1:]))
+    with pytest.raises(JournalError, match="no tick of that time; skipped: 1 segments of another"):
+        run(journal)
+    path.write_bytes(to_line(compact({**head, "config": {"x": 1}})) + b"".join(lines[1:]))
+    for more in ((), ("--set", "load.high=0.7")):
+        with pytest.raises(JournalError, match=r"another version: nstorm\.x: unknown key"):
+            run(journal, *more)
+
+
 def test_ingest_then_replay(tmp_path: Path) -> None:
     table = tmp_path / "edges.csv"
     table.write_text("time_s,source,target,tuples\n10,1,2,50\n20,1,2,60\n30,1,2,70\n")

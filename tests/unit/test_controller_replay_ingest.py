@@ -100,7 +100,10 @@ def test_a_missing_file_and_a_missing_library_are_said(
 ) -> None:
     with pytest.raises(IngestError, match="No such file"):
         ingest([tmp_path / "x.csv"], tmp_path / "out", "t")
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(IngestError, match=r"x\.parquet: No such file"):
+        ingest([tmp_path / "x.parquet"], tmp_path / "out", "t")
+    (tmp_path / "x.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(IngestError, match=r"pip install 'nstorm\[replay\]'"):
         ingest([tmp_path / "x.parquet"], tmp_path / "out", "t")
     (tmp_path / "x.log").write_text("hello\n")

@@ -11,7 +11,6 @@ from controller.config import build
 from controller.journal.reader import Log
 from controller.journal.recorder import RecordedController
 from controller.loop import CycleReport
-from controller.replay.bench import figures
 from controller.replay.recording import Span, spans
 from controller.replay.rerun import NO_CYCLE, as_recorded, rerun
 from migration.model import ExecutorId
@@ -133,12 +132,19 @@ def test_a_recording_can_be_sent_to_other_processes(tmp_path: Path) -> None:
     assert rerun([again], build(KEYS)).moves == rerun([span], build(KEYS)).moves
 
 
-def test_the_bench_measures_what_it_says(tmp_path: Path) -> None:
-    found = figures(40, 4, tmp_path)
-    assert (found.executors, found.ticks) == (40, 4)
-    assert 200 < found.pairs <= 400
-    assert min(found.journal_s, found.controller_s, found.replay_s, found.rerun_s) > 0
-    assert found.tick_bytes > 40 * 50
+def test_a_clock_that_goes_back_holds_nothing_up(tmp_path: Path) -> None:
+    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
+        shift_s = 3600 if tick >= 8 else 0
+        world.time_s = lambda: world.now_s() - shift_s  # type: ignore[method-assign]
+
+    record(tmp_path / "set", ticks=range(20), mode="advise", each=each)
+    record(tmp_path / "plain", ticks=range(20), mode="advise")
+    (back,), (plain,) = measured(tmp_path / "set"), measured(tmp_path / "plain")
+    assert (np.diff(back.time_s) < 0).sum() == 1
+    series, wanted = rerun([back], build(KEYS)), rerun([plain], build(KEYS))
+    assert series.outcome.tolist() == wanted.outcome.tolist()
+    assert [m.executor for m in series.moves] == [m.executor for m in wanted.moves]
+    assert {m.time_s for m in series.moves} <= set(back.time_s.tolist())
 
 
 def test_no_load_gives_an_empty_series() -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from controller.reproduce.table import (
     Row,
     Value,
     as_document,
+    print_summary,
     print_table,
 )
 from controller.sim.scenario import Scenario
@@ -202,6 +204,30 @@ def test_equal_is_said_only_of_what_is(
     one = Paper("000")
     one.row("1", "a", paper, ours, differs="rounded", note="seen", within=within)
     assert one.rows[0].why == ("equal; seen" if equal else "rounded; seen")
+
+
+def test_the_summary_counts_verdicts_and_gives_each_reason_once(papers: list[Paper]) -> None:
+    one = Paper("000")
+    one.row("1", "a", 2.0, 2.0, note="by chance")
+    one.row("1", "b", "< 1", 0.5, holds=True)
+    one.row("1", "c", 2.0, 3.0, differs="cut off")
+    one.row("1", "d", 4.0, 3.0, differs="cut off")
+    one.row("1", "e", None, 1.5)
+    one.beyond("2", "f", "7", "no cluster")
+    assert Counter(row.verdict for row in one.rows) == {
+        "agrees": 2,
+        "differs": 2,
+        "not printed": 1,
+    }
+    console = Console(width=120, color_system=None)
+    with console.capture() as captured:
+        print_summary([one], console)
+    cells = [line.replace("│", " ").split() for line in captured.get().splitlines()]
+    assert ["000", "5", "2", "2", "1", "1"] in cells
+    assert cells.count(["000", "2", "cut", "off"]) == 1
+    with console.capture() as captured:
+        print_summary(papers, console)
+    assert "M(0.5)" not in captured.get()
 
 
 def test_what_is_printed_as_a_limit_holds_or_not() -> None:

@@ -37,6 +37,8 @@ def test_measures_expectations_figures_and_plots() -> None:
     assert report.holds
     assert report.measures["storm.down_100_s"] == 6
     assert report.measures["still.tps_end"] == pytest.approx(100)
+    # Nothing waits at this rate, and yet a sentence takes its time.
+    assert 0 < report.measures["still.latency_ms_end"] < 1
     printed = text(report)
     assert "holds  storm.down_100_s > still.down_100_s  (6, 0)" in printed
     assert "storm.down_100_s  7       6     -14%   a book" in printed

@@ -48,6 +48,15 @@ def test_a_rate_below_capacity_comes_through() -> None:
     assert world.queued < 1
 
 
+def test_a_way_takes_the_processor_time_of_all_on_it() -> None:
+    assert world_of(pair()).way_s == pytest.approx(1001e-6, rel=1e-4)
+    # Sending and receiving between nodes too, as long as the two are apart.
+    world = world_of(pair(), Hardware(2, 1, 1.0, worker_us=0.0, node_us=50.0))
+    assert world.way_s == pytest.approx(1101e-6, rel=1e-4)
+    world.move(1, 0)
+    assert world.way_s == pytest.approx(1001e-6, rel=1e-4)
+
+
 def test_a_saturated_bolt_does_what_its_processor_allows() -> None:
     world = world_of(pair(), feed=Feed(pending=1000))
     assert pass_time(world, 40) == pytest.approx(1000, rel=1e-3)

@@ -9,7 +9,9 @@ import pytest
 
 from controller.errors import SnapshotError
 from controller.snapshot import parse
+from controller.snapshot.format import GROUPINGS
 
+README = (Path(__file__).parent.parent.parent / "README.md").read_text()
 HAND_GRAPH = Path(__file__).parent.parent / "golden" / "decide" / "hand_graph.json"
 Break = Callable[[dict[str, Any]], object]
 
@@ -52,6 +54,28 @@ def broken(change: Break) -> str:
         (lambda d: d["edges"].append({"from": "x"}), "edges[0].from: unknown component"),
         (lambda d: d.update(time_s="now"), "time_s: must be a number"),
         (lambda d: d.pop("topology"), "topology: must be"),
+        (lambda d: d.update(toplogy="wc"), "toplogy: unknown key, did you mean topology?"),
+        (lambda d: d.update(comment="x" * 9), "comment: unknown key, "),
+        (lambda d: d["executors"][1].update(cpu_cores=1), "executors[1].cpu_cores: unknown key, "),
+        (lambda d: d["workers"][1].update(capacity=1), "workers[1].capacity: unknown key, did you"),
+        (lambda d: d["nodes"][1].update(speed=1), "nodes[1].speed: unknown key, did you mean spe"),
+        (
+            lambda d: d["components"][0].update(profile={"selectivty": 2}),
+            "components[0].profile.selectivty: unknown key, did you mean selectivity?",
+        ),
+        (
+            lambda d: d["components"][0].update(profile={"costs": [{"overheads": 1}]}),
+            "components[0].profile.costs[0].overheads: unknown key, did you mean overhead?",
+        ),
+        (
+            lambda d: d["edges"].append({"from": "bolt", "to": "bolt", "grouping": "shufle"}),
+            'edges[0].grouping: unknown grouping "shufle", must be one of shuffle, fields, all, no',
+        ),
+        (
+            lambda d: d["executors"][1].update(cpu=10**400),
+            "executors[1].cpu: must be at most 1e+15",
+        ),
+        (lambda d: d["traffic"][2].__setitem__(2, 1e300), "traffic[2]: must be at most 1e+15"),
     ],
 )
 def test_a_refusal_names_the_field(change: Break, message: str) -> None:
@@ -61,10 +85,24 @@ def test_a_refusal_names_the_field(change: Break, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "7"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "7", pytest.param("[" * 100_000, id="deep")])
 def test_what_is_no_json_object_is_refused(text: str) -> None:
     with pytest.raises(SnapshotError, match="JSON"):
         parse(text)
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS)
+def test_every_grouping_of_storm_is_known(grouping: str) -> None:
+    def add(document: dict[str, Any]) -> None:
+        document["edges"] = [{"from": "bolt", "to": "bolt", "grouping": grouping}]
+
+    assert [edge.grouping for edge in parse(broken(add))[1].edges] == [grouping]
+
+
+def test_the_example_of_the_readme_is_read() -> None:
+    example = README.split("```json\n")[1].split("```")[0]
+    cluster, snapshot = parse(example)
+    assert (cluster.workers, snapshot.executors) == (("n0:6700", "n1:6700"), ("1-1", "2-2"))
 
 
 def test_everything_is_in_natural_order() -> None:

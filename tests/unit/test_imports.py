@@ -57,10 +57,21 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.errors",
             "controller.journal",
             "controller.loop",
+            "controller.output",
             "controller.policies",
             "controller.ports",
             "controller.vetoes",
             "migration",
+        }
+    ),
+    "controller.tune": frozenset(
+        {
+            "controller.config",
+            "controller.core",
+            "controller.errors",
+            "controller.journal",
+            "controller.output",
+            "controller.replay",
         }
     ),
     "controller.storm": frozenset(
@@ -83,6 +94,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.core",
             "controller.errors",
             "controller.loop",
+            "controller.output",
             "controller.ports",
             "controller.yardstick",
             "migration",
@@ -93,6 +105,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.baselines",
             "controller.core",
             "controller.errors",
+            "controller.output",
             "controller.sim",
             "controller.targeting",
             "controller.yardstick",

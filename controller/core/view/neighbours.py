@@ -7,28 +7,35 @@ import numpy as np
 
 from controller.core.cluster import Floats, Ints, Traffic
 
-# So many pairs of executor and node are added up at once; as floats they fit into the cache, and
-# into memory that need not be mapped anew each time.
-CELLS = 1 << 17
+# So many rows are added up to so many pairs of executor and node at once; as floats they fit into
+# the cache, and into memory that need not be mapped anew each time.
+ROWS, CELLS = 1 << 13, 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """Who talks to whom, in both directions, sorted by executor.
+    """Who talks to whom, to be asked by executor, in both directions.
 
     Attributes
     ----------
-    start : Ints, shape (E + 1,)
-        Where each executor's rows begin, and the end.
-    peer : Ints, shape (2P,)
-        The executor at the other end; one that both sends and receives is there twice.
-    tps : Floats, shape (2P,)
+    source, target : Ints, shape (P,)
+        The executors of each pair, sorted by source.
+    tps : Floats, shape (P,)
         Tuples per second.
+    sends : Ints, shape (E + 1,)
+        Where the pairs of each executor that sends begin, and the end.
+    into : Ints, shape (P,)
+        The pairs sorted by target.
+    receives : Ints, shape (E + 1,)
+        Where in `into` those of each executor that receives begin, and the end.
     """
 
-    start: Ints
-    peer: Ints
+    source: Ints
+    target: Ints
     tps: Floats
+    sends: Ints
+    into: Ints
+    receives: Ints
 
     @classmethod
     def of(cls, traffic: Traffic, count: int) -> "Neighbours":
@@ -37,7 +44,7 @@ class Neighbours:
         Parameters
         ----------
         traffic : Traffic
-            In any order.
+            Sorted by source.
         count : int
             Number of executors.
 
@@ -47,7 +54,7 @@ class Neighbours:
             Without what an executor sends itself: that never crosses anything.
         """
         known = _INDEXED.get(traffic)
-        if known is None or len(known.start) != count + 1:
+        if known is None or len(known.sends) != count + 1:
             known = _INDEXED[traffic] = cls._build(traffic, count)
         return known
 
@@ -57,15 +64,11 @@ class Neighbours:
         apart = source != target
         if not apart.all():
             source, target, tps = source[apart], target[apart], tps[apart]
-        ends = np.concatenate([source, target])
-        order = sorted_by(ends)
-        start = np.zeros(count + 1, dtype=np.int64)
-        np.cumsum(np.bincount(ends, minlength=count), out=start[1:])
-        peer = np.concatenate([target, source]).take(order)
-        return cls(start, peer, np.concatenate([tps, tps]).take(order))
+        sends, receives = _begins(source, count), _begins(target, count)
+        return cls(source, target, tps, sends, sorted_by(target), receives)
 
-    def rows(self, executors: Ints) -> tuple[Ints, Ints | slice]:
-        """Find all rows of some executors.
+    def rows(self, executors: Ints) -> tuple[Ints, Ints, Floats]:
+        """Find all that some executors send, and then all that they receive.
 
         Parameters
         ----------
@@ -75,17 +78,56 @@ class Neighbours:
         Returns
         -------
         which : Ints
-            Position in `executors` of each row found, rising.
-        rows : Ints or slice
-            Where they are in `peer` and `tps`.
+            Position in `executors` of each row; one of two that send to each other has two rows.
+        peer : Ints
+            The executor at the other end.
+        tps : Floats
+            Tuples per second.
         """
-        begin = self.start.take(executors)
-        length = self.start.take(executors + 1) - begin
-        which = np.repeat(np.arange(len(executors)), length)
-        if executors.size and executors[-1] - executors[0] == len(executors) - 1:
-            return which, slice(begin[0], begin[0] + len(which))
-        shift = begin - np.cumsum(length) + length
-        return which, np.arange(len(which)) + shift.take(which)
+        which, sent, received = self._rows(executors)
+        into = self.into[received]
+        peer = np.concatenate([self.target[sent], self.source.take(into)])
+        return which, peer, np.concatenate([self.tps[sent], self.tps.take(into)])
+
+    def peers(self, executors: Ints) -> Ints:
+        """List whom some executors talk to.
+
+        Parameters
+        ----------
+        executors : Ints, shape (K,)
+            Which; rising.
+
+        Returns
+        -------
+        Ints
+            Once a pair.
+        """
+        _, sent, received = self._rows(executors)
+        return np.concatenate([self.target[sent], self.source.take(self.into[received])])
+
+    def _rows(self, executors: Ints) -> tuple[Ints, Ints | slice, Ints | slice]:
+        """Number the rows by the position of their executor, and find them in both orders."""
+        begin = np.concatenate([self.sends.take(executors), self.receives.take(executors)])
+        after = executors + 1
+        length = np.concatenate([self.sends.take(after), self.receives.take(after)]) - begin
+        count, ends = len(executors), length.cumsum()
+        everyone = np.arange(count)
+        which = np.concatenate([everyone, everyone]).repeat(length)
+        if not count:
+            return which, slice(0), slice(0)
+        sent = int(ends[count - 1])
+        if executors[-1] - executors[0] == count - 1:
+            sends, receives = int(begin[0]), int(begin[count])
+            return which, slice(sends, sends + sent), slice(receives, receives + len(which) - sent)
+        rows = np.arange(len(which)) + (begin - ends + length).repeat(length)
+        return which, rows[:sent], rows[sent:]
+
+
+def _begins(ends: Ints, count: int) -> Ints:
+    """Tell where the rows of each executor begin, once they are sorted."""
+    begins = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(ends, minlength=count), out=begins[1:])
+    return begins
 
 
 # Indexing costs as much as a decision, and traffic outlives many: every step of a walk, and both
@@ -148,7 +190,8 @@ def ties(neighbours: Neighbours, place: Ints, node: Ints, nodes: int) -> Ties:
     Ties
         One row an executor.
     """
-    step = max(CELLS // max(nodes, 1), 1)
+    rows = 2 * len(neighbours.tps)
+    step = max(min(CELLS // max(nodes, 1), ROWS * len(place) // max(rows, 1)), 1)
     blocks = [
         ties_of(neighbours, np.arange(at, min(at + step, len(place))), place, node, nodes)
         for at in range(0, max(len(place), 1), step)
@@ -179,14 +222,16 @@ def ties_of(neighbours: Neighbours, executors: Ints, place: Ints, node: Ints, no
     Ties
         One row an executor of these.
     """
-    which, rows = neighbours.rows(executors)
-    count, peer, tps = len(executors), neighbours.peer[rows], neighbours.tps[rows]
-    cells = np.bincount(which * nodes + node.take(peer), tps, count * nodes)
+    which, peer, tps = neighbours.rows(executors)
+    count, own = len(executors), node.take(executors)
+    there = node.take(peer)
+    near = np.flatnonzero(there == own.take(which))
+    cells = np.bincount(which * nodes + there, tps, count * nodes)
     talk_tps = cells.astype(np.float64, copy=False).reshape(count, nodes)
-    same = np.flatnonzero(place.take(peer) == place[executors].take(which))
-    here = np.bincount(which.take(same), tps.take(same), count)
+    near = near[place.take(peer.take(near)) == place.take(executors).take(which.take(near))]
+    here = np.bincount(which.take(near), tps.take(near), count)
     return Ties(
-        talk_tps[np.arange(count), node[executors]],
+        talk_tps[np.arange(count), own],
         here.astype(np.float64, copy=False),
         talk_tps.max(axis=1, initial=0.0),
     )

@@ -1,6 +1,6 @@
 """The world of one decision: what may move, what fits, and what a move gains."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,7 +49,9 @@ class Moves:
         Moves
             Those.
         """
-        return Moves(self.executors[keep], self.workers[keep], self.asc_tps[keep], self.score[keep])
+        rows = keep.nonzero()[0] if keep.dtype == np.bool_ else keep
+        executors, workers = self.executors.take(rows), self.workers.take(rows)
+        return Moves(executors, workers, self.asc_tps.take(rows), self.score.take(rows))
 
 
 def joined(parts: Sequence[Moves]) -> Moves:
@@ -156,7 +158,7 @@ class View:
             ties=held,
             movable=snapshot.is_movable,
             taken=np.zeros(0, dtype=np.int64),
-            roomiest=_roomiest(cluster, classes, nowhere, nowhere < 0),
+            roomiest=_roomiest(cluster, classes, nowhere, np.arange(len(cluster.workers))),
             room=_room_for_traffic(cluster, classes, limits),
             most=most,
             bound=most.copy(),
@@ -177,39 +179,52 @@ class View:
 
         Notes
         -----
-        The ties of the executor and of its neighbours change. Room changes on two nodes, so what
-        was found out about executors that talk to somebody there no longer counts.
+        The ties of the executor and of its neighbours change. What was found out about the others
+        still bounds what they gain, but for those that may fit now where they did not.
         """
         before, there = int(self.node[executor]), int(self.cluster.node_of[worker])
         snapshot = self.snapshot.moved(executor, worker)
         classes = classify(self.cluster, snapshot, self.limits)
+        at = self.cluster.node_of
+        at_either = ((at == before) | (at == there)).nonzero()[0]
+        roomiest = _roomiest(self.cluster, classes, self.roomiest, at_either)
         node, most, bound = self.node.copy(), self.most.copy(), self.bound.copy()
         node[executor] = there
         is_touched = np.zeros(len(node), dtype=np.bool_)
-        is_touched[self._peers(np.array([executor]))] = True
+        is_touched[self.neighbours.peers(np.array([executor]))] = True
         is_touched[executor] = True
         touched = is_touched.nonzero()[0]
         held = ties_of(self.neighbours, touched, snapshot.place, node, len(self.cluster.nodes))
         most[touched] = np.where(self.movable[touched], _most(self.limits, held), -np.inf)
-        changed = np.zeros(len(self.cluster.nodes), dtype=np.bool_)
-        changed[[before, there]] = True
-        stale = self._peers(changed.take(node).nonzero()[0])
-        bound[stale] = most.take(stale)
-        bound[touched] = most[touched]
+        for stale in (touched, *self._newly_fitting(executor, there, roomiest)):
+            bound[stale] = most.take(stale)
         return replace(
             self,
             snapshot=snapshot,
             classes=classes,
             node=node,
             ties=self.ties.updated(touched, held),
-            roomiest=_roomiest(self.cluster, classes, self.roomiest, changed),
+            roomiest=roomiest,
             room=_room_for_traffic(self.cluster, classes, self.limits),
             most=most,
             bound=bound,
         )
 
-    def _peers(self, executors: Ints) -> Ints:
-        return self.neighbours.peer[self.neighbours.rows(executors)[1]]
+    def _newly_fitting(self, executor: int, there: int, roomiest: Ints) -> Iterator[Ints]:
+        """List who talks to the two nodes of a move and was too big for what is offered there now.
+
+        The worker that was left has more room, and another one may be the roomiest of its node.
+        """
+        before, cores = int(self.node[executor]), self.snapshot.cpu_cores
+        changed = {n for n in (before, there) if roomiest[n] != self.roomiest[n]} | {before}
+        biggest = cores.max()
+        for n in sorted(changed):
+            was = self.room[self.roomiest[n]]
+            if n == before:
+                was = min(was, self.room[self.snapshot.place[executor]])
+            if biggest > was:
+                talking = self.neighbours.peers((self.node == n).nonzero()[0])
+                yield talking[cores.take(talking) > was]
 
     def without(self, executor: int, worker: int) -> "View":
         """Leave out what must not move together with a move.
@@ -299,13 +314,13 @@ class View:
         is_asked = np.zeros(len(home), dtype=np.bool_)
         is_asked[executors] = True
         asked, row = is_asked.nonzero()[0], is_asked.cumsum() - 1
-        which, rows = self.neighbours.rows(asked)
-        codes = which * count + home.take(self.neighbours.peer[rows])
+        which, peer, tps = self.neighbours.rows(asked)
+        codes = which * count + home.take(peer)
         wanted = row.take(executors) * count + places
         if len(asked) * count <= SPARE_CELLS * len(wanted):
-            cells = np.bincount(codes, self.neighbours.tps[rows], len(asked) * count)
+            cells = np.bincount(codes, tps, len(asked) * count)
             return cells.astype(np.float64, copy=False).take(wanted)
-        codes, tps = sums(codes, self.neighbours.tps[rows])
+        codes, tps = sums(codes, tps)
         return found(codes, tps, wanted)
 
     def weighed(self, executors: Ints, workers: Ints, asc: Floats, asc_worker: Floats) -> Moves:
@@ -380,9 +395,9 @@ class View:
         return moves.only(self.fits(moves.executors, moves.workers, fill))
 
 
-def _roomiest(cluster: Cluster, classes: Classes, before: Ints, changed: NDArray[np.bool_]) -> Ints:
-    """Find the roomiest open worker of the nodes that changed; the others keep theirs."""
-    usable = (changed.take(cluster.node_of) & cluster.is_open).nonzero()[0]
+def _roomiest(cluster: Cluster, classes: Classes, before: Ints, workers: Ints) -> Ints:
+    """Find the roomiest open worker of each node, given all workers of those that changed."""
+    usable = workers[cluster.is_open[workers]]
     falling = usable[(-rounded(classes.room_cores[usable])).argsort(kind="stable")][::-1]
     roomiest = before.copy()
     roomiest[cluster.node_of[falling]] = falling  # the last one written stays

@@ -4,7 +4,6 @@ The windows are run past a controller in `advise`, so what comes out is a journa
 """
 
 import csv
-import importlib
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,7 +17,9 @@ from controller.core.cluster import Floats, Ints, natural_key
 from controller.errors import ControllerError
 from controller.journal.recorder import RecordedController
 from controller.journal.writer import Bounds, Writer
+from controller.replay.ingest import parquet
 from controller.replay.ingest.metrics_log import loads, samples
+from controller.replay.ingest.parquet import ParquetError
 from controller.replay.ingest.world import HOOKS, Window, WindowWorld
 from migration import ModelError
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
@@ -95,26 +96,17 @@ def ingest(files: Iterable[Path], out: Path, topology: str) -> list[str]:
 def _read(path: Path, tables: _Tables) -> None:
     try:
         if path.suffix == ".parquet":
-            _take(path, _parquet(path), tables)
+            if not path.exists():
+                raise IngestError(f"{path}: No such file or directory")
+            _take(path, parquet.rows(path), tables)
         elif path.suffix == ".csv":
             with path.open(newline="") as file:
                 _take(path, list(csv.DictReader(file)), tables)
         else:
             with path.open(errors="replace") as file:
                 _take_metrics(path, file, tables)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, UnicodeDecodeError, csv.Error, ParquetError) as error:
         raise IngestError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-
-
-def _parquet(path: Path) -> list[dict[str, Any]]:
-    try:
-        parquet = importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise IngestError(
-            f"{path}: Parquet needs pyarrow; type: pip install 'nstorm[replay]'"
-        ) from None
-    rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
-    return rows
 
 
 def _take(path: Path, rows: list[dict[str, Any]], tables: _Tables) -> None:

@@ -161,6 +161,7 @@ class World:
         self._cost_s = self._thread_s + receive_s
         self.weight = self._weights(flow)
         self._emit_weight = self.routes @ self.weight
+        self.way_s = self._way()
 
     def _routes(self, same_worker: NDArray[np.bool_], same_node: NDArray[np.bool_]) -> Floats:
         index = {part.id: c for c, part in enumerate(self.parts)}
@@ -195,6 +196,16 @@ class World:
         for rows in reversed(self._levels):
             weight[rows] += np.where(self.is_spout[rows], 0.0, self.routes[rows] @ weight)
         return weight
+
+    def _way(self) -> float:
+        """Add up the processor time of a tuple's way to its end, in the mean over all ways."""
+        way_s = np.zeros(len(self.component))
+        onward = self.routes.sum(axis=1)
+        for rows in reversed(self._levels):
+            further_s = self.routes[rows] @ way_s / np.maximum(onward[rows], LEAST_S)
+            way_s[rows] = np.where(self.is_spout[rows], self._emit_s[rows], self._cost_s[rows])
+            way_s[rows] += further_s
+        return float(way_s[self.is_spout].mean())
 
     @property
     def queued(self) -> float:

@@ -1,19 +1,30 @@
 """Follows policies side by side on frozen traffic, to see where they end and how soon."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import median
+from types import MappingProxyType
 from typing import Any
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decide import Policy
-from controller.policies import NAMES, Options, policy
+from controller.policies import Options, policy
 from controller.yardstick import NodeMove, cpu_use, ping_pongs, weighted_cost_tps
 from deploy.bench.decide.cases import LITERAL, QUALITY, Case
+from deploy.bench.decide.tuned import best_aniello, best_rsm
 
-COMPARED = ("otd", "safe", "target", "aniello-online", "rsm")
+# Made anew for each course: `target` remembers what is under way.
+COMPARED: Mapping[str, Callable[[], Policy]] = MappingProxyType(
+    {
+        "otd": lambda: policy("otd", Options()),
+        "safe": lambda: policy("safe", Options()),
+        "target": lambda: policy("target", Options()),
+        "aniello-online, best tuning": lambda: best_aniello,
+        "rsm, best profile": lambda: best_rsm,
+    }
+)
 PING_PONG_CYCLES = 20
 
 
@@ -115,7 +126,7 @@ def quality(
     seeds: int,
     tell: Callable[[str], None],
     cases: Sequence[str] = tuple(QUALITY),
-    policies: Sequence[str] = COMPARED,
+    policies: Sequence[str] = tuple(COMPARED),
 ) -> list[dict[str, Any]]:
     """Compare policies side by side, from the same starts.
 
@@ -128,26 +139,25 @@ def quality(
     cases : sequence of str
         Names of `QUALITY`.
     policies : sequence of str
-        Names of policies; what is not registered is left out.
+        Names of `COMPARED`.
 
     Returns
     -------
     list of dict
         One a case, weights of nodes and workers, and policy, with medians over the seeds.
     """
-    names = [name for name in policies if name in NAMES]
     rows = []
     for case, rules in product(cases, (LITERAL, Limits(gain_frac=0.0))):
-        courses: dict[str, list[Course]] = {name: [] for name in names}
+        courses: dict[str, list[Course]] = {name: [] for name in policies}
         weights = f"{rules.weight_node:g} {rules.weight_worker:g}"
         for seed in range(1, seeds + 1):
             tell(f"{case}, weights {weights}, seed {seed}")
             world = QUALITY[case](seed)
-            for name in names:
-                courses[name].append(follow(policy(name, Options()), world, rules))
+            for name in policies:
+                courses[name].append(follow(COMPARED[name](), world, rules))
         best = [min(c.best_ratio for c in starts) for starts in zip(*courses.values(), strict=True)]
         about = {"case": case, "weights": weights}
-        rows += [about | _row(name, courses[name], best) for name in names]
+        rows += [about | _row(name, courses[name], best) for name in policies]
     return rows
 
 

@@ -74,7 +74,7 @@ def _memory(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> dict[str
     traffic, view = snapshot.traffic, View.of(cluster, snapshot, rules)
     index = Neighbours.of(traffic, len(snapshot.executors))
     arrays = [traffic.source, traffic.target, traffic.tps]
-    arrays += [index.start, index.peer, index.tps]
+    arrays += [index.sends, index.into, index.receives]
     tracemalloc.start()
     safe(cluster, snapshot, rules)
     peak = tracemalloc.get_traced_memory()[1]

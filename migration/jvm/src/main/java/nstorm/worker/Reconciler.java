@@ -161,8 +161,10 @@ final class Reconciler {
             }
         }
         owners = now;
-        boolean due = System.nanoTime() - statusNanos > STATUS_NANOS && plan.entries().stream()
-                .anyMatch(entry -> entry.touches(worker.me) && entry.phase() != Phase.SETTLE);
+        // In SETTLE too: the last status of the old owner may arrive after the new one's first, and its flag
+        // would hold back whoever sends to the task until the new owner's next status.
+        boolean due = System.nanoTime() - statusNanos > STATUS_NANOS
+                && plan.entries().stream().anyMatch(entry -> entry.touches(worker.me));
         if (moved || due) {
             worker.sendBackPressure();
             statusNanos = System.nanoTime();

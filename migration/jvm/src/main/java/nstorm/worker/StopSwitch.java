@@ -1,6 +1,7 @@
 package nstorm.worker;
 
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -9,7 +10,7 @@ import org.apache.storm.tuple.AddressedTuple;
 
 /**
  * Ends one bolt executor between two tuples: what it has not begun goes to the new owner, what it has
- * emitted is flushed, then its loop returns null and Storm lets the thread end.
+ * emitted is flushed or handed on, then its loop returns null and Storm lets the thread end.
  */
 final class StopSwitch implements Callable<Long> {
     /** Executors of this JVM that are stopping now; almost always 0, so the check per tuple is one read. */
@@ -69,10 +70,22 @@ final class StopSwitch implements Callable<Long> {
         if (takeOver == null) {
             return pause;
         }
-        if (executor.getReceiveQueue().size() > 0 || !executor.getPendingEmits().isEmpty()) {
+        handOnPendingEmits();
+        if (executor.getReceiveQueue().size() > 0) {
             return 0L;
         }
         takeOver.flushBatchesOf(executor);
         return null;
+    }
+
+    /**
+     * What back-pressure held back must not hold back the end: Storm empties an overflow only once the queue
+     * before it is empty, so whoever sends from another worker may wait for as long as local senders fill it.
+     */
+    private void handOnPendingEmits() {
+        Queue<AddressedTuple> pending = executor.getPendingEmits();
+        for (AddressedTuple tuple = pending.poll(); tuple != null; tuple = pending.poll()) {
+            takeOver.strays.offer(tuple);
+        }
     }
 }

@@ -14,19 +14,16 @@ public final class SplitBolt extends BaseRichBolt {
     private transient OutputCollector collector;
     private transient Ledger ledger;
     private int task;
-    private long workNanos;
 
     @Override
     public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
         this.collector = collector;
         task = context.getThisTaskId();
-        workNanos = WordCount.integer(conf, WordCount.SPLIT_WORK_NS, 0);
         ledger = Ledger.join(conf, context);
     }
 
     @Override
     public void execute(Tuple tuple) {
-        WordCount.work(workNanos);
         for (String word : tuple.getString(0).split(" ")) {
             ledger.wordsEmitted.increment();
             collector.emit(tuple, new Values(word));

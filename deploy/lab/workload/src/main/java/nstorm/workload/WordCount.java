@@ -14,8 +14,7 @@ final class WordCount {
     static final String VOCABULARY = "workload.vocabulary";
     static final String SENTENCE_WORDS = "workload.sentence.words";
     static final String ZIPF_EXPONENT = "workload.zipf.exponent";
-    static final String SPLIT_WORK_NS = "workload.split.work.ns";
-    static final String COUNT_WORK_NS = "workload.count.work.ns";
+    static final String COUNT_WAIT_NS = "workload.count.wait.ns";
     static final String TICK_SECS = "workload.tick.secs";
 
     private WordCount() {
@@ -40,16 +39,5 @@ final class WordCount {
 
     static double number(Map<String, Object> conf, String key, double otherwise) {
         return conf.get(key) instanceof Number value ? value.doubleValue() : otherwise;
-    }
-
-    /** Keeps the CPU busy for so long, as a bolt that computes would. */
-    static void work(long nanos) {
-        if (nanos <= 0) {
-            return;
-        }
-        long start = System.nanoTime();
-        while (System.nanoTime() - start < nanos) {
-            Thread.onSpinWait();
-        }
     }
 }

@@ -1,0 +1,79 @@
+"""How the commands print their answers and their help."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+class Output(StrEnum):
+    """For people or for programs."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to print the answer.")]
+
+
+def example(*lines: str) -> str:
+    """Make the end of a command's help.
+
+    Parameters
+    ----------
+    *lines : str
+        What one may type.
+
+    Returns
+    -------
+    str
+        An epilog that keeps its lines.
+    """
+    return "\n  ".join(("\b\nExample:", *lines))
+
+
+class SectionedCommand(TyperCommand):
+    """Lists its options by the sections that they name as ``rich_help_panel``."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the lists.
+
+        Parameters
+        ----------
+        ctx : Context
+            Of the command.
+        formatter : HelpFormatter
+            Where to write.
+        """
+        rows = [(p, p.get_help_record(ctx)) for p in self.get_params(ctx)]
+        _write(formatter, [(p, f"{p.param_type_name}s", row) for p, row in rows if row])
+
+
+class SectionedGroup(TyperGroup):
+    """Lists its commands by the sections that they name as ``rich_help_panel``."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the lists.
+
+        Parameters
+        ----------
+        ctx : Context
+            Of the group.
+        formatter : HelpFormatter
+            Where to write.
+        """
+        room = formatter.width - 6 - max(map(len, self.commands))
+        shown = [(name, c) for name, c in self.commands.items() if not c.hidden]
+        _write(formatter, [(c, "commands", (n, c.get_short_help_str(room))) for n, c in shown])
+
+
+def _write(formatter: Any, rows: list[tuple[Any, str, tuple[str, str]]]) -> None:
+    """Write definition lists, in the order in which their sections first come up."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for owner, usual, row in rows:
+        title = getattr(owner, "rich_help_panel", None) or usual.capitalize()
+        sections.setdefault(title, []).append(row)
+    for title, found in sections.items():
+        with formatter.section(title):
+            formatter.write_dl(found)

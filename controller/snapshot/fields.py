@@ -1,0 +1,214 @@
+"""Takes fields out of JSON objects, or refuses them by their path, such as ``executors[1].cpu``."""
+
+import difflib
+import json
+import math
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from controller.errors import SnapshotError
+
+Row = dict[str, Any]
+
+# So that sums and products of them stay finite.
+MOST = 1e15
+
+
+def known_only(row: Row, keys: Collection[str], path: str) -> None:
+    """Refuse what the format does not have: a misspelt key would be ignored otherwise.
+
+    Parameters
+    ----------
+    row : dict
+        An object.
+    keys : collection of str
+        All it may have.
+    path : str
+        Where it is; empty at the top.
+
+    Raises
+    ------
+    SnapshotError
+        It has another key.
+    """
+    for key in row:
+        if key not in keys:
+            near = difflib.get_close_matches(key, keys, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(keys)}"
+            raise SnapshotError(f"{_path(path, key)}: unknown key, {hint}")
+
+
+def items(row: Row, key: str, path: str = "") -> list[Any]:
+    """Take a list.
+
+    Parameters
+    ----------
+    row : dict
+        An object.
+    key : str
+        Its key.
+    path : str
+        Where the object is.
+
+    Returns
+    -------
+    list
+        Its value.
+    """
+    value = row.get(key)
+    if not isinstance(value, list):
+        raise SnapshotError(f"{_path(path, key)}: must be a list")
+    return value
+
+
+def rows(row: Row, key: str, keys: Collection[str], path: str = "") -> Iterator[tuple[str, Row]]:
+    """Take a list of objects.
+
+    Parameters
+    ----------
+    row : dict
+        An object.
+    key : str
+        Its key.
+    keys : collection of str
+        All that the objects of the list may have.
+    path : str
+        Where the object is.
+
+    Yields
+    ------
+    (str, dict)
+        Path and object.
+    """
+    for i, found in enumerate(items(row, key, path)):
+        at = f"{_path(path, key)}[{i}]"
+        if not isinstance(found, dict):
+            raise SnapshotError(f"{at}: must be an object")
+        known_only(found, keys, at)
+        yield at, found
+
+
+def text(row: Row, key: str, path: str) -> str:
+    """Take a text.
+
+    Parameters
+    ----------
+    row : dict
+        An object.
+    key : str
+        Its key.
+    path : str
+        Where the object is.
+
+    Returns
+    -------
+    str
+        Not empty.
+    """
+    value = row.get(key)
+    if not isinstance(value, str) or not value:
+        raise SnapshotError(f"{_path(path, key)}: must be a non-empty string")
+    return value
+
+
+def one_of(
+    row: Row, key: str, path: str, known: Collection[str], *, what: str = "", tell: bool = False
+) -> str:
+    """Take a text that must be known.
+
+    Parameters
+    ----------
+    row : dict
+        An object.
+    key : str
+        Its key.
+    path : str
+        Where the object is.
+    known : collection of str
+        What it may be.
+    what : str
+        What it is called, if not as the key.
+    tell : bool
+        Whether a refusal lists what it may be.
+
+    Returns
+    -------
+    str
+        One of them.
+    """
+    value = text(row, key, path)
+    if value not in known:
+        told = f", must be one of {', '.join(known)}" if tell else ""
+        raise SnapshotError(f"{_path(path, key)}: unknown {what or key} {json.dumps(value)}{told}")
+    return value
+
+
+def count(row: Row, key: str, path: str) -> int:
+    """Take a whole number.
+
+    Parameters
+    ----------
+    row : dict
+        An object.
+    key : str
+        Its key.
+    path : str
+        Where the object is.
+
+    Returns
+    -------
+    int
+        At least 1.
+    """
+    value = row.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
+        raise SnapshotError(f"{_path(path, key)}: must be a whole number of at least 1")
+    return value
+
+
+def quantity(row: Row, key: str, path: str) -> float:
+    """Take a quantity.
+
+    Parameters
+    ----------
+    row : dict
+        An object.
+    key : str
+        Its key.
+    path : str
+        Where the object is.
+
+    Returns
+    -------
+    float
+        As `nonnegative`.
+    """
+    return nonnegative(row.get(key), _path(path, key))
+
+
+def nonnegative(value: Any, path: str) -> float:
+    """Read a quantity.
+
+    Parameters
+    ----------
+    value : any
+        From JSON.
+    path : str
+        Where it is.
+
+    Returns
+    -------
+    float
+        Finite, not negative, and not so large that sums of it are not finite.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise SnapshotError(f"{path}: must be a number")
+    if not 0 <= value < math.inf:
+        raise SnapshotError(f"{path}: must be finite and not negative, is {value}")
+    if value > MOST:
+        raise SnapshotError(f"{path}: must be at most {MOST:g}")
+    return float(value)
+
+
+def _path(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

@@ -1,0 +1,254 @@
+"""Ranks parameter sets, finds those that no other beats in everything, and suggests one or none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controller.core.classify import Limits
+from controller.errors import TuneError
+from controller.tune.sweep import Figures, Outcome
+
+# Median duration of a move on a real cluster, README: what it costs at most is that long.
+MOVE_S = 1.7
+# Of today's cost, on the load held back: less is noise, and no reason to touch a running system.
+LEAST_GAIN_FRAC = 0.01
+# Fewer ticks are no test.
+LEAST_TICKS = 10
+# So close to the best, the set that changes fewer keys is taken.
+AS_GOOD_FRAC = 0.005
+_PLAIN = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """What counts, in seconds in which all tuples cross between nodes.
+
+    Attributes
+    ----------
+    traffic : float
+        Such a second.
+    overload : float
+        A second in which a worker is overloaded.
+    moves : float
+        A move.
+    """
+
+    traffic: float = 1.0
+    overload: float = 1.0
+    moves: float = MOVE_S
+
+    @classmethod
+    def parse(cls, text: str) -> "Objective":
+        """Read ``traffic=1,overload=5``; a name alone counts 1, what is not named nothing.
+
+        Parameters
+        ----------
+        text : str
+            From the command line; ``balanced`` for the default.
+
+        Returns
+        -------
+        Objective
+            As asked for.
+
+        Raises
+        ------
+        TuneError
+            Another name, or no number.
+        """
+        if text == "balanced":
+            return cls()
+        weights = dict.fromkeys(cls.__slots__, 0.0)
+        for part in text.split(","):
+            name, _, number = part.strip().partition("=")
+            try:
+                weight = float(number or 1)
+            except ValueError:
+                weight = -1.0
+            if name not in weights or not 0 <= weight < 1e9:
+                raise TuneError(
+                    f"--objective {part.strip()}: must be balanced, or traffic, overload or moves, "
+                    "each with =WEIGHT of at least 0"
+                )
+            weights[name] = weight
+        if not any(weights.values()):
+            raise TuneError(f"--objective {text}: one weight must be above 0")
+        return cls(**weights)
+
+    @property
+    def said(self) -> str:
+        """What a cost is, in one sentence."""
+        return (
+            f"cost: {self.traffic:g} if all tuples crossed between nodes; a second of a worker's "
+            f"overload counts {self.overload:g} s of that, a move {self.moves:g} s"
+        )
+
+    def cost(self, figures: Figures) -> float:
+        """Compute what a run costs.
+
+        Parameters
+        ----------
+        figures : Figures
+            How it did.
+
+        Returns
+        -------
+        float
+            1 for a run in which all tuples cross between nodes, with the default weights of traffic
+            between nodes and between workers; overload and moves are added.
+        """
+        if not figures.span_s:
+            return 0.0
+        lasting = self.overload * figures.overload_s + self.moves * figures.moves
+        return self.traffic * crossing_frac(figures) + lasting / figures.span_s
+
+
+def crossing_frac(figures: Figures) -> float:
+    """Compute the share of traffic that is not local, between nodes and between workers weighted.
+
+    Parameters
+    ----------
+    figures : Figures
+        How a run did.
+
+    Returns
+    -------
+    float
+        From 0 to 1; 0 without tuples.
+
+    Notes
+    -----
+    The default `weight.node` and `weight.worker` for every set, whatever it decides by.
+    """
+    weighted = _PLAIN.weight_node * figures.inter_node + _PLAIN.weight_worker * figures.inter_worker
+    return weighted / figures.total if figures.total else 0.0
+
+
+def ranked(outcomes: Sequence[Outcome], objective: Objective) -> list[Outcome]:
+    """Order by cost, on the load to choose by.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+        All of them.
+    objective : Objective
+        What counts.
+
+    Returns
+    -------
+    list of Outcome
+        Best first; of equals the one with fewer changes, then as they came.
+    """
+
+    def key(outcome: Outcome) -> tuple[float, int]:
+        # Digits that only the order of a sum makes decide nothing.
+        return round(objective.cost(outcome.chosen_by), 9), len(outcome.parameters.changes)
+
+    return sorted(outcomes, key=key)
+
+
+def front(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Find the sets that no other beats in traffic, moves and overload together.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+        All of them.
+
+    Returns
+    -------
+    list of Outcome
+        One for each such combination of the three, the first of equals; by falling share of
+        traffic that crosses.
+
+    Notes
+    -----
+    O(S log S + S·F) for S sets of which F are on the front.
+    """
+    found: dict[tuple[float, int, float], Outcome] = {}
+    for outcome in outcomes:
+        found.setdefault(_three(outcome), outcome)
+    best: list[tuple[float, int, float]] = []
+    # By the first of the three, so that a later one can never beat an earlier one.
+    for three in sorted(found):
+        if not any(all(b <= t for b, t in zip(one, three, strict=True)) for one in best):
+            best.append(three)
+    return [found[three] for three in reversed(best)]
+
+
+def _three(outcome: Outcome) -> tuple[float, int, float]:
+    figures = outcome.chosen_by
+    return round(crossing_frac(figures), 9), figures.moves, round(figures.overload_s, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What to change, or why nothing.
+
+    Attributes
+    ----------
+    today, best : Outcome
+        The settings in force, and those that did best with the load to choose by.
+    gain_frac, held_back_gain_frac : float
+        By what share the best lowers today's cost, there and with the load held back.
+    helps : bool
+        Whether the best should replace today's.
+    reason : str
+        One sentence.
+    """
+
+    today: Outcome
+    best: Outcome
+    gain_frac: float
+    held_back_gain_frac: float
+    helps: bool
+    reason: str
+
+
+def suggest(outcomes: Sequence[Outcome], objective: Objective) -> Suggestion:
+    """Choose a set and test it with the load held back.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+        Today's settings first.
+    objective : Objective
+        What counts.
+
+    Returns
+    -------
+    Suggestion
+        Only the one best set is tested: picking among many by the load held back would be fitting.
+    """
+    today, rank = outcomes[0], ranked(outcomes, objective)
+    least = objective.cost(rank[0].chosen_by)
+    now = objective.cost(today.chosen_by)
+    close = [o for o in rank if objective.cost(o.chosen_by) <= least + AS_GOOD_FRAC * least]
+    best = min(close, key=lambda outcome: len(outcome.parameters.changes))
+    costs = objective.cost(today.held_back), objective.cost(best.held_back)
+    gain_frac, held_frac = _gain_frac(now, objective.cost(best.chosen_by)), _gain_frac(*costs)
+    helps, reason = False, ""
+    if not best.parameters.changes:
+        reason = "No change: nothing that was tried does better than today's settings."
+    elif best.held_back.ticks < LEAST_TICKS:
+        reason = (
+            f"No change: the log is too short, {best.held_back.ticks} ticks are held back for a "
+            f"test and {LEAST_TICKS} are needed."
+        )
+    elif held_frac < LEAST_GAIN_FRAC:
+        reason = (
+            f"No change: the best set lowers the cost by {gain_frac:.1%} with the load it was "
+            f"chosen by, but by {held_frac:.1%} with the load held back; less than "
+            f"{LEAST_GAIN_FRAC:.0%} is noise."
+        )
+    else:
+        helps = True
+        reason = (
+            f"Change {', '.join(key for key, _ in best.parameters.changes)}: the cost falls by "
+            f"{gain_frac:.1%} with the load it was chosen by and by {held_frac:.1%} with the load "
+            "held back."
+        )
+    return Suggestion(today, best, gain_frac, held_frac, helps, reason)
+
+
+def _gain_frac(before: float, after: float) -> float:
+    return (before - after) / before if before > 0 else 0.0

@@ -1,0 +1,146 @@
+"""``nstorm tune``: which settings would have done best with a recorded log."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import structlog
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from controller.config import build, from_storm_yaml, read_storm_yaml
+from controller.errors import TuneError
+from controller.journal.reader import Log
+from controller.output import Output, OutputOption
+from controller.replay.recording import spans
+from controller.tune.choice import Objective, suggest
+from controller.tune.chunks import Chunk, unpack
+from controller.tune.report import as_document, draw, page, print_found, proposed_diff
+from controller.tune.space import ParameterSet, Space, parameter_sets, read_space
+from controller.tune.spark import spark
+from controller.tune.sweep import sweep
+
+
+def tune(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="LOG...", help="Folders or segments of a journal.")
+    ],
+    *,
+    topology: Annotated[
+        str | None, typer.Option(metavar="T", help="Only this one, by id or name; else all.")
+    ] = None,
+    space: Annotated[
+        Path | None, typer.Option(help="YAML: keys of storm.yaml, each with a list of values.")
+    ] = None,
+    master: Annotated[
+        str, typer.Option(help="Where Spark runs, as for spark-submit.")
+    ] = "local[*]",
+    objective: Annotated[
+        str, typer.Option(help="balanced, or what counts how much: traffic=1,overload=5,moves=2.")
+    ] = "balanced",
+    conf: Annotated[
+        Path | None, typer.Option(help="storm.yaml to change; else the settings in the log.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for what is drawn.")] = Path("build/tune"),
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say which settings would have done best with a recorded log.
+
+    Each parameter set replays the log from its beginning with moves of its own, and is ranked by
+    what the first 70 % of the time cost. The best one is then tested with the rest, and suggested
+    only if it does better than the settings in force there, too.
+    """
+    goal = Objective.parse(objective)
+    asked = read_space(space) if space else None
+    log = Log.open(paths)
+    today = _today(log, conf)
+    _make(out)
+    console = Console(stderr=True)
+    with TemporaryDirectory(prefix="nstorm-tune-") as folder, _quiet():
+        chunks = unpack(spans(log), Path(folder), topology)
+        fitted = asked or Space().narrowed(today, max(chunk.executors for chunk in chunks))
+        sets = parameter_sets(fitted, today)
+        about = _about(chunks, sets)
+        console.print(about, highlight=False)
+        for line in log.said():
+            console.print(f"skipped: {line}", highlight=False)
+        with spark(master, out / "spark.log") as engine, _progress(console, len(sets)) as tell:
+            outcomes = sweep(chunks, sets, engine, tell)
+    suggestion = suggest(outcomes, goal)
+    document = as_document(outcomes, goal, suggestion)
+    diff = proposed_diff(conf.read_text() if conf else None, suggestion, today)
+    files = _write(out, document, diff, about)
+    if output is Output.JSON:
+        print(
+            json.dumps({**document, "diff": diff, "skipped": log.said(), "files": files}, indent=1)
+        )
+        return
+    printed = Console()
+    print_found(printed, document, diff)
+    printed.print(f"written: {', '.join(files)}", highlight=False, soft_wrap=True)
+
+
+def _today(log: Log, conf: Path | None) -> dict[str, Any]:
+    """Give the keys in force: those of the file, else those the log was last written with."""
+    if conf is not None:
+        return dict(from_storm_yaml(read_storm_yaml(conf))[0].keys)
+    return dict(build(log.newest_head()["config"]).keys)
+
+
+def _make(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TuneError(f"--out {out}: {error.strerror}") from None
+
+
+def _about(chunks: list[Chunk], sets: list[ParameterSet]) -> str:
+    names = sorted({chunk.topology for chunk in chunks})
+    ticks = sum(chunk.ticks for chunk in chunks)
+    held_s = sum(chunk.span_s for chunk in chunks if chunk.held_back)
+    whole_s = sum(chunk.span_s for chunk in chunks)
+    days = len({chunk.day for chunk in chunks})
+    return (
+        f"{', '.join(names)}: {ticks} ticks, {whole_s:.0f} s on {days} day{'s' * (days > 1)}, "
+        f"the last {held_s:.0f} s held back; {len(sets)} parameter sets"
+    )
+
+
+def _write(out: Path, document: dict[str, Any], diff: str, about: str) -> list[str]:
+    """Write what people look at, and the change if there is one."""
+    png, report, change = out / "front.png", out / "report.html", out / "storm.yaml.diff"
+    draw(document, png)
+    report.write_text(page(document, diff, png.read_bytes(), about))
+    # One of an earlier run would be taken for this one's.
+    change.unlink(missing_ok=True)
+    if diff:
+        change.write_text(diff)
+    return [str(path) for path in (png, report, change) if path.exists()]
+
+
+@contextmanager
+def _progress(console: Console, sets: int) -> Iterator[Callable[[float], None]]:
+    columns = TextColumn("parameter sets"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("", total=sets)
+
+        def tell(share: float) -> None:
+            bar.update(task, completed=round(share * sets))
+
+        yield tell
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the code of the loop from logging what is long over."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        yield
+    finally:
+        structlog.configure(**before)

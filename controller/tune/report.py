@@ -1,0 +1,278 @@
+"""Prints and draws what a sweep has found."""
+
+import base64
+import difflib
+import html
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from controller.config import PREFIX
+from controller.errors import TuneError
+from controller.tune.choice import Objective, Suggestion, crossing_frac, front, ranked
+from controller.tune.sweep import Figures, Outcome
+
+SHOWN = 10
+COLUMNS = ("cost", "local", "moves", "overload s", "cost held back", "settings")
+CAVEAT = (
+    "A replay knows who sent how much to whom, and changes CPU by what a tuple costs more when it "
+    "leaves its worker. It does not know that a shuffle would send elsewhere, that an overload "
+    "would have slowed the topology down, that a move takes seconds or may be undone, nor your "
+    "network. Costs of tuples are those of the demo's machine."
+)
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>nstorm tune</title><style>
+body {{ font: 15px/1.5 sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em }}
+table {{ border-collapse: collapse }} td, th {{ padding: .2em .8em; text-align: right }}
+td:last-child, th:last-child {{ text-align: left }} tr:nth-child(even) {{ background: #eee }}
+pre {{ background: #eee; padding: 1em }} img {{ max-width: 100% }}
+</style></head><body><h1>nstorm tune</h1><p>{about}</p><p><b>{reason}</b></p>
+{diff}<h2>Local traffic against moves and overload</h2>
+<img alt="Pareto front" src="data:image/png;base64,{png}">
+<h2>On the front</h2>{front}<h2>Ranking</h2><p>{objective}</p>{ranking}
+<h2>What a replay cannot know</h2><p>{caveat}</p>
+</body></html>
+"""
+
+
+def local_frac(figures: Figures) -> float:
+    """Compute the share of tuples that stayed on their node.
+
+    Parameters
+    ----------
+    figures : Figures
+        How a run did.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+    """
+    return 1.0 - figures.inter_node_frac
+
+
+def proposed_diff(storm_yaml: str | None, suggestion: Suggestion, today: dict[str, Any]) -> str:
+    """Write the change as a unified diff of storm.yaml.
+
+    Parameters
+    ----------
+    storm_yaml : str or None
+        The file as it is; None shows the settings in force instead.
+    suggestion : Suggestion
+        What to change.
+    today : dict of str to value
+        Keys in force.
+
+    Returns
+    -------
+    str
+        Empty if nothing is to be changed.
+    """
+    if not suggestion.helps:
+        return ""
+    changes = dict(suggestion.best.parameters.changes)
+    before = storm_yaml
+    if before is None:
+        before = "".join(_line(key, today[key]) for key in changes if today.get(key) is not None)
+    after = before if before.endswith("\n") or not before else before + "\n"
+    for key, value in changes.items():
+        pattern = re.compile(rf"^{re.escape(PREFIX + key)}\s*:.*\n", re.MULTILINE)
+        found = pattern.search(after)
+        start, end = found.span() if found else (len(after), len(after))
+        after = after[:start] + _line(key, value) + after[end:]
+    lines = difflib.unified_diff(
+        before.splitlines(True), after.splitlines(True), "storm.yaml", "storm.yaml"
+    )
+    return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
+
+
+def _line(key: str, value: Any) -> str:
+    return yaml.safe_dump({PREFIX + key: value}, default_flow_style=False)
+
+
+def as_document(
+    outcomes: Sequence[Outcome], objective: Objective, suggestion: Suggestion
+) -> dict[str, Any]:
+    """Put what was found into the stable output format.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+        All of them.
+    objective : Objective
+        What counts.
+    suggestion : Suggestion
+        The end of it.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+    """
+    return {
+        "objective": objective.said,
+        "today": _row(suggestion.today, objective),
+        "best": _row(suggestion.best, objective),
+        "suggestion": {
+            "helps": suggestion.helps,
+            "reason": suggestion.reason,
+            "changes": dict(suggestion.best.parameters.changes) if suggestion.helps else {},
+            "gain": round(suggestion.gain_frac, 6),
+            "gain_held_back": round(suggestion.held_back_gain_frac, 6),
+        },
+        "front": [_row(one, objective) for one in front(outcomes)],
+        "ranking": [_row(one, objective) for one in ranked(outcomes, objective)],
+    }
+
+
+def _row(outcome: Outcome, objective: Objective) -> dict[str, Any]:
+    return {
+        "settings": outcome.parameters.name,
+        "changes": dict(outcome.parameters.changes),
+        "chosen_by": _figures(outcome.chosen_by, objective),
+        "held_back": _figures(outcome.held_back, objective),
+    }
+
+
+def _figures(figures: Figures, objective: Objective) -> dict[str, Any]:
+    return {
+        "cost": round(objective.cost(figures), 6),
+        "local": round(local_frac(figures), 6),
+        "crossing_weighted": round(crossing_frac(figures), 6),
+        "moves": figures.moves,
+        "overload_s": round(figures.overload_s, 3),
+        "seconds": round(figures.span_s, 3),
+        "ticks": figures.ticks,
+    }
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    by, later = row["chosen_by"], row["held_back"]
+    return (
+        f"{by['cost']:.4f}",
+        f"{by['local']:.4f}",
+        str(by["moves"]),
+        f"{by['overload_s']:.0f}",
+        f"{later['cost']:.4f}" if later["ticks"] else "–",
+        row["settings"],
+    )
+
+
+def print_found(console: Console, document: dict[str, Any], diff: str) -> None:
+    """Print the ranking, today's settings and the suggestion.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    document : dict
+        From `as_document`.
+    diff : str
+        From `proposed_diff`.
+    """
+    different = _different(document["ranking"])
+    sets = len(document["ranking"])
+    table = Table(
+        title=f"The best of {sets} parameter sets with {len(different)} different outcomes",
+        caption=document["objective"],
+    )
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name == "settings" else "right", overflow="fold")
+    for row in different[:SHOWN]:
+        table.add_row(*_cells(row))
+    table.add_section()
+    table.add_row(*_cells(document["today"]))
+    console.print(table)
+    console.print(document["suggestion"]["reason"], highlight=False)
+    if diff:
+        console.print(diff, highlight=False, markup=False, soft_wrap=True, end="")
+
+
+def _different(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out sets that did the very same as one before."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        found.setdefault((*row["chosen_by"].values(), *row["held_back"].values()), row)
+    return list(found.values())
+
+
+def draw(document: dict[str, Any], path: Path) -> None:
+    """Draw the front as PNG.
+
+    Parameters
+    ----------
+    document : dict
+        From `as_document`.
+    path : Path
+        Where to.
+
+    Raises
+    ------
+    TuneError
+        matplotlib is missing.
+    """
+    try:
+        # Late: it is of an extra, and takes long to load.
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise TuneError(f"{error.name} is missing; type: pip install 'nstorm[replay]'") from None
+    figure = Figure(figsize=(9, 5), layout="constrained")
+    axes = figure.subplots()
+    every = _points(document["ranking"])
+    shown = axes.scatter(every[0], every[1], c=every[2], s=14, cmap="viridis")
+    figure.colorbar(shown, label="seconds of overload")
+    axes.plot(*_points(document["front"])[:2], "o", mfc="none", mec="black", label="on the front")
+    for kind, marker in (("today", "X"), ("best", "*")):
+        x, y, _ = _points([document[kind]])
+        axes.plot(x, y, marker, ms=13, mec="white", ls="", label=kind)
+    axes.set(xlabel="moves", ylabel="share of tuples that stay on their node")
+    axes.legend()
+    figure.savefig(path, format="png", dpi=120)
+
+
+def _points(rows: Sequence[dict[str, Any]]) -> tuple[list[int], list[float], list[float]]:
+    by = [row["chosen_by"] for row in rows]
+    return [f["moves"] for f in by], [f["local"] for f in by], [f["overload_s"] for f in by]
+
+
+def page(document: dict[str, Any], diff: str, png: bytes, about: str) -> str:
+    """Write a page that needs nothing but itself.
+
+    Parameters
+    ----------
+    document : dict
+        From `as_document`.
+    diff : str
+        From `proposed_diff`.
+    png : bytes
+        The drawn front.
+    about : str
+        What was swept.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    return _PAGE.format(
+        about=html.escape(about),
+        reason=html.escape(document["suggestion"]["reason"]),
+        diff=f"<pre>{html.escape(diff)}</pre>" if diff else "",
+        png=base64.b64encode(png).decode(),
+        front=_html_table(document["front"]),
+        objective=html.escape(document["objective"]),
+        ranking=_html_table(_different(document["ranking"])),
+        caveat=html.escape(CAVEAT),
+    )
+
+
+def _html_table(rows: Sequence[dict[str, Any]]) -> str:
+    head = "".join(f"<th>{name}</th>" for name in COLUMNS)
+    lines = ("".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(row)) for row in rows)
+    body = "".join(f"<tr>{line}</tr>\n" for line in lines)
+    return f"<table><tr>{head}</tr>\n{body}</table>"

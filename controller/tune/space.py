@@ -1,0 +1,232 @@
+"""Which settings are tried: a grid of values where it is small, else a fixed sample of it."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import yaml
+
+from controller.config import PREFIX, Config, build
+from controller.errors import ConfigError, TuneError
+
+Values = Mapping[str, tuple[Any, ...]]
+
+DEFAULT: Values = MappingProxyType(
+    {
+        "policy": ("safe", "target", "otd"),
+        "load.high": (0.6, 0.7, 0.8, 0.85, 0.9, 0.95),
+        "load.low": (0.3, 0.45, 0.6, 0.75),
+        "asc.threshold": (0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05),
+        "target.gain": (0.01, 0.02, 0.05, 0.1),
+        "cooldown.executor.secs": (15, 30, 60, 105, 240, 600),
+        "cycle.secs": (2, 5, 10, 20, 60),
+        "load.ewma": (0.1, 0.2, 0.3, 0.5, 1.0),
+        "max.moves.per.cycle": (1, 2, 4),
+    }
+)
+TUNABLE = (
+    *DEFAULT,
+    "asc.threshold.tps",
+    "target.move.price",
+    "target.fill",
+    "weight.node",
+    "weight.worker",
+)
+SETS = 200
+# With more executors a search of `target` takes so long that it would be most of the sweep.
+LARGEST_TARGET_EXECUTORS = 200
+# Keys that only one policy reads; sets that differ in nothing else are the same.
+_READ_BY = {
+    "load.low": "otd",
+    "target.gain": "target",
+    "target.move.price": "target",
+    "target.fill": "target",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What may be tried.
+
+    Attributes
+    ----------
+    values : mapping of str to tuple
+        By key of storm.yaml without ``nstorm.``.
+    sets : int
+        At most so many parameter sets.
+    """
+
+    values: Values = field(default_factory=lambda: DEFAULT)
+    sets: int = SETS
+
+    def narrowed(self, today: Mapping[str, Any], executors: int) -> "Space":
+        """Fit the default space to a log.
+
+        Parameters
+        ----------
+        today : mapping of str to value
+            Keys in force.
+        executors : int
+            Of the largest topology.
+
+        Returns
+        -------
+        Space
+            Without `target` where it would take too long, and with the absolute threshold where
+            that is in force.
+        """
+        values = dict(self.values)
+        if executors > LARGEST_TARGET_EXECUTORS and today.get("policy") != "target":
+            values["policy"] = tuple(p for p in values["policy"] if p != "target")
+            del values["target.gain"]
+        tps = today.get("asc.threshold.tps")
+        if tps is not None:
+            del values["asc.threshold"]
+            values["asc.threshold.tps"] = tuple(tps * f for f in (0.25, 0.5, 1.0, 2.0, 4.0))
+        return Space(values, self.sets)
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSet:
+    """Settings that are tried together.
+
+    Attributes
+    ----------
+    changes : tuple of (str, value)
+        What differs from today, in the order of `TUNABLE`; empty for today's settings.
+    config : Config
+        With all that stays.
+    """
+
+    changes: tuple[tuple[str, Any], ...]
+    config: Config
+
+    @property
+    def name(self) -> str:
+        """The changes in one line."""
+        return ", ".join(f"{key}={value}" for key, value in self.changes) or "as today"
+
+
+def read_space(path: Path) -> Space:
+    """Read a space from YAML or JSON.
+
+    Parameters
+    ----------
+    path : Path
+        Keys of storm.yaml, each with a list of values, and perhaps ``sets``, how many to try.
+
+    Returns
+    -------
+    Space
+        Only what is in the file.
+
+    Raises
+    ------
+    TuneError
+        It cannot be read.
+    ConfigError
+        A key cannot be tuned or a value cannot be; the message names it.
+    """
+    try:
+        document = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise TuneError(f"{path}: {' '.join(str(error).split())}") from None
+    if not isinstance(document, dict) or not document:
+        raise TuneError(f"{path}: must hold keys of storm.yaml, each with a list of values")
+    given = {str(key).removeprefix(PREFIX): value for key, value in document.items()}
+    sets = given.pop("sets", SETS)
+    if not isinstance(sets, int) or isinstance(sets, bool) or sets < 1:
+        raise ConfigError(f"{path}: sets: must be a whole number of at least 1, is {sets!r}")
+    return Space({key: _values(path, key, value) for key, value in given.items()}, sets)
+
+
+def _values(path: Path, key: str, value: Any) -> tuple[Any, ...]:
+    if key not in TUNABLE:
+        near = difflib.get_close_matches(key, TUNABLE, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(TUNABLE)}"
+        raise ConfigError(f"{path}: {key}: cannot be tuned, {hint}")
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise ConfigError(f"{path}: {key}: has no value to try")
+    for one in values:
+        try:
+            build({"load.high": 1.0, key: one})
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from None
+    return tuple(values)
+
+
+def parameter_sets(space: Space, today: Mapping[str, Any]) -> list[ParameterSet]:
+    """List what is tried; the same for the same space and day.
+
+    Parameters
+    ----------
+    space : Space
+        Values to try.
+    today : mapping of str to value
+        Keys in force.
+
+    Returns
+    -------
+    list of ParameterSet
+        Today's settings first, then either all combinations, or where they are too many each value
+        by itself and a sample, in which every second key stays as it is today.
+
+    Raises
+    ------
+    ConfigError
+        A key is to vary that another one in force makes void.
+    """
+    if "asc.threshold" in space.values and today.get("asc.threshold.tps") is not None:
+        raise ConfigError(
+            f"{PREFIX}asc.threshold: counts for nothing while {PREFIX}asc.threshold.tps is set; "
+            "let that vary instead"
+        )
+    found: dict[tuple[tuple[str, Any], ...], Config] = {(): build(today)}
+    if prod(map(len, space.values.values())) <= space.sets:
+        keys = tuple(space.values)
+        rows: Iterator[dict[str, Any]] = (
+            dict(zip(keys, row, strict=True)) for row in product(*space.values.values())
+        )
+    else:
+        rows = _sampled(space)
+    for row in rows:
+        if len(found) > space.sets:
+            break
+        changes = _changes(row, today)
+        try:
+            found.setdefault(changes, build({**today, **dict(changes)}))
+        except ConfigError:  # values that each can be, but not together
+            continue
+    return [ParameterSet(changes, config) for changes, config in found.items()]
+
+
+def _sampled(space: Space) -> Iterator[dict[str, Any]]:
+    for key, values in space.values.items():
+        yield from ({key: value} for value in values)
+    random = np.random.default_rng(0)
+    for _ in range(20 * space.sets):
+        yield {
+            key: values[random.integers(len(values))]
+            for key, values in space.values.items()
+            if random.random() < 0.5
+        }
+
+
+def _changes(row: Mapping[str, Any], today: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Leave out what is so today and what nobody would read."""
+    after = {**today, **row}
+    changed = {key: value for key, value in row.items() if today.get(key) != value}
+    changed = {
+        k: v for k, v in changed.items() if _READ_BY.get(k, after["policy"]) == after["policy"]
+    }
+    high, low = after.get("load.high"), after.get("load.low")
+    if after["policy"] != "otd" and high is not None and low is not None and low > high:
+        changed["load.low"] = high
+    return tuple((key, changed[key]) for key in TUNABLE if key in changed)

@@ -1,0 +1,165 @@
+"""Lets Spark work the tasks off, on this machine or on a cluster; the only use of pyspark."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from controller.errors import TuneError
+from controller.tune.sweep import Done, Engine, Task, Wave, step
+
+INSTALL = "pip install 'nstorm[replay]'"
+JDK = "apt-get install openjdk-17-jre-headless"
+# How often a task is tried anew when the worker that had it dies.
+TRIES = 4
+LOOK_S, STOP_S = 0.25, 30.0
+# With very many tasks the book-keeping of each would count.
+MOST_SLICES = 4096
+
+
+@contextmanager
+def spark(master: str, log: Path) -> Iterator[Engine]:
+    """Start Spark's driver, and stop it with all that it has started.
+
+    Parameters
+    ----------
+    master : str
+        As for `spark-submit`.
+    log : Path
+        Where Spark writes what it has to say.
+
+    Yields
+    ------
+    Engine
+        Usable until the block ends.
+
+    Raises
+    ------
+    TuneError
+        pyspark or Java is missing, the master cannot be reached, or Spark has given up a task.
+    """
+    pyspark = _pyspark()
+    # What the workers' Python is called where Spark itself is told nothing else.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    conf = pyspark.SparkConf().setMaster(_patient(master)).setAppName("nstorm tune")
+    conf.set("spark.ui.enabled", "false").set("spark.task.maxFailures", str(TRIES))
+    conf.set("spark.ui.showConsoleProgress", "false")
+    if master.startswith("local"):
+        conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
+    with log.open("wb") as file:
+        gateway = _launch(conf, file, log)
+        context: Any = None
+        try:
+            context = pyspark.SparkContext(conf=conf, gateway=gateway)
+            yield partial(_run, context)
+        except Exception as error:
+            if not type(error).__module__.startswith(("py4j", "pyspark")):
+                raise
+            raise TuneError(f"Spark at {master} gave up: {_cause(error)}; see {log}") from error
+        finally:
+            _stop(context, gateway)
+
+
+def _pyspark() -> Any:
+    """Import pyspark, or say what to type."""
+    try:
+        pyspark = import_module("pyspark")
+        import_module("pyspark.java_gateway")
+    except ModuleNotFoundError as error:
+        raise TuneError(f"{error.name} is missing; type: {INSTALL}") from None
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=f"{home}/bin" if home else None) is None:
+        where = f"in JAVA_HOME, {home}" if home else "on the path"
+        raise TuneError(f"Spark needs Java 17 or later and there is none {where}; type: {JDK}")
+    return pyspark
+
+
+def _launch(conf: Any, file: Any, log: Path) -> Any:
+    """Start the JVM of the driver, which may speak only into the log."""
+    launch = import_module("pyspark.java_gateway").launch_gateway
+    try:
+        return launch(conf, popen_kwargs={"stdout": file, "stderr": subprocess.STDOUT})
+    except Exception as error:
+        if not type(error).__module__.startswith("pyspark"):
+            raise
+        raise TuneError(
+            f"Spark did not start: {_why(log)}; it needs Java 17 or later: {JDK}; see {log}"
+        ) from None
+
+
+def _patient(master: str) -> str:
+    """Let a local Spark try a task again, as a cluster does by itself."""
+    return re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{TRIES}]", master)
+
+
+def _run(
+    context: Any, wave: Wave, tasks: Sequence[Task], done: Callable[[int], None]
+) -> Sequence[Done]:
+    """Hand the load to every worker once, and a task to whoever is free."""
+    load = context.broadcast(wave)
+    work = context.parallelize(tasks, min(len(tasks), MOST_SLICES)).map(partial(_step, load))
+    slices, finished = work.getNumPartitions(), 0
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(work.collect)
+        try:
+            while wait([result], LOOK_S).not_done:
+                # At the very end no stage is active any more.
+                finished = max(finished, _finished(context))
+                done(len(tasks) * finished // slices)
+        except BaseException:
+            # Or else the block would end with the job.
+            context.cancelAllJobs()
+            raise
+    found: list[Done] = result.result()
+    load.destroy()
+    done(len(tasks))
+    return found
+
+
+def _step(load: Any, task: Task) -> Done:
+    return step(load.value, task)
+
+
+def _finished(context: Any) -> int:
+    tracker = context.statusTracker()
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return sum(stage.numCompletedTasks for stage in stages if stage is not None)
+
+
+def _cause(error: Exception) -> str:
+    """Take the one line out of a Java stack trace that says something."""
+    java = getattr(error, "java_exception", None)
+    lines = str(java.getMessage() if java is not None else error).splitlines() or [repr(error)]
+    return lines[0][:300]
+
+
+def _why(log: Path) -> str:
+    """Find the line of a failed start that tells most."""
+    lines = log.read_text(errors="replace").splitlines()
+    said = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
+    errors = (line for line in said if "Exception" in line or "Error" in line)
+    return next(errors, said[0] if said else "it said nothing")[:300]
+
+
+def _stop(context: Any, gateway: Any) -> None:
+    """End the JVM too: Spark itself would leave it until this process ends."""
+    if context is not None:
+        context.stop()
+    gateway.shutdown()
+    # The JVM ends when its standard input does.
+    gateway.proc.stdin.close()
+    try:
+        gateway.proc.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+    kind = import_module("pyspark").SparkContext
+    kind._gateway = kind._jvm = None

@@ -1,0 +1,231 @@
+"""Runs every parameter set over the log, whoever does the work, and adds up how each did."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import TypeAlias
+
+import numpy as np
+
+from controller.replay.recording import Span
+from controller.replay.rerun import Rerun, Series
+from controller.tune.chunks import Chunk, Episode, waves
+from controller.tune.feedback import HopCost
+from controller.tune.space import ParameterSet
+
+# The spans of each episode, and whether each is held back.
+Wave: TypeAlias = dict[Episode, list[tuple[bool, Span]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How a parameter set did; figures of several topologies and days add up.
+
+    Attributes
+    ----------
+    ticks, moves : int
+        How many.
+    span_s : float
+        Measured time.
+    total, inter_node, inter_worker : float
+        Tuples sent, those to other nodes, and those to other workers (of other nodes too).
+    overload_s : float
+        Seconds that workers were overloaded, added over the workers.
+    """
+
+    ticks: int = 0
+    moves: int = 0
+    span_s: float = 0.0
+    total: float = 0.0
+    inter_node: float = 0.0
+    inter_worker: float = 0.0
+    overload_s: float = 0.0
+
+    def __add__(self, other: "Figures") -> "Figures":
+        """Add another time or topology."""
+        return Figures(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def inter_node_frac(self) -> float:
+        """Share of the tuples that crossed between nodes; 0 without tuples."""
+        return self.inter_node / self.total if self.total else 0.0
+
+    @classmethod
+    def of(cls, series: Series) -> "Figures":
+        """Add up a run.
+
+        Parameters
+        ----------
+        series : Series
+            One row a tick.
+
+        Returns
+        -------
+        Figures
+            Of all its ticks.
+        """
+        span_s = series.span_s
+        return cls(
+            ticks=len(span_s),
+            moves=len(series.moves),
+            span_s=float(span_s.sum()),
+            total=float(np.dot(series.total_tps, span_s)),
+            inter_node=float(np.dot(series.inter_node_tps, span_s)),
+            inter_worker=float(np.dot(series.inter_worker_tps, span_s)),
+            overload_s=float(series.overload_s.sum()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One parameter set on its way through one episode.
+
+    Attributes
+    ----------
+    number : int
+        Of the parameter set.
+    episode : Episode
+        Topology and day.
+    run : Rerun
+        As it stands after what it has seen of the episode.
+    goes_on : bool
+        Whether more of the episode comes later.
+    """
+
+    number: int
+    episode: Episode
+    run: Rerun
+    goes_on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a task has found.
+
+    Attributes
+    ----------
+    number : int
+        Of the parameter set.
+    episode : Episode
+        Topology and day.
+    run : Rerun or None
+        To go on with, if the episode goes on.
+    chosen_by, held_back : Figures
+        Before the load is held back, and after that.
+    """
+
+    number: int
+    episode: Episode
+    run: Rerun | None
+    chosen_by: Figures
+    held_back: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a parameter set did.
+
+    Attributes
+    ----------
+    parameters : ParameterSet
+        Which.
+    chosen_by : Figures
+        With the load it is chosen by.
+    held_back : Figures
+        With the load that came later.
+    """
+
+    parameters: ParameterSet
+    chosen_by: Figures
+    held_back: Figures
+
+
+# Works tasks off, in any order, and tells now and then how many are done.
+Engine: TypeAlias = Callable[[Wave, Sequence[Task], Callable[[int], None]], Iterable[Done]]
+
+
+def step(wave: Wave, task: Task) -> Done:
+    """Work one task off.
+
+    Parameters
+    ----------
+    wave : Wave
+        The load.
+    task : Task
+        The parameter set.
+
+    Returns
+    -------
+    Done
+        Figures, and how to go on.
+    """
+    figures = {False: Figures(), True: Figures()}
+    for held_back, span in wave[task.episode]:
+        task.run.take(span)
+        figures[held_back] += Figures.of(task.run.cut())
+    run = task.run if task.goes_on else None
+    return Done(task.number, task.episode, run, figures[False], figures[True])
+
+
+def sweep(
+    chunks: Sequence[Chunk],
+    sets: Sequence[ParameterSet],
+    engine: Engine,
+    progress: Callable[[float], None],
+) -> list[Outcome]:
+    """Run all parameter sets over all of the log.
+
+    Parameters
+    ----------
+    chunks : sequence of Chunk
+        The log.
+    sets : sequence of ParameterSet
+        What to try.
+    engine : Engine
+        Who does the work.
+    progress : callable
+        Told which share is done, up to 1.
+
+    Returns
+    -------
+    list of Outcome
+        One a parameter set, in their order; the same whoever did the work and in whatever order.
+    """
+    runs: dict[tuple[Episode, int], Rerun] = {}
+    sums = [(Figures(), Figures()) for _ in sets]
+    parts = list(waves(chunks))
+    whole, so_far = sum(chunk.ticks for chunk in chunks), 0
+    for index, part in enumerate(parts):
+        wave = _load(part)
+        later = {chunk.episode for one in parts[index + 1 :] for chunk in one}
+        tasks = [
+            Task(number, episode, _run(runs, (episode, number), one), episode in later)
+            for episode in wave
+            for number, one in enumerate(sets)
+        ]
+        ticks = sum(chunk.ticks for chunk in part)
+
+        def tell(done: int, before: int = so_far, each: float = ticks / len(tasks)) -> None:
+            progress((before + each * done) / whole)
+
+        # In a fixed order: sums of floats depend on it.
+        for one in sorted(engine(wave, tasks, tell), key=lambda done: (done.episode, done.number)):
+            chosen_by, held_back = sums[one.number]
+            sums[one.number] = chosen_by + one.chosen_by, held_back + one.held_back
+            if one.run is not None:
+                runs[one.episode, one.number] = one.run
+        so_far += ticks
+    return [Outcome(one, *figures) for one, figures in zip(sets, sums, strict=True)]
+
+
+def _load(chunks: Sequence[Chunk]) -> Wave:
+    wave: Wave = {}
+    for chunk in chunks:
+        wave.setdefault(chunk.episode, []).append((chunk.held_back, chunk.load()))
+    return wave
+
+
+def _run(
+    runs: dict[tuple[Episode, int], Rerun], key: tuple[Episode, int], parameters: ParameterSet
+) -> Rerun:
+    """Take up what was begun in the wave before, or begin."""
+    return runs.pop(key) if key in runs else Rerun(parameters.config, cpu=HopCost())

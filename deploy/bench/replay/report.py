@@ -1,0 +1,112 @@
+"""Runs every measurement of the journal and of replays, and shows what was found."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.table import Table
+
+from controller.journal.reader import Log
+from controller.replay.recording import spans
+from deploy.bench.replay.cases import record
+from deploy.bench.replay.cost import cost
+from deploy.bench.replay.growth import by_executors, by_length
+from deploy.bench.replay.plain import against_plain_python
+from deploy.bench.replay.spark import against_no_spark
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is measured.
+
+    Attributes
+    ----------
+    cost : sequence of int
+        Executors whose cycle and journal are timed.
+    ticks : int
+        For how many ticks, and in the logs of growing width.
+    executors : int
+        In the log of growing length, against plain Python and on Spark.
+    length : int
+        Ticks of the longest log.
+    widths : sequence of int
+        Numbers of executors to compare.
+    parameter_sets, rounds : int
+        Of the sweep on Spark, and how often; no rounds leave it out.
+    """
+
+    cost: Sequence[int] = (1_000, 10_000)
+    ticks: int = 20
+    executors: int = 1_000
+    length: int = 4_000
+    widths: Sequence[int] = (250, 500, 1_000, 2_000, 4_000)
+    parameter_sets: int = 200
+    rounds: int = 5
+
+
+def bench(sizes: Sizes, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Measure everything.
+
+    Parameters
+    ----------
+    sizes : Sizes
+        How much.
+    tell : callable
+        Told what comes next.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+    """
+    found: dict[str, Any] = {"cost": []}
+    with TemporaryDirectory(prefix="nstorm-bench-") as name:
+        folder = Path(name)
+        for executors in sizes.cost:
+            tell(f"a cycle and its journal at {executors} executors")
+            found["cost"].append(cost(executors, sizes.ticks, folder / f"cost-{executors}"))
+        tell("against plain Python")
+        log = Log.open(record(sizes.executors, sizes.ticks, folder / "plain"))
+        found["against_plain_python"] = against_plain_python(next(spans(log)), 5)
+        tell("logs of more and more executors")
+        found["by_executors"] = by_executors(sizes.widths, sizes.ticks, folder / "wide")
+        tell(f"a log of {sizes.length} ticks")
+        found["by_length"] = by_length(sizes.executors, sizes.length, folder / "long")
+        if sizes.rounds:
+            tell("a sweep without Spark, and on one core and two")
+            found["spark"] = against_no_spark(
+                sizes.executors, 20 * sizes.ticks, sizes.parameter_sets, sizes.rounds, folder
+            )
+    return found
+
+
+def as_tables(found: dict[str, Any]) -> Iterator[Table]:
+    """Make tables for people.
+
+    Parameters
+    ----------
+    found : dict
+        From `bench`.
+
+    Yields
+    ------
+    Table
+        For rich.
+    """
+    yield _table("a cycle, its journal and its replay, a tick", found["cost"])
+    yield _table("OTD replayed, against plain Python", [found["against_plain_python"]])
+    for key, title in (("by_executors", "more executors"), ("by_length", "a longer log")):
+        growth = {name: value for name, value in found[key].items() if name != "rows"}
+        shown = ", ".join(f"{name} {value}" for name, value in growth.items())
+        yield _table(f"{title}: {shown}", found[key]["rows"])
+    if "spark" in found:
+        yield _table("the same sweep without Spark and with it", [found["spark"]])
+
+
+def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table(*rows[0], title=title)
+    for row in rows:
+        table.add_row(*(str(value) for value in row.values()))
+    return table

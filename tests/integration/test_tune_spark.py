@@ -1,0 +1,209 @@
+"""The same sweep on Spark: on this machine, and on a cluster of which an executor is killed."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pyspark
+import pytest
+from typer.testing import CliRunner
+
+from controller.cli.main import app
+from controller.config import build
+from controller.errors import TuneError
+from controller.journal.reader import Log
+from controller.replay.recording import spans
+from controller.tune.chunks import Chunk, unpack
+from controller.tune.space import ParameterSet, Space, parameter_sets
+from controller.tune.spark import spark
+from controller.tune.sweep import Outcome, sweep
+from tests.recorded_world import record
+from tests.tuned_world import here
+
+CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+START_S, STOP_S = 300.0, 60.0
+# pyspark forgets the pipe to a JVM that does not start.
+LEFT_OPEN = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+SPACE = Space({"load.high": (0.7, 0.8, 0.9), "asc.threshold": (0.0, 0.002, 0.02, 0.1)})
+
+
+@pytest.fixture(scope="module")
+def chunks(tmp_path_factory: pytest.TempPathFactory) -> list[Chunk]:
+    folder = tmp_path_factory.mktemp("log")
+    record(folder / "journal", ticks=range(40), mode="advise")
+    (folder / "chunks").mkdir()
+    return unpack(spans(Log.open([folder / "journal"])), folder / "chunks")
+
+
+@pytest.fixture(scope="module")
+def sets() -> list[ParameterSet]:
+    return parameter_sets(SPACE, build({}).keys)
+
+
+@pytest.fixture(scope="module")
+def expected(chunks: list[Chunk], sets: list[ParameterSet]) -> list[Outcome]:
+    found = sweep(chunks, sets, here, lambda share: None)
+    assert len({outcome.chosen_by.moves for outcome in found}) > 2
+    return found
+
+
+@dataclass
+class Cluster:
+    """Spark's master and workers as processes of this machine."""
+
+    master: str
+    workers: list[psutil.Process]
+
+    def executors(self) -> list[psutil.Process]:
+        """Give the JVMs in which tasks run."""
+        found = []
+        for child in (child for worker in self.workers for child in worker.children()):
+            with contextlib.suppress(psutil.Error):
+                if "CoarseGrainedExecutorBackend" in " ".join(child.cmdline()):
+                    found.append(child)
+        return found
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    started: list[psutil.Process] = []
+    log = tmp_path / "cluster.log"
+
+    def start(kind: str, *arguments: str) -> psutil.Process:
+        name = f"org.apache.spark.deploy.{kind.lower()}.{kind}"
+        here = ("--host", "127.0.0.1", "--webui-port", "0")
+        with log.open("ab") as file:
+            process = psutil.Popen(
+                [CLASS, name, *here, *arguments], stdout=file, stderr=subprocess.STDOUT
+            )
+        started.append(process)
+        return process
+
+    def wait_for(text: str, count: int) -> None:
+        deadline = time.monotonic() + START_S
+        while log.read_text().count(text) < count:
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+
+    try:
+        start("Master", "--port", str(port))
+        wait_for("I have been elected leader", 1)
+        master = f"spark://127.0.0.1:{port}"
+        at = ("--work-dir", str(tmp_path / "work"), "--cores", "1", "--memory", "1g", master)
+        workers = [start("Worker", *at) for _ in range(2)]
+        wait_for("Registering worker", 2)
+        yield Cluster(master, workers)
+    finally:
+        below = [child for process in started for child in process.children(recursive=True)]
+        for process in reversed(started):
+            process.terminate()
+        _, alive = psutil.wait_procs([*started, *below], STOP_S)
+        for process in alive:
+            process.kill()
+        psutil.wait_procs(alive, STOP_S)
+
+
+@pytest.mark.parametrize("master", ["local[1]", "local[2]"])
+def test_spark_finds_what_one_process_finds(
+    master: str,
+    chunks: list[Chunk],
+    sets: list[ParameterSet],
+    expected: list[Outcome],
+    tmp_path: Path,
+) -> None:
+    told: list[float] = []
+    with spark(master, tmp_path / "spark.log") as engine:
+        assert sweep(chunks, sets, engine, told.append) == expected
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+def test_a_standalone_cluster_survives_the_death_of_an_executor(
+    cluster: Cluster,
+    chunks: list[Chunk],
+    sets: list[ParameterSet],
+    expected: list[Outcome],
+    tmp_path: Path,
+) -> None:
+    killed: list[psutil.Process] = []
+
+    def kill_one(share: float) -> None:
+        if 0 < share < 0.8 and not killed:
+            victim = cluster.executors()[0]
+            victim.kill()
+            killed.append(victim)
+
+    with spark(cluster.master, tmp_path / "spark.log") as engine:
+        assert sweep(chunks, sets, engine, lambda share: None) == expected
+        assert len(cluster.executors()) == 2
+        assert sweep(chunks, sets * 8, engine, kill_one) == expected * 8
+    assert len(killed) == 1
+    assert "Lost executor" in (tmp_path / "spark.log").read_text()
+
+
+def test_the_command_needs_no_argument_but_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    record(tmp_path / "journal", ticks=range(30), mode="advise")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "space.yaml").write_text("asc.threshold: [0, 0.01, 0.1]\nload.ewma: [0.3, 1]\n")
+    result = CliRunner().invoke(app, ["tune", "journal", "--space", "space.yaml", "-o", "json"])
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert len(document["ranking"]) == 7
+    assert document["today"]["settings"] == "as today"
+    assert [Path(name).name for name in document["files"]][:2] == ["front.png", "report.html"]
+    assert all(Path(name).is_file() for name in document["files"])
+    assert "parameter sets" in result.stderr
+    # Spark speaks into its log alone.
+    assert capfd.readouterr() == ("", "")
+    assert (tmp_path / "build/tune/spark.log").stat().st_size > 0
+
+
+@LEFT_OPEN
+def test_a_master_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with (
+        pytest.raises(TuneError, match=r"Spark did not start: .*[Mm]aster"),
+        spark("nonsense", tmp_path / "spark.log"),
+    ):
+        pytest.fail("there is no such master")
+
+
+@LEFT_OPEN
+def test_a_jvm_that_does_not_start_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho it is too old >&2\nexit 1\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with (
+        pytest.raises(TuneError, match="did not start: it is too old; it needs Java 17"),
+        spark("local[1]", tmp_path / "spark.log"),
+    ):
+        pytest.fail("there is no Java")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
+    with (
+        pytest.raises(TuneError, match=r"none in JAVA_HOME, .*; type: apt-get install"),
+        spark("local[1]", tmp_path / "spark.log"),
+    ):
+        pytest.fail("there is no Java")
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", os.devnull)
+    with (
+        pytest.raises(TuneError, match="there is none on the path; type: apt-get"),
+        spark("local[1]", tmp_path / "spark.log"),
+    ):
+        pytest.fail("there is no Java")

@@ -1,0 +1,62 @@
+"""No policy of ours comes back to a placement on frozen traffic, so each comes to rest.
+
+The usual number of examples keeps `make test` short; thousands of clusters take
+``pytest tests/property/test_core_rest.py --hypothesis-profile=thorough``.
+"""
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+
+from controller.config import Excluded
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decide import Decision, Outcome, Policy, safe
+from controller.core.target.problem import TargetOptions
+from controller.targeting.policy import Targeting
+from controller.vetoes import decide, standing
+from tests.property.test_core_policies import World
+from tests.property.test_core_target import after, limits, options, worlds
+
+
+def rests(policy: Policy, world: World, rules: Limits) -> None:
+    """Follow a policy until it has no move left; fail where a placement comes back."""
+    seen = {world[1].place.tobytes()}
+    while (decision := policy(*world, rules)).moves:
+        world = after(world, decision)
+        assert world[1].place.tobytes() not in seen
+        seen.add(world[1].place.tobytes())
+    assert decision.outcome is not Outcome.WOULD_MOVE
+
+
+def as_live(policy: Policy) -> Policy:
+    """Lay the vetoes of a live run over a policy, all but the time for which executors rest."""
+
+    def vetoed(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> Decision:
+        vetoes = standing(cluster, snapshot, Excluded())
+        return decide(policy, cluster, snapshot, replace(rules, keep_workers=True), vetoes)
+
+    return vetoed
+
+
+@settings(deadline=None)
+@given(worlds(), limits)
+def test_safe_never_returns_to_a_placement(world: World, rules: Limits) -> None:
+    rests(safe, world, rules)
+
+
+@settings(deadline=None)
+@given(worlds(), limits)
+def test_safe_never_returns_to_a_placement_where_no_worker_may_end(
+    world: World, rules: Limits
+) -> None:
+    rests(as_live(safe), world, replace(rules, max_moves=1))
+
+
+@settings(deadline=None)
+@given(worlds(), limits, options)
+def test_target_never_returns_to_a_placement(
+    world: World, rules: Limits, choice: TargetOptions
+) -> None:
+    # Not yet where no worker may end: its placement may empty one, see the README.
+    rests(Targeting(choice), world, rules)

@@ -1,0 +1,71 @@
+"""Rates read straight from a journal's rows are those that the controller measures."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.core import metrics
+from controller.replay import rates
+from migration import wire
+from migration.model import ExecutorId, ExecutorLoad, NodeLoad, Slot, Traffic, WorkerLoad
+
+SLOT = Slot("s", 6700)
+TASKS = st.integers(1, 5)
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> list[WorkerLoad]:
+    """Reports of one slot: mostly totals that grow; at times a new JVM, a fall, the same again."""
+    found: list[WorkerLoad] = []
+    cpu_ns: dict[int, int] = {}
+    sent: dict[tuple[int, int], int] = {}
+    time_ms, process_ns, jvm = 0, 0, "a"
+    for _ in range(draw(st.integers(1, 6))):
+        if draw(st.integers(0, 5)) == 0:
+            jvm, cpu_ns, sent, process_ns = jvm + "'", {}, {}, 0
+        for task in draw(st.sets(TASKS)):
+            cpu_ns[task] = cpu_ns.get(task, 0) + draw(st.integers(-1, 50)) * 10**7
+        for pair in draw(st.sets(st.tuples(TASKS, TASKS), max_size=6)):
+            sent[pair] = max(sent.get(pair, 0) + draw(st.integers(-1, 90)), 0)
+        time_ms += draw(st.integers(0, 3)) * 700
+        process_ns += draw(st.integers(0, 10**9))
+        here = draw(st.sets(st.sampled_from(sorted(cpu_ns)))) if cpu_ns else set()
+        told = draw(st.permutations(sorted(sent.items())))
+        found.append(
+            WorkerLoad(
+                "t",
+                SLOT,
+                jvm,
+                time_ms,
+                process_ns,
+                tuple(
+                    ExecutorLoad(ExecutorId(e, e), "c", cpu_ns[e], 0, 0, None) for e in sorted(here)
+                ),
+                tuple(Traffic(a, b, n) for (a, b), n in told),
+            )
+        )
+    return found
+
+
+@given(reports())
+@settings(max_examples=100, deadline=None)
+def test_the_rates_are_the_controllers_own(told: list[WorkerLoad]) -> None:
+    theirs: metrics.Rates = {}
+    ours: dict[str, rates.JvmRates] = {}
+    for report in told:
+        load = NodeLoad("s", report.time_ms, (report,))
+        theirs = metrics.observe(theirs, [load], "t", now_s=0.0, ewma=1.0)
+        ours = rates.observe(ours, [json.loads(wire.encode(load))], "t")
+        want, got = theirs[SLOT], ours[str(SLOT)]
+        assert got.known == want.known
+        assert (got.incarnation, got.time_ms) == (want.report.incarnation, want.report.time_ms)
+        assert got.process_cores == pytest.approx(want.process_cores)
+        cpu = {(e.start, e.end): cores for e, cores in want.cpu_cores.items() if cores}
+        assert {e: cores for e, cores in got.cpu_cores.items() if cores} == pytest.approx(cpu)
+        ends = zip(want.sent.source.tolist(), want.sent.target.tolist(), strict=True)
+        keys = [source << rates.TASK_BITS | target for source, target in ends]
+        tps = dict(zip(keys, want.sent.tps.tolist(), strict=True))
+        found = dict(zip(got.pairs.tolist(), got.tps.tolist(), strict=True))
+        assert {pair: rate for pair, rate in found.items() if rate} == pytest.approx(tps)

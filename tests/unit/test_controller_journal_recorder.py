@@ -1,0 +1,49 @@
+"""A journal that cannot be written never stops the loop, and the operator is told."""
+
+from pathlib import Path
+
+import pytest
+
+from controller.cli.overview import as_document, as_tables
+from controller.config import Config
+from controller.core.decide import Outcome
+from controller.journal import recorder
+from controller.journal.recorder import RecordedController
+from controller.storm.status import document
+from tests.recorded_world import LedWorld, record
+
+
+def test_a_disk_that_refuses_is_told_by_status(tmp_path: Path) -> None:
+    problems: list[str | None] = []
+
+    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
+        problems.append(controller.journal_problem)
+
+    (tmp_path / "file").write_text("")
+    reports = record(tmp_path / "file" / "journal", ticks=range(4), each=each)
+    assert problems == [None, *["Not a directory"] * 3]
+    assert Outcome.MOVED in [report.outcome for report in reports]
+    told = document(reports, (), Config(), name="c", epoch=1, journal_problem=problems[-1])
+    shown = list(as_tables(as_document((), (), told, None, now_s=0.0)))
+    assert "journal not written: Not a directory" in shown
+    whole = document(reports, (), Config(), name="c", epoch=1, journal_problem=problems[0])
+    shown = list(as_tables(as_document((), (), whole, None, now_s=0.0)))
+    assert not any("journal" in str(line) for line in shown)
+
+
+def test_a_fault_of_its_own_is_told_until_it_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems: list[str | None] = []
+
+    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
+        problems.append(controller.journal_problem)
+        if tick == 1:
+            monkeypatch.setattr(recorder, "cycle_record", lambda report, limits: 1 / 0)
+        if tick == 3:
+            monkeypatch.undo()
+
+    reports = record(tmp_path, ticks=range(6), each=each)
+    fault = repr(ZeroDivisionError("division by zero"))
+    assert problems == [None, None, fault, fault, None, None]
+    assert len(reports) == 6

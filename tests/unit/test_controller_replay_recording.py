@@ -1,0 +1,142 @@
+"""A log as arrays: the load that the controller saw, and only what has changed made anew."""
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller.core.cluster import LoadSnapshot
+from controller.core.metrics import Rates, build_cluster, build_snapshot, observe
+from controller.core.plan import settled_placement
+from controller.journal.reader import Log
+from controller.journal.record import JournalError, compact, from_line, to_line
+from controller.journal.recorder import RecordedController
+from controller.journal.writer import Bounds
+from controller.replay.layout import Views
+from controller.replay.playback import Ports
+from controller.replay.recording import Span, spans
+from controller.vetoes import pinned_executors
+from migration.model import ExecutorId
+from tests.recorded_world import SLOTS, LedWorld, record
+
+SMALL = Bounds(segment_bytes=10_000)
+
+
+def measured(log: Log) -> Iterator[LoadSnapshot]:
+    """Measure each tick as the loop does, with nothing smoothed."""
+    ports, rates = Ports(), dict[str, Rates]()
+    for tick in log.ticks(0):
+        ports.show(tick.record)
+        (view,) = ports.topologies()
+        name = view.publication.topology
+        rates[name] = observe(rates.get(name, {}), ports.loads(), name, now_s=0.0, ewma=1.0)
+        placement = settled_placement(view.publication, view.plan)
+        slots = view.publication.slots | frozenset(placement.values())
+        cluster = build_cluster(view.publication, slots, None)
+        pinned = pinned_executors(view)
+        if all(worker.known for worker in rates[name].values()):
+            yield build_snapshot(
+                cluster, view.publication, placement, rates[name], pinned, time_s=ports.time_s()
+            )
+
+
+def dense(snapshot: LoadSnapshot | Span, tps: np.ndarray) -> np.ndarray:
+    """Lay traffic out as a matrix."""
+    first = snapshot.first if isinstance(snapshot, Span) else snapshot
+    pairs = snapshot if isinstance(snapshot, Span) else snapshot.traffic
+    table = np.zeros((len(first.executors), len(first.executors)))
+    table[pairs.source, pairs.target] = tps
+    return table
+
+
+def test_each_tick_holds_what_the_loop_measures(tmp_path: Path) -> None:
+    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
+        if tick == 10:  # somebody's rebalance
+            world.places[ExecutorId(4, 4)] = SLOTS[0]
+
+    record(tmp_path, ticks=range(25), each=each)
+    log = Log.open([tmp_path])
+    wanted = list(measured(log))
+    rows = [(span, row) for span in spans(log) for row in range(len(span.time_s))]
+    assert len(rows) == len(wanted) == 24
+    for (span, row), snapshot in zip(rows, wanted, strict=True):
+        assert span.first.executors == snapshot.executors
+        assert span.time_s[row] == snapshot.time_s
+        assert span.cpu_cores[row] == pytest.approx(snapshot.cpu_cores, rel=1e-6)
+        got = dense(span, span.traffic_tps[row])
+        assert got == pytest.approx(dense(snapshot, snapshot.traffic.tps), rel=1e-6)
+    span, snapshot = rows[0][0], wanted[0]
+    assert span.first.pinned == snapshot.pinned
+    assert span.first.component_of == snapshot.component_of
+    assert span.first.place.tolist() == snapshot.place.tolist()
+    assert span.first.traffic.tps == pytest.approx(snapshot.traffic.tps)
+
+
+def test_a_log_whose_beginning_was_deleted_begins_with_load(tmp_path: Path) -> None:
+    record(tmp_path, ticks=range(30), bounds=SMALL)
+    segments = sorted(tmp_path.iterdir())
+    whole = list(spans(Log.open(segments)))
+    part = list(spans(Log.open(segments[2:])))
+    first = int(np.searchsorted(whole[0].time_s, part[0].time_s[0]))
+    assert part[0].traffic_tps.any(axis=1).all()
+    assert part[0].traffic_tps[0].sum() == pytest.approx(whole[0].traffic_tps[first].sum())
+    assert len(part[0].time_s) == len(whole[0].time_s) - first
+
+
+def test_a_lost_record_leaves_no_tick_without_load(tmp_path: Path) -> None:
+    record(tmp_path, ticks=range(12))
+    (path,) = tmp_path.iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:6] + lines[7:]))
+    log = Log.open([tmp_path])
+    found = list(spans(log))
+    assert [len(span.time_s) for span in found] == [4, 6]
+    assert all(span.traffic_tps.any(axis=1).all() for span in found)
+    assert log.said() == ["1 ticks missing"]
+
+
+def test_what_tells_only_its_age_is_not_read_again(tmp_path: Path) -> None:
+    record(tmp_path, ticks=range(3))
+    tick = next(Log.open([tmp_path]).ticks(0)).record
+    views = Views()
+    (before,) = views.show(tick)
+    later = copy.deepcopy(tick)
+    later["publications"][0] |= {"time_ms": 7, "round": 9}
+    for ack in later["acks"]:
+        ack["workers"][0]["time_ms"] = ack["time_ms"] = ack["supervisor"]["time_ms"] = 7
+    (after,) = views.show(later)
+    assert after.publication is before.publication
+    assert after.plan is before.plan
+    assert all(a is b for a, b in zip(after.acks, before.acks, strict=True))
+    later["acks"][0]["workers"][0]["pinned"] = [{"executor": [2, 2], "reason": "state"}]
+    (last,) = views.show(later)
+    assert [a is b for a, b in zip(last.acks, before.acks, strict=True)] == [False, True]
+    assert last.acks[0].workers[0].pinned[0].reason == "state"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("traffic", [[1, 2]]), ("executors", [{}]), ("traffic", None)]
+)
+def test_a_report_of_another_version_is_one_clear_message(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    record(tmp_path)
+    (path,) = tmp_path.iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    row = from_line(lines[3])
+    assert row is not None
+    row["loads"][0]["workers"][0][key] = value
+    path.write_bytes(b"".join([*lines[:3], to_line(compact(row)), *lines[4:]]))
+    with pytest.raises(JournalError, match="of another version"):
+        list(spans(Log.open([tmp_path])))
+
+
+def test_leaders_that_followed_each_other_come_in_their_order(tmp_path: Path) -> None:
+    record(tmp_path / "b", name="b", epoch=6, ticks=range(8, 20))
+    record(tmp_path / "a", name="a", epoch=5)
+    record(tmp_path / "c", name="c", epoch=7, ticks=range(20, 30))
+    begins = [span.time_s[0] for span in spans(Log.open([tmp_path]))]
+    assert len(begins) == 3
+    assert begins == sorted(begins)

@@ -1,0 +1,94 @@
+"""Ranking, front, and what is suggested."""
+
+import pytest
+
+from controller.config import build
+from controller.errors import TuneError
+from controller.tune.choice import MOVE_S, Objective, crossing_frac, front, ranked, suggest
+from controller.tune.space import ParameterSet
+from controller.tune.sweep import Figures, Outcome
+
+NOTHING = Figures()
+
+
+def figures(crossing: float, moves: int = 0, overload_s: float = 0.0) -> Figures:
+    return Figures(100, moves, 500.0, 1000.0, 1000.0 * crossing, 1000.0 * crossing, overload_s)
+
+
+def outcome(chosen_by: Figures, held_back: Figures, **changes: float) -> Outcome:
+    return Outcome(ParameterSet(tuple(changes.items()), build({})), chosen_by, held_back)
+
+
+def test_the_cost_is_in_seconds_of_crossing_traffic() -> None:
+    some = Figures(1, 2, 100.0, 1000.0, 200.0, 500.0, 10.0)
+    assert crossing_frac(some) == pytest.approx(0.8 * 0.2 + 0.2 * 0.5)
+    assert Objective().cost(some) == pytest.approx(0.26 + (10 + 2 * MOVE_S) / 100)
+    assert Objective.parse("overload").cost(some) == pytest.approx(0.1)
+    assert Objective.parse("moves=3, traffic=0").cost(some) == pytest.approx(0.06)
+    assert Objective.parse("balanced") == Objective()
+    assert Objective().cost(NOTHING) == crossing_frac(NOTHING) == 0.0
+
+
+@pytest.mark.parametrize(
+    "text", ["speed", "traffic=much", "traffic=-1", "", "traffic=nan", "moves=inf", "traffic,,"]
+)
+def test_another_objective_is_refused(text: str) -> None:
+    with pytest.raises(TuneError, match=r"--objective .*must be balanced, or traffic, overload"):
+        Objective.parse(text)
+    with pytest.raises(TuneError, match="one weight must be above 0"):
+        Objective.parse("moves=0")
+
+
+def test_equals_are_ranked_by_fewer_changes_then_as_they_came() -> None:
+    sets = [
+        outcome(figures(0.3), NOTHING),
+        outcome(figures(0.1), NOTHING, a=1, b=2),
+        outcome(figures(0.1 + 1e-15), NOTHING, c=1),
+        outcome(figures(0.1), NOTHING, d=1),
+    ]
+    assert ranked(sets, Objective()) == [sets[2], sets[3], sets[1], sets[0]]
+
+
+def test_the_front_keeps_what_no_other_beats() -> None:
+    sets = [
+        outcome(figures(0.5, 0), NOTHING),
+        outcome(figures(0.3, 5), NOTHING, a=1),
+        outcome(figures(0.3, 6), NOTHING, a=2),
+        outcome(figures(0.2, 9), NOTHING, a=3),
+        outcome(figures(0.2, 9), NOTHING, a=4),
+        outcome(figures(0.6, 0, 1.0), NOTHING, a=5),
+        outcome(figures(0.1, 9, 50.0), NOTHING, a=6),
+    ]
+    assert front(sets) == [sets[0], sets[1], sets[3], sets[6]]
+
+
+def test_only_what_helps_later_too_is_suggested() -> None:
+    today = outcome(figures(0.4), figures(0.4))
+    better = outcome(figures(0.2), figures(0.3), a=1)
+    found = suggest([today, better], Objective())
+    assert (found.best, found.helps) == (better, True)
+    assert (found.gain_frac, found.held_back_gain_frac) == (pytest.approx(0.5), pytest.approx(0.25))
+    assert "falls by 50.0%" in found.reason and "by 25.0% with the load held back" in found.reason
+    fitted = outcome(figures(0.1), figures(0.399), a=2)
+    found = suggest([today, better, fitted], Objective())
+    # The second best is not tried on what is held back: that would be fitting to it.
+    assert (found.best, found.helps) == (fitted, False)
+    assert "75.0%" in found.reason and "less than 1% is noise" in found.reason
+
+
+def test_fewer_changes_win_where_nearly_as_good() -> None:
+    today = outcome(figures(0.4), figures(0.4))
+    most = outcome(figures(0.2), figures(0.2), a=1, b=1, c=1)
+    near = outcome(figures(0.2005), figures(0.2005), a=1)
+    assert suggest([today, most, near], Objective()).best is near
+    far = outcome(figures(0.202), figures(0.202), a=1)
+    assert suggest([today, most, far], Objective()).best is most
+    same = outcome(figures(0.4), figures(0.4), a=1)
+    assert suggest([today, same], Objective()).best is today
+
+
+def test_a_log_too_short_to_test_gives_no_suggestion() -> None:
+    today, better = outcome(figures(0.4), NOTHING), outcome(figures(0.2), NOTHING, a=1)
+    found = suggest([today, better], Objective())
+    assert not found.helps
+    assert "too short" in found.reason

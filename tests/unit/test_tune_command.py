@@ -1,0 +1,166 @@
+"""``nstorm tune`` on the command line, without Spark: what it prints, and what cannot be."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from controller.cli.main import app, main
+from controller.errors import ConfigError, TuneError
+from controller.journal.record import JournalError, compact, from_line, to_line
+from controller.journal.writer import Bounds
+from controller.tune import command
+from controller.tune.spark import spark
+from controller.tune.sweep import Engine
+from tests.recorded_world import record
+from tests.tuned_world import here
+
+SPACE = "asc.threshold: [0, 0.002, 0.1]\ncooldown.executor.secs: [10, 105]\n"
+
+
+@contextmanager
+def no_spark(master: str, log: Path) -> Iterator[Engine]:
+    yield here
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(command, "spark", no_spark)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "space.yaml").write_text(SPACE)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    record(tmp_path / "journal", ticks=range(40), mode="advise")
+    return tmp_path / "journal"
+
+
+def run(*arguments: str | Path) -> Any:
+    given = ["tune", *map(str, arguments), "--space", "space.yaml"]
+    result = CliRunner().invoke(app, given, env={"COLUMNS": "150"})
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def as_json(*arguments: str | Path) -> Any:
+    return json.loads(run(*arguments, "-o", "json").stdout)
+
+
+def test_it_ranks_draws_and_suggests(journal: Path) -> None:
+    result = run("journal", "--out", "found")
+    assert "wc-1: 39 ticks, 195 s on 1 day, the last 60 s held back; 7 parameter sets" in " ".join(
+        result.stderr.split()
+    )
+    assert "The best of 7 parameter sets" in result.stdout
+    assert "as today" in result.stdout
+    assert "written: found/front.png, found/report.html" in result.stdout
+    assert (Path("found") / "report.html").read_text().startswith("<!doctype html>")
+    assert as_json("journal") == as_json("journal")
+
+
+def test_the_change_is_of_the_file_that_is_given(journal: Path) -> None:
+    conf = Path("storm.yaml")
+    conf.write_text("ui.port: 1\nnstorm.asc.threshold: 1.0\nnstorm.load.high: 1.0\n")
+    document = as_json(journal, "--conf", conf)
+    assert document["today"]["chosen_by"]["moves"] == 0
+    assert document["suggestion"]["helps"]
+    assert "-nstorm.asc.threshold: 1.0\n+nstorm.asc.threshold: 0" in document["diff"]
+    assert Path("build/tune/storm.yaml.diff").read_text() == document["diff"]
+    # Nothing counts but moves, and today's make none: the change of before is gone.
+    document = as_json(journal, "--conf", conf, "--objective", "moves")
+    assert not document["suggestion"]["helps"]
+    assert document["diff"] == ""
+    assert not Path("build/tune/storm.yaml.diff").exists()
+
+
+def test_only_one_topology(journal: Path) -> None:
+    assert as_json(journal, "--topology", "wc-1")["today"]["chosen_by"]["ticks"] == 27
+    with pytest.raises(TuneError, match="the log has no topology x, it has wc-1"):
+        run(journal, "--topology", "x")
+
+
+def test_damage_is_counted_and_changes_no_ranking(journal: Path, tmp_path: Path) -> None:
+    whole = as_json(journal)
+    (path,) = journal.iterdir()
+    path.write_bytes(path.read_bytes() + b'{"crc":"0')
+    cut = as_json(journal)
+    assert cut["skipped"] == ["1 records cut off at the end"]
+    assert cut["ranking"] == whole["ranking"]
+
+
+def test_a_missing_segment_is_counted(tmp_path: Path) -> None:
+    record(tmp_path / "log", ticks=range(40), mode="advise", bounds=Bounds(segment_bytes=20_000))
+    segments = sorted((tmp_path / "log").iterdir())
+    assert len(segments) > 3
+    segments[1].unlink()
+    document = as_json(tmp_path / "log")
+    assert "1 segments missing" in document["skipped"]
+    today = document["today"]
+    assert 20 < today["chosen_by"]["ticks"] + today["held_back"]["ticks"] < 39
+
+
+def test_of_two_leaders_the_later_epoch_counts(journal: Path, tmp_path: Path) -> None:
+    record(tmp_path / "other", ticks=range(20, 40), name="two", epoch=1, mode="advise")
+    document = as_json(journal, tmp_path / "other")
+    assert "20 ticks of a leader that had lost its lead" in document["skipped"]
+    today = document["today"]
+    # Of the first leader 19 after its first, of the second 19 after its first.
+    assert today["chosen_by"]["ticks"] + today["held_back"]["ticks"] == 38
+
+
+def test_what_cannot_be_is_one_message(journal: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(JournalError, match="no journal segment"):
+        run(tmp_path / "empty")
+    with pytest.raises(JournalError, match="no such file or folder"):
+        run(tmp_path / "none")
+    with pytest.raises(TuneError, match="--objective speed: must be balanced"):
+        run(journal, "--objective", "speed")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TuneError, match="--out file: File exists"):
+        run(journal, "--out", "file")
+    (tmp_path / "space.yaml").write_text("load.high: [2]\n")
+    with pytest.raises(ConfigError, match=r"space.yaml: nstorm\.load\.high: must be a number of"):
+        run(journal)
+
+
+def test_out_of_range_is_one_line_and_code_2(
+    journal: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("space.yaml").write_text("load.high: [2]\n")
+    monkeypatch.setattr(sys, "argv", ["nstorm", "tune", "journal", "--space", "space.yaml"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("nstorm: space.yaml: nstorm.load.high: must be a number of at least")
+
+
+def test_a_log_of_another_version_or_of_nothing(journal: Path) -> None:
+    (path,) = journal.iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    head = from_line(lines[0])
+    assert head is not None
+    path.write_bytes(lines[0])
+    with pytest.raises(TuneError, match="no tick in which a topology was measured"):
+        run(journal)
+    path.write_bytes(to_line(compact({**head, "format": 99})))
+    with pytest.raises(JournalError, match="no segment begins with a whole head of format"):
+        run(journal)
+
+
+def test_a_missing_extra_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with (
+        pytest.raises(TuneError, match=r"pyspark is missing; type: pip install 'nstorm\[replay\]'"),
+        spark("local[1]", tmp_path / "spark.log"),
+    ):
+        pytest.fail("there is no pyspark")

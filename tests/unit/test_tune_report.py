@@ -1,0 +1,103 @@
+"""The storm.yaml diff, the page and the picture."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from rich.console import Console
+
+from controller.config import build
+from controller.tune.choice import Objective, Suggestion, suggest
+from controller.tune.report import as_document, draw, page, print_found, proposed_diff
+from controller.tune.space import ParameterSet
+from controller.tune.sweep import Figures, Outcome
+
+TODAY: dict[str, Any] = dict(build({}).keys)
+CHANGES = {"load.high": 0.9, "asc.threshold": 0.01}
+
+
+@pytest.fixture
+def outcomes() -> list[Outcome]:
+    def figures(crossing: float, moves: int) -> Figures:
+        return Figures(100, moves, 500.0, 1000.0, 1000.0 * crossing, 1000.0 * crossing, 5.0)
+
+    return [
+        Outcome(ParameterSet((), build({})), figures(0.4, 2), figures(0.4, 2)),
+        Outcome(
+            ParameterSet(tuple(CHANGES.items()), build(CHANGES)), figures(0.2, 9), figures(0.3, 1)
+        ),
+    ]
+
+
+@pytest.fixture
+def suggestion(outcomes: list[Outcome]) -> Suggestion:
+    return suggest(outcomes, Objective())
+
+
+def patched(before: str, diff: str) -> str:
+    """Apply a unified diff of one hunk as `patch` would."""
+    lines = before.splitlines(True)
+    begin, hunk = re.split(r"^@@ -(\d+).*@@\n", diff, flags=re.MULTILINE)[1:]
+    at = max(int(begin) - 1, 0)
+    old = [line[1:] for line in hunk.splitlines(True) if line[0] in " -"]
+    new = [line[1:] for line in hunk.splitlines(True) if line[0] in " +"]
+    assert lines[at : at + len(old)] == old
+    return "".join([*lines[:at], *new, *lines[at + len(old) :]])
+
+
+def test_the_diff_changes_the_lines_of_the_file_and_adds_those_it_lacks(
+    suggestion: Suggestion,
+) -> None:
+    before = "storm.local.dir: /var\n# ours\nnstorm.load.high: 0.8  # not too much\nui.port: 1\n"
+    after = patched(before, proposed_diff(before, suggestion, TODAY))
+    assert yaml.safe_load(after) == {
+        "storm.local.dir": "/var",
+        "nstorm.load.high": 0.9,
+        "ui.port": 1,
+        "nstorm.asc.threshold": 0.01,
+    }
+    assert "# ours" in after
+
+
+def test_without_a_file_the_diff_shows_what_is_in_force(suggestion: Suggestion) -> None:
+    diff = proposed_diff(None, suggestion, TODAY)
+    assert diff.startswith("--- storm.yaml\n+++ storm.yaml\n")
+    assert [line for line in diff.splitlines()[3:] if line[0] in "+-"] == [
+        "-nstorm.load.high: 0.85",
+        "-nstorm.asc.threshold: 0.002",
+        "+nstorm.load.high: 0.9",
+        "+nstorm.asc.threshold: 0.01",
+    ]
+
+
+def test_no_diff_where_nothing_helps(outcomes: list[Outcome]) -> None:
+    assert proposed_diff("ui.port: 1\n", suggest(outcomes[:1], Objective()), TODAY) == ""
+
+
+def test_the_page_needs_nothing_from_elsewhere(
+    outcomes: list[Outcome], suggestion: Suggestion, tmp_path: Any
+) -> None:
+    document = as_document(outcomes, Objective(), suggestion)
+    draw(document, tmp_path / "front.png")
+    png = (tmp_path / "front.png").read_bytes()
+    assert png.startswith(b"\x89PNG")
+    text = page(document, "-a < b\n", png, "wc & co")
+    assert "-a &lt; b" in text and "wc &amp; co" in text
+    assert "<script" not in text
+    assert re.findall(r'(?:src|href)="(?!data:)', text) == []
+    assert "What a replay cannot know" in text
+    assert text.count("load.high=0.9, asc.threshold=0.01") == 2
+
+
+def test_what_is_printed(outcomes: list[Outcome], suggestion: Suggestion) -> None:
+    document = as_document(outcomes, Objective(), suggestion)
+    console = Console(width=160, record=True)
+    print_found(console, document, "+nstorm.load.high: 0.9\n")
+    text = console.export_text()
+    rows = [line for line in text.splitlines() if "0.2" in line or "0.4" in line]
+    assert "load.high=0.9" in rows[0] and "as today" in rows[-1]
+    assert document["suggestion"]["reason"] in " ".join(text.split())
+    assert text.endswith("+nstorm.load.high: 0.9\n")
+    assert document["ranking"][0]["held_back"]["moves"] == 1
+    assert document["suggestion"]["changes"] == CHANGES

@@ -1,0 +1,167 @@
+"""A sweep finds what is best by construction, or that nothing helps; in whatever pieces."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller.config import build
+from controller.errors import TuneError
+from controller.replay.rerun import rerun
+from controller.tune import chunks as chunks_module
+from controller.tune.choice import MOVE_S, Objective, suggest
+from controller.tune.chunks import DAY_S, HELD_BACK_FRAC, unpack, waves
+from controller.tune.feedback import HopCost
+from controller.tune.space import Space
+from controller.tune.sweep import Figures
+from tests.tuned_world import BEGIN_S, HUBS, TICK_S, span, strong_and_fickle, swept
+
+THRESHOLDS = (0.0, 0.005, 0.02, 0.03, 0.06)
+# A guest comes as soon as it talks and goes as soon as it does not.
+RESTLESS = {"cooldown.executor.secs": 10, "load.ewma": 1.0, "asc.threshold": 0.0}
+
+
+def test_the_best_threshold_is_found(tmp_path: Path) -> None:
+    ticks = 240
+    space = Space({"asc.threshold": THRESHOLDS})
+    _, outcomes = swept([strong_and_fickle(ticks)], tmp_path, space, RESTLESS)
+    found = suggest(outcomes, Objective())
+    assert found.helps
+    # Above what the fickle gain and below what the strong gain, by construction.
+    assert 0.01 < found.best.parameters.config.limits.gain_frac < 0.05
+    # Four moves in the first four ticks; of 1000 t/s the fickle cross with 40 in every other turn.
+    turns = np.array([0.04 if tick // 12 % 2 else 0.0 for tick in range(ticks)])
+    strong = np.zeros(ticks)
+    strong[:4] = [0.2, 0.15, 0.1, 0.05]
+    known = float((turns + strong).mean()) + 4 * MOVE_S / (ticks * TICK_S)
+    whole = found.best.chosen_by + found.best.held_back
+    assert Objective().cost(whole) == pytest.approx(known, rel=0.02)
+    assert min(Objective().cost(o.chosen_by + o.held_back) for o in outcomes) >= 0.98 * known
+
+
+def test_the_best_upper_limit_is_found(tmp_path: Path) -> None:
+    """Eight guests of 0.4 cores belong to a; 0.84 of its 4 cores hold seven and the hubs."""
+
+    def tps(tick: int) -> list[tuple[int, int, float]]:
+        return [(0, guest, 100.0) for guest in range(HUBS, HUBS + 8)]
+
+    load = span(100, [1] * 8, tps, cpu_cores=0.4)
+    today = {"load.high": 0.62, "load.low": 0.5}
+    space = Space({"load.high": (0.5, 0.6, 0.7, 0.8, 0.85, 0.95, 1.0)})
+    _, outcomes = swept([load], tmp_path, space, today)
+    found = suggest(outcomes, Objective())
+    assert dict(found.best.parameters.changes) == {"load.high": 0.85}
+    assert found.helps
+    assert found.best.held_back.overload_s == 0
+    full = {o.parameters.config.limits.high_frac: o.held_back for o in outcomes}
+    assert full[1.0].inter_node < full[0.85].inter_node
+    assert full[1.0].overload_s == pytest.approx(full[1.0].span_s)
+
+
+def test_where_all_is_local_nothing_is_suggested(tmp_path: Path) -> None:
+    load = span(60, [0, 1], lambda tick: [(0, HUBS, 10.0), (2, HUBS + 1, 10.0)])
+    space = Space({"asc.threshold": THRESHOLDS, "load.high": (0.7, 0.8)})
+    _, outcomes = swept([load], tmp_path, space, {})
+    found = suggest(outcomes, Objective())
+    assert not found.helps
+    assert found.best is found.today
+    assert found.reason.startswith("No change: nothing that was tried")
+
+
+def test_what_helps_only_before_the_cut_is_not_suggested(tmp_path: Path) -> None:
+    """The guest turns to the other node just where the load is held back."""
+    ticks, cut = 200, int(200 * (1 - HELD_BACK_FRAC))
+    load = span(ticks, [1], lambda tick: [(0 if tick < cut else 2, HUBS, 10.0), (0, 1, 90.0)])
+    today = {"asc.threshold": 0.5, "cooldown.executor.secs": 3000}
+    _, outcomes = swept([load], tmp_path, Space({"asc.threshold": (0.002,)}), today)
+    found = suggest(outcomes, Objective())
+    assert dict(found.best.parameters.changes) == {"asc.threshold": 0.002}
+    assert found.gain_frac > 0.5
+    assert not found.helps
+    assert "with the load held back; less than 1% is noise" in found.reason
+
+
+def test_pieces_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load = strong_and_fickle(120)
+    space = Space({"asc.threshold": (0.0, 0.02)})
+    for folder in "abc":
+        (tmp_path / folder).mkdir()
+    _, whole = swept([load], tmp_path / "a", space, RESTLESS)
+    parts = [load.within(load.time_s[i], load.time_s[i + 9]) for i in range(0, 120, 10)]
+    monkeypatch.setattr(chunks_module, "WAVE_BYTES", 1)
+    chunks, pieces = swept(parts, tmp_path / "b", space, RESTLESS)
+    assert len(list(waves(chunks))) == len(chunks) == 13  # one is cut
+    for one, other in zip(whole, pieces, strict=True):
+        assert one.parameters == other.parameters
+        for figures, same in ((one.chosen_by, other.chosen_by), (one.held_back, other.held_back)):
+            assert (figures.moves, figures.ticks) == (same.moves, same.ticks)
+            assert figures.inter_node == pytest.approx(same.inter_node, rel=1e-12)
+    assert whole[0].chosen_by.ticks == 84
+    assert whole[0].held_back.ticks == 36
+    (series,) = [rerun([load], build(RESTLESS))]
+    assert len(series.moves) == whole[0].chosen_by.moves + whole[0].held_back.moves
+
+
+def test_each_day_begins_as_recorded_and_topologies_are_apart(tmp_path: Path) -> None:
+    late = BEGIN_S - BEGIN_S % DAY_S + DAY_S - 30 * TICK_S
+    load = span(60, [1], lambda tick: [(0, HUBS, 10.0)], begin_s=late)
+    other = replace(load, first=replace(load.first, topology="other-1-7"))
+    chunks, (today,) = swept([load, other], tmp_path, Space({"load.high": (0.85,)}), {})
+    assert [(c.topology, c.ticks, c.held_back) for c in chunks] == [
+        *[("other-1-7", 30, False), ("wc-1-7", 30, False)],
+        *[("other-1-7", 12, False), ("other-1-7", 18, True)],
+        *[("wc-1-7", 12, False), ("wc-1-7", 18, True)],
+    ]
+    assert len({chunk.day for chunk in chunks}) == 2
+    assert today.chosen_by.moves == 4
+    (tmp_path / "one").mkdir()
+    assert {c.topology for c in unpack([load, other], tmp_path / "one", "wc")} == {"wc-1-7"}
+    with pytest.raises(TuneError, match="no topology x, it has other-1-7, wc-1-7"):
+        unpack([load, other], tmp_path / "one", "x")
+    with pytest.raises(TuneError, match="no tick in which a topology was measured"):
+        unpack([], tmp_path / "one")
+
+
+def test_a_clock_that_goes_back_stops_nothing(tmp_path: Path) -> None:
+    load = strong_and_fickle(80)
+    back = replace(load, time_s=np.where(np.arange(80) < 30, load.time_s, load.time_s - 3600))
+    parts = [back.within(BEGIN_S, np.inf), back.within(0, BEGIN_S - 1)]
+    parts = [replace(part, place=load.place) for part in parts]
+    assert [len(part.time_s) for part in parts] == [30, 50]
+    for folder, spans in (("whole", [back]), ("parts", parts), ("right", [load])):
+        (tmp_path / folder).mkdir()
+        _, outcomes = swept(spans, tmp_path / folder, Space({"load.high": (0.8,)}), RESTLESS)
+        figures = outcomes[0].chosen_by + outcomes[0].held_back
+        assert figures.ticks == 80
+        # Four strong moves, and four there and back in every turn.
+        assert figures.moves == 4 + 4 * 6
+    assert unpack([back], tmp_path)[0].load().time_s[-1] < BEGIN_S + 80 * TICK_S
+
+
+def test_time_in_which_nothing_can_be_decided_does_not_count_for_the_cut(tmp_path: Path) -> None:
+    load = strong_and_fickle(100)
+    held = replace(load, held=np.arange(100) < 60)
+    assert [(c.ticks, c.held_back) for c in unpack([held], tmp_path)] == [(88, False), (12, True)]
+    never = replace(load, held=np.ones(100, dtype=np.bool_))
+    assert [(c.ticks, c.held_back) for c in unpack([never], tmp_path)] == [(100, False)]
+
+
+def test_cpu_follows_the_hops() -> None:
+    load = span(1, [0, 1], lambda tick: [(0, HUBS, 1e5), (2, HUBS, 2e5)])
+    moved = load.place.copy()
+    moved[HUBS] = 1
+    cost = HopCost(worker_us=1.0, node_us=2.0)
+    assert cost(load, 0, load.place, load.place) == pytest.approx(load.cpu_cores[0])
+    # 100,000 tuples a second more between nodes, 200,000 less, 2 µs at each end; none below zero.
+    added = np.array([0.2, 0.0, -0.1, 0.0, -0.1, 0.0])
+    assert cost(load, 0, moved, load.place) == pytest.approx(load.cpu_cores[0] + added, abs=1e-6)
+    assert cost(load, 0, load.place, moved) == pytest.approx(
+        np.maximum(load.cpu_cores[0] - np.array([0.2, 0, -0.4, 0, -0.2, 0]), 0)
+    )
+
+
+def test_figures_add_up() -> None:
+    one = Figures(1, 2, 5.0, 100.0, 20.0, 30.0, 5.0)
+    assert one + one == Figures(2, 4, 10.0, 200.0, 40.0, 60.0, 10.0)
+    assert (one.inter_node_frac, Figures().inter_node_frac) == (0.2, 0.0)
