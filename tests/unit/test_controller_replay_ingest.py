@@ -103,7 +103,7 @@ def test_a_missing_file_and_a_missing_library_are_said(
     with pytest.raises(IngestError, match=r"x\.parquet: No such file"):
         ingest([tmp_path / "x.parquet"], tmp_path / "out", "t")
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
-    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(IngestError, match=r"pip install 'nstorm\[replay\]'"):
         ingest([tmp_path / "x.parquet"], tmp_path / "out", "t")
     (tmp_path / "x.log").write_text("hello\n")
