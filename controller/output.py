@@ -1,8 +1,11 @@
 """How the commands print their answers and their help."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Annotated, Any
 
+import structlog
 import typer
 from typer.core import TyperCommand, TyperGroup
 
@@ -15,6 +18,28 @@ class Output(StrEnum):
 
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to print the answer.")]
+
+
+@contextmanager
+def quiet(level: int) -> Iterator[None]:
+    """Keep the controller's code, run for its result, from logging each of its cycles.
+
+    Parameters
+    ----------
+    level : int
+        Of `logging`; what is below it is not said.
+
+    Yields
+    ------
+    None
+        Afterwards all is logged as before.
+    """
+    usual = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
+    try:
+        yield
+    finally:
+        structlog.configure(**usual)
 
 
 def example(*lines: str) -> str:

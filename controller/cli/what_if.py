@@ -55,11 +55,8 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
             vetoes = resting(left_s).joined(standing(cluster, snapshot, config.excluded))
         decision = _of_topology(snapshot.topology, config.excluded)
         decision = decision or decide(chosen, cluster, snapshot, limits, vetoes)
-        for move in decision.moves:
-            moved_at[move.executor] = step
-            snapshot = snapshot.moved(
-                snapshot.executors.index(move.executor), cluster.workers.index(move.target)
-            )
+        moved_at |= {move.executor: step for move in decision.moves}
+        snapshot = decision.applied(cluster, snapshot)
         yield Step(decision, snapshot)
         if not decision.moves:
             return

@@ -93,6 +93,26 @@ class Decision:
     moves: tuple[Proposal, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    def applied(self, cluster: Cluster, snapshot: LoadSnapshot) -> LoadSnapshot:
+        """Make the moves.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            Places.
+        snapshot : LoadSnapshot
+            What was decided about.
+
+        Returns
+        -------
+        LoadSnapshot
+            The same load on the placement after them.
+        """
+        for move in self.moves:
+            executor = snapshot.executors.index(move.executor)
+            snapshot = snapshot.moved(executor, cluster.workers.index(move.target))
+        return snapshot
+
 
 Policy = Callable[[Cluster, LoadSnapshot, Limits], Decision]
 

@@ -1,13 +1,16 @@
 """Turns the workers' running totals into rates, and rates into the snapshot a policy reads."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from migration.model import ExecutorId, NodeLoad, Publication, Slot, WorkerLoad
 
+E = TypeVar("E", bound=Hashable)
+JvmCpu: TypeAlias = tuple[Mapping[E, float], float, Sequence[int] | Ints]
 NS_PER_S = 1e9
 MS_PER_S = 1e3
 
@@ -213,6 +216,7 @@ def build_snapshot(
     """
     # The natural order of "start-end" is the order of the ids.
     executors = sorted(placement)
+    traffic = _between_executors(executors, [w.sent for w in rates.values()])
     worker = {name: i for i, name in enumerate(cluster.workers)}
     component = {placed.executor: placed.component for placed in publication.executors}
     queue = {
@@ -228,28 +232,63 @@ def build_snapshot(
         executors=tuple(map(str, executors)),
         component_of=tuple(component[e] for e in executors),
         place=np.array([worker[str(placement[e])] for e in executors], dtype=np.int64),
-        cpu_cores=_cpu_cores(executors, placement, rates),
+        cpu_cores=_cpu_cores(executors, placement, rates, traffic),
         queue=np.array([queue.get((placement[e], e), 0) for e in executors], dtype=np.float64),
         pinned=tuple(pinned.get(e) for e in executors),
-        traffic=_between_executors(executors, [w.sent for w in rates.values()]),
+        traffic=traffic,
     )
 
 
 def _cpu_cores(
-    executors: list[ExecutorId], placement: Mapping[ExecutorId, Slot], rates: Rates
+    executors: list[ExecutorId],
+    placement: Mapping[ExecutorId, Slot],
+    rates: Rates,
+    traffic: Traffic,
 ) -> Floats:
-    """Add each executor's share, by tuples, of its JVM's other CPU (network, GC) to its own."""
-    traffic = _between_executors(executors, [worker.sent for worker in rates.values()])
     count = len(executors)
-    tuples = np.bincount(traffic.source, traffic.tps, count)
-    tuples += np.bincount(traffic.target, traffic.tps, count)
+    handled_tps = np.zeros(count)
+    handled_tps += np.bincount(traffic.source, traffic.tps, count)
+    handled_tps += np.bincount(traffic.target, traffic.tps, count)
+    here: dict[Slot, list[int]] = {}
+    for row, executor in enumerate(executors):
+        here.setdefault(placement[executor], []).append(row)
+    jvms = [(w.cpu_cores, w.process_cores, here.get(slot, [])) for slot, w in rates.items()]
+    return whole_cpu_cores({e: row for row, e in enumerate(executors)}, jvms, handled_tps)
+
+
+def whole_cpu_cores(
+    index: Mapping[E, int], jvms: Sequence[JvmCpu[E]], handled_tps: Floats
+) -> Floats:
+    """Add each executor's share, by tuples, of its JVM's other CPU (network, GC) to its own.
+
+    Parameters
+    ----------
+    index : mapping of E to int
+        Row of each executor.
+    jvms : sequence of JvmCpu
+        CPU of the threads of each executor, and of the whole JVM, in cores, and the rows of the
+        executors that are placed there.
+    handled_tps : Floats, shape (E,)
+        Tuples that each executor sent and got.
+
+    Returns
+    -------
+    Floats, shape (E,)
+        Cores.
+    """
     # A copy that is leaving still runs elsewhere: own CPU counts wherever it was used.
-    cores = np.array([sum(w.cpu_cores.get(e, 0.0) for w in rates.values()) for e in executors])
-    for slot, worker in rates.items():
-        here = np.array([i for i, e in enumerate(executors) if placement[e] == slot], dtype=int)
-        other = max(worker.process_cores - sum(worker.cpu_cores.values()), 0.0)
-        handled = tuples[here] if tuples[here].any() else np.ones(len(here))
-        cores[here] += other * handled / handled.sum()
+    own = [0.0] * len(handled_tps)
+    for cpu_cores, _, _ in jvms:
+        for executor, used in cpu_cores.items():
+            row = index.get(executor)
+            if row is not None:
+                own[row] += used
+    cores = np.array(own)
+    for cpu_cores, process_cores, here in jvms:
+        other = max(process_cores - sum(cpu_cores.values()), 0.0)
+        rows = np.asarray(here, dtype=np.int64)
+        handled = handled_tps[rows] if handled_tps[rows].any() else np.ones(len(rows))
+        cores[rows] += other * handled / handled.sum()
     return cores
 
 

@@ -4,12 +4,10 @@ import json
 import logging
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import structlog
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -18,7 +16,7 @@ from typer.core import TyperGroup
 from controller.config import build, keys_of
 from controller.journal.reader import Log
 from controller.journal.record import JournalError
-from controller.output import Output, OutputOption, SectionedCommand, example
+from controller.output import Output, OutputOption, SectionedCommand, example, quiet
 from controller.policies import NAMES
 from controller.replay.ingest.tables import ingest
 from controller.replay.playback import Replayed, recorded_config, replay
@@ -121,7 +119,7 @@ def replay_log(
     changes = keys_of(assignments or [])
     if policy is not None:
         changes["policy"] = policy
-    with _quiet():
+    with quiet(logging.CRITICAL):
         document = _what_if(log, window, changes) if changes else _verified(log, window)
     document["skipped"] = log.said()
     if output is Output.JSON:
@@ -154,20 +152,9 @@ def ingest_files(
     Any other file is read as a log of Storm's LoggingMetricsConsumer or as Graphite's plain text.
     What is missing is assumed, and said.
     """
-    with _quiet():
+    with quiet(logging.CRITICAL):
         for line in ingest(files, out, topology):
             typer.echo(line)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the loop from logging cycles that are long over."""
-    before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    try:
-        yield
-    finally:
-        structlog.configure(**before)
 
 
 def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
-from controller.core.metrics import build_cluster
+from controller.core.metrics import build_cluster, whole_cpu_cores
 from controller.core.plan import settled_placement
 from controller.ports import TopologyView
 from controller.replay.playback import read_message
@@ -244,22 +244,13 @@ class Layout:
         Returns
         -------
         Floats, shape (E,)
-            Cores, as `controller.core.metrics.build_snapshot` gives them.
+            Cores.
         """
-        own = [0.0] * len(self.executors)
-        for jvm in rates.values():
-            for executor, used in jvm.cpu_cores.items():
-                row = self.index.get(executor)
-                if row is not None:
-                    own[row] += used
-        cores = np.array(own)
-        for slot, jvm in rates.items():
-            here = self.here.get(slot)
-            if here is not None:
-                other = max(jvm.process_cores - sum(jvm.cpu_cores.values()), 0.0)
-                handled = handled_tps[here] if handled_tps[here].any() else np.ones(len(here))
-                cores[here] += other * handled / handled.sum()
-        return cores
+        jvms = [
+            (jvm.cpu_cores, jvm.process_cores, self.here.get(slot, ()))
+            for slot, jvm in rates.items()
+        ]
+        return whole_cpu_cores(self.index, jvms, handled_tps)
 
     def snapshot(
         self, time_s: float, rates: Mapping[str, JvmRates], cpu_cores: Floats, traffic: Traffic

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import structlog
 import typer
 from rich.console import Console
 
 from controller.errors import CommandError
-from controller.output import Output, OutputOption
+from controller.output import Output, OutputOption, quiet
 from controller.reproduce.table import Paper, as_document, print_summary, print_table
 
 SEEDS = ("000", "001", "002", "003", "004")
@@ -64,13 +63,9 @@ def reproduce(
     The simulated figures of 004 take most of the time, about a minute.
     """
     draw = _drawing(out)
-    usual = structlog.get_config()
     # Hundreds of simulated cycles: what they decide is in the figures.
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    try:
+    with quiet(logging.ERROR):
         papers = _papers(SEEDS if seed is None else [seed])
-    finally:
-        structlog.configure(**usual)
     written = draw(papers)
     if output is Output.JSON:
         print(json.dumps(as_document(papers) | {"plots": written}, indent=1))

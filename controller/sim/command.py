@@ -5,11 +5,10 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import structlog
 import typer
 
 from controller.errors import ScenarioError
-from controller.output import Output, OutputOption
+from controller.output import Output, OutputOption, quiet
 
 if TYPE_CHECKING:
     from controller.sim.report import Report
@@ -36,13 +35,9 @@ def simulate(
         given = scenario.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{scenario}: {getattr(error, 'strerror', None) or error}") from None
-    usual = structlog.get_config()
     # Hundreds of cycles: what they decide is in the answer.
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    try:
+    with quiet(logging.ERROR):
         report = simulate_all(parse(given))
-    finally:
-        structlog.configure(**usual)
     results = text(report)
     if rewrite:
         scenario.write_text(f"{split(given)[0]}{MARKER}{results}")

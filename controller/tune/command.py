@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-import structlog
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -16,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from controller.config import build, from_storm_yaml, read_storm_yaml
 from controller.errors import TuneError
 from controller.journal.reader import Log
-from controller.output import Output, OutputOption
+from controller.output import Output, OutputOption, quiet
 from controller.replay.recording import spans
 from controller.tune.choice import Objective, suggest
 from controller.tune.chunks import Chunk, unpack
@@ -61,7 +60,7 @@ def tune(
     today = _today(log, conf)
     _make(out)
     console = Console(stderr=True)
-    with TemporaryDirectory(prefix="nstorm-tune-") as folder, _quiet():
+    with TemporaryDirectory(prefix="nstorm-tune-") as folder, quiet(logging.CRITICAL):
         chunks = unpack(spans(log), Path(folder), topology)
         fitted = asked or Space().narrowed(today, max(chunk.executors for chunk in chunks))
         sets = parameter_sets(fitted, today)
@@ -133,14 +132,3 @@ def _progress(console: Console, sets: int) -> Iterator[Callable[[float], None]]:
             bar.update(task, completed=round(share * sets))
 
         yield tell
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the code of the loop from logging what is long over."""
-    before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    try:
-        yield
-    finally:
-        structlog.configure(**before)

@@ -140,10 +140,7 @@ def _end_of_safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> tu
         return ()
     limits = replace(limits, max_moves=1)
     while (decision := safe(cluster, snapshot, limits)).moves:
-        (move,) = decision.moves
-        snapshot = snapshot.moved(
-            snapshot.executors.index(move.executor), cluster.workers.index(move.target)
-        )
+        snapshot = decision.applied(cluster, snapshot)
     return (snapshot.place,)
 
 

@@ -60,12 +60,10 @@ def _walk(
     now = start
     yield now
     for _ in range(MOST_STEPS):
-        moves = policy(places, now, limits).moves
-        if not moves:
+        decision = policy(places, now, limits)
+        if not decision.moves:
             return
-        for move in moves:
-            executor = now.executors.index(move.executor)
-            now = now.moved(executor, places.workers.index(move.target))
+        now = decision.applied(places, now)
         yield now
 
 

@@ -58,17 +58,31 @@ def as_tables(found: dict[str, Any]) -> Iterator[Table]:
     Table
         For rich.
     """
-    yield _table("speed of safe", found["speed"])
-    yield _table("against OTD in plain Python", [found["against_plain_python"]])
+    yield table("speed of safe", found["speed"])
+    yield table("against OTD in plain Python", [found["against_plain_python"]])
     if found["quality"]:
-        yield _table("quality, medians over the seeds", found["quality"])
+        yield table("quality, medians over the seeds", found["quality"])
 
 
-def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
-    table = Table(*rows[0], title=title)
+def table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
+    """Make a table of figures.
+
+    Parameters
+    ----------
+    title : str
+        What they are of.
+    rows : sequence of dict
+        All with the keys of the first.
+
+    Returns
+    -------
+    Table
+        One column a key.
+    """
+    made = Table(*rows[0], title=title)
     for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
-    return table
+        made.add_row(*(_cell(value) for value in row.values()))
+    return made
 
 
 def _cell(value: object) -> str:

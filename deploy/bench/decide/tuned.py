@@ -97,11 +97,6 @@ def _end(
     cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, decision: Decision
 ) -> tuple[float, float]:
     """Judge the placement a decision leads to: first what is above `high`, then the cost."""
-    executors = {name: e for e, name in enumerate(snapshot.executors)}
-    workers = {name: w for w, name in enumerate(cluster.workers)}
-    place = snapshot.place.copy()
-    for move in decision.moves:
-        place[executors[move.executor]] = workers[move.target]
-    end = replace(snapshot, place=place)
+    end = decision.applied(cluster, snapshot)
     over = cpu_use(cluster, end).max_frac - limits.high_frac
     return max(over, TOLERANCE_CORES), weighted_cost_tps(cluster, end, limits)

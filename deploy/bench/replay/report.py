@@ -10,6 +10,7 @@ from rich.table import Table
 
 from controller.journal.reader import Log
 from controller.replay.recording import spans
+from deploy.bench.decide.report import table
 from deploy.bench.replay.cases import record
 from deploy.bench.replay.cost import cost
 from deploy.bench.replay.growth import by_executors, by_length
@@ -95,18 +96,11 @@ def as_tables(found: dict[str, Any]) -> Iterator[Table]:
     Table
         For rich.
     """
-    yield _table("a cycle, its journal and its replay, a tick", found["cost"])
-    yield _table("OTD replayed, against plain Python", [found["against_plain_python"]])
+    yield table("a cycle, its journal and its replay, a tick", found["cost"])
+    yield table("OTD replayed, against plain Python", [found["against_plain_python"]])
     for key, title in (("by_executors", "more executors"), ("by_length", "a longer log")):
         growth = {name: value for name, value in found[key].items() if name != "rows"}
         shown = ", ".join(f"{name} {value}" for name, value in growth.items())
-        yield _table(f"{title}: {shown}", found[key]["rows"])
+        yield table(f"{title}: {shown}", found[key]["rows"])
     if "spark" in found:
-        yield _table("the same sweep without Spark and with it", [found["spark"]])
-
-
-def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
-    table = Table(*rows[0], title=title)
-    for row in rows:
-        table.add_row(*(str(value) for value in row.values()))
-    return table
+        yield table("the same sweep without Spark and with it", [found["spark"]])
