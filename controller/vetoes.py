@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from controller.config import Excluded
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decide import Decision, Outcome, Policy, Proposal
+from controller.core.decide import Decision, Outcome, Policy, Proposal, Remembering
 from controller.core.view.view import View, rounded
 from controller.ports import TopologyView
 from migration.events import Sight
@@ -280,7 +280,8 @@ def decide(
     allowed = policy(usable, movable, limits)
     if allowed.moves or (usable is cluster and movable is snapshot):
         return allowed
-    free = policy(cluster, snapshot, replace(limits, max_moves=1))
+    unbound = policy.memoryless if isinstance(policy, Remembering) else policy
+    free = unbound(cluster, snapshot, replace(limits, max_moves=1))
     if not free.moves:
         return free
     wanted = free.moves[0]

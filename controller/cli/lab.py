@@ -105,7 +105,7 @@ class By(StrEnum):
     CONTROLLER = "controller"
 
 
-# Nothing rests and every gain counts, so that the controller finds a move in each cycle.
+# Nothing rests and every gain counts, so that the controller soon finds another move.
 RESTLESS = {
     "nstorm.cycle.secs": 1.0,
     "nstorm.cooldown.executor.secs": 0,
@@ -124,7 +124,7 @@ def bench_moves(
         By,
         typer.Option(help="Who chooses: an operator at random, or the controller without rest."),
     ] = By.OPERATOR,
-    seed: Annotated[int, typer.Option(help="Of the operator's choices.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of what is chosen at random.")] = 1,
     rate: Annotated[float, typer.Option(min=1, help="Sentences per second.")] = 1000.0,
     variant: Annotated[Variant, typer.Option(help="What makes it hard.")] = Variant.PLAIN,
     kill_every: Annotated[
@@ -132,7 +132,11 @@ def bench_moves(
         typer.Option(min=0, help="Kill the source worker of every N-th move in DRAIN; 0: none."),
     ] = 0,
 ) -> None:
-    """Move executors, in turn with rest, and account for all tuples."""
+    """Move executors, in turn with rest, and account for all tuples.
+
+    Where the controller finds nothing to move for some seconds, one executor is moved at random;
+    the report counts these as "shaken".
+    """
     from deploy.bench.movers import AtRandom, by_itself  # noqa: PLC0415
     from deploy.bench.moves import run_moves, submit  # noqa: PLC0415
     from deploy.bench.operator import beside  # noqa: PLC0415
@@ -146,10 +150,10 @@ def bench_moves(
             at_random = AtRandom(
                 lab, operator, seed, kill_every=kill_every, spared=frozenset(spouts)
             )
-            with by_itself(lab, operator) if itself else nullcontext(at_random) as mover:
+            with by_itself(lab, operator, seed) if itself else nullcontext(at_random) as mover:
                 report = run_moves(lab, mover, topology, moves=moves)
     asked = {"by": by.value, "variant": variant.value, "rate": rate, "kill_every": kill_every}
-    typer.echo(json.dumps({**asked, "seed": None if itself else seed, **report}, indent=1))
+    typer.echo(json.dumps({**asked, "seed": seed, **report}, indent=1))
 
 
 @bench_app.command("round-trips", epilog=example("nstorm bench round-trips --trips 50"))

@@ -1,13 +1,12 @@
 """Follows a policy on a snapshot whose traffic stands still."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from controller.config import Config, Excluded
 from controller.core.classify import classify
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps, topology_name
 from controller.core.decide import Decision, Outcome
 from controller.core.headroom import headroom
 from controller.policies import policy
@@ -64,8 +63,7 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
 
 def _of_topology(topology: str, excluded: Excluded) -> Decision | None:
     """Decide at once where the whole topology is to be left alone, by its id or its name."""
-    made_by_storm = re.fullmatch(r"(.+)-\d+-\d+", topology)
-    name = made_by_storm[1] if made_by_storm else topology
+    name = topology_name(topology)
     if not {topology, name} & excluded.topologies:
         return None
     return Decision(Outcome.EXCLUDED, f"topology {name} is excluded")

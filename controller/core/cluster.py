@@ -35,6 +35,23 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((1, int(p), "") if i % 2 else (0, 0, p) for i, p in enumerate(parts))
 
 
+def topology_name(topology: str) -> str:
+    """Drop what Storm appends to a topology's name to make its id, a counter and the time.
+
+    Parameters
+    ----------
+    topology : str
+        Id, or a name.
+
+    Returns
+    -------
+    str
+        Name.
+    """
+    made_by_storm = re.fullmatch(r"(.+)-\d+-\d+", topology)
+    return made_by_storm[1] if made_by_storm else topology
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """What a policy that compares machines knows of a node.

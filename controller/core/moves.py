@@ -158,17 +158,18 @@ def opening_pairs(view: View, threshold_tps: float) -> Moves:
     single move and gains more than was lost, so this brings no placement back either.
     """
     traffic, snapshot = view.snapshot.traffic, view.snapshot
-    talks = view.movable[traffic.source] & view.movable[traffic.target]
-    talks &= traffic.source != traffic.target
-    one, other, tps = traffic.source[talks], traffic.target[talks], traffic.tps[talks]
-    leader = np.append(one, other)
-    one, other, tps = np.tile(one, 2), np.tile(other, 2), np.tile(tps, 2)
+    source, target = traffic.source, traffic.target
+    talks = view.movable.take(source) & view.movable.take(target) & (source != target)
     # A pair gains no more than its leader alone and four times what the two exchange.
     weight = view.limits.weight_node + view.limits.weight_worker
-    lacking = (2 - 1e-6) * threshold_tps - 2 * weight * tps
-    worth = view.bound[leader] > lacking
-    best, score = _best_of_each_executor(view, gathering(view, np.unique(leader[worth])))
-    worth &= score[leader] > lacking
+    lacking = (2 - 1e-6) * threshold_tps - 2 * weight * traffic.tps
+    rows = [(talks & (view.bound.take(end) > lacking)).nonzero()[0] for end in (source, target)]
+    leader = np.concatenate([source.take(rows[0]), target.take(rows[1])])
+    row = np.concatenate(rows)
+    one, other = source.take(row), target.take(row)
+    tps, lacking = traffic.tps.take(row), lacking.take(row)
+    best, score = _best_of_each_executor(view, gathering(view, np.unique(leader)))
+    worth = score[leader] > lacking
     one, other, tps, to = one[worth], other[worth], tps[worth], best[leader[worth]]
     need = snapshot.cpu_cores[one] + snapshot.cpu_cores[other]
     fits = need <= view.room[to]

@@ -100,6 +100,43 @@ class Series:
         return float(self.inter_node_tps @ self.span_s) / total if total else 0.0
 
 
+class _Yardstick:
+    """Measures placements under the load of a span's ticks.
+
+    Parameters
+    ----------
+    span : Span
+        Recorded load.
+    overload_frac : float
+        A worker above this share of its CPU counts as overloaded.
+    """
+
+    def __init__(self, span: Span, overload_frac: float) -> None:
+        self._span = span
+        self._overload_frac = overload_frac
+        self._lay(span.place)
+
+    def measure(self, row: int, place: Ints, cpu_cores: Floats) -> tuple[float, ...]:
+        """Measure a placement under the load of one tick, in the order of `Series`."""
+        if not np.array_equal(self._place, place):
+            self._lay(place)
+        span, capacity = self._span, self._span.cluster.capacity_cores
+        tps, span_s = span.traffic_tps[row], float(span.span_s[row])
+        crossing = float(tps.take(self._crossing).sum(dtype=np.float64))
+        leaving = float(tps.take(self._leaving).sum(dtype=np.float64))
+        load = np.bincount(place, weights=cpu_cores, minlength=len(capacity)) / capacity
+        over_s = float((load > self._overload_frac).sum()) * span_s
+        total = float(tps.sum(dtype=np.float64))
+        return float(span.time_s[row]), span_s, crossing, leaving, total, float(load.max()), over_s
+
+    def _lay(self, place: Ints) -> None:
+        """Find the pairs that talk across nodes and across workers."""
+        span, self._place = self._span, place.copy()
+        node = span.cluster.node_of[place]
+        self._crossing = np.flatnonzero(node[span.source] != node[span.target])
+        self._leaving = np.flatnonzero(place[span.source] != place[span.target])
+
+
 class Score(Protocol):
     """Something that goes through the spans of one topology and keeps score.
 
@@ -155,7 +192,7 @@ class Rerun:
             Of the same topology as those before.
         """
         place = self._enter(span)
-        shifts = _by_row(span)
+        shifts, yardstick = _by_row(span), _Yardstick(span, self._overload_frac)
         recorded = span.place.copy()
         for row in range(len(span.time_s)):
             for shift in shifts.get(row, ()):
@@ -163,7 +200,7 @@ class Rerun:
                 if not shift.own:
                     place[shift.executor] = shift.worker
             cpu_cores = self._cpu(span, row, place, recorded)
-            score = _score(span, row, place, cpu_cores, self._overload_frac)
+            score = yardstick.measure(row, place, cpu_cores)
             self._rows.append((*score, self._cycle(span, row, place, cpu_cores)))
         # Without its ticks: only who was there and who talked to whom is needed again.
         self._before = span.within(np.inf, np.inf)
@@ -220,8 +257,7 @@ class Rerun:
         self._next_s = now_s + self._config.cycle_s
         if span.held[row]:
             return OUTCOMES.index(Outcome.STAND_BACK)
-        used = np.flatnonzero(tps)
-        traffic = Traffic(span.source[used], span.target[used], tps[used])
+        traffic = _of_those_who_talk(span, tps)
         snapshot = replace(
             span.first,
             time_s=float(span.time_s[row]),
@@ -289,6 +325,7 @@ class AsRecorded:
             Of the same topology as those before.
         """
         place, shifts = span.place.copy(), _by_row(span)
+        yardstick = _Yardstick(span, self._overload_frac)
         for row in range(len(span.time_s)):
             for shift in shifts.get(row, ()):
                 if shift.own:
@@ -296,7 +333,7 @@ class AsRecorded:
                     self._moves.append(move)
                 place[shift.executor] = shift.worker
             cpu_cores = as_measured(span, row, place, place)
-            score = _score(span, row, place, cpu_cores, self._overload_frac)
+            score = yardstick.measure(row, place, cpu_cores)
             self._rows.append((*score, NO_CYCLE))
 
     def series(self) -> Series:
@@ -359,26 +396,19 @@ def as_recorded(spans: Iterable[Span], *, overload_frac: float = OVERLOAD_FRAC) 
     return run.series()
 
 
+def _of_those_who_talk(span: Span, tps: Floats) -> Traffic:
+    """Leave out pairs that say nothing; the same arrays as before if none is left out."""
+    used = np.flatnonzero(tps)
+    if len(used) == len(tps):
+        return Traffic(span.source, span.target, tps)
+    return Traffic(span.source[used], span.target[used], tps[used])
+
+
 def _by_row(span: Span) -> dict[int, list[Shift]]:
     shifts: dict[int, list[Shift]] = {}
     for shift in span.shifts:
         shifts.setdefault(shift.row, []).append(shift)
     return shifts
-
-
-def _score(
-    span: Span, row: int, place: Ints, cpu_cores: Floats, overload_frac: float
-) -> tuple[float, ...]:
-    """Measure a placement under the load of one tick."""
-    tps, capacity = span.traffic_tps[row], span.cluster.capacity_cores
-    node = span.cluster.node_of[place]
-    crossing = float(tps[node[span.source] != node[span.target]].sum(dtype=np.float64))
-    leaving = float(tps[place[span.source] != place[span.target]].sum(dtype=np.float64))
-    load = np.bincount(place, weights=cpu_cores, minlength=len(capacity)) / capacity
-    span_s = float(span.span_s[row])
-    over_s = float((load > overload_frac).sum()) * span_s
-    total = float(tps.sum(dtype=np.float64))
-    return float(span.time_s[row]), span_s, crossing, leaving, total, float(load.max()), over_s
 
 
 def _carried(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decide import Decision
+from controller.core.decide import Decision, Policy, safe
 from controller.core.target.adopt import Target, digest
 from controller.core.target.policy import Memory, target
 from controller.core.target.problem import TargetOptions
@@ -62,6 +62,11 @@ class Targeting:
             cluster, snapshot, limits, options, memory=memory, propose=propose
         )
         return decision
+
+    @property
+    def memoryless(self) -> Policy:
+        """What it comes down to without a target."""
+        return safe
 
     def _propose(self, question: Question) -> Target | None:
         snapshot = question.snapshot

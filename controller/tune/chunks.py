@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from controller.core.cluster import Floats
+from controller.core.cluster import Floats, topology_name
 from controller.errors import TuneError
 from controller.replay.recording import Span
 
@@ -98,7 +98,7 @@ def unpack(spans: Iterable[Span], folder: Path, topology: str | None = None) -> 
     others: set[str] = set()
     ahead: dict[str, float] = {}
     for span in spans:
-        if topology not in (None, span.topology, _name(span.topology)):
+        if topology not in (None, span.topology, topology_name(span.topology)):
             others.add(span.topology)
             continue
         forward = _forward(span, ahead.get(span.topology))
@@ -133,11 +133,6 @@ def waves(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
             wave = []
         wave.append(chunk)
     yield wave
-
-
-def _name(topology: str) -> str:
-    """Drop what Storm appends to a topology's name, a counter and the time."""
-    return topology.rsplit("-", 2)[0]
 
 
 def _by_topology(chunks: Iterable[Chunk]) -> list[list[Chunk]]:

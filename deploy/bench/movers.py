@@ -18,7 +18,8 @@ from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session
 from migration.model import ExecutorId, Slot
 
-# A controller that finds nothing worth a move for so long will not find anything.
+# A controller that finds nothing worth a move for so long gets a worse placement to improve.
+SHAKE_AFTER_S = 6.0
 IDLE_LIMIT_S = 120.0
 
 
@@ -43,6 +44,10 @@ class Mover(Protocol):
     @property
     def killed(self) -> int:
         """How many workers were killed in the middle of a move."""
+
+    @property
+    def shaken(self) -> int:
+        """How many of the moves were made to give a controller something to improve."""
 
     def move(self) -> None:
         """Make one more move, or wait a little where none can be made."""
@@ -81,6 +86,7 @@ class AtRandom:
         spared: frozenset[str] = frozenset(),
     ) -> None:
         self.killed = 0
+        self.shaken = 0
         self._spared = spared
         self._lab = lab
         self._operator = operator
@@ -144,14 +150,18 @@ class ByItself:
     lab : Lab
         The cluster, with a controller in mode auto.
     operator : Operator
-        Looks at the plan.
+        Looks at the plan, and moves something where the controller finds nothing.
     session : Session
         Connected to Storm's ZooKeeper.
+    seed : int
+        Of what the operator moves.
     """
 
     killed = 0
 
-    def __init__(self, lab: Lab, operator: Operator, session: Session) -> None:
+    def __init__(self, lab: Lab, operator: Operator, session: Session, seed: int) -> None:
+        self.shaken = 0
+        self._chosen = random.Random(seed)
         self._lab = lab
         self._operator = operator
         self._session = session
@@ -168,13 +178,24 @@ class ByItself:
         """Let the controller go on until it has begun one more."""
         if self._session.read(PAUSED) is not None:
             self._session.delete(PAUSED)
-        before, deadline = self.begun, time.monotonic() + IDLE_LIMIT_S
+        before, since_s = self.begun, time.monotonic()
+        shake_at_s = since_s + SHAKE_AFTER_S
         while self.begun == before:
-            if time.monotonic() > deadline:
+            if time.monotonic() > since_s + IDLE_LIMIT_S:
                 cycles = (status.read(self._session) or {}).get("cycles", [])
                 reasons = "; ".join(f"{cycle['outcome']}: {cycle['reason']}" for cycle in cycles)
-                raise LabError(f"the controller moved nothing for {IDLE_LIMIT_S:.0f} s: {reasons}")
+                raise LabError(f"nothing has moved for {IDLE_LIMIT_S:.0f} s: {reasons}")
+            if time.monotonic() > shake_at_s:
+                shake_at_s = time.monotonic() + SHAKE_AFTER_S
+                self._shake()
             time.sleep(0.2)
+
+    def _shake(self) -> None:
+        """Move something at random; if the controller was quicker, its move counts."""
+        pair = choose(self._operator.placement(), self._chosen)
+        if pair is not None:
+            path = self._operator.ask(*pair)
+            self.shaken += bool(self._operator.follow(path, lambda now: True).move)
 
     def rest(self) -> None:
         """Pause the controller."""
@@ -207,7 +228,7 @@ class ByItself:
 
 
 @contextmanager
-def by_itself(lab: Lab, operator: Operator) -> Iterator[ByItself]:
+def by_itself(lab: Lab, operator: Operator, seed: int) -> Iterator[ByItself]:
     """Watch the controller move.
 
     Parameters
@@ -215,7 +236,9 @@ def by_itself(lab: Lab, operator: Operator) -> Iterator[ByItself]:
     lab : Lab
         The cluster, with a controller in mode auto.
     operator : Operator
-        Looks at the plan.
+        Looks at the plan, and moves something where the controller finds nothing.
+    seed : int
+        Of what the operator moves.
 
     Yields
     ------
@@ -224,7 +247,7 @@ def by_itself(lab: Lab, operator: Operator) -> Iterator[ByItself]:
     """
     with Session(lab.zookeeper) as session:
         session.connect()
-        yield ByItself(lab, operator, session)
+        yield ByItself(lab, operator, session, seed)
 
 
 def choose(

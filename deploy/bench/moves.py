@@ -35,9 +35,15 @@ CONF_OF: Mapping[Variant, Mapping[str, Any]] = {
         "topology.executor.receive.buffer.size": 64,
         "topology.max.spout.pending": 250,
     },
-    Variant.SATURATED: {"topology.max.spout.pending": 1000},
+    Variant.SATURATED: {
+        "topology.max.spout.pending": 1000,
+        # The optimising compiler works for minutes: the rate would rise by half meanwhile.
+        "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
+    },
 }
 FED_TO_THE_FULL = frozenset({Variant.BACK_PRESSURE, Variant.SATURATED})
+# Until what is fed to the full has come to its rate.
+WARM_UP_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +113,7 @@ def run_moves(
         **_fates(totals),
         **_felt(Stretch(tuple(moving)), Stretch(tuple(control))),
         "killed": mover.killed,
+        "shaken": mover.shaken,
         "worker_restarts": sum(lab.worker_pids().get(slot) != pid for slot, pid in pids.items()),
         "kill_meters_risen": {
             name: now - meters[name] for name, now in kill_meters(lab).items() if now > meters[name]
@@ -133,6 +140,8 @@ def submit(lab: Lab, topology: str, variant: Variant, rate_tps: float) -> None:
     rate_tps = SATURATE if variant in FED_TO_THE_FULL else rate_tps
     lab.submit(topology, CONF_OF[variant], rate_tps)
     lab.wait_ready(topology)
+    if variant in FED_TO_THE_FULL:
+        time.sleep(WARM_UP_S)
 
 
 def kill_meters(lab: Lab) -> Counter[str]:

@@ -45,9 +45,6 @@ LAB_CONF = {
 TOPOLOGY_CONF = {
     # What bounds "as many as go": sentences in flight for each spout task.
     "topology.max.spout.pending": 1000,
-    # An idle executor sleeps 1 ms at once. With the lab's ten turns of parkNanos(1) before each
-    # sleep 18 idle threads took 0.7 cores instead of 0.13, measured by themselves.
-    "topology.bolt.wait.progressive.level2.count": 0,
     # The optimising compiler works for minutes where four JVMs share two cores: "before" would be
     # measured half compiled, and "after" would look better than the moves made it.
     "topology.worker.childopts": "-XX:TieredStopAtLevel=1",

@@ -58,5 +58,12 @@ def test_safe_never_returns_to_a_placement_where_no_worker_may_end(
 def test_target_never_returns_to_a_placement(
     world: World, rules: Limits, choice: TargetOptions
 ) -> None:
-    # Not yet where no worker may end: its placement may empty one, see the README.
     rests(Targeting(choice), world, rules)
+
+
+@settings(deadline=None)
+@given(worlds(), limits, options)
+def test_target_never_returns_to_a_placement_where_no_worker_may_end(
+    world: World, rules: Limits, choice: TargetOptions
+) -> None:
+    rests(as_live(Targeting(choice)), world, replace(rules, max_moves=1))

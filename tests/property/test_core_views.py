@@ -11,7 +11,7 @@ from controller.core.classify import Limits
 from controller.core.cluster import worker_cpu_cores
 from controller.core.decide import Choice, choose_safe, otd, safe
 from controller.core.moves import View, best_gathering, gathering
-from controller.core.view.neighbours import sorted_by
+from controller.core.view.pairs import sorted_by
 from tests.property.test_core_policies import World, limits, worlds
 from tests.property.test_core_target import worlds as uneven_worlds
 

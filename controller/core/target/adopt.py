@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
@@ -99,6 +100,8 @@ def find(
     least_gain = options.gain_frac * problem.total_tps
     if len(cluster.workers) < 2 or problem.total_tps <= 0 or not problem.free.any():
         return None
+    if limits.keep_workers:
+        problem = replace(problem, free=problem.free & ~_anchors(problem))
     place = search(problem, least_gain, _end_of_safe(cluster, snapshot, limits))
     if place is None:
         return None
@@ -139,9 +142,34 @@ def _end_of_safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> tu
     if len(snapshot.executors) > SAFE_EXECUTORS:
         return ()
     limits = replace(limits, max_moves=1)
-    while (decision := safe(cluster, snapshot, limits)).moves:
+    while (decision := safe(cluster, _without_the_last(snapshot, limits), limits)).moves:
         snapshot = decision.applied(cluster, snapshot)
     return (snapshot.place,)
+
+
+def _without_the_last(snapshot: LoadSnapshot, limits: Limits) -> LoadSnapshot:
+    """Pin whoever would leave a worker empty, if none may be."""
+    if not limits.keep_workers:
+        return snapshot
+    alone = np.bincount(snapshot.place)[snapshot.place] == 1
+    last = ("the last one in its worker" if one else None for one in alone)
+    pinned = tuple(why or one for why, one in zip(snapshot.pinned, last, strict=True))
+    return replace(snapshot, pinned=pinned)
+
+
+def _anchors(problem: Problem) -> NDArray[np.bool_]:
+    """Choose who stays in each worker that everybody could leave: who talks most inside it."""
+    graph, place, workers = problem.graph, problem.start, len(problem.node_of)
+    owner = np.repeat(np.arange(len(place)), np.diff(graph.first))
+    inside = place[owner] == place[graph.peers]
+    talk = np.bincount(owner, weights=graph.tps * inside, minlength=len(place))
+    held = np.bincount(place[~problem.free], minlength=workers) > 0
+    rising = np.lexsort((-np.arange(len(place)), talk))
+    stays = np.full(workers, -1, dtype=np.int64)
+    stays[place[rising]] = rising  # the last one written stays
+    anchors = np.zeros(len(place), dtype=np.bool_)
+    anchors[stays[(stays >= 0) & ~held]] = True
+    return anchors
 
 
 def _walkable(problem: Problem, way: Route, pairs: bool, seen: frozenset[int]) -> Route | None:

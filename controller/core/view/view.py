@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from controller.core.classify import TOLERANCE_CORES, Classes, Limits, classify
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
-from controller.core.view.neighbours import Neighbours, Ties, found, sums, ties, ties_of
+from controller.core.view.neighbours import Neighbours, found, sums
+from controller.core.view.ties import Ties, ties, ties_of
 
 # A move for traffic leaves so much of the upper threshold free: a worker filled to the brim would
 # be relieved at the next jitter of its load, and filled again after that, for ever.
