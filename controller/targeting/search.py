@@ -3,11 +3,14 @@
 A thread would not do: the partitioner keeps the interpreter's lock for as long as it runs.
 """
 
+import ctypes
+import os
 import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
@@ -15,6 +18,23 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.target.adopt import Target, find
 from controller.core.target.problem import TargetOptions
+
+_STDOUT = 1
+
+
+@contextmanager
+def _stdout_closed_to_metis() -> Iterator[None]:
+    """Drop what METIS prints where a part stays empty: stdout is for JSON, or for the answer."""
+    sys.stdout.flush()
+    ours, nowhere = os.dup(_STDOUT), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, _STDOUT)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(ours, _STDOUT)
+        os.close(ours)
+        os.close(nowhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +55,8 @@ class Question:
         Target or None
             As `find`.
         """
-        return find(self.cluster, self.snapshot, self.limits, self.options, self.seen)
+        with _stdout_closed_to_metis():
+            return find(self.cluster, self.snapshot, self.limits, self.options, self.seen)
 
 
 @dataclass(frozen=True, slots=True)
