@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from controller.core.affinity import by_node, by_worker
 from controller.core.classify import Limits
-from controller.core.cluster import worker_cpu_cores
+from controller.core.cluster import Traffic, worker_cpu_cores
 from controller.core.decide import Choice, choose_safe, otd, safe
 from controller.core.moves import View, best_gathering, gathering
-from controller.core.view.pairs import sorted_by
+from controller.core.view.pairs import _LATELY, sorted_by
 from tests.property.test_core_policies import World, limits, worlds
 from tests.property.test_core_target import worlds as uneven_worlds
 
@@ -38,6 +38,33 @@ def test_after_any_moves_a_carried_view_decides_like_a_new_one(
         if isinstance(found, Choice) and data.draw(st.booleans()):
             e, w = found.executor, found.worker
         view = view.moved(e, w)
+
+
+@settings(max_examples=200, deadline=None)
+@given(worlds() | uneven_worlds(), limits(), st.data())
+def test_what_is_kept_of_the_cycle_before_changes_no_answer(
+    world: World, rules: Limits, data: st.DataObject
+) -> None:
+    cluster, snapshot = world
+    for _ in range(3):
+        choose_safe(View.of(cluster, snapshot, rules))
+        traffic = snapshot.traffic
+        times = data.draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=1, max_size=5))
+        tps = traffic.tps * np.resize(times, len(traffic.tps))
+        keep = np.arange(len(tps)) >= data.draw(st.integers(0, 1))
+        others = Traffic(traffic.source[keep], traffic.target[keep], tps[keep])
+        e = data.draw(st.integers(0, len(snapshot.executors) - 1))
+        w = data.draw(st.integers(0, len(cluster.workers) - 1))
+        snapshot = replace(snapshot, traffic=others).moved(e, w)
+        kept = View.of(cluster, snapshot, rules)
+        _LATELY.clear()
+        fresh = View.of(cluster, replace(snapshot, traffic=replace(others)), rules)
+        assert np.array_equal(kept.neighbours.pairs.into, fresh.neighbours.pairs.into)
+        assert np.array_equal(kept.neighbours.tps, fresh.neighbours.tps)
+        assert np.array_equal(kept.ties.node_tps, fresh.ties.node_tps)
+        assert np.array_equal(kept.ties.worker_tps, fresh.ties.worker_tps)
+        assert np.array_equal(kept.ties.strongest_tps, fresh.ties.strongest_tps)
+        assert choose_safe(kept) == choose_safe(fresh)
 
 
 @settings(max_examples=200, deadline=None)

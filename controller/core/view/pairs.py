@@ -53,7 +53,7 @@ class Pairs:
         Pairs
             Without what an executor sends itself: that never crosses anything.
         """
-        for known in _LATELY:
+        for known in tuple(_LATELY):
             if known._are_of(traffic, count):
                 return known
         made = cls._build(traffic, count)
