@@ -64,25 +64,8 @@ class Neighbours:
         tps : Floats
             Tuples per second.
         """
-        which, sent, received = self.pairs.find(executors)
-        peer = np.concatenate([self.pairs.target[sent], self.pairs.source.take(received)])
+        which, peer, sent, received = self.pairs.find(executors)
         return which, peer, np.concatenate([self.tps[sent], self.tps.take(received)])
-
-    def peers(self, executors: Ints) -> Ints:
-        """List whom some executors talk to.
-
-        Parameters
-        ----------
-        executors : Ints, shape (K,)
-            Which; rising.
-
-        Returns
-        -------
-        Ints
-            Once a pair.
-        """
-        _, sent, received = self.pairs.find(executors)
-        return np.concatenate([self.pairs.target[sent], self.pairs.source.take(received)])
 
 
 # A traffic outlives many decisions: every step of a walk, and both looks of a policy at one cycle.

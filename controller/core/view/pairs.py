@@ -75,7 +75,7 @@ class Pairs:
         same = len(self.sends) == count + 1 and _equal(self.traffic_source, traffic.source)
         return same and _equal(self.traffic_target, traffic.target)
 
-    def find(self, executors: Ints) -> tuple[Ints, Ints | slice, Ints]:
+    def find(self, executors: Ints) -> tuple[Ints, Ints, Ints | slice, Ints]:
         """Find all that some executors send, and then all that they receive.
 
         Parameters
@@ -87,6 +87,8 @@ class Pairs:
         -------
         which : Ints
             Position in `executors` of each row; one of two that send to each other has two rows.
+        peer : Ints
+            The executor at the other end.
         sent : Ints or slice
             The pairs of the first rows.
         received : Ints
@@ -98,15 +100,32 @@ class Pairs:
         count, ends = len(executors), length.cumsum()
         everyone = np.arange(count)
         which = np.concatenate([everyone, everyone]).repeat(length)
-        if not count:
-            return which, slice(0), self.into[:0]
-        sent = int(ends[count - 1])
-        if executors[-1] - executors[0] == count - 1:
+        sent_count = int(ends[count - 1]) if count else 0
+        sent: Ints | slice
+        if count and executors[-1] - executors[0] == count - 1:
             sends, receives = int(begin[0]), int(begin[count])
-            into = self.into[receives : receives + len(which) - sent]
-            return which, slice(sends, sends + sent), into
-        rows = np.arange(len(which)) + (begin - ends + length).repeat(length)
-        return which, rows[:sent], self.into.take(rows[sent:])
+            sent = slice(sends, sends + sent_count)
+            received = self.into[receives : receives + len(which) - sent_count]
+        else:
+            rows = np.arange(len(which)) + (begin - ends + length).repeat(length)
+            sent, received = rows[:sent_count], self.into.take(rows[sent_count:])
+        peer = np.concatenate([self.target[sent], self.source.take(received)])
+        return which, peer, sent, received
+
+    def peers(self, executors: Ints) -> Ints:
+        """List whom some executors talk to.
+
+        Parameters
+        ----------
+        executors : Ints, shape (K,)
+            Which; rising.
+
+        Returns
+        -------
+        Ints
+            Once a pair.
+        """
+        return self.find(executors)[1]
 
 
 # Indexing costs more than a decision, and mostly the same executors talk from cycle to cycle. A

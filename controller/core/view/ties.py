@@ -80,8 +80,7 @@ class _Block:
 
     @classmethod
     def of(cls, pairs: Pairs, executors: Ints, place: Ints, node: Ints, nodes: int) -> "_Block":
-        which, sent, received = pairs.find(executors)
-        peer = np.concatenate([pairs.target[sent], pairs.source.take(received)])
+        which, peer, sent, received = pairs.find(executors)
         near = (place.take(peer) == place.take(executors).take(which)).nonzero()[0]
         return cls(
             sent,

@@ -192,7 +192,7 @@ class View:
         node, most, bound = self.node.copy(), self.most.copy(), self.bound.copy()
         node[executor] = there
         is_touched = np.zeros(len(node), dtype=np.bool_)
-        is_touched[self.neighbours.peers(np.array([executor]))] = True
+        is_touched[self.neighbours.pairs.peers(np.array([executor]))] = True
         is_touched[executor] = True
         touched = is_touched.nonzero()[0]
         held = ties_of(self.neighbours, touched, snapshot.place, node, len(self.cluster.nodes))
@@ -224,7 +224,7 @@ class View:
             if n == before:
                 was = min(was, self.room[self.snapshot.place[executor]])
             if biggest > was:
-                talking = self.neighbours.peers((self.node == n).nonzero()[0])
+                talking = self.neighbours.pairs.peers((self.node == n).nonzero()[0])
                 yield talking[cores.take(talking) > was]
 
     def without(self, executor: int, worker: int) -> "View":
