@@ -1,12 +1,14 @@
 """``nstorm lab`` and ``nstorm bench``: a real Storm cluster on this machine, to try and measure."""
 
 import json
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from controller.output import Output, OutputOption, example
 from deploy.bench import Variant
@@ -208,6 +210,17 @@ def bench_plan(
     typer.echo(json.dumps(run_plan(writes, _progress), indent=1))
 
 
+def _answer(
+    found: dict[str, Any], as_tables: Callable[[dict[str, Any]], Iterable[Table]], output: Output
+) -> None:
+    """Print what a benchmark has found."""
+    if output is Output.JSON:
+        typer.echo(json.dumps(found, indent=1))
+        return
+    for table in as_tables(found):
+        Console().print(table)
+
+
 @bench_app.command("decide", epilog=example("nstorm bench decide --seeds 2 -o json"))
 def bench_decide(
     seeds: Annotated[
@@ -219,12 +232,7 @@ def bench_decide(
     """Measure decisions: speed, memory and quality; no cluster."""
     from deploy.bench.decide.report import as_tables, bench  # noqa: PLC0415
 
-    found = bench(seeds, repeats, _progress)
-    if output is Output.JSON:
-        typer.echo(json.dumps(found, indent=1))
-        return
-    for table in as_tables(found):
-        Console().print(table)
+    _answer(bench(seeds, repeats, _progress), as_tables, output)
 
 
 @bench_app.command("replay", epilog=example("nstorm bench replay --rounds 0 -o json"))
@@ -241,12 +249,7 @@ def bench_replay(
     """
     from deploy.bench.replay.report import Sizes, as_tables, bench  # noqa: PLC0415
 
-    found = bench(Sizes(rounds=rounds, length=length), _progress)
-    if output is Output.JSON:
-        typer.echo(json.dumps(found, indent=1))
-        return
-    for table in as_tables(found):
-        Console().print(table)
+    _answer(bench(Sizes(rounds=rounds, length=length), _progress), as_tables, output)
 
 
 def _tuple_cost() -> dict[str, Any]:
