@@ -3,8 +3,6 @@
 A misspelt key that is silently ignored is worse than one that stops the start.
 """
 
-import difflib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -14,22 +12,14 @@ from typing import Any, TypeVar
 import yaml
 
 from controller.core.classify import Limits
-from controller.errors import ConfigError
 from controller.policies import NAMES, Options
+from migration import ConfigError
+from migration.storm_yaml import PREFIX, own_keys, refuse_unknown, zookeeper_hosts
 
-PREFIX = "nstorm."
 # Where Storm keeps its own nodes in ZooKeeper unless told otherwise.
 STORM_ROOT = "/storm"
-# Keys of the agent and of the hooks, which read them themselves.
-FOREIGN_KEYS = frozenset(
-    {
-        "agent.sync.secs",
-        "load.secs",
-        "store.dir",
-        "supervisor.id",
-        "worker.poll.ms",
-    }
-)
+# Known to nobody but `nstorm decide`.
+VETOES = "vetoes"
 
 T = TypeVar("T")
 
@@ -118,15 +108,13 @@ class Storm:
 
 
 class _Reader:
-    """Takes values out by key and notes which keys there are."""
+    """Takes values out by key and notes them."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self.given = given
-        self.known: set[str] = set(FOREIGN_KEYS)
         self.values: dict[str, Any] = {}
 
     def _take(self, key: str, otherwise: T, check: Callable[[Any], T | None], must: str) -> T:
-        self.known.add(key)
         value = check(self.given[key]) if key in self.given else otherwise
         if value is None:
             raise ConfigError(f"{PREFIX}{key}: must be {must}, is {self.given[key]!r}")
@@ -141,7 +129,6 @@ class _Reader:
         return self._take(key, otherwise, check, must)
 
     def optional_number(self, key: str, least: float = 0.0, most: float = 1e9) -> float | None:
-        self.known.add(key)
         return None if self.given.get(key) is None else self.number(key, 0.0, least, most)
 
     def count(self, key: str, otherwise: int, least: int, most: int) -> int:
@@ -176,15 +163,6 @@ class _Reader:
         text = self._take(key, "", check, "a directory, or off")
         return Path(text) if text else None
 
-    def refuse_unknown(self) -> None:
-        for key, value in self.given.items():
-            if key not in self.known:
-                if isinstance(value, dict):
-                    raise ConfigError(_nested(PREFIX + key, value))
-                near = difflib.get_close_matches(key, sorted(self.known), n=1)
-                hint = f", did you mean {PREFIX}{near[0]}?" if near else ""
-                raise ConfigError(f"{PREFIX}{key}: unknown key{hint}")
-
 
 def build(given: Mapping[str, Any]) -> Config:
     """Make a configuration of keys.
@@ -204,9 +182,10 @@ def build(given: Mapping[str, Any]) -> Config:
     ConfigError
         A key is unknown or its value cannot be; the message starts with the key.
     """
+    refuse_unknown(given, also={VETOES})
     read = _Reader(given)
     plain = Config()
-    config = Config(
+    return Config(
         mode=Mode(read.choice("mode", plain.mode, list(Mode))),
         policy=read.choice("policy", plain.policy, NAMES),
         cycle_s=read.number("cycle.secs", plain.cycle_s, least=0.1, most=3600.0),
@@ -223,7 +202,7 @@ def build(given: Mapping[str, Any]) -> Config:
             read.names("excluded.components"),
             read.names("excluded.hosts"),
         ),
-        vetoes=read.switch("vetoes", plain.vetoes),
+        vetoes=read.switch(VETOES, plain.vetoes),
         journal=JournalBounds(
             read.folder("journal.dir"),
             read.number("journal.days", plain.journal.days, least=0.01),
@@ -231,8 +210,6 @@ def build(given: Mapping[str, Any]) -> Config:
         ),
         keys=read.values,
     )
-    read.refuse_unknown()
-    return config
 
 
 def _limits(read: _Reader, plain: Limits) -> Limits:
@@ -277,36 +254,6 @@ def _options(read: _Reader, plain: Options) -> Options:
     return Options(aniello=aniello, target=target)
 
 
-def read_storm_yaml(path: Path) -> dict[str, Any]:
-    """Read a storm.yaml.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    dict of str to value
-        All its keys.
-
-    Raises
-    ------
-    ConfigError
-        It cannot be read or holds no mapping.
-    """
-    try:
-        document = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        why = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise ConfigError(f"{path}: {why}") from None
-    if document is None:
-        return {}
-    if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
-        raise ConfigError(f"{path}: must hold keys with values, like Storm's own")
-    return document
-
-
 def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, Storm]:
     """Take out what concerns the controller.
 
@@ -327,23 +274,15 @@ def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, Storm]:
     ConfigError
         As `build`, or Storm's keys are of the wrong kind.
     """
-    if "nstorm" in document:
-        raise ConfigError(_nested("nstorm", document["nstorm"]))
-    own = {k.removeprefix(PREFIX): v for k, v in document.items() if k.startswith(PREFIX)}
-    if "vetoes" in own:
-        raise ConfigError(f"{PREFIX}vetoes: only for `nstorm decide`; a live run always has them")
-    servers = document.get("storm.zookeeper.servers", ["localhost"])
-    port = document.get("storm.zookeeper.port", 2181)
+    if PREFIX + VETOES in document:
+        raise ConfigError(f"{PREFIX}{VETOES}: only for `nstorm decide`; a live run always has them")
+    own = own_keys(document)
     root = document.get("storm.zookeeper.root", STORM_ROOT)
     if isinstance(document.get("storm.local.dir"), str):
         own.setdefault("journal.dir", str(Path(document["storm.local.dir"]) / "nstorm-journal"))
-    if not isinstance(servers, list) or not servers or not all(map(_is_text, servers)):
-        raise ConfigError(f"storm.zookeeper.servers: must be a list of hosts, is {servers!r}")
-    if type(port) is not int or not 0 < port < 65536:
-        raise ConfigError(f"storm.zookeeper.port: must be 1 to 65535, is {port!r}")
     if not isinstance(root, str) or not root.startswith("/"):
         raise ConfigError(f"storm.zookeeper.root: must be a path that begins with /, is {root!r}")
-    return build(own), Storm(",".join(f"{server}:{port}" for server in servers), root)
+    return build(own), Storm(zookeeper_hosts(document), root)
 
 
 def from_assignments(assignments: Sequence[str]) -> Config:
@@ -397,20 +336,6 @@ def keys_of(assignments: Sequence[str]) -> dict[str, Any]:
             raise ConfigError(f"{assignment!r}: the value is not YAML") from None
         given[key.strip().removeprefix(PREFIX)] = value
     return given
-
-
-def _nested(key: str, value: Any) -> str:
-    """Say how to write a key that holds others."""
-    flat, inmost = key, value
-    while isinstance(inmost, dict) and inmost:
-        name, inmost = next(iter(inmost.items()))
-        flat = f"{flat}.{name}"
-    told = f"{flat}: {json.dumps(inmost, default=str)}" if flat != key else f"{PREFIX}mode: advise"
-    return f"{key}: keys within keys are not read; write each flat, like Storm's own: {told}"
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
 
 
 def _is_number(value: Any) -> bool:

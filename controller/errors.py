@@ -9,10 +9,6 @@ class SnapshotError(ControllerError):
     """A snapshot file breaks the format; the message names the field."""
 
 
-class ConfigError(ControllerError):
-    """A configuration key or value cannot be used; the message names the key."""
-
-
 class CommandError(ControllerError):
     """What an operator asked for was refused or not heard; the message says why."""
 

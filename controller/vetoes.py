@@ -95,7 +95,7 @@ def standing(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Ve
             Outcome.LAST_IN_WORKER,
             f"{snapshot.executors[e]} is the last executor of {cluster.workers[snapshot.place[e]]}",
         )
-        for e in np.flatnonzero(count[snapshot.place] == 1)
+        for e in np.flatnonzero(snapshot.is_alone)
     }
     # What is excluded is so whatever else is in the way.
     return exclusions(cluster, snapshot, excluded).joined(Vetoes(executors, workers))

@@ -2,7 +2,11 @@
 
 
 class MigrationError(Exception):
-    """What is wrong with a plan, a report or the protocol's own table."""
+    """What is wrong with a plan, a report, a setting or the protocol's own table."""
+
+
+class ConfigError(MigrationError):
+    """A setting that is unknown or cannot be; the message begins with its key."""
 
 
 class ModelError(MigrationError, ValueError):

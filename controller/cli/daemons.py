@@ -13,11 +13,12 @@ import typer
 import agent.config
 import agent.daemon
 from agent.daemon import ended_by_signals, say_waiting
-from controller.config import Config, Mode, Storm, from_storm_yaml, read_storm_yaml
+from controller.config import Config, Mode, Storm, from_storm_yaml
 from controller.output import example
 from controller.storm.live import LiveController
 from kvstore.errors import SessionLostError
 from kvstore.zookeeper import Session
+from migration import storm_yaml
 
 log = structlog.get_logger()
 
@@ -47,7 +48,9 @@ def run_agent(
     if conf is None:
         raise typer.BadParameter("is needed to run the agent", param_hint="--conf")
     with ended_by_signals() as stop:
-        raise typer.Exit(agent.daemon.run(agent.config.read(conf), stop))
+        raise typer.Exit(
+            agent.daemon.run(agent.config.from_storm_yaml(storm_yaml.read(conf)), stop)
+        )
 
 
 @agent_app.command(
@@ -58,7 +61,7 @@ def adopt_cluster(conf: Conf) -> None:
 
     Until then an agent that knows another cluster takes no plans.
     """
-    cluster = agent.daemon.adopt_cluster(agent.config.read(conf))
+    cluster = agent.daemon.adopt_cluster(agent.config.from_storm_yaml(storm_yaml.read(conf)))
     typer.echo(f"this node follows cluster {cluster}")
 
 
@@ -77,7 +80,7 @@ def run_controller(
     It steps down at once when ZooKeeper does not answer, and ends when its session is lost, so that
     a service manager starts it afresh. Moves under way stay in the plan for the next leader.
     """
-    config, storm = from_storm_yaml(read_storm_yaml(conf))
+    config, storm = from_storm_yaml(storm_yaml.read(conf))
     if mode is not None:
         config = replace(config, mode=mode)
     with ended_by_signals() as stop:

@@ -23,6 +23,7 @@ from controller.tune.command import tune
 from deploy.demo.command import demo
 from deploy.lab import LabError
 from kvstore.errors import StoreError
+from migration import ConfigError
 
 BESIDE = "Beside Storm"
 ASK = "To look and to ask"
@@ -88,6 +89,6 @@ def main() -> None:
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     try:
         app(prog_name="nstorm")
-    except (AgentError, ControllerError, LabError, StoreError) as error:
+    except (AgentError, ConfigError, ControllerError, LabError, StoreError) as error:
         print(f"nstorm: {error}", file=sys.stderr)
         sys.exit(2)

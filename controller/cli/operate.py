@@ -15,7 +15,7 @@ from rich.console import Console
 from agent.daemon import say_waiting
 from controller.cli.daemons import Conf
 from controller.cli.overview import as_document, as_tables
-from controller.config import from_storm_yaml, read_storm_yaml
+from controller.config import from_storm_yaml
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
 from controller.storm.collect import PAUSED, LiveCluster
@@ -23,6 +23,7 @@ from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decod
 from controller.storm.live import SystemClock
 from controller.storm.status import read
 from kvstore.zookeeper import Session
+from migration import storm_yaml
 
 NO_ANSWER_S = 15.0
 
@@ -30,7 +31,7 @@ NO_ANSWER_S = 15.0
 @contextmanager
 def _connected(conf: Path) -> Iterator[tuple[Session, str]]:
     """Connect to Storm's ZooKeeper; also give Storm's root there."""
-    _, storm = from_storm_yaml(read_storm_yaml(conf))
+    _, storm = from_storm_yaml(storm_yaml.read(conf))
     with Session(storm.hosts) as session:
         session.connect(on_wait=say_waiting)
         yield session, storm.root

@@ -10,7 +10,6 @@ from itertools import starmap
 from typing import Any, TypeVar
 
 from controller.config import Config, build
-from controller.errors import ConfigError
 from controller.journal import memory
 from controller.journal.memory import RememberingController
 from controller.journal.reader import Log, Tick
@@ -18,7 +17,7 @@ from controller.journal.record import JournalError, compact
 from controller.journal.recorder import cycle_record
 from controller.loop import CycleReport
 from controller.ports import TopologyView
-from migration import WireError, wire
+from migration import ConfigError, WireError, wire
 from migration.model import (
     Entry,
     ExecutorId,

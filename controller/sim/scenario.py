@@ -15,7 +15,7 @@ import yaml
 
 from controller.config import Config, Mode
 from controller.config import build as build_config
-from controller.errors import ConfigError, ScenarioError
+from controller.errors import ScenarioError
 from controller.sim.fields import (
     choice,
     listed,
@@ -28,6 +28,7 @@ from controller.sim.flow.load import Metering
 from controller.sim.flow.workload import WORKLOADS, Topology
 from controller.sim.flow.world import Feed, Hardware
 from controller.sim.restart_cost import Delays, System
+from migration import ConfigError
 
 MARKER = "---\n"
 

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from controller.config import build, from_storm_yaml, read_storm_yaml
+from controller.config import build, from_storm_yaml
 from controller.errors import TuneError
 from controller.journal.reader import Log
 from controller.output import Output, OutputOption, quiet
@@ -23,6 +23,7 @@ from controller.tune.report import as_document, draw, page, print_found, propose
 from controller.tune.space import ParameterSet, Space, parameter_sets, read_space
 from controller.tune.spark import spark
 from controller.tune.sweep import sweep
+from migration import storm_yaml
 
 
 def tune(
@@ -87,7 +88,7 @@ def tune(
 def _today(log: Log, conf: Path | None) -> dict[str, Any]:
     """Give the keys in force: those of the file, else those the log was last written with."""
     if conf is not None:
-        return dict(from_storm_yaml(read_storm_yaml(conf))[0].keys)
+        return dict(from_storm_yaml(storm_yaml.read(conf))[0].keys)
     return dict(build(log.newest_head()["config"]).keys)
 
 

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import yaml
 
-from controller.config import PREFIX, Config, build
-from controller.errors import ConfigError, TuneError
+from controller.config import Config, build
+from controller.errors import TuneError
+from migration import ConfigError
+from migration.storm_yaml import PREFIX
 
 Values = Mapping[str, tuple[Any, ...]]
 

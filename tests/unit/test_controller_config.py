@@ -11,9 +11,8 @@ from controller.config import (
     build,
     from_assignments,
     from_storm_yaml,
-    read_storm_yaml,
 )
-from controller.errors import ConfigError
+from migration import ConfigError, storm_yaml
 
 
 def test_defaults() -> None:
@@ -42,7 +41,7 @@ def test_keys_are_read_beside_storms_own(tmp_path: Path) -> None:
         "nstorm.store.dir: /var/nstorm\n"
         "nstorm.excluded.components: [split]\n"
     )
-    config, storm = from_storm_yaml(read_storm_yaml(path))
+    config, storm = from_storm_yaml(storm_yaml.read(path))
     assert (config.mode, config.cycle_s, config.limits.gain_tps) == (Mode.AUTO, 2.0, 12.0)
     assert config.worker_capacity_cores == 0.5
     assert config.excluded.components == {"split"}
@@ -139,16 +138,6 @@ def test_the_lower_limit_goes_down_with_the_upper_one() -> None:
     limits = build({"load.high": 0.5}).limits
     assert (limits.high_frac, limits.low_frac) == (0.5, 0.5)
     assert build({"load.high": 0.5, "load.low": 0.5}).limits == limits
-
-
-@pytest.mark.parametrize("text", ["[1, 2]", "a: [", "1: 2"])
-def test_a_file_that_is_no_configuration(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "storm.yaml"
-    path.write_text(text)
-    with pytest.raises(ConfigError) as error:
-        read_storm_yaml(path)
-    assert str(path) in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 def test_assignments_of_the_command_line() -> None:

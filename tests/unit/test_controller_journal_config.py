@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from controller.config import JournalBounds, Mode, build, from_storm_yaml
-from controller.errors import ConfigError
 from controller.journal.record import compact
+from migration import ConfigError
 
 
 def test_a_journal_is_kept_beside_storms_own_state_unless_told_otherwise() -> None:

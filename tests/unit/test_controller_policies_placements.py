@@ -12,9 +12,9 @@ from controller.config import build, from_assignments
 from controller.core.classify import Limits
 from controller.core.cluster import inter_node_tps
 from controller.core.decide import Outcome
-from controller.errors import ConfigError
 from controller.policies import Options, policy
 from controller.snapshot import parse
+from migration import ConfigError
 
 HAND_GRAPH = Path(__file__).parent.parent / "golden" / "decide" / "hand_graph.json"
 

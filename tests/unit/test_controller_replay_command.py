@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.cli.main import app
-from controller.errors import ConfigError
 from controller.journal.record import JournalError, compact, from_line, to_line
+from migration import ConfigError
 from tests.recorded_world import BEGIN_S, record
 
 

@@ -23,6 +23,7 @@ from deploy.demo.report import Fed, Recording, Saturated, assemble, lines
 from deploy.demo.screen import Screen
 from deploy.demo.windows import Span, felt_span, is_warm, like, medians_tps, pauses_ms
 from deploy.lab.ledger import Totals, Window
+from migration import storm_yaml
 
 
 def window(t_s: int, acked: int, max_ms: float = 10.0) -> Window:
@@ -206,7 +207,7 @@ def test_the_settings_are_ones_that_controller_and_agent_know(tmp_path: Path) ->
     assert config.worker_capacity_cores == len(os.sched_getaffinity(0)) / 2
     conf = tmp_path / "storm.yaml"
     conf.write_text(yaml.safe_dump({"storm.local.dir": str(tmp_path), **LAB_CONF}))
-    assert agent.config.read(conf)
+    assert agent.config.from_storm_yaml(storm_yaml.read(conf))
 
 
 def test_both_files_are_written_and_nothing_else(tmp_path: Path) -> None:

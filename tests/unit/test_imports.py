@@ -22,7 +22,7 @@ ALLOWED: dict[str, frozenset[str]] = {
         {"controller.core", "controller.baselines", "controller.targeting"}
     ),
     "controller.targeting": frozenset({"controller.core"}),
-    "controller.config": frozenset({"controller.core", "controller.errors", "controller.policies"}),
+    "controller.config": frozenset({"controller.core", "controller.policies", "migration"}),
     "controller.ports": frozenset({"controller.core", "migration"}),
     "controller.baselines": frozenset({"controller.core", "controller.errors", "migration.model"}),
     "controller.yardstick": frozenset({"controller.core"}),
@@ -72,6 +72,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.journal",
             "controller.output",
             "controller.replay",
+            "migration",
         }
     ),
     "controller.storm": frozenset(

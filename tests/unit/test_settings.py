@@ -1,15 +1,13 @@
-"""README's table of settings, the agent and the controller know the same keys."""
+"""README's table of settings, the shared list of keys and the controller agree."""
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import agent.config
-import controller.config
-from agent.errors import ConfigError as AgentConfigError
-from controller.errors import ConfigError
+from controller.config import VETOES, build, from_storm_yaml
+from migration import ConfigError
+from migration.storm_yaml import KEYS, read, zookeeper_hosts
 
 README = (Path(__file__).parent.parent.parent / "README.md").read_text()
 ROW = re.compile(r"^\| ((?:`[a-z.]+`(?:, )?)+) \|", re.MULTILINE)
@@ -17,36 +15,33 @@ SETTINGS = README.split("## Settings")[1].split("\n## ")[0]
 DOCUMENTED = [key for row in ROW.findall(SETTINGS) for key in re.findall(r"`([a-z.]+)`", row)]
 
 
-def refused(key: str, value: Any) -> list[str]:
-    """Say who does not know a key at all, whatever it thinks of the value."""
-    given = {f"nstorm.{key}": value, "storm.local.dir": "/tmp"}
-    found = []
-    for who, read in (("controller", controller.config.from_storm_yaml), ("agent", agent_reads)):
-        try:
-            read(given)
-        except (ConfigError, AgentConfigError) as error:
-            found += [who] if "unknown key" in str(error) else []
-    return found
+def test_what_is_known_is_documented() -> None:
+    assert sorted(KEYS) == sorted(DOCUMENTED)
 
 
-def agent_reads(given: dict[str, Any]) -> None:
-    unknown = set(given) - agent.config.OWN_KEYS - agent.config.FOREIGN_KEYS - {"storm.local.dir"}
-    if unknown:
-        raise AgentConfigError(f"{unknown}: unknown key")
+def test_the_controller_reads_no_key_that_is_not_known() -> None:
+    assert set(build({}).keys) - {VETOES} <= KEYS
+    with pytest.raises(ConfigError, match=r"nstorm\.no\.such\.key: unknown key"):
+        from_storm_yaml({"nstorm.no.such.key": 1})
 
 
-@pytest.mark.parametrize("key", DOCUMENTED)
-def test_what_is_documented_is_known_to_both(key: str) -> None:
-    assert refused(key, 1) == []
+@pytest.mark.parametrize("content", [b"a: [", b"\xff\xfe\xff", b"- a\n", b"1: 2"])
+def test_a_file_that_is_no_storm_yaml_is_refused_by_its_path(
+    tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "storm.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"storm\.yaml") as error:
+        read(path)
+    assert "\n" not in str(error.value)
 
 
-def test_what_the_agent_knows_is_documented() -> None:
-    known = agent.config.OWN_KEYS | agent.config.FOREIGN_KEYS
-    assert {key.removeprefix("nstorm.") for key in known} == set(DOCUMENTED)
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nothing\.yaml"):
+        read(tmp_path / "nothing.yaml")
 
 
-def test_what_the_controller_knows_is_documented() -> None:
-    given = dict.fromkeys(DOCUMENTED, None)
-    taken = controller.config.build({}).keys
-    assert set(taken) - {"vetoes"} <= set(given)
-    assert refused("no.such.key", 1) == ["controller", "agent"]
+def test_an_empty_storm_yaml_gives_the_defaults_of_storm(tmp_path: Path) -> None:
+    path = tmp_path / "storm.yaml"
+    path.write_text("")
+    assert zookeeper_hosts(read(path)) == "localhost:2181"

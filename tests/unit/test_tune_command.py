@@ -11,12 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.cli.main import app, main
-from controller.errors import ConfigError, TuneError
+from controller.errors import TuneError
 from controller.journal.record import JournalError, compact, from_line, to_line
 from controller.journal.writer import Bounds
 from controller.tune import command
 from controller.tune.spark import spark
 from controller.tune.sweep import Engine
+from migration import ConfigError
 from tests.recorded_world import record
 from tests.tuned_world import here
 

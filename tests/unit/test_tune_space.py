@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from controller.config import build
-from controller.errors import ConfigError, TuneError
+from controller.errors import TuneError
 from controller.tune.space import SETS, ParameterSet, Space, parameter_sets, read_space
+from migration import ConfigError
 
 TODAY: dict[str, Any] = dict(build({}).keys)
 

@@ -151,8 +151,7 @@ def _without_the_last(snapshot: LoadSnapshot, limits: Limits) -> LoadSnapshot:
     """Pin whoever would leave a worker empty, if none may be."""
     if not limits.keep_workers:
         return snapshot
-    alone = np.bincount(snapshot.place)[snapshot.place] == 1
-    last = ("the last one in its worker" if one else None for one in alone)
+    last = ("the last one in its worker" if alone else None for alone in snapshot.is_alone)
     pinned = tuple(why or one for why, one in zip(snapshot.pinned, last, strict=True))
     return replace(snapshot, pinned=pinned)
 

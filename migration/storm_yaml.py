@@ -1,0 +1,143 @@
+"""What agent, controller and hooks have in one storm.yaml, read and refused alike by all."""
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from migration import ConfigError
+
+PREFIX = "nstorm."
+_AGENT = "agent.sync.secs load.secs store.dir supervisor.id"
+_CONTROLLER = """
+    aniello.alpha aniello.beta aniello.delta aniello.gamma aniello.spread asc.threshold
+    asc.threshold.tps cooldown.executor.secs cycle.secs excluded.components excluded.hosts
+    excluded.topologies journal.days journal.dir journal.size.mb lazy.kill.ms link.capacity.tps
+    load.ewma load.high load.low max.moves.per.cycle mode policy target.fill target.gain
+    target.move.price weight.node weight.worker worker.cpu.capacity
+"""
+_HOOKS = "worker.poll.ms"
+# Without the prefix. One storm.yaml serves a whole node, so each reader knows what others read.
+KEYS = frozenset(f"{_AGENT} {_CONTROLLER} {_HOOKS}".split())
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read a storm.yaml.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    dict of str to value
+        All its keys.
+
+    Raises
+    ------
+    ConfigError
+        It cannot be read or holds no mapping.
+    """
+    try:
+        document = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        why = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise ConfigError(f"{path}: {why}") from None
+    if document is None:
+        return {}
+    if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
+        raise ConfigError(f"{path}: must hold keys with values, like Storm's own")
+    return document
+
+
+def own_keys(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Take out the keys of nstorm.
+
+    Parameters
+    ----------
+    document : mapping of str to value
+        A storm.yaml.
+
+    Returns
+    -------
+    dict of str to value
+        Without the prefix.
+
+    Raises
+    ------
+    ConfigError
+        As `refuse_unknown`, or keys stand within keys.
+    """
+    if "nstorm" in document:
+        raise ConfigError(_nested("nstorm", document["nstorm"]))
+    own = {k.removeprefix(PREFIX): v for k, v in document.items() if k.startswith(PREFIX)}
+    refuse_unknown(own)
+    return own
+
+
+def refuse_unknown(given: Mapping[str, Any], also: Iterable[str] = ()) -> None:
+    """Refuse what nobody knows: a misspelt key that is passed over is worse than no start.
+
+    Parameters
+    ----------
+    given : mapping of str to value
+        Keys without the prefix.
+    also : iterable of str
+        What is known besides `KEYS`.
+
+    Raises
+    ------
+    ConfigError
+        Names the key, and the one that was meant.
+    """
+    known = KEYS.union(also)
+    for key, value in given.items():
+        if key in known:
+            continue
+        if isinstance(value, dict):
+            raise ConfigError(_nested(PREFIX + key, value))
+        near = difflib.get_close_matches(key, sorted(known), n=1)
+        hint = f", did you mean {PREFIX}{near[0]}?" if near else ""
+        raise ConfigError(f"{PREFIX}{key}: unknown key{hint}")
+
+
+def zookeeper_hosts(document: Mapping[str, Any]) -> str:
+    """Say where Storm's ZooKeeper is.
+
+    Parameters
+    ----------
+    document : mapping of str to value
+        A storm.yaml.
+
+    Returns
+    -------
+    str
+        ``host:port`` with commas; Storm's default where nothing is given.
+
+    Raises
+    ------
+    ConfigError
+        Storm's keys are of the wrong kind.
+    """
+    servers = document.get("storm.zookeeper.servers", ["localhost"])
+    port = document.get("storm.zookeeper.port", 2181)
+    texts = isinstance(servers, list) and all(isinstance(s, str) and s for s in servers)
+    if not texts or not servers:
+        raise ConfigError(f"storm.zookeeper.servers: must be a list of hosts, is {servers!r}")
+    if type(port) is not int or not 0 < port < 65536:
+        raise ConfigError(f"storm.zookeeper.port: must be 1 to 65535, is {port!r}")
+    return ",".join(f"{server}:{port}" for server in servers)
+
+
+def _nested(key: str, value: Any) -> str:
+    """Say how to write a key that holds others."""
+    flat, inmost = key, value
+    while isinstance(inmost, dict) and inmost:
+        name, inmost = next(iter(inmost.items()))
+        flat = f"{flat}.{name}"
+    told = f"{flat}: {json.dumps(inmost, default=str)}" if flat != key else f"{PREFIX}mode: advise"
+    return f"{key}: keys within keys are not read; write each flat, like Storm's own: {told}"
