@@ -25,15 +25,16 @@ CONF_OF: Mapping[Variant, Mapping[str, Any]] = {
     Variant.PLAIN: {},
     Variant.TICKS: {"workload.tick.secs": 1},
     Variant.BATCH: {"topology.producer.batch.size": 100},
-    # Count bolts that wait, with queues that are soon full; all words equally often. One hot bolt
-    # beside a split bolt would starve the senders in other workers for good, moves or not: Storm
-    # empties a task's overflow, where remote tuples wait, only once its queue, which local ones
-    # fill, is empty.
+    # Count bolts that wait, with queues that are soon full. Storm empties a task's overflow, where
+    # remote tuples wait, only once its queue, which local ones fill, is empty: a split bolt beside
+    # a hot count bolt starves all others for good, moves or not, if it gets all the sentences. So
+    # all words are equally often, and the shuffle does not prefer a split that is not held back.
     Variant.BACK_PRESSURE: {
         "workload.count.wait.ns": 2_000_000,
         "workload.zipf.exponent": 0,
         "topology.executor.receive.buffer.size": 64,
         "topology.max.spout.pending": 250,
+        "topology.disable.loadaware.messaging": True,
     },
     Variant.SATURATED: {
         "topology.max.spout.pending": 1000,

@@ -15,6 +15,12 @@ import org.apache.storm.utils.Utils.SmartThread;
 /** One executor thread of this JVM, whether Storm started it or a plan did. */
 final class ExecutorCopy {
     private static final long STUCK_AFTER_NANOS = TimeUnit.SECONDS.toNanos(5);
+    /**
+     * With {@code topology.producer.batch.size} above 1 Storm puts a flush tuple into every queue each
+     * millisecond, so that of an executor that sleeps is never empty for long. Tuples among so few go on
+     * to the new owner when the executor stops.
+     */
+    private static final int FLUSH_TUPLES = 16;
 
     final ExecutorId id;
     final String component;
@@ -24,13 +30,15 @@ final class ExecutorCopy {
     final String pinned;
     private final Executor executor;
     private final SmartThread thread;
+    private final int queuedWhenIdle;
     private volatile boolean forwarding;
     private long idleSinceNanos;
     private boolean drained;
     private long stopAskedNanos;
 
-    ExecutorCopy(ExecutorShutdown running) {
+    ExecutorCopy(ExecutorShutdown running, boolean batchesProducers) {
         this.running = running;
+        queuedWhenIdle = batchesProducers ? FLUSH_TUPLES : 0;
         executor = StormFields.get(StormFields.SHUTDOWN_EXECUTOR, running);
         thread = StormFields.<List<SmartThread>>get(StormFields.SHUTDOWN_THREADS, running).get(0);
         id = ExecutorId.of(executor.getExecutorId());
@@ -61,10 +69,10 @@ final class ExecutorCopy {
         return executor;
     }
 
-    /** True once queue, overflow and pending emits were empty in reads over {@code idleMs}; then it stays. */
+    /** True once queue, overflow and pending emits were idle in reads over {@code idleMs}; then it stays. */
     boolean drained(long idleMs) {
         long now = System.nanoTime();
-        if (queue.size() > 0 || !executor.getPendingEmits().isEmpty()) {
+        if (queue.size() > queuedWhenIdle || !executor.getPendingEmits().isEmpty()) {
             idleSinceNanos = 0;
         } else if (idleSinceNanos == 0) {
             idleSinceNanos = now;

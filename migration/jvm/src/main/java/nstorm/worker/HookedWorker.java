@@ -116,7 +116,7 @@ final class HookedWorker implements Strays.Delivery {
         List<IRunningExecutor> shared = new RunningExecutors(started);
         for (IRunningExecutor executor : started) {
             if (executor.getExecutorId().get(0) >= 0) {
-                register(new ExecutorCopy((ExecutorShutdown) executor));
+                register(new ExecutorCopy((ExecutorShutdown) executor, batchesProducers));
             }
         }
         StormFields.<AtomicReference<List<IRunningExecutor>>>get(StormFields.EXECUTORS_ATOM, worker).set(shared);
@@ -145,7 +145,7 @@ final class HookedWorker implements Strays.Delivery {
             }
             Executor executor = Executor.mkExecutor(state, stormId, credentials());
             ExecutorShutdown started = startThread(executor, queue);
-            register(new ExecutorCopy(started));
+            register(new ExecutorCopy(started, batchesProducers));
             running.add(started);
         } catch (ReflectiveOperationException | RuntimeException e) {
             state.getExecutorReceiveQueueMap().remove(stormId);
