@@ -6,6 +6,7 @@ policy looks; a vetoed candidate gives way to the next by itself.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -280,6 +281,8 @@ def decide(
     allowed = policy(usable, movable, limits)
     if allowed.moves or (usable is cluster and movable is snapshot):
         return allowed
+    if not limits.explain and not any(map(_keeps_worker, vetoes.executors.values())):
+        return allowed
     unbound = policy.memoryless if isinstance(policy, Remembering) else policy
     free = unbound(cluster, snapshot, replace(limits, max_moves=1))
     if not free.moves:
@@ -288,11 +291,15 @@ def decide(
     veto = vetoes.executors.get(wanted.executor) or vetoes.workers.get(wanted.target)
     if veto is None:  # only a policy that weighs all places together wants what it could have had
         return allowed
-    if veto.outcome is Outcome.LAST_IN_WORKER:
+    if _keeps_worker(veto):
         instead = _stand_in(View.of(usable, movable, limits), wanted)
         if instead is not None:
             return instead
     return Decision(veto.outcome, f"{veto.reason}, but {free.reason}", (), free.warnings)
+
+
+def _keeps_worker(veto: Veto) -> bool:
+    return veto.outcome is Outcome.LAST_IN_WORKER
 
 
 def _stand_in(view: View, wanted: Proposal) -> Decision | None:
@@ -300,7 +307,7 @@ def _stand_in(view: View, wanted: Proposal) -> Decision | None:
     last = view.snapshot.executors.index(wanted.executor)
     worker = view.cluster.workers.index(wanted.source)
     others = np.flatnonzero(view.movable & ~_shuffle_fed(view.snapshot))
-    moves = view.fitting(view.score(others, np.full_like(others, worker)))
+    moves = view.fitting(view.score_to(others, worker))
     if not moves.executors.size:
         return None
     best = int(np.argmax(rounded(moves.score)))
@@ -328,12 +335,19 @@ def _shuffle_fed(snapshot: LoadSnapshot) -> NDArray[np.bool_]:
     return np.array([component in fed for component in snapshot.component_of], dtype=np.bool_)
 
 
+@lru_cache(maxsize=16)
+def _index(names: tuple[str, ...]) -> Mapping[str, int]:
+    return {name: i for i, name in enumerate(names)}
+
+
 def _with_reasons(
     reasons: tuple[str | None, ...], names: tuple[str, ...], vetoes: Mapping[str, Veto]
 ) -> tuple[str | None, ...]:
     """Add vetoes where there is no reason yet; the same tuple if they add none."""
-    vetoed = [i for i, name in enumerate(names) if name in vetoes] if vetoes else []
-    added = list(reasons)
-    for i in vetoed:
-        added[i] = added[i] or vetoes[names[i]].reason
-    return tuple(added) if vetoed else reasons
+    if not vetoes:
+        return reasons
+    index, added = _index(names), list(reasons)
+    for name in vetoes.keys() & index.keys():
+        added[index[name]] = added[index[name]] or vetoes[name].reason
+    after = tuple(added)
+    return after if after != reasons else reasons

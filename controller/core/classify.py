@@ -39,6 +39,9 @@ class Limits:
         that would end the worker's JVM. A single executor that must stay is pinned.
     max_moves : int
         How many moves one decision may have; one that lists a whole placement pays no heed.
+    explain : bool
+        Whether a decision without a move looks once more for what came closest, to name it. Where
+        nobody reads that, the outcome may be NOTHING_TO_GAIN in place of a better reason.
     """
 
     high_frac: float = 0.85
@@ -49,6 +52,7 @@ class Limits:
     weight_worker: float = 0.2
     max_moves: int = 1
     keep_workers: bool = False
+    explain: bool = True
 
     @property
     def gain_unit(self) -> str:

@@ -7,6 +7,7 @@ is the first index everywhere, whatever order a file or a report had.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -302,8 +303,12 @@ class LoadSnapshot:
         return after
 
 
+# From cycle to cycle they mostly stay.
+@lru_cache(maxsize=16)
 def _is_none(reasons: tuple[str | None, ...]) -> NDArray[np.bool_]:
-    return np.array([reason is None for reason in reasons], dtype=np.bool_)
+    found = np.array([reason is None for reason in reasons], dtype=np.bool_)
+    found.flags.writeable = False
+    return found
 
 
 def worker_cpu_cores(cluster: Cluster, snapshot: LoadSnapshot) -> Floats:

@@ -324,12 +324,13 @@ def choose_safe(view: View) -> Choice | Decision:
 def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
     total = view.total_tps
     threshold = view.threshold_tps
-    best = best_gathering(view, max(threshold, TIE * total), _slack(view))
+    best, seen = best_gathering(view, max(threshold, TIE * total), _slack(view))
     if best.executors.size:
         return _if_above_threshold(view, best, warnings, emptier_first=True)
-    pairs = opening_pairs(view, threshold + TIE * total)
+    pairs = opening_pairs(view, threshold + TIE * total, seen)
     if not pairs.executors.size:
-        best = best_gathering(view, -np.inf, _slack(view))
+        if view.limits.explain:
+            best, _ = best_gathering(view, -np.inf, _slack(view))
         return _if_above_threshold(view, best, warnings, emptier_first=True)
     both = f"{pairs.score.max():.4g} {view.limits.gain_unit} by both"
     why = f"opens the way for a second move, {both}"

@@ -78,22 +78,24 @@ def gathering(view: View, executors: Ints) -> Moves:
     run = run.cumsum()
     node_tps = run_sums(worker_tps, first)
     e, w = executors.take(of_node // nodes), codes % workers
+    to_talkers = view.weighed(
+        e, w, node_tps.take(run) - held.node_tps.take(e), worker_tps - held.worker_tps.take(e)
+    )
     to_node, n = executors.take(of_node.take(first) // nodes), of_node.take(first) % nodes
     roomiest = view.roomiest.take(n)
     # A roomiest worker that the executor talks to is among the others.
     new = (roomiest >= 0) & (view.node.take(to_node) != n)
     new[run[w == roomiest.take(run)]] = False
     new = new.nonzero()[0]
-    run, e = np.concatenate([run, new]), np.concatenate([e, to_node.take(new)])
-    w = np.concatenate([w, roomiest.take(new)])
-    worker_tps = np.concatenate([worker_tps, np.zeros(len(new))])
-    keep = (view.may(e, w) & view.fits(e, w)).nonzero()[0]
-    e, w, run, worker_tps = e.take(keep), w.take(keep), run.take(keep), worker_tps.take(keep)
-    asc = node_tps.take(run) - held.node_tps.take(e)
-    return view.weighed(e, w, asc, worker_tps - held.worker_tps.take(e))
+    e = to_node.take(new)
+    asc = node_tps.take(new) - held.node_tps.take(e)
+    to_roomiest = view.weighed(e, roomiest.take(new), asc, -held.worker_tps.take(e))
+    moves = joined([to_talkers, to_roomiest])
+    keep = view.may(moves.executors, moves.workers) & view.fits(moves.executors, moves.workers)
+    return moves.only(keep)
 
 
-def best_gathering(view: View, above: float, slack: float) -> Moves:
+def best_gathering(view: View, above: float, slack: float) -> tuple[Moves, Moves]:
     """List the best of `gathering` without looking at all of them.
 
     Parameters
@@ -107,8 +109,10 @@ def best_gathering(view: View, above: float, slack: float) -> Moves:
 
     Returns
     -------
-    Moves
+    best : Moves
         All that tie for the best; none if nothing scores more than `above`.
+    seen : Moves
+        All of those that were looked at.
 
     Notes
     -----
@@ -131,11 +135,11 @@ def best_gathering(view: View, above: float, slack: float) -> Moves:
         np.maximum.at(view.bound, moves.executors, moves.score)
         best = max(best, float(moves.score.max(initial=-np.inf)))
         found.append(moves)
-    moves = found[0] if len(found) == 1 else joined(found)
-    return moves.only((moves.score >= best - slack) & (best > above))
+    seen = found[0] if len(found) == 1 else joined(found)
+    return seen.only((seen.score >= best - slack) & (best > above)), seen
 
 
-def opening_pairs(view: View, threshold_tps: float) -> Moves:
+def opening_pairs(view: View, threshold_tps: float, seen: Moves) -> Moves:
     """List first moves that gain little or nothing, but open the way for a second that does.
 
     Parameters
@@ -144,6 +148,8 @@ def opening_pairs(view: View, threshold_tps: float) -> Moves:
         The world, in which no move by itself gains more than the threshold.
     threshold_tps : float
         What one move has to gain; two have to gain twice as much.
+    seen : Moves
+        What `best_gathering` has looked at in this view.
 
     Returns
     -------
@@ -160,17 +166,25 @@ def opening_pairs(view: View, threshold_tps: float) -> Moves:
     traffic, snapshot = view.snapshot.traffic, view.snapshot
     source, target = traffic.source, traffic.target
     talks = view.movable.take(source) & view.movable.take(target) & (source != target)
-    # A pair gains no more than its leader alone and four times what the two exchange.
+    # Both gain what each would alone and what is counted wrongly between the two, which is at most
+    # twice what they exchange; and that is more than what the leader alone gains.
+    least = (2 - 1e-6) * threshold_tps
     weight = view.limits.weight_node + view.limits.weight_worker
-    lacking = (2 - 1e-6) * threshold_tps - 2 * weight * traffic.tps
+    lacking = least - 2 * weight * traffic.tps
     rows = [(talks & (view.bound.take(end) > lacking)).nonzero()[0] for end in (source, target)]
-    leader = np.concatenate([source.take(rows[0]), target.take(rows[1])])
     row = np.concatenate(rows)
-    one, other = source.take(row), target.take(row)
-    tps, lacking = traffic.tps.take(row), lacking.take(row)
-    best, score = _best_of_each_executor(view, gathering(view, np.unique(leader)))
-    worth = score[leader] > lacking
-    one, other, tps, to = one[worth], other[worth], tps[worth], best[leader[worth]]
+    one = np.concatenate([source.take(rows[0]), target.take(rows[1])])
+    other, tps = source.take(row) + target.take(row) - one, traffic.tps.take(row)
+    worth = view.bound.take(one) > least - _counted_wrongly(view, one, other) * tps
+    one, other, tps = one[worth], other[worth], tps[worth]
+    unseen = np.zeros(len(view.node), dtype=np.bool_)
+    unseen[one] = True
+    unseen[seen.executors] = False
+    moves = joined([seen, gathering(view, unseen.nonzero()[0])])
+    best, score = _best_of_each_executor(view, moves)
+    to = best.take(one)
+    worth = score.take(one) > least - _counted_wrongly(view, one, other, to) * tps
+    one, other, tps, to = one[worth], other[worth], tps[worth], to[worth]
     need = snapshot.cpu_cores[one] + snapshot.cpu_cores[other]
     fits = need <= view.room[to]
     fits &= view.may(one, to) & view.may(other, to)
@@ -190,12 +204,18 @@ def opening_pairs(view: View, threshold_tps: float) -> Moves:
     return lead.only(both > 2 * threshold_tps + single)
 
 
-def _counted_wrongly(view: View, one: Ints, other: Ints, to: Ints) -> Floats:
-    """Weigh what two single gains miss of the traffic between the two that move together."""
-    place, node_of = view.snapshot.place, view.cluster.node_of
-    n1, n2, n = node_of[place[one]], node_of[place[other]], node_of[to]
-    node = 1.0 + (n1 == n2) - (n1 == n) - (n2 == n)
-    worker = 1.0 + (place[one] == place[other])
+def _counted_wrongly(view: View, one: Ints, other: Ints, to: Ints | None = None) -> Floats:
+    """Weigh what two single gains miss of the traffic between the two that move together.
+
+    The most that it can be where `to` is not known yet.
+    """
+    place = view.snapshot.place
+    n1, n2 = view.node.take(one), view.node.take(other)
+    node = 1.0 + (n1 == n2)
+    if to is not None:
+        n = view.cluster.node_of.take(to)
+        node = node - (n1 == n) - (n2 == n)
+    worker = 1.0 + (place.take(one) == place.take(other))
     return np.asarray(view.limits.weight_node * node + view.limits.weight_worker * worker)
 
 

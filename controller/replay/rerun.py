@@ -18,6 +18,7 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decide import Decision, Outcome, Proposal
 from controller.policies import policy
+from controller.replay.laid import Laid
 from controller.replay.recording import Shift, Span
 from controller.vetoes import Vetoes, decide, resting, standing
 
@@ -25,11 +26,11 @@ OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1
 # The same yardstick for every configuration: the default of load.high.
 OVERLOAD_FRAC = Limits().high_frac
-# The executors' CPU in a row of a span, with the replayed placement and the recorded one.
-Cpu: TypeAlias = Callable[[Span, int, Ints, Ints], Floats]
+# The executors' CPU in a row of a span, with the replayed placement and with the recorded one.
+Cpu: TypeAlias = Callable[[Span, int, Laid, Laid], Floats]
 
 
-def as_measured(span: Span, row: int, place: Ints, recorded: Ints) -> Floats:
+def as_measured(span: Span, row: int, replayed: Laid, recorded: Laid) -> Floats:
     """Take the CPU along, wherever the executor is.
 
     Parameters
@@ -38,8 +39,8 @@ def as_measured(span: Span, row: int, place: Ints, recorded: Ints) -> Floats:
         Recorded load.
     row : int
         Of which tick.
-    place, recorded : Ints, shape (E,)
-        Worker of each executor, as replayed and as recorded.
+    replayed, recorded : Laid
+        The placements.
 
     Returns
     -------
@@ -100,41 +101,18 @@ class Series:
         return float(self.inter_node_tps @ self.span_s) / total if total else 0.0
 
 
-class _Yardstick:
-    """Measures placements under the load of a span's ticks.
-
-    Parameters
-    ----------
-    span : Span
-        Recorded load.
-    overload_frac : float
-        A worker above this share of its CPU counts as overloaded.
-    """
-
-    def __init__(self, span: Span, overload_frac: float) -> None:
-        self._span = span
-        self._overload_frac = overload_frac
-        self._lay(span.place)
-
-    def measure(self, row: int, place: Ints, cpu_cores: Floats) -> tuple[float, ...]:
-        """Measure a placement under the load of one tick, in the order of `Series`."""
-        if not np.array_equal(self._place, place):
-            self._lay(place)
-        span, capacity = self._span, self._span.cluster.capacity_cores
-        tps, span_s = span.traffic_tps[row], float(span.span_s[row])
-        crossing = float(tps.take(self._crossing).sum(dtype=np.float64))
-        leaving = float(tps.take(self._leaving).sum(dtype=np.float64))
-        load = np.bincount(place, weights=cpu_cores, minlength=len(capacity)) / capacity
-        over_s = float((load > self._overload_frac).sum()) * span_s
-        total = float(tps.sum(dtype=np.float64))
-        return float(span.time_s[row]), span_s, crossing, leaving, total, float(load.max()), over_s
-
-    def _lay(self, place: Ints) -> None:
-        """Find the pairs that talk across nodes and across workers."""
-        span, self._place = self._span, place.copy()
-        node = span.cluster.node_of[place]
-        self._crossing = np.flatnonzero(node[span.source] != node[span.target])
-        self._leaving = np.flatnonzero(place[span.source] != place[span.target])
+def _measured(
+    span: Span, row: int, laid: Laid, cpu_cores: Floats, overload_frac: float
+) -> tuple[float, ...]:
+    """Measure a placement under the load of one tick, in the order of `Series`."""
+    tps, span_s = span.traffic_tps[row], float(span.span_s[row])
+    capacity = span.cluster.capacity_cores
+    crossing = float(tps.take(laid.crossing).sum(dtype=np.float64))
+    leaving = float(tps.take(laid.leaving).sum(dtype=np.float64))
+    load = np.bincount(laid.place, weights=cpu_cores, minlength=len(capacity)) / capacity
+    over_s = float((load > overload_frac).sum()) * span_s
+    total = float(tps.sum(dtype=np.float64))
+    return float(span.time_s[row]), span_s, crossing, leaving, total, float(load.max()), over_s
 
 
 class Score(Protocol):
@@ -161,15 +139,23 @@ class Rerun:
         As for `rerun`.
     cpu : Cpu
         What executors use where the replay has them.
+    explain : bool
+        As in `Limits`.
     """
 
     def __init__(
-        self, config: Config, overload_frac: float = OVERLOAD_FRAC, cpu: Cpu = as_measured
+        self,
+        config: Config,
+        overload_frac: float = OVERLOAD_FRAC,
+        cpu: Cpu = as_measured,
+        explain: bool = True,
     ) -> None:
         self._config = config
         self._cpu = cpu
         self._policy = policy(config.policy, config.options)
-        self._limits = replace(config.limits, max_moves=config.max_moves, keep_workers=True)
+        self._limits = replace(
+            config.limits, max_moves=config.max_moves, keep_workers=True, explain=explain
+        )
         self._overload_frac = overload_frac
         self._place: dict[str, str] = {}
         self._recorded: dict[str, str] = {}
@@ -179,7 +165,7 @@ class Rerun:
         self._next_s = -np.inf
         self._smooth: tuple[Floats, Floats] | None = None
         self._before: Span | None = None
-        self._standing: tuple[bytes, Vetoes] | None = None
+        self._standing: tuple[Ints, Vetoes] | None = None
         self._moves: list[ReplayedMove] = []
         self._rows: list[tuple[float, ...]] = []
 
@@ -192,16 +178,20 @@ class Rerun:
             Of the same topology as those before.
         """
         place = self._enter(span)
-        shifts, yardstick = _by_row(span), _Yardstick(span, self._overload_frac)
-        recorded = span.place.copy()
+        shifts, recorded = _by_row(span), span.place.copy()
+        laid, as_was = Laid.of(span, place), Laid.of(span, recorded)
         for row in range(len(span.time_s)):
             for shift in shifts.get(row, ()):
                 recorded[shift.executor] = shift.worker
                 if not shift.own:
                     place[shift.executor] = shift.worker
-            cpu_cores = self._cpu(span, row, place, recorded)
-            score = yardstick.measure(row, place, cpu_cores)
-            self._rows.append((*score, self._cycle(span, row, place, cpu_cores)))
+            laid, as_was = laid.over(span, place), as_was.over(span, recorded)
+            cpu_cores = self._cpu(span, row, laid, as_was)
+            score = _measured(span, row, laid, cpu_cores, self._overload_frac)
+            outcome, moves = self._cycle(span, row, laid.place, cpu_cores)
+            for move in moves:
+                self._move(span, move, place, float(span.time_s[row]))
+            self._rows.append((*score, outcome))
         # Without its ticks: only who was there and who talked to whom is needed again.
         self._before = span.within(np.inf, np.inf)
         names, workers = span.first.executors, span.cluster.workers
@@ -243,8 +233,10 @@ class Rerun:
         self._smooth = _carried(self._before, span, self._smooth)
         return place
 
-    def _cycle(self, span: Span, row: int, place: Ints, cpu: Floats) -> int:
-        """Smooth, decide and move; return the outcome's index."""
+    def _cycle(
+        self, span: Span, row: int, place: Ints, cpu: Floats
+    ) -> tuple[int, tuple[Proposal, ...]]:
+        """Smooth and decide; return the outcome's index and the moves to make."""
         ewma, now_s = self._config.ewma, self._now_s(span, row)
         tps = span.traffic_tps[row].astype(float)
         if self._smooth is not None:
@@ -253,23 +245,23 @@ class Rerun:
         self._smooth = cpu, tps
         # A cycle is due when it comes within half a tick.
         if now_s < self._next_s - span.span_s[row] / 2:
-            return NO_CYCLE
+            return NO_CYCLE, ()
         self._next_s = now_s + self._config.cycle_s
         if span.held[row]:
-            return OUTCOMES.index(Outcome.STAND_BACK)
+            return OUTCOMES.index(Outcome.STAND_BACK), ()
         traffic = _of_those_who_talk(span, tps)
         snapshot = replace(
             span.first,
             time_s=float(span.time_s[row]),
-            place=place.copy(),
+            place=place,
             cpu_cores=cpu,
             traffic=traffic,
         )
         decision = self._decide(span.cluster, snapshot, now_s)
-        for move in decision.moves[: self._config.max_moves]:
+        moves = decision.moves[: self._config.max_moves]
+        for move in moves:
             self._rest_until_s[move.executor] = now_s + self._config.cooldown_s
-            self._move(span, move, place, snapshot.time_s)
-        return OUTCOMES.index(Outcome.MOVED if decision.moves else decision.outcome)
+        return OUTCOMES.index(Outcome.MOVED if moves else decision.outcome), moves
 
     def _now_s(self, span: Span, row: int) -> float:
         """Tell the time; where the clock was set back, the length of the tick counts instead."""
@@ -287,9 +279,9 @@ class Rerun:
 
     def _vetoes(self, cluster: Cluster, snapshot: LoadSnapshot) -> Vetoes:
         """List what the placement alone forbids, again only when it has changed."""
-        key = snapshot.place.tobytes()
-        if self._standing is None or self._standing[0] != key:
-            self._standing = key, standing(cluster, snapshot, self._config.excluded)
+        if self._standing is None or self._standing[0] is not snapshot.place:
+            vetoes = standing(cluster, snapshot, self._config.excluded)
+            self._standing = snapshot.place, vetoes
         return self._standing[1]
 
     def _move(self, span: Span, move: Proposal, place: Ints, time_s: float) -> None:
@@ -325,15 +317,16 @@ class AsRecorded:
             Of the same topology as those before.
         """
         place, shifts = span.place.copy(), _by_row(span)
-        yardstick = _Yardstick(span, self._overload_frac)
+        laid = Laid.of(span, place)
         for row in range(len(span.time_s)):
             for shift in shifts.get(row, ()):
                 if shift.own:
                     move = _recorded_move(span, shift, int(place[shift.executor]))
                     self._moves.append(move)
                 place[shift.executor] = shift.worker
-            cpu_cores = as_measured(span, row, place, place)
-            score = yardstick.measure(row, place, cpu_cores)
+            laid = laid.over(span, place)
+            cpu_cores = as_measured(span, row, laid, laid)
+            score = _measured(span, row, laid, cpu_cores, self._overload_frac)
             self._rows.append((*score, NO_CYCLE))
 
     def series(self) -> Series:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from controller.core.cluster import Floats, Ints
+from controller.replay.laid import Laid
 from controller.replay.recording import Span
 
 # What a tuple costs at either end between workers of a node, and between nodes; those of the
@@ -28,11 +29,11 @@ class HopCost:
 
     def __init__(self, worker_us: float = WORKER_US, node_us: float = NODE_US) -> None:
         self._us = np.array([0.0, worker_us, node_us])
-        self._of: tuple[Ints, bytes, bytes] | None = None
+        self._of: tuple[Laid, Laid] | None = None
         self._differ: Ints = np.zeros(0, dtype=np.int64)
         self._extra_s: Floats = np.zeros(0)
 
-    def __call__(self, span: Span, row: int, place: Ints, recorded: Ints) -> Floats:
+    def __call__(self, span: Span, row: int, replayed: Laid, recorded: Laid) -> Floats:
         """Compute the CPU of one tick.
 
         Parameters
@@ -41,8 +42,8 @@ class HopCost:
             Recorded load.
         row : int
             Of which tick.
-        place, recorded : Ints, shape (E,)
-            Worker of each executor, as replayed and as recorded.
+        replayed, recorded : Laid
+            The placements.
 
         Returns
         -------
@@ -50,7 +51,7 @@ class HopCost:
             Cores, never negative.
         """
         cpu_cores: Floats = span.cpu_cores[row].astype(np.float64)
-        self._compare(span, place, recorded)
+        self._compare(replayed, recorded)
         if not self._differ.size:
             return cpu_cores
         extra = span.traffic_tps[row, self._differ] * self._extra_s
@@ -58,20 +59,11 @@ class HopCost:
             cpu_cores += np.bincount(ends[self._differ], extra, len(cpu_cores))
         return np.maximum(cpu_cores, 0.0, out=cpu_cores)
 
-    def _compare(self, span: Span, place: Ints, recorded: Ints) -> None:
+    def _compare(self, replayed: Laid, recorded: Laid) -> None:
         """Find the pairs whose tuples go another way, again only when somebody has moved."""
-        now = span.source, place.tobytes(), recorded.tobytes()
-        if self._of is not None and self._of[0] is now[0] and self._of[1:] == now[1:]:
+        if self._of is not None and self._of[0] is replayed and self._of[1] is recorded:
             return
-        hops = [_hops(span, where) for where in (place, recorded)]
-        extra_us = self._us[hops[0]] - self._us[hops[1]]
-        self._of = now
+        extra_us = self._us.take(replayed.hops) - self._us.take(recorded.hops)
+        self._of = replayed, recorded
         self._differ = np.flatnonzero(extra_us)
         self._extra_s = extra_us[self._differ] / US_PER_S
-
-
-def _hops(span: Span, place: Ints) -> Ints:
-    """Tell how far each pair's tuples go: 0 inside a worker, 1 inside a node, 2 between nodes."""
-    node, at, to = span.cluster.node_of, place[span.source], place[span.target]
-    far: Ints = (at != to).astype(np.int64) + (node[at] != node[to])
-    return far

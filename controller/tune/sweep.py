@@ -228,4 +228,4 @@ def _run(
     runs: dict[tuple[Episode, int], Rerun], key: tuple[Episode, int], parameters: ParameterSet
 ) -> Rerun:
     """Take up what was begun in the wave before, or begin."""
-    return runs.pop(key) if key in runs else Rerun(parameters.config, cpu=HopCost())
+    return runs.pop(key) if key in runs else Rerun(parameters.config, cpu=HopCost(), explain=False)

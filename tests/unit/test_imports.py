@@ -119,7 +119,7 @@ ALLOWED: dict[str, frozenset[str]] = {
 }
 PURE = frozenset({"controller.core"})
 PURE_LIBRARIES = frozenset(
-    {"collections", "dataclasses", "enum", "math", "networkx", "numpy", "re", "scipy"}
+    {"collections", "dataclasses", "enum", "functools", "math", "networkx", "numpy", "re", "scipy"}
 ) | {"types", "typing", "weakref"}
 PARTITIONER = ("controller.core.target.partition", "pymetis")
 

@@ -8,6 +8,7 @@ import pytest
 
 from controller.config import build
 from controller.errors import TuneError
+from controller.replay.laid import Laid
 from controller.replay.rerun import rerun
 from controller.tune import chunks as chunks_module
 from controller.tune.choice import MOVE_S, Objective, suggest
@@ -152,11 +153,12 @@ def test_cpu_follows_the_hops() -> None:
     moved = load.place.copy()
     moved[HUBS] = 1
     cost = HopCost(worker_us=1.0, node_us=2.0)
-    assert cost(load, 0, load.place, load.place) == pytest.approx(load.cpu_cores[0])
+    there, elsewhere = Laid.of(load, load.place), Laid.of(load, moved)
+    assert cost(load, 0, there, there) == pytest.approx(load.cpu_cores[0])
     # 100,000 tuples a second more between nodes, 200,000 less, 2 µs at each end; none below zero.
     added = np.array([0.2, 0.0, -0.1, 0.0, -0.1, 0.0])
-    assert cost(load, 0, moved, load.place) == pytest.approx(load.cpu_cores[0] + added, abs=1e-6)
-    assert cost(load, 0, load.place, moved) == pytest.approx(
+    assert cost(load, 0, elsewhere, there) == pytest.approx(load.cpu_cores[0] + added, abs=1e-6)
+    assert cost(load, 0, there, elsewhere) == pytest.approx(
         np.maximum(load.cpu_cores[0] - np.array([0.2, 0, -0.4, 0, -0.2, 0]), 0)
     )
 

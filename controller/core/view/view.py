@@ -310,6 +310,36 @@ class View:
         talk = self._talk(executors, workers, self.snapshot.place, workers_count)
         return self.weighed(executors, workers, asc, talk - self.ties.worker_tps[executors])
 
+    def score_to(self, executors: Ints, worker: int) -> Moves:
+        """Score moves to one worker, as `score` does but looking only at whom it is near to.
+
+        Parameters
+        ----------
+        executors : Ints, shape (K,)
+            Who moves.
+        worker : int
+            Where to.
+
+        Returns
+        -------
+        Moves
+            In the same order.
+        """
+        executors = executors[self.may(executors, np.full_like(executors, worker))]
+        near = (self.node == self.cluster.node_of[worker]).nonzero()[0]
+        which, peer, tps = self.neighbours.rows(near)
+        inside = (self.snapshot.place.take(near) == worker).take(which)
+        node, own = (
+            np.bincount(who, much, len(self.node)).take(executors)
+            for who, much in ((peer, tps), (peer[inside], tps[inside]))
+        )
+        return self.weighed(
+            executors,
+            np.full_like(executors, worker),
+            node - self.ties.node_tps.take(executors),
+            own - self.ties.worker_tps.take(executors),
+        )
+
     def _talk(self, executors: Ints, places: Ints, home: Ints, count: int) -> Floats:
         """Look up the traffic of executors with places, given the place of every executor."""
         is_asked = np.zeros(len(home), dtype=np.bool_)
