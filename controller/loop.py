@@ -10,7 +10,7 @@ import structlog
 
 from controller.config import Config, Mode
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
-from controller.core.decide import Decision, Outcome, Policy, Proposal
+from controller.core.decide import Decision, Outcome, Proposal
 from controller.core.metrics import (
     Rates,
     build_cluster,
@@ -19,8 +19,9 @@ from controller.core.metrics import (
     stale_workers,
 )
 from controller.core.plan import settled_placement
-from controller.policies import policy as named_policy
+from controller.policies import policy
 from controller.ports import Clock, ClusterView, Leadership, LoadSource, PlanSink, TopologyView
+from controller.targeting.search import Search, at_once
 from controller.vetoes import (
     Veto,
     Vetoes,
@@ -104,8 +105,8 @@ class Controller:
         Tells whether to act.
     clock : Clock
         Tells the time.
-    policy : Policy or None
-        What decides; None is the one that the settings name.
+    search : Search
+        Answers what the policy `target` asks.
     """
 
     def __init__(
@@ -117,11 +118,11 @@ class Controller:
         sink: PlanSink,
         lead: Leadership,
         clock: Clock,
-        policy: Policy | None = None,
+        search: Search = at_once,
     ) -> None:
         self._config = config
         # One for all cycles: a policy may remember what is under way.
-        self._policy = policy or named_policy(config.policy, config.options)
+        self._policy = policy(config.policy, config.options, search)
         self._view = view
         self._source = source
         self._sink = sink

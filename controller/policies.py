@@ -14,6 +14,8 @@ from controller.baselines.oracle.exhaustive import exhaustive
 from controller.baselines.pipelines import lf
 from controller.core.decide import Policy, otd, safe
 from controller.core.target.problem import TargetOptions
+from controller.targeting.policy import Targeting
+from controller.targeting.search import Search, at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ _BOUND: Mapping[str, Callable[[Options], Policy]] = MappingProxyType(
 NAMES = (*_ALWAYS, *_BOUND, "target")
 
 
-def policy(name: str, options: Options, *, beside: bool = False) -> Policy:
+def policy(name: str, options: Options, search: Search = at_once) -> Policy:
     """Give a policy.
 
     Parameters
@@ -55,8 +57,8 @@ def policy(name: str, options: Options, *, beside: bool = False) -> Policy:
         One of `NAMES`.
     options : Options
         Of which it takes what concerns it.
-    beside : bool
-        Whether a long search runs beside the cycle, as a live run needs it.
+    search : Search
+        How `target` searches.
 
     Returns
     -------
@@ -64,9 +66,5 @@ def policy(name: str, options: Options, *, beside: bool = False) -> Policy:
         Ready to decide; `target` remembers what is under way, so each run needs one of its own.
     """
     if name == "target":
-        # Late: what it searches with takes as long to load as all the rest.
-        from controller.targeting.policy import Targeting  # noqa: PLC0415
-        from controller.targeting.search import Beside, at_once  # noqa: PLC0415
-
-        return Targeting(options.target, Beside() if beside else at_once)
+        return Targeting(options.target, search)
     return _ALWAYS[name] if name in _ALWAYS else _BOUND[name](options)

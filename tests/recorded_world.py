@@ -12,6 +12,7 @@ from controller.journal.recorder import RecordedController
 from controller.journal.writer import Bounds, Writer
 from controller.loop import CycleReport
 from controller.replay.ingest.world import Window, WindowWorld
+from controller.targeting.search import Search, at_once
 from migration.model import Edge, Node, Publication, Slot
 
 SLOTS = tuple(Slot(node, port) for node in "ab" for port in (1, 2))
@@ -68,6 +69,8 @@ def record(
     bounds: Bounds | None = None,
     epoch: int | None = 0,
     mode: str = "auto",
+    policy: str = "safe",
+    search: Search = at_once,
     each: Callable[[int, RecordedController, LedWorld], None] = lambda tick, controller, world: (
         None
     ),
@@ -77,13 +80,14 @@ def record(
     world.leads = epoch
     writer = Writer(folder, name, bounds or Bounds())
     controller = RecordedController(
-        build({"mode": mode, "cooldown.executor.secs": 12}),
+        build({"mode": mode, "policy": policy, "cooldown.executor.secs": 12}),
         view=world,
         source=world,
         sink=world,
         lead=world,
         clock=world,
         journal=writer,
+        search=search,
     )
     reports = []
     with capture_logs():  # a traceback takes longer to print than a cycle

@@ -1,7 +1,8 @@
 """What a controller remembers from earlier ticks, as JSON that gives back the very same floats.
 
 It stands at the head of each segment, so that the segment can be replayed without those before it.
-The codec follows the annotations of the classes, so it need not know how rates are kept.
+The codec follows the annotations of the classes, so it need not know how rates are kept. What is
+None by default is left out while it is, so that a key can be added to what is written already.
 """
 
 import base64
@@ -9,15 +10,18 @@ import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
-from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from controller.core.metrics import WorkerRates
 from controller.journal.record import JournalError
 from controller.loop import Controller
+from controller.targeting.policy import Remembered, Targeting
 from migration import MigrationError, wire
 from migration.model import ExecutorId, NodeLoad, Slot, WorkerLoad
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +38,15 @@ class Memory:
         When executors began to rest, by the monotonic clock.
     unheard_s : mapping of (str, Slot) to float
         Since when workers have been waited for.
+    targeting : Remembered or None
+        What the policy `target` remembers; None with any other.
     """
 
     tick: int = 0
     rates: Mapping[str, Mapping[Slot, WorkerRates]] = field(default_factory=dict)
     moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
+    targeting: Remembered | None = None
 
 
 class RememberingController(Controller):
@@ -48,7 +55,8 @@ class RememberingController(Controller):
     @property
     def memory(self) -> Memory:
         """What it remembers now; only valid until the next cycle."""
-        return Memory(self._tick, self._rates, self._moved_s, self._unheard_s)
+        targeting = self._policy.remembered if isinstance(self._policy, Targeting) else None
+        return Memory(self._tick, self._rates, self._moved_s, self._unheard_s, targeting)
 
     def recall(self, memory: Memory) -> None:
         """Remember this and nothing else.
@@ -62,6 +70,8 @@ class RememberingController(Controller):
         self._rates = {topology: dict(rates) for topology, rates in memory.rates.items()}
         self._moved_s = dict(memory.moved_s)
         self._unheard_s = dict(memory.unheard_s)
+        if isinstance(self._policy, Targeting):
+            self._policy.recall(memory.targeting or Remembered())
 
     def rest(self, since: Iterable[tuple[str, ExecutorId, float]]) -> None:
         """Let executors rest.
@@ -75,19 +85,19 @@ class RememberingController(Controller):
             self._moved_s[topology, executor] = at_s
 
 
-def encode(memory: Memory, loads: Iterable[NodeLoad]) -> dict[str, Any]:
-    """Make a memory plain.
+def encode(what: Any, loads: Iterable[NodeLoad] = ()) -> Any:
+    """Make a memory, or an answer of a search, plain.
 
     Parameters
     ----------
-    memory : Memory
+    what : Any
         What to write.
     loads : iterable of NodeLoad
         Reports that are written beside it; the memory only names them.
 
     Returns
     -------
-    dict
+    Any
         Ready for JSON.
     """
     known = {_name_of(worker) for load in loads for worker in load.workers}
@@ -106,18 +116,26 @@ def encode(memory: Memory, loads: Iterable[NodeLoad]) -> dict[str, Any]:
             found = [[plain(key), plain(item)] for key, item in value.items()]
         elif isinstance(value, tuple):
             found = [plain(item) for item in value]
+        elif isinstance(value, frozenset):
+            found = [plain(item) for item in sorted(value)]
         elif is_dataclass(value) and not isinstance(value, type):
-            found = {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+            found = {
+                f.name: plain(getattr(value, f.name))
+                for f in fields(value)
+                if f.default is not None or getattr(value, f.name) is not None
+            }
         return found
 
-    return cast(dict[str, Any], plain(memory))
+    return plain(what)
 
 
-def decode(document: Any, loads: Iterable[NodeLoad]) -> Memory:
+def decode(kind: type[T], document: Any, loads: Iterable[NodeLoad] = ()) -> T:
     """Read what `encode` wrote.
 
     Parameters
     ----------
+    kind : type
+        Of what was written.
     document : Any
         From JSON.
     loads : iterable of NodeLoad
@@ -125,7 +143,7 @@ def decode(document: Any, loads: Iterable[NodeLoad]) -> Memory:
 
     Returns
     -------
-    Memory
+    T
         The same.
 
     Raises
@@ -154,20 +172,25 @@ def decode(document: Any, loads: Iterable[NodeLoad]) -> Memory:
         elif origin is tuple:
             each = [of[0]] * len(value) if of[-1] is Ellipsis else of
             found = tuple(read(one, item) for one, item in zip(each, value, strict=True))
+        elif origin is frozenset:
+            found = frozenset(read(of[0], item) for item in value)
         elif isinstance(kind, type) and is_dataclass(kind):
-            found = kind(**{n: read(h, value[n]) for n, h in _hints(kind).items()})
+            found = kind(
+                **{
+                    f.name: read(_hints(kind)[f.name], value[f.name])
+                    for f in fields(kind)
+                    if f.default is not None or f.name in value
+                }
+            )
         return found
 
     try:
-        return cast(Memory, read(Memory, document))
+        return cast(T, read(kind, document))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, MigrationError) as error:
-        raise JournalError(f"the memory is of another version of nstorm: {error!r}") from error
+        raise JournalError(f"the journal is of another version of nstorm: {error!r}") from error
 
 
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    return {name: hint for name, hint in hints.items() if not name.startswith("__")}
+_hints = cache(get_type_hints)
 
 
 def _name_of(report: WorkerLoad) -> str:

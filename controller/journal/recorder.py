@@ -14,12 +14,12 @@ import structlog
 from controller.config import Config
 from controller.core.classify import Limits, classify
 from controller.core.cluster import inter_node_tps
-from controller.core.decide import Policy
 from controller.journal.memory import RememberingController, encode
 from controller.journal.record import FORMAT, joined
 from controller.journal.writer import Writer
 from controller.loop import CycleReport
 from controller.ports import Clock, ClusterView, Leadership, LoadSource, PlanSink, TopologyView
+from controller.targeting.search import Answer, Question, Search, at_once
 from migration import wire
 from migration.model import Entry, ExecutorId, NodeAcks, NodeLoad, Plan, Publication
 
@@ -51,14 +51,16 @@ class _Ports:
 
     def __init__(
         self,
+        *,
         view: ClusterView,
         source: LoadSource,
         sink: PlanSink,
         lead: Leadership,
         clock: Clock,
+        search: Search,
     ) -> None:
         self._view, self._source, self._sink = view, source, sink
-        self._lead, self._clock = lead, clock
+        self._lead, self._clock, self._search = lead, clock, search
         self._frozen: tuple[float, float] | None = None
         self._forget()
 
@@ -122,6 +124,13 @@ class _Ports:
         wish["plan"] = _plain(written)
         return written
 
+    def search(self, question: Question) -> Answer | None:
+        """Pass a question on; that the answer is not there yet is an answer, too."""
+        answer = self._noting("search", lambda: self._search(question))
+        noted = {"topology": question.snapshot.topology, "answer": encode(answer)}
+        self.seen.setdefault("answers", []).append(noted)
+        return answer
+
     def _noting(self, port: str, ask: Callable[[], T]) -> T:
         try:
             return ask()
@@ -143,7 +152,7 @@ class RecordedController(RememberingController):
         Where to write; None keeps no journal.
     data_of : callable
         Gives the bytes that messages came in.
-    policy : Policy or None
+    search : Search
         As for `Controller`.
     """
 
@@ -158,11 +167,17 @@ class RecordedController(RememberingController):
         clock: Clock,
         journal: Writer | None,
         data_of: DataOf = encoded,
-        policy: Policy | None = None,
+        search: Search = at_once,
     ) -> None:
-        ports = _Ports(view, source, sink, lead, clock)
+        ports = _Ports(view=view, source=source, sink=sink, lead=lead, clock=clock, search=search)
         super().__init__(
-            config, view=ports, source=ports, sink=ports, lead=ports, clock=ports, policy=policy
+            config,
+            view=ports,
+            source=ports,
+            sink=ports,
+            lead=ports,
+            clock=ports,
+            search=ports.search,
         )
         self._ports = ports
         self._journal = journal

@@ -10,13 +10,13 @@ from itertools import starmap
 from typing import Any, TypeVar
 
 from controller.config import Config, build
-from controller.journal import memory
-from controller.journal.memory import RememberingController
+from controller.journal.memory import Memory, RememberingController, decode
 from controller.journal.reader import Log, Tick
 from controller.journal.record import JournalError, compact
 from controller.journal.recorder import cycle_record
 from controller.loop import CycleReport
 from controller.ports import TopologyView
+from controller.targeting.search import Answer, Question
 from migration import ConfigError, WireError, wire
 from migration.model import (
     Entry,
@@ -50,6 +50,7 @@ class Ports:
         self._acks: dict[str, NodeAcks] = {}
         self._loads: dict[str, NodeLoad] = {}
         self._begun: list[dict[str, Any]] = []
+        self._answers: list[dict[str, Any]] = []
 
     def show(self, record: dict[str, Any]) -> None:
         """Go to the next tick.
@@ -61,6 +62,7 @@ class Ports:
         """
         self._tick = record
         self._begun = list(record["begun"])
+        self._answers = list(record.get("answers", ()))
         for one in record["publications"]:
             publication = read_message(Publication, one)
             self._publications[publication.topology] = publication
@@ -134,6 +136,16 @@ class Ports:
             self._raise_at("begin")
         return None if wish["plan"] is None else read_message(Plan, wish["plan"])
 
+    def search(self, question: Question) -> Answer | None:
+        """Answer as it was answered; a search that was not asked for then has no answer yet."""
+        if not self._answers:
+            self._raise_at("search")
+            return None
+        given = self._answers.pop(0)
+        if given["topology"] != question.snapshot.topology or given["answer"] is None:
+            return None
+        return decode(Answer, given["answer"])
+
     def _raise_at(self, port: str) -> None:
         failed = self._tick.get("failed")
         if failed and failed["port"] == port:
@@ -196,10 +208,16 @@ def replay(log: Log, writer: int, since_s: float = 0.0) -> Iterator[Replayed]:
         if tick.head is not None and (tick.gap or controller is None):
             config = recorded_config(tick.head)
             controller = RememberingController(
-                config, view=ports, source=ports, sink=ports, lead=ports, clock=ports
+                config,
+                view=ports,
+                source=ports,
+                sink=ports,
+                lead=ports,
+                clock=ports,
+                search=ports.search,
             )
             loads = ports.take_loads(tick.head["loads"])
-            controller.recall(memory.decode(tick.head["memory"], loads))
+            controller.recall(decode(Memory, tick.head["memory"], loads))
         assert controller is not None  # the log gives no tick before the first head
         ports.show(tick.record)
         controller.rest(

@@ -11,13 +11,13 @@ from controller.config import Config, Storm
 from controller.journal.recorder import RecordedController
 from controller.journal.writer import Writer
 from controller.loop import CycleReport
-from controller.policies import policy
 from controller.storm.apply import Applier, EndedMove
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, CommandQueue
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from controller.storm.status import document, publish
+from controller.targeting.search import Beside
 from kvstore.errors import StoreError
 from kvstore.zookeeper import Session
 from migration.model import ExecutorId, Timing
@@ -91,7 +91,7 @@ class LiveController:
             clock=clock,
             journal=Writer.of(config.journal),
             data_of=mirror.data_of,
-            policy=policy(config.policy, config.options, beside=True),
+            search=Beside(),
         )
         self._commands = CommandQueue(session, mirror, self._applier.begin, config.max_moves)
         self._asked: dict[str, Command] = {}

@@ -1,17 +1,34 @@
 """`target` as a policy of the common shape: an object that remembers what is under way."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decide import Decision, Policy, safe
-from controller.core.target.adopt import Target, digest
+from controller.core.target.goal import Target, digest
 from controller.core.target.policy import Memory, target
 from controller.core.target.problem import TargetOptions
 from controller.targeting.search import Question, Search, at_once
 
 # After a search in vain the same placement is not searched again for so long.
 RETRY_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What `Targeting` remembers.
+
+    Attributes
+    ----------
+    memory : mapping of str to Memory
+        What the last decision left, by topology.
+    in_vain : mapping of str to (int, float)
+        Placement and Unix seconds of the last search that found nothing, by topology.
+    """
+
+    memory: Mapping[str, Memory] = field(default_factory=dict)
+    in_vain: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
 
 class Targeting:
@@ -67,6 +84,22 @@ class Targeting:
     def memoryless(self) -> Policy:
         """What it comes down to without a target."""
         return safe
+
+    @property
+    def remembered(self) -> Remembered:
+        """What it remembers now; only valid until the next decision."""
+        return Remembered(self._memory, self._in_vain)
+
+    def recall(self, remembered: Remembered) -> None:
+        """Remember this and nothing else.
+
+        Parameters
+        ----------
+        remembered : Remembered
+            As taken from another one.
+        """
+        self._memory = dict(remembered.memory)
+        self._in_vain = dict(remembered.in_vain)
 
     def _propose(self, question: Question) -> Target | None:
         snapshot = question.snapshot

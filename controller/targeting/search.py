@@ -16,7 +16,7 @@ from typing import IO
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.target.adopt import Target, find
+from controller.core.target.goal import Target
 from controller.core.target.problem import TargetOptions
 
 _STDOUT = 1
@@ -55,6 +55,9 @@ class Question:
         Target or None
             As `find`.
         """
+        # Late: the partitioner takes as long to load as all the rest, and mostly not here.
+        from controller.core.target.adopt import find  # noqa: PLC0415
+
         with _stdout_closed_to_metis():
             return find(self.cluster, self.snapshot, self.limits, self.options, self.seen)
 
@@ -71,7 +74,7 @@ Search = Callable[[Question], Answer | None]
 
 
 def at_once(question: Question) -> Answer:
-    """Search here and now: for files, simulations and replays.
+    """Search here and now: for files, simulations and replays with other settings.
 
     Parameters
     ----------

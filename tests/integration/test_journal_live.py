@@ -22,9 +22,12 @@ from tests.integration.test_controller_live import Puppets, _delete, wait_for
 pytestmark = pytest.mark.zookeeper
 
 
-def test_a_live_run_is_decided_again_byte_for_byte(zookeeper: str, tmp_path: Path) -> None:
-    root = f"/storm-{uuid.uuid4().hex[:8]}"
-    config = build({"mode": "auto", "cycle.secs": 0.5, "journal.dir": str(tmp_path / "journal")})
+@pytest.mark.parametrize("policy", ["safe", "target"])
+def test_a_live_run_is_decided_again_byte_for_byte(
+    zookeeper: str, tmp_path: Path, policy: str
+) -> None:
+    root, journal = f"/storm-{uuid.uuid4().hex[:8]}", str(tmp_path / "journal")
+    config = build({"mode": "auto", "policy": policy, "cycle.secs": 0.5, "journal.dir": journal})
     stop = threading.Event()
     with Session(zookeeper) as session, Session(zookeeper) as other:
         assert session.connect()

@@ -16,7 +16,8 @@ from controller.core.cluster import (
     worker_cpu_cores,
 )
 from controller.core.decide import Outcome, safe
-from controller.core.target.adopt import digest, find
+from controller.core.target.adopt import find
+from controller.core.target.goal import digest
 from controller.core.target.partition import partition
 from controller.core.target.policy import Memory, target
 from controller.core.target.problem import Graph, Problem, TargetOptions
@@ -118,6 +119,14 @@ def test_the_memory_holds_the_placements_of_one_load() -> None:
     assert len(one.with_snapshot(cluster, snapshot.moved(0, 1)).seen) == 2
     busier = replace(snapshot, cpu_cores=snapshot.cpu_cores * 2)
     assert len(one.with_snapshot(cluster, busier).seen) == 1
+
+
+def test_a_placement_and_a_load_are_called_the_same_in_every_process() -> None:
+    cluster, snapshot = load("saddle")
+    assert digest(np.arange(3)) == 4815527447762182558
+    assert Memory().with_snapshot(cluster, snapshot).load == -488065923644964594
+    assert digest(("ab", "c")) != digest(("a", "bc"))
+    assert digest(("a",), ("b",)) != digest(("a", "b"))
 
 
 def test_a_hot_worker_is_relieved_before_the_way_goes_on() -> None:

@@ -1,19 +1,25 @@
 """A recorded run, decided again: the same, byte for byte, from any segment on."""
 
-from collections.abc import Iterator, Sequence
+import gzip
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from controller import loop
 from controller.core.decide import Outcome
 from controller.journal.reader import Log
 from controller.journal.record import JournalError, compact, from_line, to_line
 from controller.journal.recorder import RecordedController
 from controller.journal.writer import Bounds
+from controller.loop import CycleReport
 from controller.ports import TopologyView
 from controller.replay.playback import replay
+from controller.targeting.search import Answer, Question, at_once
 from migration.model import ExecutorId, Plan
+from migration.moves import Refusal, RefusalCode, validate_move
 from tests.recorded_world import LedWorld, record
 
 SMALL = Bounds(segment_bytes=10_000)
@@ -28,6 +34,43 @@ def quiet() -> Iterator[None]:
 def same(*paths: Path) -> list[bool]:
     log = Log.open(paths)
     return [one.identical for writer in range(len(log.writers)) for one in replay(log, writer)]
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    for path in list(folder.iterdir()):
+        data = path.read_bytes()
+        plain = gzip.decompress(data) if path.suffix == ".gz" else data
+        records = [from_line(line) for line in plain.splitlines(keepends=True)]
+        for one in records:
+            assert one is not None
+            change(one)
+        path.unlink()
+        changed = b"".join(to_line(compact(one)) for one in records)
+        path.with_name(path.name.removesuffix(".gz")).write_bytes(changed)
+
+
+class Late:
+    """A search that is asked some times before its answer is there, as one beside the cycle is."""
+
+    def __init__(self, times: int) -> None:
+        self._times = times
+        self._asked: list[Question] = []
+
+    def __call__(self, question: Question) -> Answer | None:
+        self._asked.append(question)
+        if len(self._asked) <= self._times:
+            return None
+        answer = at_once(self._asked[0])
+        self._asked = []
+        return answer
+
+
+def record_target(folder: Path) -> list[CycleReport]:
+    """Run `target` with more executors, so that its ways are long, and some ticks a segment."""
+    bounds = Bounds(segment_bytes=20_000)
+    return record(
+        folder, executors=16, policy="target", search=Late(3), ticks=range(20), bounds=bounds
+    )
 
 
 def test_a_replay_gives_the_live_decisions(tmp_path: Path) -> None:
@@ -72,6 +115,59 @@ def test_a_missing_segment_is_counted_and_the_rest_is_the_same(tmp_path: Path) -
     assert len(kept) + log.skipped["ticks missing"] == 30
 
 
+def test_a_search_beside_the_cycle_ends_when_it_did(tmp_path: Path) -> None:
+    reports = record_target(tmp_path)
+    towards = [report.tick for report in reports if "towards a target" in report.reason]
+    ticks = Log.open([tmp_path]).ticks(0)
+    asked = [tick.record["seq"] for tick in ticks if "answers" in tick.record]
+    assert towards[0] == asked[0] + 3  # meanwhile it decided as `safe`
+    assert len(towards) > 3
+    assert same(tmp_path) == [True] * 20
+    rewrite(tmp_path, lambda one: one.pop("answers", None))
+    assert same(tmp_path).index(False) == towards[0] - 1
+
+
+def test_a_later_segment_goes_on_to_the_target_under_way(tmp_path: Path) -> None:
+    record_target(tmp_path)
+    assert len(list(tmp_path.iterdir())) > 3
+    for path in tmp_path.iterdir():
+        assert all(same(path)), path
+    rewrite(tmp_path, lambda one: one.get("memory", {}).pop("targeting", None))
+    assert same(tmp_path) == [True] * 20
+    assert not all(all(same(path)) for path in tmp_path.iterdir())
+
+
+def test_an_answer_that_comes_within_a_tick_is_given_to_the_same_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is refused is decided again, and the search may have ended in between.
+
+    Of 24 executors, `safe` and the target begin with different ones, so it shows who was refused.
+    """
+    refused = 0
+
+    def refuse(*of: Any, **options: Any) -> Any:
+        nonlocal refused
+        refused += 1
+        found = validate_move(*of, **options)
+        return Refusal(RefusalCode.PINNED, "not now") if refused == 1 else found
+
+    monkeypatch.setattr(loop, "validate_move", refuse)
+    reports = record(tmp_path, executors=24, policy="target", search=Late(1))
+    first = next(report for report in reports if report.moves)
+    assert "towards a target" in first.reason
+    refused = 0
+    assert same(tmp_path) == [True] * 12
+
+
+def test_what_only_target_needs_is_written_for_target_only(tmp_path: Path) -> None:
+    record(tmp_path)
+    ticks = list(Log.open([tmp_path]).ticks(0))
+    assert ticks[0].head is not None
+    assert "targeting" not in ticks[0].head["memory"]
+    assert not any("answers" in tick.record for tick in ticks)
+
+
 def test_moves_that_others_asked_for_rest_in_a_replay_too(tmp_path: Path) -> None:
     def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
         if tick == 1:
@@ -109,6 +205,21 @@ def test_ports_that_fail_fail_again(tmp_path: Path) -> None:
     assert "no connection" in reports[0].reason
     assert "somebody else" in reports[5].reason
     assert "division" in reports[6].reason
+    assert same(tmp_path) == [True] * 12
+
+
+def test_a_search_that_fails_fails_again(tmp_path: Path) -> None:
+    asked = 0
+
+    def search(question: Question) -> Answer | None:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            raise OSError("no process")
+        return None
+
+    reports = record(tmp_path, policy="target", search=search)
+    assert [r.outcome for r in reports if "no process" in r.reason] == [Outcome.STAND_BACK]
     assert same(tmp_path) == [True] * 12
 
 

@@ -13,10 +13,13 @@ from controller.config import build
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decide import safe
+from controller.core.target.goal import Target
 from controller.core.target.problem import TargetOptions
+from controller.journal.memory import decode, encode
+from controller.journal.record import compact
 from controller.policies import policy
 from controller.snapshot import parse
-from controller.targeting.policy import RETRY_S, Targeting
+from controller.targeting.policy import RETRY_S, Remembered, Targeting
 from controller.targeting.search import Answer, Beside, Question, at_once
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
@@ -106,6 +109,32 @@ def test_topologies_do_not_share_a_memory() -> None:
     other = replace(snapshot, topology="other", executors=("5-5", "6-6", "7-7", "8-8"))
     assert chosen(cluster, other, Limits()).moves[0].executor in other.executors
     assert chosen(cluster, snapshot, Limits()).moves[0].executor in snapshot.executors
+
+
+def test_another_goes_on_where_one_has_stopped() -> None:
+    cluster, snapshot = saddle()
+    other = replace(snapshot, topology="other")
+
+    def search(question: Question) -> Answer:
+        return Answer(None) if question.snapshot is other else at_once(question)
+
+    def unasked(question: Question) -> Answer:
+        raise AssertionError(question)
+
+    one, another = Targeting(TargetOptions(), search), Targeting(TargetOptions(), unasked)
+    for world in (snapshot, other):
+        one(cluster, world, Limits())
+    document = json.loads(compact(encode(one.remembered)))
+    another.recall(decode(Remembered, document))
+    assert another.remembered == one.remembered
+    for world in (snapshot, other):
+        assert another(cluster, world, Limits()) == one(cluster, world, Limits())
+
+
+def test_an_answer_is_written_down_to_the_last_bit() -> None:
+    target = Target(("1-1", "2-2"), ("a:1", "b:1"), ("b:1", "a:1"), 0.1 + 0.2)
+    for answer in (Answer(None), Answer(target)):
+        assert decode(Answer, json.loads(compact(encode(answer)))) == answer
 
 
 def test_a_process_beside_gives_the_same_answer_and_ends() -> None:

@@ -35,6 +35,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.core",
             "controller.policies",
             "controller.ports",
+            "controller.targeting",
             "controller.vetoes",
             "migration",
         }
@@ -46,6 +47,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.errors",
             "controller.loop",
             "controller.ports",
+            "controller.targeting",
             "migration",
         }
     ),
@@ -60,6 +62,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.output",
             "controller.policies",
             "controller.ports",
+            "controller.targeting",
             "controller.vetoes",
             "migration",
         }
@@ -82,8 +85,8 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.errors",
             "controller.journal",
             "controller.loop",
-            "controller.policies",
             "controller.ports",
+            "controller.targeting",
             "controller.vetoes",
             "kvstore",
             "migration",
@@ -120,7 +123,7 @@ ALLOWED: dict[str, frozenset[str]] = {
 PURE = frozenset({"controller.core"})
 PURE_LIBRARIES = frozenset(
     {"collections", "dataclasses", "enum", "functools", "math", "networkx", "numpy", "re", "scipy"}
-) | {"types", "typing", "weakref"}
+) | {"hashlib", "types", "typing", "weakref"}
 PARTITIONER = ("controller.core.target.partition", "pymetis")
 
 

@@ -1,7 +1,7 @@
-"""Decides whether a placement is worth going to, and keeps it under names that outlive a cycle."""
+"""Decides whether a placement is worth going to."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decide import safe
+from controller.core.target.goal import Target, digest
 from controller.core.target.problem import Problem, TargetOptions
 from controller.core.target.refine import TIE
 from controller.core.target.route import Route, gain_tps, next_steps, route
@@ -18,50 +19,6 @@ from controller.core.target.search import search
 SAFE_EXECUTORS = 60
 # Steps beside the way may leave out the end of it; the rest is looked at again so often.
 CUTS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A placement under way; by ids, since the next snapshot may hold other executors.
-
-    Attributes
-    ----------
-    executors, origins, goals : tuple of str
-        Who goes from which worker to which, in this order.
-    gain_tps : float
-        What it promised, weighted, when it was adopted.
-    """
-
-    executors: tuple[str, ...]
-    origins: tuple[str, ...]
-    goals: tuple[str, ...]
-    gain_tps: float
-
-    def on(self, cluster: Cluster, snapshot: LoadSnapshot) -> Route | None:
-        """Look the names up.
-
-        Parameters
-        ----------
-        cluster : Cluster
-            Places.
-        snapshot : LoadSnapshot
-            Executors.
-
-        Returns
-        -------
-        Route or None
-            None if an executor or a worker is gone.
-        """
-        executors = {name: e for e, name in enumerate(snapshot.executors)}
-        workers = {name: w for w, name in enumerate(cluster.workers)}
-        if not (executors.keys() >= set(self.executors) and workers.keys() >= set(self.goals)):
-            return None
-        # An origin may be gone: then nobody is on it any more.
-        return Route(
-            np.array([executors[name] for name in self.executors], dtype=np.int64),
-            np.array([workers.get(name, -1) for name in self.origins], dtype=np.int64),
-            np.array([workers[name] for name in self.goals], dtype=np.int64),
-        )
 
 
 def find(
@@ -119,22 +76,6 @@ def find(
         tuple(cluster.workers[w] for w in way.goals),
         gain,
     )
-
-
-def digest(place: Ints) -> int:
-    """Tell placements of one snapshot apart.
-
-    Parameters
-    ----------
-    place : Ints, shape (E,)
-        Worker of each executor.
-
-    Returns
-    -------
-    int
-        The same for the same placement within one process.
-    """
-    return hash(place.tobytes())
 
 
 def _end_of_safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> tuple[Ints, ...]:

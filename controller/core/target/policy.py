@@ -10,7 +10,7 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decide import Decision, Outcome, Proposal, safe
 from controller.core.moves import View, relieving
-from controller.core.target.adopt import Target, digest
+from controller.core.target.goal import Target, digest
 from controller.core.target.problem import Problem, TargetOptions
 from controller.core.target.route import Route, Step, next_steps
 
@@ -49,16 +49,14 @@ class Memory:
             With the placement; what was seen under another load is forgotten.
         """
         traffic = snapshot.traffic
-        load = hash(
-            (
-                snapshot.executors,
-                cluster.workers,
-                cluster.capacity_cores.tobytes(),
-                snapshot.cpu_cores.tobytes(),
-                traffic.source.tobytes(),
-                traffic.target.tobytes(),
-                traffic.tps.tobytes(),
-            )
+        load = digest(
+            snapshot.executors,
+            cluster.workers,
+            cluster.capacity_cores,
+            snapshot.cpu_cores,
+            traffic.source,
+            traffic.target,
+            traffic.tps,
         )
         seen = self.seen if load == self.load else frozenset()
         return replace(self, load=load, seen=seen | {digest(snapshot.place)})
