@@ -41,6 +41,14 @@ def as_live(policy: Policy) -> Policy:
 
 @settings(deadline=None)
 @given(worlds(), limits)
+def test_what_is_not_explained_is_decided_alike(world: World, rules: Limits) -> None:
+    explained = as_live(safe)(*world, rules)
+    plain = as_live(safe)(*world, replace(rules, explain=False))
+    assert plain.moves == explained.moves
+
+
+@settings(deadline=None)
+@given(worlds(), limits)
 def test_safe_never_returns_to_a_placement(world: World, rules: Limits) -> None:
     rests(safe, world, rules)
 

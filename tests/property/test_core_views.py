@@ -96,6 +96,14 @@ def test_scores_are_those_of_the_two_affinities(world: World, rules: Limits) -> 
     again = view.score(found.executors, found.workers)
     assert np.array_equal(found.asc_tps, again.asc_tps)
     assert np.allclose(found.score, again.score)
+    everybody = np.arange(len(snapshot.executors))
+    for worker in range(len(cluster.workers)):
+        wanted = view.score(everybody, np.full_like(everybody, worker))
+        to = view.score_to(everybody, worker)
+        assert np.array_equal(to.executors, wanted.executors)
+        assert np.array_equal(to.workers, wanted.workers)
+        assert np.allclose(to.asc_tps, wanted.asc_tps)
+        assert np.allclose(to.score, wanted.score)
 
 
 @settings(max_examples=200, deadline=None)
