@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from migration import ConfigError
-from migration.storm_yaml import PREFIX, own_keys, zookeeper_hosts
+from migration.storm_yaml import PREFIX, own_keys, refuse_unknown, zookeeper_hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
         If an `nstorm.` key is unknown, or a value is of the wrong kind.
     """
     own = own_keys(document)
+    refuse_unknown(own)
     _check_poll(own)
     return AgentConfig(
         zookeeper_hosts(document),

@@ -274,9 +274,9 @@ def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, Storm]:
     ConfigError
         As `build`, or Storm's keys are of the wrong kind.
     """
-    if PREFIX + VETOES in document:
-        raise ConfigError(f"{PREFIX}{VETOES}: only for `nstorm decide`; a live run always has them")
     own = own_keys(document)
+    if VETOES in own:
+        raise ConfigError(f"{PREFIX}{VETOES}: only for `nstorm decide`; a live run always has them")
     root = document.get("storm.zookeeper.root", STORM_ROOT)
     if isinstance(document.get("storm.local.dir"), str):
         own.setdefault("journal.dir", str(Path(document["storm.local.dir"]) / "nstorm-journal"))

@@ -70,13 +70,11 @@ def own_keys(document: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        As `refuse_unknown`, or keys stand within keys.
+        Keys stand within keys.
     """
     if "nstorm" in document:
         raise ConfigError(_nested("nstorm", document["nstorm"]))
-    own = {k.removeprefix(PREFIX): v for k, v in document.items() if k.startswith(PREFIX)}
-    refuse_unknown(own)
-    return own
+    return {k.removeprefix(PREFIX): v for k, v in document.items() if k.startswith(PREFIX)}
 
 
 def refuse_unknown(given: Mapping[str, Any], also: Iterable[str] = ()) -> None:

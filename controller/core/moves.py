@@ -78,21 +78,19 @@ def gathering(view: View, executors: Ints) -> Moves:
     run = run.cumsum()
     node_tps = run_sums(worker_tps, first)
     e, w = executors.take(of_node // nodes), codes % workers
-    to_talkers = view.weighed(
-        e, w, node_tps.take(run) - held.node_tps.take(e), worker_tps - held.worker_tps.take(e)
-    )
     to_node, n = executors.take(of_node.take(first) // nodes), of_node.take(first) % nodes
     roomiest = view.roomiest.take(n)
     # A roomiest worker that the executor talks to is among the others.
     new = (roomiest >= 0) & (view.node.take(to_node) != n)
     new[run[w == roomiest.take(run)]] = False
     new = new.nonzero()[0]
-    e = to_node.take(new)
-    asc = node_tps.take(new) - held.node_tps.take(e)
-    to_roomiest = view.weighed(e, roomiest.take(new), asc, -held.worker_tps.take(e))
-    moves = joined([to_talkers, to_roomiest])
-    keep = view.may(moves.executors, moves.workers) & view.fits(moves.executors, moves.workers)
-    return moves.only(keep)
+    run, e = np.concatenate([run, new]), np.concatenate([e, to_node.take(new)])
+    w = np.concatenate([w, roomiest.take(new)])
+    worker_tps = np.concatenate([worker_tps, np.zeros(len(new))])
+    keep = (view.may(e, w) & view.fits(e, w)).nonzero()[0]
+    e, w, run, worker_tps = e.take(keep), w.take(keep), run.take(keep), worker_tps.take(keep)
+    asc = node_tps.take(run) - held.node_tps.take(e)
+    return view.weighed(e, w, asc, worker_tps - held.worker_tps.take(e))
 
 
 def best_gathering(view: View, above: float, slack: float) -> tuple[Moves, Moves]:
@@ -171,10 +169,12 @@ def opening_pairs(view: View, threshold_tps: float, seen: Moves) -> Moves:
     least = (2 - 1e-6) * threshold_tps
     weight = view.limits.weight_node + view.limits.weight_worker
     lacking = least - 2 * weight * traffic.tps
-    rows = [(talks & (view.bound.take(end) > lacking)).nonzero()[0] for end in (source, target)]
-    row = np.concatenate(rows)
-    one = np.concatenate([source.take(rows[0]), target.take(rows[1])])
-    other, tps = source.take(row) + target.take(row) - one, traffic.tps.take(row)
+    sends, receives = (
+        (talks & (view.bound.take(end) > lacking)).nonzero()[0] for end in (source, target)
+    )
+    one = np.concatenate([source.take(sends), target.take(receives)])
+    other = np.concatenate([target.take(sends), source.take(receives)])
+    tps = np.concatenate([traffic.tps.take(sends), traffic.tps.take(receives)])
     worth = view.bound.take(one) > least - _counted_wrongly(view, one, other) * tps
     one, other, tps = one[worth], other[worth], tps[worth]
     unseen = np.zeros(len(view.node), dtype=np.bool_)

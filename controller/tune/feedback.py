@@ -33,6 +33,10 @@ class HopCost:
         self._differ: Ints = np.zeros(0, dtype=np.int64)
         self._extra_s: Floats = np.zeros(0)
 
+    def __reduce__(self) -> tuple[type["HopCost"], tuple[float, float]]:
+        """Leave behind what is kept of a span: a run that goes on elsewhere has other spans."""
+        return HopCost, (float(self._us[1]), float(self._us[2]))
+
     def __call__(self, span: Span, row: int, replayed: Laid, recorded: Laid) -> Floats:
         """Compute the CPU of one tick.
 
