@@ -307,7 +307,7 @@ def _stand_in(view: View, wanted: Proposal) -> Decision | None:
     last = view.snapshot.executors.index(wanted.executor)
     worker = view.cluster.workers.index(wanted.source)
     others = np.flatnonzero(view.movable & ~_shuffle_fed(view.snapshot))
-    moves = view.fitting(view.score_to(others, worker))
+    moves = view.fitting(view.score(others, np.array([worker])))
     if not moves.executors.size:
         return None
     best = int(np.argmax(rounded(moves.score)))

@@ -4,7 +4,7 @@ import numpy as np
 
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decide import Decision, Outcome, Proposal
-from controller.core.view.neighbours import Neighbours
+from controller.core.view.pairs import Pairs
 
 
 def as_decision(cluster: Cluster, snapshot: LoadSnapshot, place: Ints, why: str) -> Decision:
@@ -43,14 +43,12 @@ def _in_turn(
     cluster: Cluster, snapshot: LoadSnapshot, place: Ints, moving: Ints
 ) -> tuple[Proposal, ...]:
     """Judge each move where the ones before it have put the others."""
-    neighbours = Neighbours.of(snapshot.traffic, len(snapshot.executors))
+    pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
     node = cluster.node_of[snapshot.place]
     moves = []
     for e in moving:
-        _, peer, tps = neighbours.rows(np.array([e]))
-        there = node[peer]
-        to = cluster.node_of[place[e]]
-        asc_tps = float(tps[there == to].sum() - tps[there == node[e]].sum())
+        to = int(cluster.node_of[place[e]])
+        asc_tps = pairs.asc_tps(snapshot.traffic.tps, node, e, to)
         node[e] = to
         source, target = cluster.workers[snapshot.place[e]], cluster.workers[place[e]]
         moves.append(Proposal(snapshot.executors[e], source, target, asc_tps))

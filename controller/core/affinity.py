@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
-from controller.core.view.neighbours import Neighbours, found, sums
+from controller.core.view.pairs import Pairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -16,20 +16,11 @@ class Affinity:
     ----------
     home : Ints, shape (E,)
         Each executor's own place.
-    home_tps : Floats, shape (E,)
-        Its traffic with the other executors there.
-    places : int
-        How many places there are.
-    codes : Ints, shape (K,)
-        Pairs with traffic as ``executor * places + place``, rising.
-    tps : Floats, shape (K,)
-        Traffic of each pair.
+    tps : Floats, shape (E, places)
+        Traffic of each executor with each place.
     """
 
     home: Ints
-    home_tps: Floats
-    places: int
-    codes: Ints
     tps: Floats
 
     def between(self, executors: Ints, places: Ints) -> Floats:
@@ -45,7 +36,7 @@ class Affinity:
         Floats, shape (K,)
             Tuples per second; 0 where they do not talk.
         """
-        return found(self.codes, self.tps, executors * self.places + places)
+        return self.tps[executors, places]
 
     def gain(self, executors: Ints, places: Ints) -> Floats:
         """Compute ASC: by how much traffic inside places grows when an executor moves.
@@ -65,7 +56,7 @@ class Affinity:
         Equation 5 of 004: ASC(e, n0→n) = (AS(e,n) - AS(e,n0)) / 2, which is the traffic with the
         target less the traffic with the source.
         """
-        return self.between(executors, places) - self.home_tps[executors]
+        return self.between(executors, places) - self.between(executors, self.home[executors])
 
 
 def by_node(cluster: Cluster, snapshot: LoadSnapshot) -> Affinity:
@@ -105,8 +96,8 @@ def by_worker(cluster: Cluster, snapshot: LoadSnapshot) -> Affinity:
 
 
 def _affinity(snapshot: LoadSnapshot, home: Ints, places: int) -> Affinity:
-    everyone = np.arange(len(snapshot.executors))
-    neighbours = Neighbours.of(snapshot.traffic, len(everyone))
-    which, peer, tps = neighbours.rows(everyone)
-    codes, tps = sums(which * places + home[peer], tps)
-    return Affinity(home, found(codes, tps, everyone * places + home), places, codes, tps)
+    count = len(snapshot.executors)
+    pairs = Pairs.of(snapshot.traffic, count)
+    cells = pairs.owner * places + home[pairs.peer]
+    tps = np.bincount(cells, snapshot.traffic.tps[pairs.row], count * places)
+    return Affinity(home, tps.astype(np.float64).reshape(count, places))

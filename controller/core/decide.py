@@ -14,7 +14,7 @@ import numpy as np
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.moves import best_gathering, opening_pairs, relieving
-from controller.core.view.view import Moves, View, product, rounded
+from controller.core.view.view import Moves, View, rounded
 
 # Equal gains come out of sums in different orders; closer than this they tie, and ids decide.
 TIE = 1e-9
@@ -248,11 +248,11 @@ def choose_otd(view: View) -> Choice | Decision:
             f"no worker is above {limits.high_frac:g} or below {limits.low_frac:g} of its CPU",
         )
     if not hot.size:
-        moves = view.score(*product(np.flatnonzero(view.movable), lowest))
+        moves = view.score(np.flatnonzero(view.movable), lowest)
         return _if_above_threshold(view, moves, ())
     # Algorithm 1 takes the best however little it gains.
     hottest = _by_load(view, hot)[0]
-    moves = view.score(*product(view.movable_on(hottest), lowest))
+    moves = view.score(view.movable_on(hottest), lowest)
     if not moves.executors.size:
         reason = f"{_how_hot(view, hottest)}, but nothing on it may move"
         return Decision(Outcome.NOTHING_TO_GAIN, reason)
@@ -324,13 +324,13 @@ def choose_safe(view: View) -> Choice | Decision:
 def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
     total = view.total_tps
     threshold = view.threshold_tps
-    best, seen = best_gathering(view, max(threshold, TIE * total), _slack(view))
+    best = best_gathering(view, max(threshold, TIE * total), _slack(view))
     if best.executors.size:
         return _if_above_threshold(view, best, warnings, emptier_first=True)
-    pairs = opening_pairs(view, threshold + TIE * total, seen)
+    pairs = opening_pairs(view, threshold + TIE * total)
     if not pairs.executors.size:
         if view.limits.explain:
-            best, _ = best_gathering(view, -np.inf, _slack(view))
+            best = best_gathering(view, -np.inf, _slack(view))
         return _if_above_threshold(view, best, warnings, emptier_first=True)
     both = f"{pairs.score.max():.4g} {view.limits.gain_unit} by both"
     why = f"opens the way for a second move, {both}"

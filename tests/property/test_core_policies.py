@@ -18,7 +18,7 @@ from controller.core.cluster import (
     worker_cpu_cores,
 )
 from controller.core.decide import Decision, Outcome, otd, safe
-from controller.core.moves import FILL_FRAC
+from controller.core.view.view import FILL_FRAC
 from migration.model import Component
 
 World = tuple[Cluster, LoadSnapshot]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints, Traffic
-from controller.core.moves import rounded
+from controller.core.view.view import rounded
 
 # Loads and traffic count in units of the largest; sums that differ by less are a tie.
 TIE = 1e-9

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from controller.baselines.heterogeneity.model import SLACK, Model
 from controller.core.cluster import Ints
-from controller.core.moves import rounded
+from controller.core.view.view import rounded
 
 Mask = NDArray[np.bool_]
 

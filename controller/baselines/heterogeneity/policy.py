@@ -17,7 +17,7 @@ from controller.baselines.topology import component_graph, executors_of
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decide import Decision, Outcome
-from controller.core.moves import rounded
+from controller.core.view.view import rounded
 from controller.errors import PolicyError
 
 WHY = "heterogeneity-aware scheduler (000)"

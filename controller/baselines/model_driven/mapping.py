@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from controller.baselines.model_driven.allocation import SLACK, VM_SLOTS, Allocation, acquire
 from controller.core.cluster import Floats, Ints
-from controller.core.moves import rounded
+from controller.core.view.view import rounded
 
 # NWDist of 001. Nobody tells of racks, so every other machine is in the same one.
 OTHER_MACHINE = 0.5

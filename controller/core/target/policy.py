@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from controller.core.affinity import by_node
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decide import Decision, Outcome, Proposal, safe
-from controller.core.moves import View, relieving
+from controller.core.moves import relieving
 from controller.core.target.goal import Target, digest
 from controller.core.target.problem import Problem, TargetOptions
 from controller.core.target.route import Route, Step, next_steps
+from controller.core.view.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +171,11 @@ def _between(problem: Problem, one: int, other: int) -> tuple[int, int]:
 
 def _proposals(view: View, steps: tuple[Step, ...]) -> tuple[Proposal, ...]:
     snapshot, workers, moves = view.snapshot, view.cluster.workers, []
+    node = view.cluster.node_of[snapshot.place]
     for executor, worker in steps:
-        node = np.array([view.cluster.node_of[worker]])
-        asc = by_node(view.cluster, snapshot).gain(np.array([executor]), node)
+        to = int(view.cluster.node_of[worker])
+        asc_tps = view.pairs.asc_tps(snapshot.traffic.tps, node, executor, to)
+        node[executor] = to
         source = workers[snapshot.place[executor]]
-        move = Proposal(snapshot.executors[executor], source, workers[worker], float(asc[0]))
-        moves.append(move)
-        snapshot = snapshot.moved(executor, worker)
+        moves.append(Proposal(snapshot.executors[executor], source, workers[worker], asc_tps))
     return tuple(moves)

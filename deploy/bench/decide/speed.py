@@ -16,7 +16,6 @@ import numpy as np
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decide import Choice, Policy, choose_safe, otd, safe
-from controller.core.view.neighbours import Neighbours
 from controller.core.view.view import View
 from deploy.bench.decide.cases import LITERAL, crowd
 from deploy.bench.decide.plain import plain_otd
@@ -91,16 +90,14 @@ def _walk_times(view: View, moves: int) -> Iterator[float]:
 
 def _memory(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> dict[str, float]:
     traffic, view = snapshot.traffic, View.of(cluster, snapshot, rules)
-    index = Neighbours.of(traffic, len(snapshot.executors))
     arrays = [traffic.source, traffic.target, traffic.tps]
-    arrays += [index.pairs.sends, index.pairs.into, index.pairs.receives]
+    arrays += [view.pairs.begin, view.pairs.peer, view.pairs.row]
     next_cycle = _other_volumes(snapshot, np.random.default_rng(0))
     tracemalloc.start()
     safe(cluster, next_cycle, rules)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    ties = [view.ties.node_tps, view.ties.worker_tps, view.ties.strongest_tps]
-    carried = [view.node, view.movable, view.most, view.bound, *ties]
+    carried = [view.snapshot.place, view.movable, view.room, view.roomiest, view.bound]
     return {
         "traffic_and_index_mb": _mb(sum(array.nbytes for array in arrays)),
         "view_mb": _mb(sum(array.nbytes for array in carried)),

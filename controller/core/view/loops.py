@@ -1,0 +1,452 @@
+"""The loops of a decision: over who talks to whom, executor by executor."""
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.core.cluster import Floats, Ints
+from controller.core.compiled import compiled
+
+# Executors, workers, what each move brings inside nodes, and its score; as in `Moves`.
+Table: TypeAlias = tuple[Ints, Ints, Floats, Floats]
+# Scores that differ by less come out of sums in different orders.
+ROUNDING = 1e-9
+
+
+class World(NamedTuple):
+    """What the loops look at; contiguous arrays.
+
+    Attributes
+    ----------
+    begin, peer, row : Ints
+        Who talks to whom, as in `Pairs`.
+    tps : Floats, shape (P,)
+        How much, by row.
+    place : Ints, shape (E,)
+        Worker of each executor.
+    cores : Floats, shape (E,)
+        CPU of each executor.
+    movable : array of bool, shape (E,)
+        Who may move.
+    node_of : Ints, shape (W,)
+        Node of each worker.
+    room : Floats, shape (W,)
+        What a move for traffic may bring to each worker.
+    roomiest : Ints, shape (N,)
+        As in `View`.
+    taken : Ints
+        As in `View`.
+    weight_node, weight_worker : float
+        As in `Limits`.
+    """
+
+    begin: Ints
+    peer: NDArray[np.int32]
+    row: NDArray[np.int32]
+    tps: Floats
+    place: Ints
+    cores: Floats
+    movable: NDArray[np.bool_]
+    node_of: Ints
+    room: Floats
+    roomiest: Ints
+    taken: Ints
+    weight_node: float
+    weight_worker: float
+
+
+class _Desk(NamedTuple):
+    """Where the traffic of one executor is laid out, by worker and by node, all zero between two.
+
+    The stamps tell which executor a worker or a node was last noted for.
+    """
+
+    with_worker: Floats
+    with_node: Floats
+    workers: Ints
+    worker_stamp: Ints
+    nodes: Ints
+    node_stamp: Ints
+
+
+@compiled
+def index(
+    source: Ints, target: Ints, count: int
+) -> tuple[Ints, NDArray[np.int32], NDArray[np.int32]]:
+    """Index pairs by executor.
+
+    Parameters
+    ----------
+    source, target : Ints, shape (P,)
+        Executors.
+    count : int
+        How many there are.
+
+    Returns
+    -------
+    begin, peer, row : Ints
+        As in `Pairs`.
+    """
+    begin = np.zeros(count + 1, dtype=np.int64)
+    for k in range(len(source)):
+        if source[k] != target[k]:
+            begin[source[k] + 1] += 1
+            begin[target[k] + 1] += 1
+    for e in range(count):
+        begin[e + 1] += begin[e]
+    free = begin[:-1].copy()
+    peer = np.empty(begin[count], dtype=np.int32)
+    row = np.empty(begin[count], dtype=np.int32)
+    for one, other in ((source, target), (target, source)):
+        for k in range(len(one)):
+            if one[k] != other[k]:
+                peer[free[one[k]]] = other[k]
+                row[free[one[k]]] = k
+                free[one[k]] += 1
+    return begin, peer, row
+
+
+@compiled
+def _is_taken(world: World, one: int, other: int) -> bool:
+    code = min(one, other) * len(world.roomiest) + max(one, other)
+    for i in range(len(world.taken)):
+        if world.taken[i] == code:
+            return True
+    return False
+
+
+@compiled
+def _desk(world: World) -> _Desk:
+    workers, nodes = len(world.node_of), len(world.roomiest)
+    return _Desk(
+        np.zeros(workers),
+        np.zeros(nodes),
+        np.empty(workers + 1, dtype=np.int64),
+        np.full(workers, -1, dtype=np.int64),
+        np.empty(nodes + 1, dtype=np.int64),
+        np.full(nodes, -1, dtype=np.int64),
+    )
+
+
+@compiled
+def _lay_out(world: World, desk: _Desk, e: int) -> tuple[int, int, int]:
+    """Lay out whom an executor talks to, and note where it may be worth to go.
+
+    Returns how many workers are noted, how many of these it talks to, and how many nodes.
+    """
+    noted = nodes = 0
+    for k in range(world.begin[e], world.begin[e + 1]):
+        w, said = world.place[world.peer[k]], world.tps[world.row[k]]
+        n = world.node_of[w]
+        # Without a branch, which could not be predicted.
+        desk.workers[noted] = w
+        noted += desk.worker_stamp[w] != e
+        desk.worker_stamp[w] = e
+        desk.nodes[nodes] = n
+        nodes += desk.node_stamp[n] != e
+        desk.node_stamp[n] = e
+        desk.with_worker[w] += said
+        desk.with_node[n] += said
+    talked_to = noted
+    # A worker where it talks to nobody is worth a look if it is the roomiest of its node.
+    for i in range(nodes):
+        w = world.roomiest[desk.nodes[i]]
+        if w >= 0 and desk.nodes[i] != world.node_of[world.place[e]]:
+            desk.workers[noted] = w
+            noted += desk.worker_stamp[w] != e
+    return noted, talked_to, nodes
+
+
+@compiled
+def _clear(desk: _Desk, talked_to: int, nodes: int) -> None:
+    for i in range(talked_to):
+        desk.with_worker[desk.workers[i]] = 0.0
+    for i in range(nodes):
+        desk.with_node[desk.nodes[i]] = 0.0
+
+
+@compiled
+def _may(world: World, e: int, w: int) -> bool:
+    """Tell whether a move is one, fits, and is not between nodes that are taken."""
+    home = world.place[e]
+    if w == home or world.cores[e] > world.room[w]:
+        return False
+    return not _is_taken(world, world.node_of[home], world.node_of[w])
+
+
+@compiled
+def _best_of(world: World, desk: _Desk, e: int) -> tuple[int, float, float]:
+    """Find worker, ASC and score of an executor's best move; worker -1 where there is none.
+
+    Of equal ones that to the first worker.
+    """
+    noted, talked_to, nodes = _lay_out(world, desk, e)
+    at_home = desk.with_worker[world.place[e]]
+    at_node = desk.with_node[world.node_of[world.place[e]]]
+    best, best_asc, best_score = -1, 0.0, -np.inf
+    for i in range(noted):
+        w = desk.workers[i]
+        asc = desk.with_node[world.node_of[w]] - at_node
+        near = desk.with_worker[w] - at_home
+        total = world.weight_node * asc + world.weight_worker * near
+        if total > best_score - 2 * ROUNDING and _may(world, e, w):
+            new, old = np.rint(total / ROUNDING), np.rint(best_score / ROUNDING)
+            if new > old or (new == old and w < best):
+                best, best_asc, best_score = w, asc, total
+    _clear(desk, talked_to, nodes)
+    return best, best_asc, best_score
+
+
+@compiled
+def score(world: World, executors: Ints, workers: Ints) -> Table:
+    """Score the moves of some executors to some workers.
+
+    Parameters
+    ----------
+    world : World
+        What to look at.
+    executors, workers : Ints
+        All of these to all of those.
+
+    Returns
+    -------
+    executors, workers, asc, score : Ints, Ints, Floats, Floats
+        Executor by executor, without those that are no move or may not be.
+    """
+    most, count = len(executors) * len(workers), 0
+    who, to = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    asc, gain = np.empty(most), np.empty(most)
+    desk = _desk(world)
+    for e in executors:
+        home = world.place[e]
+        own = world.node_of[home]
+        _, talked_to, nodes = _lay_out(world, desk, e)
+        for w in workers:
+            n = world.node_of[w]
+            if w == home or _is_taken(world, own, n):
+                continue
+            who[count], to[count] = e, w
+            asc[count] = desk.with_node[n] - desk.with_node[own]
+            near = desk.with_worker[w] - desk.with_worker[home]
+            gain[count] = world.weight_node * asc[count] + world.weight_worker * near
+            count += 1
+        _clear(desk, talked_to, nodes)
+    return who[:count], to[:count], asc[:count], gain[:count]
+
+
+@compiled
+def gather(world: World, executors: Ints) -> Table:
+    """List the moves that fit and bring an executor to somebody it talks to.
+
+    Parameters
+    ----------
+    world : World
+        What to look at.
+    executors : Ints
+        Whose.
+
+    Returns
+    -------
+    executors, workers, asc, score : Ints, Ints, Floats, Floats
+        Executor by executor.
+    """
+    most = count = 0
+    for e in executors:
+        most += 2 * (world.begin[e + 1] - world.begin[e])
+    who, to = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    asc, gain = np.empty(most), np.empty(most)
+    desk = _desk(world)
+    for e in executors:
+        home = world.place[e]
+        own = world.node_of[home]
+        noted, talked_to, nodes = _lay_out(world, desk, e)
+        for i in range(noted):
+            w = desk.workers[i]
+            if _may(world, e, w):
+                who[count], to[count] = e, w
+                asc[count] = desk.with_node[world.node_of[w]] - desk.with_node[own]
+                near = desk.with_worker[w] - desk.with_worker[home]
+                gain[count] = world.weight_node * asc[count] + world.weight_worker * near
+                count += 1
+        _clear(desk, talked_to, nodes)
+    return who[:count], to[:count], asc[:count], gain[:count]
+
+
+@compiled
+def bounds(world: World, executors: Ints) -> Floats:
+    """Bound what executors can gain, wherever there is room.
+
+    Parameters
+    ----------
+    world : World
+        What to look at.
+    executors : Ints, shape (K,)
+        Whose.
+
+    Returns
+    -------
+    Floats, shape (K,)
+        What each would gain if all that it talks to on its strongest node were on one worker.
+    """
+    node = world.node_of[world.place]
+    bound, with_node = np.empty(len(executors)), np.zeros(len(world.roomiest))
+    for i in range(len(executors)):
+        e = executors[i]
+        home = world.place[e]
+        at_home = strongest = 0.0
+        for k in range(world.begin[e], world.begin[e + 1]):
+            p, said = world.peer[k], world.tps[world.row[k]]
+            with_node[node[p]] += said
+            strongest = max(strongest, with_node[node[p]])  # they only grow
+            at_home += said * (world.place[p] == home)
+        at_node = with_node[node[e]]
+        for k in range(world.begin[e], world.begin[e + 1]):
+            with_node[node[world.peer[k]]] = 0.0
+        bound[i] = world.weight_node * (strongest - at_node)
+        bound[i] += world.weight_worker * (strongest - at_home) + ROUNDING
+    return bound
+
+
+@compiled
+def best_executors(world: World, bound: Floats, above: float, slack: float) -> Ints:
+    """Find whose moves are the best.
+
+    Parameters
+    ----------
+    world : World
+        What to look at.
+    bound : Floats, shape (E,)
+        No move of the executor scores more. Lowered, in place, to what is found of those that are
+        looked at: nobody is whose bound does not reach the best found.
+    above : float
+        What the best must score more than.
+    slack : float
+        How much below the best still counts as the best.
+
+    Returns
+    -------
+    Ints
+        Executors; none if nothing scores more than `above`.
+    """
+    count = len(bound)
+    looked_at = np.zeros(count, dtype=np.bool_)
+    desk, best = _desk(world), -np.inf
+    first = np.argmax(bound) if count else 0
+    for i in range(-1, count):
+        e = first if i < 0 else i
+        if looked_at[e] or not bound[e] > above or bound[e] < best - slack:
+            continue
+        looked_at[e] = True
+        _, _, gain = _best_of(world, desk, e)
+        bound[e] = gain + ROUNDING
+        best = max(best, gain)
+    if not best > above:
+        return np.zeros(0, dtype=np.int64)
+    return np.nonzero(looked_at & (bound >= best - slack))[0]
+
+
+@compiled
+def open_pairs(
+    world: World, bound: Floats, least: float, must_stay: NDArray[np.bool_]
+) -> list[tuple[int, int, float, float]]:
+    """List pairs of executors that gain together what neither gains alone.
+
+    Parameters
+    ----------
+    world : World
+        What to look at.
+    bound : Floats, shape (E,)
+        As for `best_executors`.
+    least : float
+        What two moves have to gain more than the better one of them.
+    must_stay : array of bool, shape (W,)
+        Workers that no two executors may leave together.
+
+    Returns
+    -------
+    list of (executor, worker, asc, score)
+        The first moves of the pairs, each with the score of both.
+    """
+    found = [(0, 0, 0.0, 0.0) for _ in range(0)]  # so that its type is known
+    place, node_of, desk = world.place, world.node_of, _desk(world)
+    a, b = world.weight_node, world.weight_worker
+    for one in range(len(bound)):
+        to, asc, first = -2, 0.0, 0.0
+        n1 = node_of[place[one]]
+        for k in range(world.begin[one], world.begin[one + 1]):
+            # What the two scores miss of the traffic between the two, who go together, is at most
+            # twice that; and it is more than what is lacking to the first of them.
+            said = world.tps[world.row[k]]
+            if bound[one] + 2 * (a + b) * said <= least or to == -1:
+                continue
+            other = world.peer[k]
+            if to == -2:
+                to, asc, first = _best_of(world, desk, one)
+                bound[one] = first + ROUNDING
+            if to == -1 or not world.movable[other] or not _may(world, other, to):
+                continue
+            n2, there = node_of[place[other]], node_of[to]
+            missed = a * (1.0 + (n1 == n2) - (n1 == there) - (n2 == there))
+            missed = said * (missed + b * (1.0 + (place[one] == place[other])))
+            if first + missed <= least or world.cores[one] + world.cores[other] > world.room[to]:
+                continue
+            if place[one] == place[other] and must_stay[place[one]]:
+                continue
+            asc_too, second = _score_of(world, other, to)
+            both = first + second + missed
+            if both > least + max(first, second, 0.0):
+                if second > first:
+                    found.append((int(other), int(to), asc_too, both))
+                else:
+                    found.append((int(one), int(to), asc, both))
+    return found
+
+
+@compiled
+def _score_of(world: World, e: int, worker: int) -> tuple[float, float]:
+    """Compute ASC and score of one move."""
+    place, node_of = world.place, world.node_of
+    home, own, there = place[e], node_of[place[e]], node_of[worker]
+    asc = near = 0.0
+    for k in range(world.begin[e], world.begin[e + 1]):
+        w, said = place[world.peer[k]], world.tps[world.row[k]]
+        asc += said * (int(node_of[w] == there) - int(node_of[w] == own))
+        near += said * (int(w == worker) - int(w == home))
+    return asc, world.weight_node * asc + world.weight_worker * near
+
+
+@compiled
+def touched(world: World, moved: int, ends: Ints, above: Floats, most: Floats) -> Ints:
+    """List whose candidate moves a move may have changed.
+
+    Parameters
+    ----------
+    world : World
+        After the move.
+    moved : int
+        The executor that moved.
+    ends : Ints, shape (2,)
+        The nodes it moved between.
+    above, most : Floats, shape (2,)
+        Of each of these nodes: what fits there differs for executors with more CPU than `above`,
+        and at most `most`.
+
+    Returns
+    -------
+    Ints
+        Movable executors, rising.
+    """
+    is_touched = np.zeros(len(world.place), dtype=np.bool_)
+    is_touched[moved] = True
+    for k in range(world.begin[moved], world.begin[moved + 1]):
+        is_touched[world.peer[k]] = True
+    for e in range(len(world.place)):
+        n = world.node_of[world.place[e]]
+        for i in range(2):
+            if n == ends[i]:
+                for k in range(world.begin[e], world.begin[e + 1]):
+                    p = world.peer[k]
+                    if above[i] < world.cores[p] <= most[i]:
+                        is_touched[p] = True
+    return np.nonzero(is_touched & world.movable)[0]
