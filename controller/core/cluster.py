@@ -187,7 +187,7 @@ class Cluster:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Traffic:
     """Tuples per second between executors, one row a pair, sorted by (source, target).
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from numba import njit  # type: ignore[import-untyped]
+from numba import njit
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -8,6 +8,7 @@ from controller.core.view.view import Moves, View
 
 # Of the executors that relieve a hot worker (nearly) as much as the best, traffic decides.
 RELIEF_SLACK = 0.999
+_NOBODY = np.zeros(0, dtype=np.int64)
 
 
 def relieving(view: View, hot: int) -> Moves:
@@ -50,7 +51,13 @@ def best_gathering(view: View, above: float, slack: float) -> Moves:
     Moves
         All that tie for the best; none if nothing scores more than `above`.
     """
-    moves = view.gathering(loops.best_executors(view.world, view.bound, above, 2 * slack))
+    bound = view.bounds[0]
+    first = int(bound.argmax()) if len(bound) else -1
+    best = -np.inf
+    if first >= 0 and bound[first] > above:
+        best = loops.best_score(view.world, bound, first, above, 2 * slack)
+    reach = (bound >= best - 2 * slack).nonzero()[0] if best > above else _NOBODY
+    moves = view.gathering(reach)
     best = moves.score.max(initial=-np.inf)
     return moves.only((moves.score >= best - slack) & (best > above))
 
@@ -81,7 +88,7 @@ def opening_pairs(view: View, threshold_tps: float) -> Moves:
     # back to it, for ever.
     held = np.bincount(view.snapshot.place, minlength=len(view.cluster.workers))
     must_stay = (held <= 2) & view.limits.keep_workers
-    found = loops.open_pairs(view.world, view.bound, 2 * threshold_tps, must_stay)
+    found = loops.open_pairs(view.world, view.bounds[0], 2 * threshold_tps, must_stay)
     rows = np.array(found, dtype=np.float64).reshape(-1, 4)
     ends = rows[:, :2].astype(np.int64)
     return Moves(ends[:, 0], ends[:, 1], rows[:, 2], rows[:, 3])

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.core.affinity import by_node, by_worker
 from controller.core.classify import TOLERANCE_CORES, Limits, classify
 from controller.core.cluster import (
     Cluster,
@@ -20,6 +19,7 @@ from controller.core.cluster import (
 from controller.core.decide import Decision, Outcome, otd, safe
 from controller.core.view.view import FILL_FRAC
 from migration.model import Component
+from tests.affinity import by_node, by_worker
 
 World = tuple[Cluster, LoadSnapshot]
 

@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.core.affinity import by_node, by_worker
 from controller.core.classify import Limits
 from controller.core.cluster import Traffic, worker_cpu_cores
 from controller.core.decide import Choice, choose_safe, otd, safe
 from controller.core.moves import best_gathering, opening_pairs
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import Moves, View
+from tests.affinity import by_node, by_worker
 from tests.property.test_core_policies import World, limits, worlds
 from tests.property.test_core_target import worlds as uneven_worlds
 
@@ -53,8 +53,10 @@ def test_what_must_not_move_together_with_a_move_is_left_out_of_a_carried_view(
 
 def assert_bounded(view: View) -> None:
     moves = view.gathering(np.flatnonzero(view.movable))
-    assert (moves.score <= view.bound[moves.executors]).all()
-    assert not np.isfinite(view.bound[~view.movable]).any()
+    for bound in view.bounds:
+        assert (moves.score <= bound[moves.executors]).all()
+        assert not np.isfinite(bound[~view.movable]).any()
+    assert np.allclose(view.bounds[1], replace(view).bounds[1])
 
 
 @settings(max_examples=200, deadline=None)

@@ -9,7 +9,6 @@ import pytest
 
 from controller.cli.what_if import walk as walk_of_files
 from controller.config import Config
-from controller.core.affinity import by_node
 from controller.core.classify import Limits
 from controller.core.cluster import (
     Cluster,
@@ -21,6 +20,7 @@ from controller.core.cluster import (
 from controller.core.decide import Decision, Outcome, Policy, Proposal, otd, safe
 from controller.snapshot import parse
 from controller.vetoes import Veto, Vetoes, decide
+from tests.affinity import by_node
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
 PAPER = Limits(high_frac=0.9, low_frac=0.85, gain_frac=0.0)

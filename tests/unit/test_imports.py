@@ -122,8 +122,9 @@ ALLOWED: dict[str, frozenset[str]] = {
 }
 PURE = frozenset({"controller.core"})
 PURE_LIBRARIES = frozenset(
-    {"collections", "dataclasses", "enum", "functools", "math", "networkx", "numpy", "re", "scipy"}
-) | {"hashlib", "types", "typing", "weakref"}
+    {"collections", "dataclasses", "enum", "functools", "math", "networkx", "numba", "numpy"}
+    | {"re", "scipy"}
+) | {"hashlib", "types", "typing"}
 PARTITIONER = ("controller.core.target.partition", "pymetis")
 
 

@@ -110,10 +110,38 @@ def index(
 @compiled
 def _is_taken(world: World, one: int, other: int) -> bool:
     code = min(one, other) * len(world.roomiest) + max(one, other)
+    is_taken = False
     for i in range(len(world.taken)):
-        if world.taken[i] == code:
-            return True
-    return False
+        is_taken |= world.taken[i] == code
+    return is_taken
+
+
+@compiled
+def roomiest(room_cores: Floats, is_open: NDArray[np.bool_], node_of: Ints, nodes: int) -> Ints:
+    """Find the open worker with most room of each node, of equal ones the first.
+
+    Parameters
+    ----------
+    room_cores : Floats, shape (W,)
+        Room of each worker.
+    is_open : array of bool, shape (W,)
+        Which are.
+    node_of : Ints, shape (W,)
+        Where they are.
+    nodes : int
+        How many nodes there are.
+
+    Returns
+    -------
+    Ints, shape (N,)
+        Workers; -1 where none is open.
+    """
+    found, most = np.full(nodes, -1, dtype=np.int64), np.full(nodes, -np.inf)
+    for w in range(len(node_of)):
+        room = np.rint(room_cores[w] / ROUNDING)
+        if is_open[w] and room > most[node_of[w]]:
+            found[node_of[w]], most[node_of[w]] = w, room
+    return found
 
 
 @compiled
@@ -217,21 +245,27 @@ def score(world: World, executors: Ints, workers: Ints) -> Table:
     most, count = len(executors) * len(workers), 0
     who, to = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     asc, gain = np.empty(most), np.empty(most)
-    desk = _desk(world)
+    with_worker, with_node = np.zeros(len(world.node_of)), np.zeros(len(world.roomiest))
+    is_any_taken = len(world.taken) > 0
     for e in executors:
         home = world.place[e]
         own = world.node_of[home]
-        _, talked_to, nodes = _lay_out(world, desk, e)
+        for k in range(world.begin[e], world.begin[e + 1]):
+            w, said = world.place[world.peer[k]], world.tps[world.row[k]]
+            with_worker[w] += said
+            with_node[world.node_of[w]] += said
+        at_home, at_node = with_worker[home], with_node[own]
         for w in workers:
             n = world.node_of[w]
-            if w == home or _is_taken(world, own, n):
-                continue
-            who[count], to[count] = e, w
-            asc[count] = desk.with_node[n] - desk.with_node[own]
-            near = desk.with_worker[w] - desk.with_worker[home]
+            who[count], to[count], asc[count] = e, w, with_node[n] - at_node
+            near = with_worker[w] - at_home
             gain[count] = world.weight_node * asc[count] + world.weight_worker * near
-            count += 1
-        _clear(desk, talked_to, nodes)
+            # A row that does not count is written over.
+            count += w != home and not (is_any_taken and _is_taken(world, own, n))
+        for k in range(world.begin[e], world.begin[e + 1]):
+            w = world.place[world.peer[k]]
+            with_worker[w] = 0.0
+            with_node[world.node_of[w]] = 0.0
     return who[:count], to[:count], asc[:count], gain[:count]
 
 
@@ -274,25 +308,29 @@ def gather(world: World, executors: Ints) -> Table:
 
 
 @compiled
-def bounds(world: World, executors: Ints) -> Floats:
+def bounds(world: World) -> Floats:
     """Bound what executors can gain, wherever there is room.
 
     Parameters
     ----------
     world : World
         What to look at.
-    executors : Ints, shape (K,)
-        Whose.
 
     Returns
     -------
-    Floats, shape (K,)
-        What each would gain if all that it talks to on its strongest node were on one worker.
+    Floats, shape (E,)
+        What each would gain if all that it talks to on its strongest node were on one worker;
+        nothing where it may not move.
     """
-    node = world.node_of[world.place]
-    bound, with_node = np.empty(len(executors)), np.zeros(len(world.roomiest))
-    for i in range(len(executors)):
-        e = executors[i]
+    bound = np.empty(len(world.place))
+    _bound(world, world.node_of[world.place], np.arange(len(bound)), bound)
+    return bound
+
+
+@compiled
+def _bound(world: World, node: Ints, executors: Ints, bound: Floats) -> None:
+    with_node = np.zeros(len(world.roomiest))
+    for e in executors:
         home = world.place[e]
         at_home = strongest = 0.0
         for k in range(world.begin[e], world.begin[e + 1]):
@@ -303,14 +341,47 @@ def bounds(world: World, executors: Ints) -> Floats:
         at_node = with_node[node[e]]
         for k in range(world.begin[e], world.begin[e + 1]):
             with_node[node[world.peer[k]]] = 0.0
-        bound[i] = world.weight_node * (strongest - at_node)
-        bound[i] += world.weight_worker * (strongest - at_home) + ROUNDING
-    return bound
+        total = world.weight_node * (strongest - at_node)
+        total += world.weight_worker * (strongest - at_home)
+        bound[e] = total + ROUNDING if world.movable[e] else -np.inf
 
 
 @compiled
-def best_executors(world: World, bound: Floats, above: float, slack: float) -> Ints:
-    """Find whose moves are the best.
+def carry(world: World, moved: int, ends: Ints, changed: Floats, both: Floats) -> None:
+    """Bring the bounds to the placement after a move, in place.
+
+    Parameters
+    ----------
+    world : World
+        After the move.
+    moved : int
+        The executor that moved.
+    ends : Ints, shape (2,)
+        The nodes it moved between.
+    changed : Floats, shape (2, 2)
+        Whom it is about at each of these nodes: what fits there differs for executors with more
+        CPU than the first, and at most the second.
+    both : Floats, shape (2, E)
+        As `View.bounds`.
+    """
+    bound, anew = both
+    node = world.node_of[world.place]
+    for e in range(len(node)):
+        for i in range(2):
+            if node[e] == ends[i]:
+                for k in range(world.begin[e], world.begin[e + 1]):
+                    p = world.peer[k]
+                    if changed[i, 0] < world.cores[p] <= changed[i, 1]:
+                        bound[p] = anew[p]
+    peers = world.peer[world.begin[moved] : world.begin[moved + 1]]
+    touched = np.append(peers.astype(np.int64), moved)
+    _bound(world, node, touched, anew)
+    bound[touched] = anew[touched]
+
+
+@compiled
+def best_score(world: World, bound: Floats, first: int, above: float, slack: float) -> float:
+    """Find what the best move scores.
 
     Parameters
     ----------
@@ -318,32 +389,30 @@ def best_executors(world: World, bound: Floats, above: float, slack: float) -> I
         What to look at.
     bound : Floats, shape (E,)
         No move of the executor scores more. Lowered, in place, to what is found of those that are
-        looked at: nobody is whose bound does not reach the best found.
+        looked at; nobody is whose bound does not reach the best found.
+    first : int
+        Whom to look at first.
     above : float
-        What the best must score more than.
+        Who cannot score more is not looked at.
     slack : float
-        How much below the best still counts as the best.
+        How much below the best still counts as the best; all of these are looked at.
 
     Returns
     -------
-    Ints
-        Executors; none if nothing scores more than `above`.
+    float
+        The score, nearly; minus infinity if nobody who was looked at has a move.
     """
-    count = len(bound)
-    looked_at = np.zeros(count, dtype=np.bool_)
-    desk, best = _desk(world), -np.inf
-    first = np.argmax(bound) if count else 0
-    for i in range(-1, count):
-        e = first if i < 0 else i
-        if looked_at[e] or not bound[e] > above or bound[e] < best - slack:
-            continue
-        looked_at[e] = True
-        _, _, gain = _best_of(world, desk, e)
-        bound[e] = gain + ROUNDING
-        best = max(best, gain)
-    if not best > above:
-        return np.zeros(0, dtype=np.int64)
-    return np.nonzero(looked_at & (bound >= best - slack))[0]
+    desk = _desk(world)
+    _, _, best = _best_of(world, desk, first)
+    bound[first] = best + ROUNDING
+    least = max(above, best - slack)
+    for e in range(len(bound)):
+        if bound[e] > least and e != first:
+            _, _, gain = _best_of(world, desk, e)
+            bound[e] = gain + ROUNDING
+            if gain > best:
+                best, least = gain, max(above, gain - slack)
+    return best
 
 
 @compiled
@@ -357,7 +426,7 @@ def open_pairs(
     world : World
         What to look at.
     bound : Floats, shape (E,)
-        As for `best_executors`.
+        As for `best_score`.
     least : float
         What two moves have to gain more than the better one of them.
     must_stay : array of bool, shape (W,)
@@ -414,39 +483,3 @@ def _score_of(world: World, e: int, worker: int) -> tuple[float, float]:
         asc += said * (int(node_of[w] == there) - int(node_of[w] == own))
         near += said * (int(w == worker) - int(w == home))
     return asc, world.weight_node * asc + world.weight_worker * near
-
-
-@compiled
-def touched(world: World, moved: int, ends: Ints, above: Floats, most: Floats) -> Ints:
-    """List whose candidate moves a move may have changed.
-
-    Parameters
-    ----------
-    world : World
-        After the move.
-    moved : int
-        The executor that moved.
-    ends : Ints, shape (2,)
-        The nodes it moved between.
-    above, most : Floats, shape (2,)
-        Of each of these nodes: what fits there differs for executors with more CPU than `above`,
-        and at most `most`.
-
-    Returns
-    -------
-    Ints
-        Movable executors, rising.
-    """
-    is_touched = np.zeros(len(world.place), dtype=np.bool_)
-    is_touched[moved] = True
-    for k in range(world.begin[moved], world.begin[moved + 1]):
-        is_touched[world.peer[k]] = True
-    for e in range(len(world.place)):
-        n = world.node_of[world.place[e]]
-        for i in range(2):
-            if n == ends[i]:
-                for k in range(world.begin[e], world.begin[e + 1]):
-                    p = world.peer[k]
-                    if above[i] < world.cores[p] <= most[i]:
-                        is_touched[p] = True
-    return np.nonzero(is_touched & world.movable)[0]

@@ -48,9 +48,7 @@ class Moves:
         Moves
             Those.
         """
-        return Moves(
-            self.executors[keep], self.workers[keep], self.asc_tps[keep], self.score[keep]
-        )
+        return Moves(self.executors[keep], self.workers[keep], self.asc_tps[keep], self.score[keep])
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +71,8 @@ class View:
         Pairs of nodes between which nothing more may move: the lower index, times N, plus the
         higher.
     roomiest : Ints, shape (N,)
-        The open worker with most room of each node; -1 where none is open.
+        The open worker with most room of each node, of equal ones the first; -1 where none is
+        open.
     room : Floats, shape (W,)
         How much a move for traffic may bring; nothing where nothing may move to.
     """
@@ -142,16 +141,14 @@ class View:
         )
 
     @cached_property
-    def bound(self) -> Floats:
-        """No move of an executor for traffic scores more than this, shape (E,).
+    def bounds(self) -> Floats:
+        """Two bounds on what the moves of an executor for traffic score, shape (2, E).
 
-        It changes in place, lowered to what was found when an executor was last looked at; that
-        changes no answer, only how many have to be looked at again.
+        The second is that of the traffic alone, for the first is lowered, in place, to what was
+        found when an executor was last looked at. That changes no answer, only how many have to be
+        looked at again.
         """
-        bound = np.full(len(self.movable), -np.inf)
-        movable = np.flatnonzero(self.movable)
-        bound[movable] = loops.bounds(self.world, movable)
-        return bound
+        return np.tile(loops.bounds(self.world), (2, 1))
 
     def moved(self, executor: int, worker: int) -> "View":
         """Carry everything on to the placement after a move.
@@ -178,15 +175,13 @@ class View:
         )
         ends = self.cluster.node_of[[left, worker]]
         rooms = np.array([self.room[[left, worker]], after.room[[left, worker]]])
-        above, most = rooms.min(axis=0), rooms.max(axis=0)
+        changed = np.array([rooms.min(axis=0), rooms.max(axis=0)]).T
         if ends[0] == ends[1]:
-            above[:], most[:] = above.min(), most.max()
-        other = after.roomiest[ends] != self.roomiest[ends]
-        above[other], most[other] = -np.inf, np.inf
-        touched = loops.touched(after.world, executor, ends, above, most)
-        bound = self.bound.copy()
-        bound[touched] = loops.bounds(after.world, touched)
-        after.__dict__["bound"] = bound
+            changed[:] = rooms.min(), rooms.max()
+        changed[after.roomiest[ends] != self.roomiest[ends]] = -np.inf, np.inf
+        bounds = self.bounds.copy()
+        loops.carry(after.world, executor, ends, changed, bounds)
+        after.__dict__["bounds"] = bounds
         return after
 
     def without(self, executor: int, worker: int) -> "View":
@@ -209,9 +204,9 @@ class View:
         movable.flags.writeable = False
         taken = np.append(self.taken, ends[0] * len(self.cluster.nodes) + ends[1])
         after = replace(self, movable=movable, taken=taken)
-        bound = self.bound.copy()
-        bound[executor] = -np.inf
-        after.__dict__["bound"] = bound
+        bounds = self.bounds.copy()
+        bounds[:, executor] = -np.inf
+        after.__dict__["bounds"] = bounds
         return after
 
     @property
@@ -287,12 +282,7 @@ class View:
 
 
 def _roomiest(cluster: Cluster, classes: Classes) -> Ints:
-    """Find the open worker with most room of each node; of equal ones the first."""
-    usable = np.flatnonzero(cluster.is_open)
-    falling = usable[np.argsort(-rounded(classes.room_cores[usable]), kind="stable")][::-1]
-    roomiest = np.full(len(cluster.nodes), -1, dtype=np.int64)
-    roomiest[cluster.node_of[falling]] = falling  # the last one written stays
-    return roomiest
+    return loops.roomiest(classes.room_cores, cluster.is_open, cluster.node_of, len(cluster.nodes))
 
 
 def _room_for_traffic(cluster: Cluster, classes: Classes, limits: Limits) -> Floats:

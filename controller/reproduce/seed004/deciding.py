@@ -10,12 +10,12 @@ import numpy as np
 from controller.baselines.oracle.bound import word_count_ratio
 from controller.baselines.oracle.exhaustive import search
 from controller.baselines.oracle.problem import Problem
-from controller.core.affinity import by_node
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
 from controller.core.decide import Policy, otd, safe
 from controller.core.headroom import headroom
 from controller.core.target.problem import TargetOptions
+from controller.core.view.pairs import Pairs
 from controller.reproduce.table import Chart, Line, Paper
 from controller.reproduce.worlds import cluster, hand_graph, ping_pong, saddle, topology
 from controller.targeting.policy import Targeting
@@ -69,9 +69,9 @@ def _walk(
 
 def _ascs(places: Cluster, snapshot: LoadSnapshot) -> tuple[float, ...]:
     """Compute every executor's ASC to the other of two nodes."""
-    everyone = np.arange(len(snapshot.executors))
-    other = 1 - places.node_of[snapshot.place]
-    return tuple(float(asc) for asc in by_node(places, snapshot).gain(everyone, other))
+    node, tps = places.node_of[snapshot.place], snapshot.traffic.tps
+    pairs = Pairs.of(snapshot.traffic, len(node))
+    return tuple(pairs.asc_tps(tps, node, e, int(1 - node[e])) for e in range(len(node)))
 
 
 def _best_tps(places: Cluster, snapshot: LoadSnapshot, node_cores: float) -> float:

@@ -90,16 +90,16 @@ def _walk_times(view: View, moves: int) -> Iterator[float]:
 
 def _memory(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> dict[str, float]:
     traffic, view = snapshot.traffic, View.of(cluster, snapshot, rules)
-    arrays = [traffic.source, traffic.target, traffic.tps]
-    arrays += [view.pairs.begin, view.pairs.peer, view.pairs.row]
+    pairs, index = view.pairs, (traffic.source, traffic.target, traffic.tps)
+    index_bytes = sum(array.nbytes for array in (*index, pairs.begin, pairs.peer, pairs.row))
     next_cycle = _other_volumes(snapshot, np.random.default_rng(0))
     tracemalloc.start()
     safe(cluster, next_cycle, rules)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    carried = [view.snapshot.place, view.movable, view.room, view.roomiest, view.bound]
+    carried = [view.snapshot.place, view.movable, view.room, view.roomiest, view.bounds]
     return {
-        "traffic_and_index_mb": _mb(sum(array.nbytes for array in arrays)),
+        "traffic_and_index_mb": _mb(index_bytes),
         "view_mb": _mb(sum(array.nbytes for array in carried)),
         "peak_of_a_decision_mb": _mb(peak),
     }
