@@ -274,10 +274,11 @@ def decide(
         The policy's own, or the veto on its best move if there is no other.
     """
     closed = _with_reasons(cluster.closed, cluster.workers, vetoes.workers)
-    pinned = _with_reasons(snapshot.pinned, snapshot.executors, vetoes.executors)
-    # The same objects where nothing is added: looking through all executors costs a while.
-    usable = cluster if closed is cluster.closed else replace(cluster, closed=closed)
-    movable = snapshot if pinned is snapshot.pinned else replace(snapshot, pinned=pinned)
+    usable = cluster if closed == cluster.closed else replace(cluster, closed=closed)
+    index = _index(snapshot.executors)
+    movable = snapshot.holding(
+        {index[name]: vetoes.executors[name].reason for name in vetoes.executors if name in index}
+    )
     allowed = policy(usable, movable, limits)
     if allowed.moves or (usable is cluster and movable is snapshot):
         return allowed
@@ -343,11 +344,8 @@ def _index(names: tuple[str, ...]) -> Mapping[str, int]:
 def _with_reasons(
     reasons: tuple[str | None, ...], names: tuple[str, ...], vetoes: Mapping[str, Veto]
 ) -> tuple[str | None, ...]:
-    """Add vetoes where there is no reason yet; the same tuple if they add none."""
+    """Add vetoes where there is no reason yet."""
     if not vetoes:
         return reasons
-    index, added = _index(names), list(reasons)
-    for name in vetoes.keys() & index.keys():
-        added[index[name]] = added[index[name]] or vetoes[name].reason
-    after = tuple(added)
-    return after if after != reasons else reasons
+    added = (vetoes[name].reason if name in vetoes else None for name in names)
+    return tuple(reason or more for reason, more in zip(reasons, added, strict=True))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -296,10 +296,58 @@ class LoadSnapshot:
         """
         place = self.place.copy()
         place[executor] = worker
+        return self._changed(place=place)
+
+    def at(
+        self, time_s: float, place: Ints, cpu_cores: Floats, traffic: "Traffic"
+    ) -> "LoadSnapshot":
+        """Take the same executors at another moment.
+
+        Parameters
+        ----------
+        time_s : float
+            When.
+        place : Ints, shape (E,)
+            Index of each executor's worker.
+        cpu_cores : Floats, shape (E,)
+            By executor.
+        traffic : Traffic
+            Between executors.
+
+        Returns
+        -------
+        LoadSnapshot
+            With all else as it is.
+        """
+        return self._changed(time_s=time_s, place=place, cpu_cores=cpu_cores, traffic=traffic)
+
+    def holding(self, reasons: Mapping[int, str]) -> "LoadSnapshot":
+        """Pin some executors more.
+
+        Parameters
+        ----------
+        reasons : mapping of int to str
+            Why an executor may not move; of those that may not yet, the reason stays.
+
+        Returns
+        -------
+        LoadSnapshot
+            This one itself if none of them might move.
+        """
+        held = [e for e in reasons if self.is_movable[e]]
+        if not held:
+            return self
+        pinned, is_movable = list(self.pinned), self.is_movable.copy()
+        for e in held:
+            pinned[e] = reasons[e]
+        is_movable[held] = False
+        is_movable.flags.writeable = False
+        return self._changed(pinned=tuple(pinned), is_movable=is_movable)
+
+    def _changed(self, **changes: Any) -> "LoadSnapshot":
         after = object.__new__(LoadSnapshot)  # `replace` would look through all executors again
         for name in self.__slots__:
-            object.__setattr__(after, name, getattr(self, name))
-        object.__setattr__(after, "place", place)
+            object.__setattr__(after, name, changes.get(name, getattr(self, name)))
         return after
 
 

@@ -1,11 +1,38 @@
-"""Lays who talks to whom over a placement, to tell what leaves a worker and what leaves a node."""
+"""Lays who talks to whom over a placement, to tell what goes how far, and what that costs."""
 
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from controller.core.cluster import Ints
-from controller.replay.recording import Span
+from controller.core.cluster import Floats, Ints
+from controller.core.compiled import compiled
+from controller.replay.recording import Singles, Span
+
+US_PER_S = 1e6
+# How far the tuples of each pair go: inside a worker, inside a node, between nodes.
+Hops: TypeAlias = NDArray[np.int8]
+WORKER, NODE = 1, 2
+
+
+class HopCost(NamedTuple):
+    """What a tuple costs each of its two ends more than inside a worker.
+
+    Attributes
+    ----------
+    worker_us, node_us : float
+        Between workers of a node, and between nodes.
+    """
+
+    worker_us: float
+    node_us: float
+
+
+# An executor takes its CPU along, wherever it goes.
+FREE = HopCost(0.0, 0.0)
+# Those of the simulator's scenario of the demo, which are scaled to a run on a real cluster.
+OF_THE_DEMO = HopCost(worker_us=0.905, node_us=1.09)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -16,16 +43,12 @@ class Laid:
     ----------
     place : Ints, shape (E,)
         Worker of each executor.
-    hops : Ints, shape (P,)
-        How far each pair's tuples go: 0 inside a worker, 1 inside a node, 2 between nodes.
-    leaving, crossing : Ints
-        Pairs that talk across workers, and across nodes.
+    hops : Hops, shape (P,)
+        How far each pair's tuples go.
     """
 
     place: Ints
-    hops: Ints
-    leaving: Ints
-    crossing: Ints
+    hops: Hops
 
     @classmethod
     def of(cls, span: Span, place: Ints) -> "Laid":
@@ -43,13 +66,7 @@ class Laid:
         Laid
             With a copy of the placement.
         """
-        node, at, to = span.cluster.node_of, place.take(span.source), place.take(span.target)
-        leaving = (at != to).nonzero()[0]
-        crossing = leaving[node.take(at.take(leaving)) != node.take(to.take(leaving))]
-        hops = np.zeros(len(at), dtype=np.int64)
-        hops[leaving] = 1
-        hops[crossing] = 2
-        return cls(place.copy(), hops, leaving, crossing)
+        return cls(place.copy(), _hops(span.source, span.target, place, span.cluster.node_of))
 
     def over(self, span: Span, place: Ints) -> "Laid":
         """Lay the pairs of the same span over another placement.
@@ -67,3 +84,99 @@ class Laid:
             This one itself if nobody has moved.
         """
         return self if np.array_equal(self.place, place) else Laid.of(span, place)
+
+
+@compiled
+def _hops(source: Ints, target: Ints, place: Ints, node_of: Ints) -> Hops:
+    hops = np.zeros(len(source), dtype=np.int8)
+    for k in range(len(source)):
+        at, to = place[source[k]], place[target[k]]
+        hops[k] = int(at != to) + int(node_of[at] != node_of[to])
+    return hops
+
+
+def load(span: Span, row: int, replayed: Laid, recorded: Laid, cost: HopCost) -> "Load":
+    """Compute the load of one tick in a placement.
+
+    Parameters
+    ----------
+    span : Span
+        Recorded load.
+    row : int
+        Of which tick.
+    replayed, recorded : Laid
+        The placements.
+    cost : HopCost
+        What hops cost.
+
+    Returns
+    -------
+    Load
+        With the recorded CPU, less the hops of the recorded placement, with those of the replayed
+        one, and never below zero.
+    """
+    tps, cores = span.traffic_tps[row], span.cpu_cores[row]
+    return Load(*_load(span.source, span.target, tps, cores, replayed.hops, recorded.hops, cost))
+
+
+class Load(NamedTuple):
+    """What a tick brought.
+
+    Attributes
+    ----------
+    cpu_cores : Floats, shape (E,)
+        By executor.
+    inter_node_tps, inter_worker_tps, total_tps : float
+        Traffic between nodes, between workers (those of other nodes too), and all.
+    """
+
+    cpu_cores: Floats
+    inter_node_tps: float
+    inter_worker_tps: float
+    total_tps: float
+
+
+@compiled
+def _load(  # noqa: PLR0917
+    source: Ints,
+    target: Ints,
+    tps: Singles,
+    cores: Singles,
+    replayed: Hops,
+    recorded: Hops,
+    cost: HopCost,
+) -> tuple[Floats, float, float, float]:
+    cost_s = np.array([0.0, cost.worker_us, cost.node_us]) / US_PER_S
+    cpu_cores = cores.astype(np.float64)
+    crossing = leaving = total = 0.0
+    for k in range(len(source)):
+        said, hops = float(tps[k]), replayed[k]
+        total += said
+        leaving += said if hops >= WORKER else 0.0
+        crossing += said if hops == NODE else 0.0
+        more = said * (cost_s[hops] - cost_s[recorded[k]])
+        cpu_cores[source[k]] += more
+        cpu_cores[target[k]] += more
+    return np.maximum(cpu_cores, 0.0), crossing, leaving, total
+
+
+@compiled
+def smooth(new: NDArray[np.floating], old: Floats, ewma: float) -> Floats:
+    """Smooth exponentially.
+
+    Parameters
+    ----------
+    new, old : array of float, shape (K,)
+        The newest rates, and the smoothed ones.
+    ewma : float
+        Weight of the newest.
+
+    Returns
+    -------
+    Floats, shape (K,)
+        Smoothed.
+    """
+    out = np.empty(len(old))
+    for k in range(len(old)):
+        out[k] = ewma * new[k] + (1 - ewma) * old[k]
+    return out

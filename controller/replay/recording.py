@@ -245,7 +245,7 @@ class _Open:
             time_s=np.array(self.time_s),
             span_s=np.array(self.span_s),
             cpu_cores=np.array(self.cpu_cores, dtype=np.float32),
-            traffic_tps=tps[:, order],
+            traffic_tps=tps.take(order, axis=1),  # indexed, a tick would lie far apart in memory
             source=source[order],
             target=target[order],
             held=np.array(self.held, dtype=np.bool_),

@@ -7,9 +7,9 @@ elsewhere, that an overloaded worker would have slowed the topology down, or tha
 been undone. Moves take no time here, and workers that report late are smoothed with the others.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 
@@ -18,37 +18,16 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decide import Decision, Outcome, Proposal
 from controller.policies import policy
-from controller.replay.laid import Laid
+from controller.replay.laid import FREE, HopCost, Laid, Load, load, smooth
 from controller.replay.recording import Shift, Span
-from controller.vetoes import Vetoes, decide, resting, standing
+from controller.vetoes import Veto, Vetoes, decide, standing
 
 OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1
+# For how long yet nobody asks here, and to say it of all of them takes as long as to decide.
+_RESTS = Veto(Outcome.COOLDOWN, "it moved lately")
 # The same yardstick for every configuration: the default of load.high.
 OVERLOAD_FRAC = Limits().high_frac
-# The executors' CPU in a row of a span, with the replayed placement and with the recorded one.
-Cpu: TypeAlias = Callable[[Span, int, Laid, Laid], Floats]
-
-
-def as_measured(span: Span, row: int, replayed: Laid, recorded: Laid) -> Floats:
-    """Take the CPU along, wherever the executor is.
-
-    Parameters
-    ----------
-    span : Span
-        Recorded load.
-    row : int
-        Of which tick.
-    replayed, recorded : Laid
-        The placements.
-
-    Returns
-    -------
-    Floats, shape (E,)
-        Cores.
-    """
-    cpu_cores: Floats = span.cpu_cores[row].astype(np.float64)
-    return cpu_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +80,12 @@ class Series:
         return float(self.inter_node_tps @ self.span_s) / total if total else 0.0
 
 
-def _measured(
-    span: Span, row: int, laid: Laid, cpu_cores: Floats, overload_frac: float
-) -> tuple[float, ...]:
+def _measured(span: Span, row: int, place: Ints, load: Load, over: float) -> tuple[float, ...]:
     """Measure a placement under the load of one tick, in the order of `Series`."""
-    tps, span_s = span.traffic_tps[row], float(span.span_s[row])
-    capacity = span.cluster.capacity_cores
-    crossing = float(tps.take(laid.crossing).sum(dtype=np.float64))
-    leaving = float(tps.take(laid.leaving).sum(dtype=np.float64))
-    load = np.bincount(laid.place, weights=cpu_cores, minlength=len(capacity)) / capacity
-    over_s = float((load > overload_frac).sum()) * span_s
-    total = float(tps.sum(dtype=np.float64))
-    return float(span.time_s[row]), span_s, crossing, leaving, total, float(load.max()), over_s
+    span_s, capacity = float(span.span_s[row]), span.cluster.capacity_cores
+    used = np.bincount(place, weights=load.cpu_cores, minlength=len(capacity)) / capacity
+    over_s = float((used > over).sum()) * span_s
+    return (float(span.time_s[row]), span_s, *load[1:], float(used.max()), over_s)
 
 
 class Score(Protocol):
@@ -137,8 +110,8 @@ class Rerun:
         As for `rerun`.
     overload_frac : float
         As for `rerun`.
-    cpu : Cpu
-        What executors use where the replay has them.
+    cost : HopCost
+        What hops cost, which the replay may make fewer.
     explain : bool
         As in `Limits`.
     """
@@ -147,11 +120,11 @@ class Rerun:
         self,
         config: Config,
         overload_frac: float = OVERLOAD_FRAC,
-        cpu: Cpu = as_measured,
+        cost: HopCost = FREE,
         explain: bool = True,
     ) -> None:
         self._config = config
-        self._cpu = cpu
+        self._cost = cost
         self._policy = policy(config.policy, config.options)
         self._limits = replace(
             config.limits, max_moves=config.max_moves, keep_workers=True, explain=explain
@@ -186,9 +159,9 @@ class Rerun:
                 if not shift.own:
                     place[shift.executor] = shift.worker
             laid, as_was = laid.over(span, place), as_was.over(span, recorded)
-            cpu_cores = self._cpu(span, row, laid, as_was)
-            score = _measured(span, row, laid, cpu_cores, self._overload_frac)
-            outcome, moves = self._cycle(span, row, laid.place, cpu_cores)
+            now = load(span, row, laid, as_was, self._cost)
+            score = _measured(span, row, laid.place, now, self._overload_frac)
+            outcome, moves = self._cycle(span, row, laid.place, now.cpu_cores)
             for move in moves:
                 self._move(span, move, place, float(span.time_s[row]))
             self._rows.append((*score, outcome))
@@ -238,11 +211,12 @@ class Rerun:
     ) -> tuple[int, tuple[Proposal, ...]]:
         """Smooth and decide; return the outcome's index and the moves to make."""
         ewma, now_s = self._config.ewma, self._now_s(span, row)
-        tps = span.traffic_tps[row].astype(float)
-        if self._smooth is not None:
-            cpu = ewma * cpu + (1 - ewma) * self._smooth[0]
-            tps = ewma * tps + (1 - ewma) * self._smooth[1]
-        self._smooth = cpu, tps
+        if self._smooth is None:
+            self._smooth = cpu, span.traffic_tps[row].astype(np.float64)
+        else:
+            before, tps = self._smooth
+            self._smooth = smooth(cpu, before, ewma), smooth(span.traffic_tps[row], tps, ewma)
+        cpu, tps = self._smooth
         # A cycle is due when it comes within half a tick.
         if now_s < self._next_s - span.span_s[row] / 2:
             return NO_CYCLE, ()
@@ -250,13 +224,7 @@ class Rerun:
         if span.held[row]:
             return OUTCOMES.index(Outcome.STAND_BACK), ()
         traffic = _of_those_who_talk(span, tps)
-        snapshot = replace(
-            span.first,
-            time_s=float(span.time_s[row]),
-            place=place,
-            cpu_cores=cpu,
-            traffic=traffic,
-        )
+        snapshot = span.first.at(float(span.time_s[row]), place, cpu, traffic)
         decision = self._decide(span.cluster, snapshot, now_s)
         moves = decision.moves[: self._config.max_moves]
         for move in moves:
@@ -273,8 +241,8 @@ class Rerun:
 
     def _decide(self, cluster: Cluster, snapshot: LoadSnapshot, now_s: float) -> Decision:
         self._rest_until_s = {e: s for e, s in self._rest_until_s.items() if s > now_s}
-        rest = resting({e: until_s - now_s for e, until_s in self._rest_until_s.items()})
-        vetoes = rest.joined(self._vetoes(cluster, snapshot))
+        resting = Vetoes(dict.fromkeys(self._rest_until_s, _RESTS))
+        vetoes = resting.joined(self._vetoes(cluster, snapshot))
         return decide(self._policy, cluster, snapshot, self._limits, vetoes)
 
     def _vetoes(self, cluster: Cluster, snapshot: LoadSnapshot) -> Vetoes:
@@ -325,8 +293,8 @@ class AsRecorded:
                     self._moves.append(move)
                 place[shift.executor] = shift.worker
             laid = laid.over(span, place)
-            cpu_cores = as_measured(span, row, laid, laid)
-            score = _measured(span, row, laid, cpu_cores, self._overload_frac)
+            now = load(span, row, laid, laid, FREE)
+            score = _measured(span, row, place, now, self._overload_frac)
             self._rows.append((*score, NO_CYCLE))
 
     def series(self) -> Series:

@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from controller.replay.laid import OF_THE_DEMO
 from controller.replay.recording import Span
 from controller.replay.rerun import Rerun, Series
 from controller.tune.chunks import Chunk, Episode, waves
-from controller.tune.feedback import HopCost
 from controller.tune.space import ParameterSet
 
 # The spans of each episode, and whether each is held back.
@@ -228,4 +228,5 @@ def _run(
     runs: dict[tuple[Episode, int], Rerun], key: tuple[Episode, int], parameters: ParameterSet
 ) -> Rerun:
     """Take up what was begun in the wave before, or begin."""
-    return runs.pop(key) if key in runs else Rerun(parameters.config, cpu=HopCost(), explain=False)
+    begun = runs.pop(key, None)
+    return begun or Rerun(parameters.config, cost=OF_THE_DEMO, explain=False)

@@ -8,12 +8,11 @@ import pytest
 
 from controller.config import build
 from controller.errors import TuneError
-from controller.replay.laid import Laid
+from controller.replay.laid import FREE, HopCost, Laid, load
 from controller.replay.rerun import rerun
 from controller.tune import chunks as chunks_module
 from controller.tune.choice import MOVE_S, Objective, suggest
 from controller.tune.chunks import DAY_S, HELD_BACK_FRAC, unpack, waves
-from controller.tune.feedback import HopCost
 from controller.tune.space import Space
 from controller.tune.sweep import Figures
 from tests.tuned_world import BEGIN_S, HUBS, TICK_S, span, strong_and_fickle, swept
@@ -149,17 +148,20 @@ def test_time_in_which_nothing_can_be_decided_does_not_count_for_the_cut(tmp_pat
 
 
 def test_cpu_follows_the_hops() -> None:
-    load = span(1, [0, 1], lambda tick: [(0, HUBS, 1e5), (2, HUBS, 2e5)])
-    moved = load.place.copy()
+    spans = span(1, [0, 1], lambda tick: [(0, HUBS, 1e5), (2, HUBS, 2e5)])
+    moved = spans.place.copy()
     moved[HUBS] = 1
     cost = HopCost(worker_us=1.0, node_us=2.0)
-    there, elsewhere = Laid.of(load, load.place), Laid.of(load, moved)
-    assert cost(load, 0, there, there) == pytest.approx(load.cpu_cores[0])
+    there, elsewhere = Laid.of(spans, spans.place), Laid.of(spans, moved)
+    assert load(spans, 0, there, there, cost).cpu_cores == pytest.approx(spans.cpu_cores[0])
     # 100,000 tuples a second more between nodes, 200,000 less, 2 µs at each end; none below zero.
     added = np.array([0.2, 0.0, -0.1, 0.0, -0.1, 0.0])
-    assert cost(load, 0, elsewhere, there) == pytest.approx(load.cpu_cores[0] + added, abs=1e-6)
-    assert cost(load, 0, there, elsewhere) == pytest.approx(
-        np.maximum(load.cpu_cores[0] - np.array([0.2, 0, -0.4, 0, -0.2, 0]), 0)
+    now = load(spans, 0, elsewhere, there, cost)
+    assert now.cpu_cores == pytest.approx(spans.cpu_cores[0] + added, abs=1e-6)
+    assert now[1:] == (1e5, 1e5, 3e5)
+    assert load(spans, 0, elsewhere, there, FREE).cpu_cores == pytest.approx(spans.cpu_cores[0])
+    assert load(spans, 0, there, elsewhere, cost).cpu_cores == pytest.approx(
+        np.maximum(spans.cpu_cores[0] - np.array([0.2, 0, -0.4, 0, -0.2, 0]), 0)
     )
 
 

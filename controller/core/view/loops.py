@@ -331,16 +331,21 @@ def bounds(world: World) -> Floats:
 def _bound(world: World, node: Ints, executors: Ints, bound: Floats) -> None:
     with_node = np.zeros(len(world.roomiest))
     for e in executors:
-        home = world.place[e]
+        home, begin, end = world.place[e], world.begin[e], world.begin[e + 1]
         at_home = strongest = 0.0
-        for k in range(world.begin[e], world.begin[e + 1]):
+        for k in range(begin, end):
             p, said = world.peer[k], world.tps[world.row[k]]
             with_node[node[p]] += said
-            strongest = max(strongest, with_node[node[p]])  # they only grow
-            at_home += said * (world.place[p] == home)
+            at_home += said if world.place[p] == home else 0.0
         at_node = with_node[node[e]]
-        for k in range(world.begin[e], world.begin[e + 1]):
-            with_node[node[world.peer[k]]] = 0.0
+        if len(with_node) <= end - begin:
+            for n in range(len(with_node)):
+                strongest = max(strongest, with_node[n])
+                with_node[n] = 0.0
+        else:
+            for k in range(begin, end):
+                strongest = max(strongest, with_node[node[world.peer[k]]])
+                with_node[node[world.peer[k]]] = 0.0
         total = world.weight_node * (strongest - at_node)
         total += world.weight_worker * (strongest - at_home)
         bound[e] = total + ROUNDING if world.movable[e] else -np.inf

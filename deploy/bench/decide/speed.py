@@ -8,6 +8,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
-from controller.core.decide import Choice, Policy, choose_safe, otd, safe
+from controller.core.decide import Choice, choose_safe, otd, safe
 from controller.core.view.view import View
 from deploy.bench.decide.cases import LITERAL, crowd
 from deploy.bench.decide.plain import plain_otd
@@ -122,17 +123,15 @@ def against_plain_python(repeats: int) -> dict[str, Any]:
     """
     cluster, snapshot = crowd(1000)
     chosen = np.random.default_rng(1000)
-    cycles = [_other_volumes(snapshot, chosen) for _ in range(3 * repeats)]
-
-    def times(policy: Policy, of: Sequence[LoadSnapshot]) -> list[float]:
-        return [_timed(lambda s: policy(cluster, s, LITERAL), one) for one in of]
-
-    plain = [_timed(lambda s: plain_otd(cluster, s, LITERAL), one) for one in cycles[:repeats]]
-    ours = {
-        "otd": times(otd, cycles[repeats : 2 * repeats]),
-        "safe": times(safe, cycles[2 * repeats :]),
-        "safe after a move": list(_walk_times(View.of(cluster, snapshot, LITERAL), 10 * repeats)),
-    }
+    policies = {"plain": plain_otd, "otd": otd, "safe": safe}
+    times_s: dict[str, list[float]] = {name: [] for name in policies}
+    for _ in range(repeats):  # in turn, for a core's speed changes
+        for name, policy in policies.items():
+            cycle = _other_volumes(snapshot, chosen)
+            times_s[name].append(_timed(partial(policy, cluster, limits=LITERAL), cycle))
+    plain = times_s.pop("plain")
+    walk = list(_walk_times(View.of(cluster, snapshot, LITERAL), 10 * repeats))
+    ours = times_s | {"safe after a move": walk}
     return {
         "executors": 1000,
         "plain_python_ms": _ms(plain),
