@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,7 @@ import agent.config
 import agent.daemon
 from agent.daemon import ended_by_signals, say_waiting
 from controller.config import Config, Mode, Storm, from_storm_yaml
+from controller.core.decide import prepare
 from controller.output import example
 from controller.storm.live import LiveController
 from kvstore.errors import SessionLostError
@@ -89,6 +91,9 @@ def run_controller(
 
 def _run(config: Config, storm: Storm, stop: threading.Event) -> int:
     name = f"{socket.gethostname()}:{os.getpid()}"
+    begun_s = time.monotonic()
+    prepare()
+    log.info("decisions_compiled", spent_s=round(time.monotonic() - begun_s, 1))
     with Session(storm.hosts) as session:
         if not session.connect(on_wait=say_waiting, stop=stop):
             return 0

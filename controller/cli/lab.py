@@ -1,6 +1,7 @@
 """``nstorm lab`` and ``nstorm bench``: a real Storm cluster on this machine, to try and measure."""
 
 import json
+import logging
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from enum import StrEnum
@@ -10,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from controller.output import Output, OutputOption, example
+from controller.output import Output, OutputOption, example, quiet
 from deploy.bench import Variant
 
 if TYPE_CHECKING:
@@ -249,7 +250,9 @@ def bench_replay(
     """
     from deploy.bench.replay.report import Sizes, as_tables, bench  # noqa: PLC0415
 
-    _answer(bench(Sizes(rounds=rounds, length=length), _progress), as_tables, output)
+    with quiet(logging.WARNING):  # each cycle that is written to a journal would be told of
+        found = bench(Sizes(rounds=rounds, length=length), _progress)
+    _answer(found, as_tables, output)
 
 
 def _tuple_cost() -> dict[str, Any]:

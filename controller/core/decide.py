@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, Ints, LoadSnapshot
+from controller.core.cluster import Cluster, Ints, LoadSnapshot, Traffic
 from controller.core.moves import best_gathering, opening_pairs, relieving
 from controller.core.view.view import Moves, View, rounded
 
@@ -431,3 +431,28 @@ def _by_load(view: View, workers: Ints) -> list[int]:
     """Order workers by falling load, ties by id."""
     falling = np.argsort(-rounded(view.classes.load_frac[workers]), kind="stable")
     return [int(worker) for worker in workers[falling]]
+
+
+def prepare() -> None:
+    """Compile what decisions are made of, so that the first one does not wait for it.
+
+    Takes some seconds once for each installation, and again after an update.
+    """
+    cluster = Cluster.build("ab", [("a:1", "a", 1.0), ("b:1", "b", 1.0), ("b:2", "b", 1.0)])
+    traffic = Traffic.build(np.array([0, 1]), np.array([2, 2]), np.array([1.0, 2.0]))
+    snapshot = LoadSnapshot(
+        topology="",
+        time_s=0.0,
+        components=(),
+        edges=(),
+        executors=("1-1", "2-2", "3-3"),
+        component_of=("", "", ""),
+        place=np.array([0, 1, 2]),
+        cpu_cores=np.full(3, 0.1),
+        queue=np.zeros(3),
+        pinned=(None,) * 3,
+        traffic=traffic,
+    )
+    for rules in (Limits(max_moves=2), Limits(gain_tps=np.inf)):
+        for policy in (safe, otd):
+            policy(cluster, snapshot, rules)

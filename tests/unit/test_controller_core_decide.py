@@ -1,6 +1,8 @@
 """Seed 004's values to hold: hand graph, saddle, ping-pong, and what `safe` does differently."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -274,3 +276,24 @@ def test_a_policy_that_wants_what_it_might_have_had_is_not_held_against_the_veto
         Outcome.EXCLUDED,
         "component a is excluded, but today",
     )
+
+
+def test_once_prepared_no_cycle_waits_for_a_compiler() -> None:
+    """In a process of its own, for in this one everything may be compiled."""
+    scenario = GOLDEN.parent / "scenarios" / "drift.txt"
+    code = f"""
+from controller.core.decide import prepare
+from controller.core.view import loops
+from controller.sim.report import simulate_all
+from controller.sim.scenario import parse
+
+def compiled():
+    return {{k: len(f.signatures) for k, f in vars(loops).items() if hasattr(f, "signatures")}}
+
+prepare()
+before = compiled()
+simulate_all(parse(open({str(scenario)!r}).read()))
+assert before["gather"] == 1, before
+assert compiled() == before, (before, compiled())
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)

@@ -6,10 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from controller.baselines.oracle.exhaustive import exhaustive
 from controller.core.classify import Limits, classify
 from controller.core.cluster import inter_node_tps
 from controller.core.decide import otd, safe
 from controller.snapshot import parse
+from controller.yardstick import weighted_cost_tps
+from deploy.bench.decide.annealing import anneal
 from deploy.bench.decide.cases import LITERAL, QUALITY, Groups, Hardware, crowd, keyed, planted
 from deploy.bench.decide.plain import plain_otd
 from deploy.bench.decide.quality import follow, quality
@@ -85,6 +88,19 @@ def test_cycles_to_a_ratio_are_counted_from_the_start() -> None:
     assert course.ratios == (24 / 32, 11 / 32, 6 / 32)
     assert course.fits == (True, True, True)
     assert [course.cycles_to(r) for r in (0.8, 0.5, 0.2, 0.1)] == [0, 1, 2, None]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("rules", [LITERAL, Limits(gain_frac=0.0)], ids=["nodes", "weights"])
+def test_the_long_search_finds_the_best_of_all_placements(seed: int, rules: Limits) -> None:
+    cluster, start = planted(Hardware(2, 2, 0.4), seed, Groups(9, group=4, neighbours=4))
+    assert not classify(cluster, start, rules).high.any()
+    best = exhaustive(cluster, start, rules).applied(cluster, start)
+    found = anneal(cluster, start, rules, seed)
+    assert not classify(cluster, found, rules).high.any()
+    assert weighted_cost_tps(cluster, found, rules) == pytest.approx(
+        weighted_cost_tps(cluster, best, rules)
+    )
 
 
 def test_the_report_has_every_number_and_can_be_shown() -> None:
