@@ -17,9 +17,13 @@ import numpy as np
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decide import Choice, choose_safe, otd, safe
+from controller.core.target.problem import TargetOptions
 from controller.core.view.view import View
+from controller.targeting.search import Question
 from deploy.bench.decide.cases import LITERAL, crowd
 from deploy.bench.decide.plain import plain_otd
+
+MOST_TO_SEARCH = 10_000
 
 
 def speed(executors: int, repeats: int) -> dict[str, Any]:
@@ -37,7 +41,8 @@ def speed(executors: int, repeats: int) -> dict[str, Any]:
     dict
         Milliseconds: of a decision when other executors talk than before, when they say more or
         less than before, as from one cycle to the next, and when it is asked for again; of the next
-        one after a move; and memory.
+        one after a move. Seconds: of a search of `target`, which runs beside the cycle, with at most
+        `MOST_TO_SEARCH` executors. And memory.
     """
     cluster, snapshot = crowd(executors)
     rules, traffic = Limits(gain_frac=0.0), snapshot.traffic
@@ -66,6 +71,7 @@ def speed(executors: int, repeats: int) -> dict[str, Any]:
         "new_volumes_ms": _ms(next_cycle),
         "again_ms": _ms(full),
         "after_a_move_ms": _ms(following),
+        "target_search_s": _search_s(cluster, snapshot) if executors <= MOST_TO_SEARCH else None,
         **_memory(cluster, snapshot, rules),
     }
 
@@ -75,6 +81,13 @@ def _other_volumes(snapshot: LoadSnapshot, chosen: np.random.Generator) -> LoadS
     traffic = snapshot.traffic
     tps = traffic.tps * chosen.uniform(0.9, 1.1, len(traffic.tps))
     return replace(snapshot, traffic=replace(traffic, tps=tps))
+
+
+def _search_s(cluster: Cluster, snapshot: LoadSnapshot) -> float:
+    question = Question(cluster, snapshot, Limits(), TargetOptions(), frozenset())
+    begin = time.thread_time()
+    question.answer()
+    return round(time.thread_time() - begin, 2)
 
 
 def _walk_times(view: View, moves: int) -> Iterator[float]:
