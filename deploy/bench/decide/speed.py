@@ -41,7 +41,7 @@ def speed(executors: int, repeats: int) -> dict[str, Any]:
     dict
         Milliseconds: of a decision when other executors talk than before, when they say more or
         less than before, as from one cycle to the next, and when it is asked for again; of the next
-        one after a move. Seconds: of a search of `target`, which runs beside the cycle, with at most
+        one after a move. Seconds: of a search of `target`, which runs beside the cycle; up to
         `MOST_TO_SEARCH` executors. And memory.
     """
     cluster, snapshot = crowd(executors)
