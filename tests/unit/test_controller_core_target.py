@@ -18,11 +18,11 @@ from controller.core.cluster import (
 from controller.core.decide import Outcome, safe
 from controller.core.target.adopt import find
 from controller.core.target.goal import digest
-from controller.core.target.partition import partition
 from controller.core.target.policy import Memory, target
 from controller.core.target.problem import Graph, Problem, TargetOptions
-from controller.core.target.refine import Level, refine
 from controller.core.target.route import Route, next_steps, route
+from controller.core.target.search.partition import partition
+from controller.core.target.search.refine import Level, refine
 from controller.snapshot import parse
 from controller.targeting.policy import Targeting
 from migration.model import Component

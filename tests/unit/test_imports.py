@@ -125,7 +125,7 @@ PURE_LIBRARIES = frozenset(
     {"collections", "dataclasses", "enum", "functools", "math", "networkx", "numba", "numpy"}
     | {"re", "scipy"}
 ) | {"hashlib", "types", "typing"}
-PARTITIONER = ("controller.core.target.partition", "pymetis")
+PARTITIONER = ("controller.core.target.search.partition", "pymetis")
 
 
 def modules() -> list[tuple[str, Path]]:

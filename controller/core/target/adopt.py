@@ -11,9 +11,9 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decide import safe
 from controller.core.target.goal import Target, digest
 from controller.core.target.problem import Problem, TargetOptions
-from controller.core.target.refine import TIE
 from controller.core.target.route import Route, gain_tps, next_steps, route
-from controller.core.target.search import search
+from controller.core.target.search.cheapest import search
+from controller.core.target.search.refine import TIE
 
 # Up to so many executors the end of `safe` is followed to, so that a target is never worse.
 SAFE_EXECUTORS = 60

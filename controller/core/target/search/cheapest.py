@@ -1,4 +1,5 @@
-"""Looks for the cheapest placement: from several starts, first nodes, then the workers of each.
+"""Looks for the cheapest placement: from several starts, first nodes, then the workers of each;
+then by annealing.
 
 Cost is the weighted traffic between places plus the price of every move from today's placement.
 """
@@ -10,14 +11,20 @@ from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
 
 from controller.core.classify import TOLERANCE_CORES
 from controller.core.cluster import Floats, Ints
-from controller.core.target.partition import partition
 from controller.core.target.problem import Problem
-from controller.core.target.refine import TIE, Level, refine
+from controller.core.target.search.anneal import anneal
+from controller.core.target.search.partition import partition
+from controller.core.target.search.refine import TIE, Level, refine
 
 # Partitions by the seed of the partitioner: many where they differ much and one costs nothing.
 SEEDS_AT_EXECUTORS = ((20, 4), (100, 24), (500, 10), (2000, 4))
 # A node that is full to the last core may leave no way to share its load among its workers.
 NODE_FILL = (1.0, 0.97, 0.94, 0.9)
+
+# Annealing: for each executor so many tries, from scratch where there are few executors, for many
+# partitions are better; and to mend the best that was found.
+ANNEALED_EXECUTORS, ANNEAL_STEPS, HOT = 2000, 2000, 3.0
+MENDS, MEND_STEPS, WARM = 2, 1000, 0.5
 
 
 def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = ()) -> Ints | None:
@@ -41,13 +48,20 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
     today = problem.cost_tps(problem.start)
     known = min([problem.cost_tps(place) for place in others], default=today)
     best, least = None, (problem.excess_cores(problem.start), today - least_gain_tps)
-    for place in _candidates(problem, others):
+
+    def look_at(place: Ints) -> None:
+        nonlocal best, least
         cost = problem.cost_tps(place)
         paid = cost + problem.price_tps * problem.moves(place)
         key = round(problem.excess_cores(place), 9), paid
         worth = paid < today - least_gain_tps and cost <= known + TIE * problem.total_tps
         if worth and key <= least:
             best, least = place, key
+
+    for place in _candidates(problem, others):
+        look_at(place)
+    for seed in range(MENDS):
+        look_at(anneal(problem, problem.start if best is None else best, MEND_STEPS, WARM, seed))
     return best
 
 
@@ -67,6 +81,8 @@ def _candidates(problem: Problem, others: tuple[Ints, ...]) -> Iterator[Ints]:
             yield place
             if problem.excess_cores(place) <= problem.excess_cores(problem.start):
                 break
+    if len(problem.start) <= ANNEALED_EXECUTORS:
+        yield anneal(problem, problem.start, ANNEAL_STEPS, HOT, seed=0)
 
 
 def _node_starts(problem: Problem, others: tuple[Ints, ...]) -> Iterator[Ints]:

@@ -1,0 +1,1 @@
+"""Looks for a cheap placement: partitions, refinements, annealing."""
