@@ -57,6 +57,9 @@ def spark(master: str, log: Path) -> Iterator[Engine]:
     conf.set("spark.python.unix.domain.socket.enabled", "true")
     if master.startswith("local"):
         conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
+        # The cores are for the work: optimising what hands it out takes longer than it saves.
+        quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        conf.set("spark.driver.extraJavaOptions", quick)
     with log.open("wb") as file:
         gateway = _launch(conf, file, log)
         context: Any = None

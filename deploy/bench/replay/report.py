@@ -78,7 +78,7 @@ def bench(sizes: Sizes, tell: Callable[[str], None]) -> dict[str, Any]:
         if sizes.rounds:
             tell("a sweep without Spark, and on one core and two")
             found["spark"] = against_no_spark(
-                sizes.executors, 20 * sizes.ticks, sizes.parameter_sets, sizes.rounds, folder
+                sizes.executors, 30 * sizes.ticks, sizes.parameter_sets, sizes.rounds, folder
             )
     return found
 
