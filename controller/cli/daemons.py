@@ -91,12 +91,12 @@ def run_controller(
 
 def _run(config: Config, storm: Storm, stop: threading.Event) -> int:
     name = f"{socket.gethostname()}:{os.getpid()}"
-    begun_s = time.monotonic()
-    prepare()
-    log.info("decisions_compiled", spent_s=round(time.monotonic() - begun_s, 1))
     with Session(storm.hosts) as session:
         if not session.connect(on_wait=say_waiting, stop=stop):
             return 0
+        begun_s = time.monotonic()
+        prepare()
+        log.info("decisions_compiled", spent_s=round(time.monotonic() - begun_s, 1))
         log.info("controller_started", name=name, mode=config.mode.value, zookeeper=storm.hosts)
         try:
             LiveController(session, config, storm, name=name).run(stop)
