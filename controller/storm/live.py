@@ -82,6 +82,7 @@ class LiveController:
         self._applier = Applier(
             session, mirror=mirror, leader=self._leader, clock=clock, timing=timing
         )
+        self._search = Beside()
         self._controller = RecordedController(
             config,
             view=self._view,
@@ -91,7 +92,7 @@ class LiveController:
             clock=clock,
             journal=Writer.of(config.journal),
             data_of=mirror.data_of,
-            search=Beside(),
+            search=self._search,
         )
         self._commands = CommandQueue(session, mirror, self._applier.begin, config.max_moves)
         self._asked: dict[str, Command] = {}
@@ -115,6 +116,7 @@ class LiveController:
         try:
             self._work(stop)
         finally:
+            self._search.close()
             self._controller.close()
 
     def _work(self, stop: threading.Event) -> None:
