@@ -19,6 +19,7 @@ from controller.journal.record import JournalError
 from controller.output import Output, OutputOption, SectionedCommand, example, quiet
 from controller.policies import NAMES
 from controller.replay.ingest.tables import ingest
+from controller.replay.laid import OF_THE_DEMO
 from controller.replay.playback import Replayed, recorded_config, replay
 from controller.replay.recording import spans
 from controller.replay.rerun import AsRecorded, Rerun, Score, Series
@@ -109,10 +110,9 @@ def replay_log(
     same, byte for byte; exit code 1 if one does not.
 
     With others, by --set or --policy, the outcome is compared with that of the recorded ones: moves
-    follow other moves, executors take their recorded CPU along, who talks to whom stays as
-    recorded, and moves are made whatever the mode was. What that cannot know: that CPU falls as
-    traffic becomes local, that shuffles would send elsewhere, that an overload would have slowed
-    the topology down.
+    follow other moves, executors take their CPU along, less what tuples cost that stay near now,
+    who talks to whom stays as recorded, and moves are made whatever the mode was. What that cannot
+    know: that shuffles would send elsewhere, that an overload would have slowed the topology down.
     """
     window = _moment(begin) or -math.inf, _moment(end) or math.inf
     log = Log.open(paths)
@@ -191,7 +191,7 @@ def _what_if(log: Log, window: tuple[float, float], changes: dict[str, Any]) -> 
     for span in spans(log):
         cut = span.within(*window)
         if len(cut.time_s) and cut.topology not in of:
-            runs = {kind: Rerun(config) for kind, config in configs.items()}
+            runs = {kind: Rerun(one, cost=OF_THE_DEMO) for kind, one in configs.items()}
             of[cut.topology] = {"as_it_was": AsRecorded(), **runs}
         if len(cut.time_s):
             for score in of[cut.topology].values():

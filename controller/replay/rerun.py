@@ -15,7 +15,14 @@ import numpy as np
 
 from controller.config import Config
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.cluster import (
+    Cluster,
+    Floats,
+    Ints,
+    LoadSnapshot,
+    Traffic,
+    topology_name,
+)
 from controller.core.decide import Decision, Outcome, Proposal
 from controller.policies import policy
 from controller.replay.laid import FREE, HopCost, Laid, Load, load, smooth
@@ -223,6 +230,8 @@ class Rerun:
         self._next_s = now_s + self._config.cycle_s
         if span.held[row]:
             return OUTCOMES.index(Outcome.STAND_BACK), ()
+        if {span.topology, topology_name(span.topology)} & self._config.excluded.topologies:
+            return OUTCOMES.index(Outcome.EXCLUDED), ()
         traffic = _of_those_who_talk(span, tps)
         snapshot = span.first.at(float(span.time_s[row]), place, cpu, traffic)
         decision = self._decide(span.cluster, snapshot, now_s)

@@ -38,7 +38,7 @@ class Objective:
 
     @classmethod
     def parse(cls, text: str) -> "Objective":
-        """Read ``traffic=1,overload=5``; a name alone counts 1, what is not named nothing.
+        """Read ``traffic=1,overload=5``; a name alone counts 1, what is not named as by default.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ class Objective:
         """
         if text == "balanced":
             return cls()
-        weights = dict.fromkeys(cls.__slots__, 0.0)
+        weights: dict[str, float] = {name: getattr(cls(), name) for name in cls.__slots__}
         for part in text.split(","):
             name, _, number = part.strip().partition("=")
             try:

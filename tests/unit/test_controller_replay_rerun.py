@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from controller.config import build
+from controller.core.cluster import topology_name
+from controller.core.decide import Outcome
 from controller.journal.reader import Log
 from controller.journal.recorder import RecordedController
 from controller.loop import CycleReport
 from controller.replay.recording import Span, spans
-from controller.replay.rerun import NO_CYCLE, as_recorded, rerun
+from controller.replay.rerun import NO_CYCLE, OUTCOMES, as_recorded, rerun
 from migration.model import ExecutorId
 from tests.recorded_world import SLOTS, TICK_S, LedWorld, record
 
@@ -50,6 +52,16 @@ def test_a_log_of_advice_shows_what_auto_would_have_done(tmp_path: Path) -> None
     assert [(m.executor, m.source, m.target) for m in series.moves] == moves(reports)
     assert series.inter_node_frac < as_recorded([advised]).inter_node_frac
     assert as_recorded([advised]).moves == ()
+
+
+def test_what_is_excluded_stays_where_it_is(tmp_path: Path) -> None:
+    record(tmp_path, ticks=range(30), mode="advise")
+    (span,) = measured(tmp_path)
+    assert rerun([span], build(KEYS)).moves
+    for name in (span.topology, topology_name(span.topology)):
+        series = rerun([span], build({**KEYS, "excluded.topologies": [name]}))
+        assert not series.moves
+        assert OUTCOMES.index(Outcome.EXCLUDED) in series.outcome
 
 
 def test_spans_may_be_cut_anywhere(tmp_path: Path) -> None:

@@ -23,8 +23,9 @@ def test_the_cost_is_in_seconds_of_crossing_traffic() -> None:
     some = Figures(1, 2, 100.0, 1000.0, 200.0, 500.0, 10.0)
     assert crossing_frac(some) == pytest.approx(0.8 * 0.2 + 0.2 * 0.5)
     assert Objective().cost(some) == pytest.approx(0.26 + (10 + 2 * MOVE_S) / 100)
-    assert Objective.parse("overload").cost(some) == pytest.approx(0.1)
-    assert Objective.parse("moves=3, traffic=0").cost(some) == pytest.approx(0.06)
+    assert Objective.parse("traffic=0,overload,moves=0").cost(some) == pytest.approx(0.1)
+    assert Objective.parse("moves=3, traffic=0, overload=0").cost(some) == pytest.approx(0.06)
+    assert Objective.parse("moves=3") == Objective(moves=3.0)
     assert Objective.parse("balanced") == Objective()
     assert Objective().cost(NOTHING) == crossing_frac(NOTHING) == 0.0
 
@@ -36,7 +37,7 @@ def test_another_objective_is_refused(text: str) -> None:
     with pytest.raises(TuneError, match=r"--objective .*must be balanced, or traffic, overload"):
         Objective.parse(text)
     with pytest.raises(TuneError, match="one weight must be above 0"):
-        Objective.parse("moves=0")
+        Objective.parse("traffic=0,overload=0,moves=0")
 
 
 def test_equals_are_ranked_by_fewer_changes_then_as_they_came() -> None:

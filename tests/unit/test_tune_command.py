@@ -76,7 +76,7 @@ def test_the_change_is_of_the_file_that_is_given(journal: Path) -> None:
     assert "-nstorm.asc.threshold: 1.0\n+nstorm.asc.threshold: 0" in document["diff"]
     assert Path("build/tune/storm.yaml.diff").read_text() == document["diff"]
     # Nothing counts but moves, and today's make none: the change of before is gone.
-    document = as_json(journal, "--conf", conf, "--objective", "moves")
+    document = as_json(journal, "--conf", conf, "--objective", "traffic=0,overload=0,moves")
     assert not document["suggestion"]["helps"]
     assert document["diff"] == ""
     assert not Path("build/tune/storm.yaml.diff").exists()
