@@ -198,7 +198,7 @@ def _clear(desk: _Desk, talked_to: int, nodes: int) -> None:
 def _may(world: World, e: int, w: int) -> bool:
     """Tell whether a move is one, fits, and is not between nodes that are taken."""
     home = world.place[e]
-    if w == home or world.cores[e] > world.room[w]:
+    if w == home or not world.cores[e] <= world.room[w]:  # what is no number fits nowhere
         return False
     return not _is_taken(world, world.node_of[home], world.node_of[w])
 
@@ -463,7 +463,8 @@ def open_pairs(
             n2, there = node_of[place[other]], node_of[to]
             missed = a * (1.0 + (n1 == n2) - (n1 == there) - (n2 == there))
             missed = said * (missed + b * (1.0 + (place[one] == place[other])))
-            if first + missed <= least or world.cores[one] + world.cores[other] > world.room[to]:
+            both_fit = world.cores[one] + world.cores[other] <= world.room[to]
+            if first + missed <= least or not both_fit:
                 continue
             if place[one] == place[other] and must_stay[place[one]]:
                 continue
