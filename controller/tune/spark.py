@@ -53,9 +53,9 @@ def spark(master: str, log: Path) -> Iterator[Engine]:
     conf = pyspark.SparkConf().setMaster(_patient(master)).setAppName("nstorm tune")
     conf.set("spark.ui.enabled", "false").set("spark.task.maxFailures", str(TRIES))
     conf.set("spark.ui.showConsoleProgress", "false")
-    # Pipes instead of TCP to the workers' Python: half the time for a slice.
-    conf.set("spark.python.unix.domain.socket.enabled", "true")
     if master.startswith("local"):
+        # Instead of TCP to the workers' Python: half the time for a slice.
+        conf.set("spark.python.unix.domain.socket.enabled", "true")
         conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
         # The cores are for the work: optimising what hands it out takes longer than it saves.
         quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

@@ -131,7 +131,7 @@ class View:
             tps=contiguous(self.snapshot.traffic.tps),
             place=contiguous(self.snapshot.place),
             cores=contiguous(self.snapshot.cpu_cores),
-            movable=self.movable,
+            movable=self.movable.copy(),  # read-only or not is another type to the compiler
             node_of=contiguous(self.cluster.node_of),
             room=self.room,
             roomiest=self.roomiest,
@@ -282,7 +282,9 @@ class View:
 
 
 def _roomiest(cluster: Cluster, classes: Classes) -> Ints:
-    return loops.roomiest(classes.room_cores, cluster.is_open, cluster.node_of, len(cluster.nodes))
+    return loops.roomiest(
+        classes.room_cores, cluster.is_open.copy(), cluster.node_of, len(cluster.nodes)
+    )
 
 
 def _room_for_traffic(cluster: Cluster, classes: Classes, limits: Limits) -> Floats:

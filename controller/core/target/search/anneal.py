@@ -75,7 +75,7 @@ def anneal(problem: Problem, place: Ints, steps: int, hot: float, seed: int) -> 
         problem.start,
         problem.cores,
         movable,
-        problem.is_open,
+        problem.is_open.copy(),
         problem.node_of,
         float(problem.weight_node),
         float(problem.weight_worker),
