@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import yaml
 
 from controller.core.classify import Limits
+from controller.core.cluster import topology_name
 from controller.policies import NAMES, Options
 from migration import ConfigError
 from migration.storm_yaml import PREFIX, own_keys, refuse_unknown, zookeeper_hosts
@@ -39,6 +40,21 @@ class Excluded:
     topologies: frozenset[str] = frozenset()
     components: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
+
+    def has_topology(self, topology: str) -> bool:
+        """Tell whether a topology is among them, by its id or its name.
+
+        Parameters
+        ----------
+        topology : str
+            Its id.
+
+        Returns
+        -------
+        bool
+            Whether nothing of it may move.
+        """
+        return bool(self.topologies & {topology, topology_name(topology)})
 
 
 @dataclass(frozen=True, slots=True)

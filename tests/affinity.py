@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
-from controller.core.view.pairs import Pairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,8 +95,9 @@ def by_worker(cluster: Cluster, snapshot: LoadSnapshot) -> Affinity:
 
 
 def _affinity(snapshot: LoadSnapshot, home: Ints, places: int) -> Affinity:
-    count = len(snapshot.executors)
-    pairs = Pairs.of(snapshot.traffic, count)
-    cells = pairs.owner * places + home[pairs.peer]
-    tps = np.bincount(cells, snapshot.traffic.tps[pairs.row], count * places)
-    return Affinity(home, tps.astype(np.float64).reshape(count, places))
+    traffic, tps = snapshot.traffic, np.zeros((len(snapshot.executors), places))
+    apart = traffic.source != traffic.target
+    source, target, said = traffic.source[apart], traffic.target[apart], traffic.tps[apart]
+    np.add.at(tps, (source, home[target]), said)
+    np.add.at(tps, (target, home[source]), said)
+    return Affinity(home, tps)

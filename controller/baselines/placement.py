@@ -3,8 +3,7 @@
 import numpy as np
 
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
-from controller.core.decide import Decision, Outcome, Proposal
-from controller.core.view.pairs import Pairs
+from controller.core.decide import Decision, Outcome, proposals
 
 
 def as_decision(cluster: Cluster, snapshot: LoadSnapshot, place: Ints, why: str) -> Decision:
@@ -33,23 +32,8 @@ def as_decision(cluster: Cluster, snapshot: LoadSnapshot, place: Ints, why: str)
     if not allowed.size:
         left = f", but {wanted.size} that should move may not" if wanted.size else ""
         return Decision(Outcome.NOTHING_TO_GAIN, f"{why}: nothing to move{left}")
-    moves = _in_turn(cluster, snapshot, place, allowed)
+    steps = zip(allowed.tolist(), place[allowed].tolist(), strict=True)
+    moves = proposals(cluster, snapshot, steps)
     stay = f", {wanted.size - allowed.size} more may not" if wanted.size > allowed.size else ""
     reason = f"{why}: {allowed.size} of {len(snapshot.executors)} executors move{stay}"
     return Decision(Outcome.WOULD_MOVE, reason, moves)
-
-
-def _in_turn(
-    cluster: Cluster, snapshot: LoadSnapshot, place: Ints, moving: Ints
-) -> tuple[Proposal, ...]:
-    """Judge each move where the ones before it have put the others."""
-    pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
-    node = cluster.node_of[snapshot.place]
-    moves = []
-    for e in moving:
-        to = int(cluster.node_of[place[e]])
-        asc_tps = pairs.asc_tps(snapshot.traffic.tps, node, e, to)
-        node[e] = to
-        source, target = cluster.workers[snapshot.place[e]], cluster.workers[place[e]]
-        moves.append(Proposal(snapshot.executors[e], source, target, asc_tps))
-    return tuple(moves)

@@ -62,11 +62,10 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
 
 
 def _of_topology(topology: str, excluded: Excluded) -> Decision | None:
-    """Decide at once where the whole topology is to be left alone, by its id or its name."""
-    name = topology_name(topology)
-    if not {topology, name} & excluded.topologies:
+    """Decide at once where the whole topology is to be left alone."""
+    if not excluded.has_topology(topology):
         return None
-    return Decision(Outcome.EXCLUDED, f"topology {name} is excluded")
+    return Decision(Outcome.EXCLUDED, f"topology {topology_name(topology)} is excluded")
 
 
 def as_document(cluster: Cluster, steps: list[Step], config: Config) -> dict[str, Any]:

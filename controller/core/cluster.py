@@ -341,7 +341,6 @@ class LoadSnapshot:
         for e in held:
             pinned[e] = reasons[e]
         is_movable[held] = False
-        is_movable.flags.writeable = False
         return self._changed(pinned=tuple(pinned), is_movable=is_movable)
 
     def _changed(self, **changes: Any) -> "LoadSnapshot":

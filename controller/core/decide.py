@@ -4,7 +4,7 @@ A policy reads the vetoes from the snapshot (`pinned` executors) and the cluster
 and never looks at a clock, so live run, file and simulation get the same answer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -14,6 +14,7 @@ import numpy as np
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, Traffic
 from controller.core.moves import best_gathering, opening_pairs, relieving
+from controller.core.view.pairs import Pairs
 from controller.core.view.view import Moves, View, rounded
 
 # Equal gains come out of sums in different orders; closer than this they tie, and ids decide.
@@ -216,6 +217,36 @@ def disjoint(choose: Chooser, view: View) -> Decision:
     reason = "; then ".join(choice.reason for choice in chosen)
     warnings = dict.fromkeys(text for choice in chosen for text in choice.warnings)
     return Decision(Outcome.WOULD_MOVE, reason, tuple(moves), tuple(warnings))
+
+
+def proposals(
+    cluster: Cluster, snapshot: LoadSnapshot, steps: Iterable[tuple[int, int]]
+) -> tuple[Proposal, ...]:
+    """Judge each of some moves where the ones before it have put the others.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Placement before all of them, and traffic.
+    steps : iterable of (executor, worker)
+        No executor twice.
+
+    Returns
+    -------
+    tuple of Proposal
+        In the same order.
+    """
+    pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
+    node, workers, moves = cluster.node_of[snapshot.place], cluster.workers, []
+    for executor, worker in steps:
+        to = int(cluster.node_of[worker])
+        asc_tps = pairs.asc_tps(snapshot.traffic.tps, node, executor, to)
+        node[executor] = to
+        source = workers[snapshot.place[executor]]
+        moves.append(Proposal(snapshot.executors[executor], source, workers[worker], asc_tps))
+    return tuple(moves)
 
 
 def _proposal(view: View, choice: Choice) -> Proposal:

@@ -1,10 +1,11 @@
 """Runs one configuration over recorded load, and keeps score.
 
 What a replay can know: who sent how much to whom, and what that cost. A replayed move changes where
-an executor is, so what is local and how full the workers are; its CPU goes with it. What it cannot
-know: that CPU falls when traffic becomes local, that a shuffle prefers near tasks and so sends
-elsewhere, that an overloaded worker would have slowed the topology down, or that a move would have
-been undone. Moves take no time here, and workers that report late are smoothed with the others.
+an executor is, so what is local and how full the workers are; its CPU goes with it, by as much more
+or less as its tuples' hops cost (`HopCost`). What it cannot know: that a shuffle prefers near tasks
+and so sends elsewhere, that an overloaded worker would have slowed the topology down, or that a
+move would have been undone. Moves take no time here, and workers that report late are smoothed with
+the others.
 """
 
 from collections.abc import Iterable
@@ -15,14 +16,7 @@ import numpy as np
 
 from controller.config import Config
 from controller.core.classify import Limits
-from controller.core.cluster import (
-    Cluster,
-    Floats,
-    Ints,
-    LoadSnapshot,
-    Traffic,
-    topology_name,
-)
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decide import Decision, Outcome, Proposal
 from controller.policies import policy
 from controller.replay.laid import FREE, HopCost, Laid, Load, load, smooth
@@ -230,7 +224,7 @@ class Rerun:
         self._next_s = now_s + self._config.cycle_s
         if span.held[row]:
             return OUTCOMES.index(Outcome.STAND_BACK), ()
-        if {span.topology, topology_name(span.topology)} & self._config.excluded.topologies:
+        if self._config.excluded.has_topology(span.topology):
             return OUTCOMES.index(Outcome.EXCLUDED), ()
         traffic = _of_those_who_talk(span, tps)
         snapshot = span.first.at(float(span.time_s[row]), place, cpu, traffic)

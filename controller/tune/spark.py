@@ -53,7 +53,8 @@ def spark(master: str, log: Path) -> Iterator[Engine]:
     conf = pyspark.SparkConf().setMaster(_patient(master)).setAppName("nstorm tune")
     conf.set("spark.ui.enabled", "false").set("spark.task.maxFailures", str(TRIES))
     conf.set("spark.ui.showConsoleProgress", "false")
-    if master.startswith("local"):
+    local = master.startswith("local")
+    if local:
         # Instead of TCP to the workers' Python: half the time for a slice.
         conf.set("spark.python.unix.domain.socket.enabled", "true")
         conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
@@ -65,7 +66,6 @@ def spark(master: str, log: Path) -> Iterator[Engine]:
         context: Any = None
         try:
             context = pyspark.SparkContext(conf=conf, gateway=gateway)
-            local = master.startswith("local")
             most = SLICES_PER_CORE * context.defaultParallelism if local else MOST_SLICES
             yield partial(_run, context, most)
         except Exception as error:

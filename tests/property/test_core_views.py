@@ -133,8 +133,9 @@ def test_a_pair_that_opens_the_way_gains_what_it_says(world: World, rules: Limit
     for e, w, both in zip(pairs.executors, pairs.workers, pairs.score, strict=True):
         first = view.score(np.array([e]), np.array([w])).score[0]
         after = view.moved(int(e), int(w))
-        talks = after.pairs.peer[after.pairs.owner == e]
-        seconds = after.score(talks.astype(np.int64), np.array([w])).score
+        source, target = snapshot.traffic.source, snapshot.traffic.target
+        talks = np.concatenate([target[source == e], source[target == e]])
+        seconds = after.score(talks, np.array([w])).score
         # Two that send to each other count once only, which makes the pair look poorer.
         assert both <= first + seconds.max() + 1e-6
         assert both > 2 * threshold

@@ -7,7 +7,7 @@ import numpy as np
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decide import Decision, Outcome, Proposal, safe
+from controller.core.decide import Decision, Outcome, proposals, safe
 from controller.core.moves import relieving
 from controller.core.target.goal import Target, digest
 from controller.core.target.problem import Problem, TargetOptions
@@ -136,7 +136,7 @@ def _follow(view: View, options: TargetOptions, goal: Target, least_frac: float)
     if not steps or (left <= least_frac * problem.total_tps and not relieved):
         return None
     away = int((problem.start[way.executors] != way.goals).sum())
-    moves = _proposals(view, steps)
+    moves = proposals(view.cluster, view.snapshot, steps)
     named = ", ".join(f"{move.executor} from {move.source} to {move.target}" for move in moves)
     reason = (
         f"towards a target that gains {left:.4g} t/s more, {left / problem.total_tps:.1%} of all "
@@ -167,15 +167,3 @@ def _steps(problem: Problem, way: Route, most: int) -> tuple[Step, ...]:
 def _between(problem: Problem, one: int, other: int) -> tuple[int, int]:
     a, b = int(problem.node_of[one]), int(problem.node_of[other])
     return min(a, b), max(a, b)
-
-
-def _proposals(view: View, steps: tuple[Step, ...]) -> tuple[Proposal, ...]:
-    snapshot, workers, moves = view.snapshot, view.cluster.workers, []
-    node = view.cluster.node_of[snapshot.place]
-    for executor, worker in steps:
-        to = int(view.cluster.node_of[worker])
-        asc_tps = view.pairs.asc_tps(snapshot.traffic.tps, node, executor, to)
-        node[executor] = to
-        source = workers[snapshot.place[executor]]
-        moves.append(Proposal(snapshot.executors[executor], source, workers[worker], asc_tps))
-    return tuple(moves)

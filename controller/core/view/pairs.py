@@ -62,11 +62,6 @@ class Pairs:
         same = len(self.begin) == count + 1 and _equal(self.traffic_source, traffic.source)
         return same and _equal(self.traffic_target, traffic.target)
 
-    @property
-    def owner(self) -> Ints:
-        """Whose each row is, as long as `peer`."""
-        return np.repeat(np.arange(len(self.begin) - 1), np.diff(self.begin))
-
     def asc_tps(self, tps: Floats, node: Ints, executor: int, to: int) -> float:
         """Compute ASC of one move: by how much traffic inside nodes grows.
 

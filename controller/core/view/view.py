@@ -201,7 +201,6 @@ class View:
         ends = np.sort(node_of[[self.snapshot.place[executor], worker]])
         movable = self.movable.copy()
         movable[executor] = False
-        movable.flags.writeable = False
         taken = np.append(self.taken, ends[0] * len(self.cluster.nodes) + ends[1])
         after = replace(self, movable=movable, taken=taken)
         bounds = self.bounds.copy()

@@ -12,6 +12,7 @@ from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decide import Policy
 from controller.core.target.problem import Problem, TargetOptions
 from controller.core.target.search.anneal import anneal
+from controller.core.target.search.cheapest import HOT
 from controller.policies import Options, policy
 from controller.yardstick import NodeMove, cpu_use, ping_pongs, weighted_cost_tps
 from deploy.bench.decide.cases import LITERAL, QUALITY, Case
@@ -141,7 +142,7 @@ def long_search(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> floa
     """
     free = TargetOptions(gain_frac=0.0, move_price_frac=0.0, fill_frac=1.0)
     problem = Problem.of(cluster, snapshot, rules, free)
-    places = (anneal(problem, snapshot.place, LONG_STEPS, 3.0, seed) for seed in range(LONG_TIMES))
+    places = (anneal(problem, snapshot.place, LONG_STEPS, HOT, seed) for seed in range(LONG_TIMES))
     return min(map(problem.cost_tps, places)) / problem.total_tps
 
 

@@ -60,10 +60,8 @@ def anneal(problem: Problem, place: Ints, steps: int, hot: float, seed: int) -> 
         The best placement met. No worker is fuller than `room_cores`, or than it was at the
         beginning. O(steps · pairs with traffic).
     """
-    graph, movable = (
-        problem.graph,
-        np.flatnonzero(problem.free & (np.diff(problem.graph.first) > 0)),
-    )
+    graph = problem.graph
+    movable = np.flatnonzero(problem.free & (np.diff(graph.first) > 0))
     if not movable.size or len(problem.node_of) < 2:
         return place
     load = problem.load_cores(place)
