@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.core.compiled import compiled
 from migration.model import Component, Edge
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -373,8 +374,17 @@ def worker_cpu_cores(cluster: Cluster, snapshot: LoadSnapshot) -> Floats:
     Floats, shape (W,)
         Cores in use.
     """
-    sums = np.bincount(snapshot.place, weights=snapshot.cpu_cores, minlength=len(cluster.workers))
-    return sums.astype(np.float64)
+    contiguous = np.ascontiguousarray
+    place, cores = contiguous(snapshot.place), contiguous(snapshot.cpu_cores)
+    return _sums(place, cores, len(cluster.workers))
+
+
+@compiled
+def _sums(place: Ints, cores: Floats, workers: int) -> Floats:
+    sums = np.zeros(workers)
+    for e in range(len(place)):
+        sums[place[e]] += cores[e]
+    return sums
 
 
 def inter_node_tps(cluster: Cluster, snapshot: LoadSnapshot) -> float:

@@ -341,7 +341,8 @@ def choose_safe(view: View) -> Choice | Decision:
         A decision without moves if there is none.
     """
     warnings: list[str] = []
-    for hottest in _by_load(view, np.flatnonzero(view.classes.high)):
+    hot = np.flatnonzero(view.classes.high)
+    for hottest in _by_load(view, hot) if hot.size else ():
         moves = relieving(view, hottest)
         if moves.executors.size:
             return _best(view, moves, _how_hot(view, hottest), tuple(warnings), emptier_first=True)

@@ -53,13 +53,9 @@ def best_gathering(view: View, above: float, slack: float) -> Moves:
     """
     bound = view.bounds[0]
     first = int(bound.argmax()) if len(bound) else -1
-    best = -np.inf
-    if first >= 0 and bound[first] > above:
-        best = loops.best_score(view.world, bound, first, above, 2 * slack)
-    reach = (bound >= best - 2 * slack).nonzero()[0] if best > above else _NOBODY
-    moves = view.gathering(reach)
-    best = moves.score.max(initial=-np.inf)
-    return moves.only((moves.score >= best - slack) & (best > above))
+    if first < 0 or not bound[first] > above:
+        return view.gathering(_NOBODY)
+    return Moves(*loops.best(view.world, bound, first, above, slack))
 
 
 def opening_pairs(view: View, threshold_tps: float) -> Moves:

@@ -151,12 +151,13 @@ def _load(  # noqa: PLR0917
     crossing = leaving = total = 0.0
     for k in range(len(source)):
         said, hops = float(tps[k]), replayed[k]
+        one, other = np.uint64(source[k]), np.uint64(target[k])  # never looked at for a sign
         total += said
         leaving += said if hops >= WORKER else 0.0
         crossing += said if hops == NODE else 0.0
         more = said * (cost_s[hops] - cost_s[recorded[k]])
-        cpu_cores[source[k]] += more
-        cpu_cores[target[k]] += more
+        cpu_cores[one] += more
+        cpu_cores[other] += more
     return np.maximum(cpu_cores, 0.0), crossing, leaving, total
 
 

@@ -10,6 +10,8 @@ from controller.core.compiled import compiled
 
 # Executors, workers, what each move brings inside nodes, and its score; as in `Moves`.
 Table: TypeAlias = tuple[Ints, Ints, Floats, Floats]
+# An index without a sign is not looked at for being negative, which counts from the end.
+Rows: TypeAlias = NDArray[np.uint32]
 # Scores that differ by less come out of sums in different orders.
 ROUNDING = 1e-9
 
@@ -42,8 +44,8 @@ class World(NamedTuple):
     """
 
     begin: Ints
-    peer: NDArray[np.int32]
-    row: NDArray[np.int32]
+    peer: Rows
+    row: Rows
     tps: Floats
     place: Ints
     cores: Floats
@@ -59,7 +61,8 @@ class World(NamedTuple):
 class _Desk(NamedTuple):
     """Where the traffic of one executor is laid out, by worker and by node, all zero between two.
 
-    The stamps tell which executor a worker or a node was last noted for.
+    The stamps tell which executor a worker or a node was last noted for, so one desk is for each
+    executor once.
     """
 
     with_worker: Floats
@@ -71,15 +74,13 @@ class _Desk(NamedTuple):
 
 
 @compiled
-def index(
-    source: Ints, target: Ints, count: int
-) -> tuple[Ints, NDArray[np.int32], NDArray[np.int32]]:
+def index(source: Ints, target: Ints, count: int) -> tuple[Ints, Rows, Rows]:
     """Index pairs by executor.
 
     Parameters
     ----------
     source, target : Ints, shape (P,)
-        Executors.
+        Executors, from 0 to `count` - 1.
     count : int
         How many there are.
 
@@ -96,8 +97,8 @@ def index(
     for e in range(count):
         begin[e + 1] += begin[e]
     free = begin[:-1].copy()
-    peer = np.empty(begin[count], dtype=np.int32)
-    row = np.empty(begin[count], dtype=np.int32)
+    peer = np.empty(begin[count], dtype=np.uint32)
+    row = np.empty(begin[count], dtype=np.uint32)
     for one, other in ((source, target), (target, source)):
         for k in range(len(one)):
             if one[k] != other[k]:
@@ -165,8 +166,8 @@ def _lay_out(world: World, desk: _Desk, e: int) -> tuple[int, int, int]:
     """
     noted = nodes = 0
     for k in range(world.begin[e], world.begin[e + 1]):
-        w, said = world.place[world.peer[k]], world.tps[world.row[k]]
-        n = world.node_of[w]
+        w, said = np.uint64(world.place[world.peer[k]]), world.tps[world.row[k]]
+        n = np.uint64(world.node_of[w])
         # Without a branch, which could not be predicted.
         desk.workers[noted] = w
         noted += desk.worker_stamp[w] != e
@@ -278,19 +279,19 @@ def gather(world: World, executors: Ints) -> Table:
     world : World
         What to look at.
     executors : Ints
-        Whose.
+        Whose; each once.
 
     Returns
     -------
     executors, workers, asc, score : Ints, Ints, Floats, Floats
         Executor by executor.
     """
+    desk = _desk(world)
     most = count = 0
     for e in executors:
         most += 2 * (world.begin[e + 1] - world.begin[e])
     who, to = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     asc, gain = np.empty(most), np.empty(most)
-    desk = _desk(world)
     for e in executors:
         home = world.place[e]
         own = world.node_of[home]
@@ -335,58 +336,65 @@ def _bound(world: World, node: Ints, executors: Ints, bound: Floats) -> None:
         at_home = strongest = 0.0
         for k in range(begin, end):
             p, said = world.peer[k], world.tps[world.row[k]]
-            with_node[node[p]] += said
+            n = np.uint64(node[p])
+            so_far = with_node[n] + said
+            with_node[n] = so_far
+            strongest = so_far if so_far > strongest else strongest
             at_home += said if world.place[p] == home else 0.0
         at_node = with_node[node[e]]
         if len(with_node) <= end - begin:
-            for n in range(len(with_node)):
-                strongest = max(strongest, with_node[n])
-                with_node[n] = 0.0
+            with_node[:] = 0.0
         else:
             for k in range(begin, end):
-                strongest = max(strongest, with_node[node[world.peer[k]]])
-                with_node[node[world.peer[k]]] = 0.0
+                with_node[np.uint64(node[world.peer[k]])] = 0.0
         total = world.weight_node * (strongest - at_node)
         total += world.weight_worker * (strongest - at_home)
         bound[e] = total + ROUNDING if world.movable[e] else -np.inf
 
 
 @compiled
-def carry(world: World, moved: int, ends: Ints, changed: Floats, both: Floats) -> None:
+def carry(before: World, after: World, moved: int, both: Floats) -> None:
     """Bring the bounds to the placement after a move, in place.
 
     Parameters
     ----------
-    world : World
-        After the move.
+    before, after : World
+        The move.
     moved : int
         The executor that moved.
-    ends : Ints, shape (2,)
-        The nodes it moved between.
-    changed : Floats, shape (2, 2)
-        Whom it is about at each of these nodes: what fits there differs for executors with more
-        CPU than the first, and at most the second.
     both : Floats, shape (2, E)
         As `View.bounds`.
     """
     bound, anew = both
-    node = world.node_of[world.place]
+    node, node_of = after.node_of[after.place], after.node_of
+    left, to = before.place[moved], after.place[moved]
+    # What fits at either node differs only for executors with more CPU than `less` and at most
+    # `more`; or for all.
+    less, more = np.empty(2), np.empty(2)
+    for i, w in enumerate((left, to)):
+        less[i] = min(before.room[w], after.room[w])
+        more[i] = max(before.room[w], after.room[w])
+    if node_of[left] == node_of[to]:
+        less[:], more[:] = less.min(), more.max()
+    for i, n in enumerate((node_of[left], node_of[to])):
+        if before.roomiest[n] != after.roomiest[n]:
+            less[i], more[i] = -np.inf, np.inf
     for e in range(len(node)):
-        for i in range(2):
-            if node[e] == ends[i]:
-                for k in range(world.begin[e], world.begin[e + 1]):
-                    p = world.peer[k]
-                    if changed[i, 0] < world.cores[p] <= changed[i, 1]:
-                        bound[p] = anew[p]
-    peers = world.peer[world.begin[moved] : world.begin[moved + 1]]
+        if bound[e] < anew[e]:
+            for i, n in enumerate((node_of[left], node_of[to])):
+                if less[i] < after.cores[e] <= more[i]:
+                    for k in range(after.begin[e], after.begin[e + 1]):
+                        if node[after.peer[k]] == n:
+                            bound[e] = anew[e]
+    peers = after.peer[after.begin[moved] : after.begin[moved + 1]]
     touched = np.append(peers.astype(np.int64), moved)
-    _bound(world, node, touched, anew)
+    _bound(after, node, touched, anew)
     bound[touched] = anew[touched]
 
 
 @compiled
-def best_score(world: World, bound: Floats, first: int, above: float, slack: float) -> float:
-    """Find what the best move scores.
+def best(world: World, bound: Floats, first: int, above: float, slack: float) -> Table:
+    """List the best moves of `gather`.
 
     Parameters
     ----------
@@ -398,26 +406,34 @@ def best_score(world: World, bound: Floats, first: int, above: float, slack: flo
     first : int
         Whom to look at first.
     above : float
-        Who cannot score more is not looked at.
+        What the best must score more than.
     slack : float
-        How much below the best still counts as the best; all of these are looked at.
+        How much below the best still counts as the best; not less than what scores are rounded to.
 
     Returns
     -------
-    float
-        The score, nearly; minus infinity if nobody who was looked at has a move.
+    executors, workers, asc, score : Ints, Ints, Floats, Floats
+        All that tie for the best, executor by executor; none if nothing scores more than `above`.
     """
     desk = _desk(world)
-    _, _, best = _best_of(world, desk, first)
-    bound[first] = best + ROUNDING
-    least = max(above, best - slack)
+    _, _, most = _best_of(world, desk, first)
+    bound[first] = most + ROUNDING
+    least = max(above, most - 2 * slack)
+    seen, count = np.empty(len(bound), dtype=np.int64), 0
     for e in range(len(bound)):
-        if bound[e] > least and e != first:
-            _, _, gain = _best_of(world, desk, e)
-            bound[e] = gain + ROUNDING
-            if gain > best:
-                best, least = gain, max(above, gain - slack)
-    return best
+        if bound[e] > least:
+            seen[count] = e
+            count += 1
+            if e != first:
+                _, _, gain = _best_of(world, desk, e)
+                bound[e] = gain + ROUNDING
+                if gain > most:
+                    most, least = gain, max(above, gain - 2 * slack)
+    seen = seen[:count]
+    who, to, asc, gains = gather(world, seen[bound[seen] > least])
+    most = gains.max() if len(gains) else -np.inf
+    tied = (gains >= most - slack) & (most > above)
+    return who[tied], to[tied], asc[tied], gains[tied]
 
 
 @compiled
@@ -431,7 +447,7 @@ def open_pairs(
     world : World
         What to look at.
     bound : Floats, shape (E,)
-        As for `best_score`.
+        As for `best`.
     least : float
         What two moves have to gain more than the better one of them.
     must_stay : array of bool, shape (W,)

@@ -4,7 +4,6 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints, Traffic
 from controller.core.view import loops
@@ -20,18 +19,18 @@ class Pairs:
         The rows of the traffic that it was made of.
     begin : Ints, shape (E + 1,)
         Where what each executor sends and receives begins, and the end.
-    peer : array of int32
+    peer : Rows
         The executors at the other end: first those that one sends to, then those that send to it;
         never itself, for that never crosses anything.
-    row : array of int32
+    row : Rows
         The row of the traffic.
     """
 
     traffic_source: Ints
     traffic_target: Ints
     begin: Ints
-    peer: NDArray[np.int32]
-    row: NDArray[np.int32]
+    peer: loops.Rows
+    row: loops.Rows
 
     @classmethod
     def of(cls, traffic: Traffic, count: int) -> "Pairs":

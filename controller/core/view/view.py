@@ -163,7 +163,6 @@ class View:
         View
             Equal to a new one of the snapshot after the move.
         """
-        left = int(self.snapshot.place[executor])
         snapshot = self.snapshot.moved(executor, worker)
         classes = classify(self.cluster, snapshot, self.limits)
         after = replace(
@@ -173,14 +172,8 @@ class View:
             roomiest=_roomiest(self.cluster, classes),
             room=_room_for_traffic(self.cluster, classes, self.limits),
         )
-        ends = self.cluster.node_of[[left, worker]]
-        rooms = np.array([self.room[[left, worker]], after.room[[left, worker]]])
-        changed = np.array([rooms.min(axis=0), rooms.max(axis=0)]).T
-        if ends[0] == ends[1]:
-            changed[:] = rooms.min(), rooms.max()
-        changed[after.roomiest[ends] != self.roomiest[ends]] = -np.inf, np.inf
         bounds = self.bounds.copy()
-        loops.carry(after.world, executor, ends, changed, bounds)
+        loops.carry(self.world, after.world, executor, bounds)
         after.__dict__["bounds"] = bounds
         return after
 
