@@ -122,9 +122,9 @@ ALLOWED: dict[str, frozenset[str]] = {
 }
 PURE = frozenset({"controller.core"})
 PURE_LIBRARIES = frozenset(
-    {"collections", "dataclasses", "enum", "functools", "math", "networkx", "numba", "numpy"}
-    | {"re", "scipy"}
-) | {"hashlib", "types", "typing"}
+    {"collections", "contextlib", "dataclasses", "enum", "functools", "hashlib", "math"}
+    | {"networkx", "numba", "numpy", "re", "scipy", "types", "typing"}
+)
 PARTITIONER = ("controller.core.target.search.partition", "pymetis")
 
 

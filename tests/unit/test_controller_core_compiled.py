@@ -1,0 +1,60 @@
+"""What is compiled is kept, and a damaged or a missing place for it does no harm."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numba.core.caching import IndexDataCacheFile
+
+SOURCE = """
+from controller.core.compiled import compiled
+
+@compiled
+def double(number):
+    return 2 * number
+"""
+
+
+def double(path: Path) -> Any:
+    """Import it as a new process would."""
+    spec = importlib.util.spec_from_file_location("doubled", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.double
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "doubled.py"
+    path.write_text(SOURCE)
+    return path
+
+
+def test_what_is_compiled_is_kept(source: Path) -> None:
+    assert double(source)(21) == 42
+    again = double(source)
+    assert again(21) == 42
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("left", [b"", b"no pickle"])
+def test_damaged_files_are_replaced(source: Path, suffix: str, left: bytes) -> None:
+    assert double(source)(21) == 42
+    (kept,) = source.parent.rglob(f"*{suffix}")
+    kept.write_bytes(left)
+    assert double(source)(21) == 42
+    again = double(source)
+    assert again(21) == 42
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_a_full_disk_does_no_harm(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(IndexDataCacheFile, "save", full)
+    assert double(source)(21) == 42
+    assert not list(source.parent.rglob("*.nb*"))
