@@ -20,6 +20,24 @@ class Output(StrEnum):
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to print the answer.")]
 
 
+def counted(count: int, what: str) -> str:
+    """Name a number of things.
+
+    Parameters
+    ----------
+    count : int
+        How many.
+    what : str
+        One of them, of those that take an s.
+
+    Returns
+    -------
+    str
+        Such as ``1 executor``, ``2 executors``.
+    """
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
 @contextmanager
 def quiet(level: int) -> Iterator[None]:
     """Keep the controller's code, run for its result, from logging each of its cycles.

@@ -42,7 +42,7 @@ def test_tables_become_a_journal(tmp_path: Path) -> None:
     said = ingest(
         files(tmp_path, edges=EDGES, places=PLACES, cpu=CPU), tmp_path / "out", "wordcount"
     )
-    assert said[-1] == f"5 windows of 3 executors are in {tmp_path / 'out'}"
+    assert said[-1] == f"5 windows of 3 executors: {tmp_path / 'out'}"
     assert not any("assumed" in line or "taken" in line for line in said)
     span = measured(tmp_path / "out")
     assert span.topology == "wordcount"
@@ -62,7 +62,12 @@ def test_tables_become_a_journal(tmp_path: Path) -> None:
 def test_what_is_missing_is_assumed_and_said(tmp_path: Path) -> None:
     text = EDGES.replace(",1,", ",spout-a,").replace(",2,", ",split,").replace(",3,", ",count,")
     said = "\n".join(ingest(files(tmp_path, edges=text), tmp_path / "out", "t"))
-    for words in ("no placement", "no CPU", "1 core", "numbered in their natural order"):
+    for words in (
+        "3 executors (count, split, spout-a) without a placement",
+        "no CPU",
+        "1 core",
+        "numbered in their natural order",
+    ):
         assert words in said
     span = measured(tmp_path / "out")
     # Half of three cores, shared out by tuples: 750, 550 and 300 of 1600.
@@ -73,19 +78,41 @@ def test_what_is_missing_is_assumed_and_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n", "no table with columns"),
-        ("", "no table with columns"),
+        ("a,b\n1,2\n", "a table has the columns of one of: time_s, source, target, tuples; "),
+        ("time_s,source,target,count\n1,a,b,3\n", "column tuples is missing"),
+        ("executor,node\n1,a\n", "column worker is missing"),
+        ("", "holds no rows"),
+        ("time_s,source,target,tuples\n", "holds no rows"),
         ("time_s,source,target,tuples\n1,a,b,-3\n", "row 2: tuples must be a number of at least 0"),
         ("time_s,source,target,tuples\n1,a,b,nan\n", "row 2: tuples must be a number"),
         ("time_s,source,target,tuples\nx,a,b,3\n", "row 2: time_s must be a number"),
         ("time_s,source,target,tuples\n1,,b,3\n", "row 2: source is empty"),
         ("time_s,source,target,tuples\n1,a\n", "row 2: target is empty"),
         (PLACES, "no file holds traffic"),
+        (PLACES + "1,b:6700,lines,spout,2\n", "row 5: 1 is not what .* row 2 says it is"),
+        (
+            PLACES.replace("split,bolt", "split,blot"),
+            "row 3: kind must be spout or bolt, is 'blot'",
+        ),
+        (PLACES + "4,c:6700,lines,bolt,2\n", "row 5: lines is a spout in .* row 2"),
+        (PLACES.replace("spout,2", "spout,0"), "row 2: capacity_cores must be more than 0"),
+        (PLACES.replace("spout,2", "spout,x"), "row 2: capacity_cores must be a number"),
+        (
+            PLACES.replace("count,bolt,2", "count,bolt,4"),
+            "row 4: node and capacity_cores of worker",
+        ),
+        (
+            "executor,worker,node\n1,a:6700,x\n2,b:6700,x\n",
+            "row 3: there is another worker at x:6700",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_by_row(tmp_path: Path, text: str, message: str) -> None:
+    tables = {"table": text}
+    if text.startswith("executor,worker") and text != PLACES:
+        tables["edges"] = EDGES
     with pytest.raises(IngestError, match=message):
-        ingest(files(tmp_path, table=text), tmp_path / "out", "t")
+        ingest(files(tmp_path, **tables), tmp_path / "out", "t")
     assert not (tmp_path / "out").exists()
 
 

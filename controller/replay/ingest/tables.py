@@ -6,7 +6,7 @@ The windows are run past a controller in `advise`, so what comes out is a journa
 import csv
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from controller.core.cluster import Floats, Ints, natural_key
 from controller.errors import ControllerError
 from controller.journal.recorder import RecordedController
 from controller.journal.writer import Bounds, Writer
+from controller.output import counted
 from controller.replay.ingest import parquet
 from controller.replay.ingest.metrics_log import loads, samples
 from controller.replay.ingest.parquet import ParquetError
@@ -27,11 +28,26 @@ from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, P
 EDGES = ("time_s", "source", "target", "tuples")
 CPU = ("time_s", "executor", "cpu_cores")
 PLACES = ("executor", "worker")
+KINDS = ("spout", "bolt")
 FIRST_PORT, ASSUMED_WORKERS, ASSUMED_SPAN_S = 6700, 4, 5.0
+# So many of what is missing are named.
+SHOWN = 3
 
 
 class IngestError(ControllerError):
     """A file cannot be made into a journal; the message names file, row and column."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an executor is, and what else its row says; `row` names the row."""
+
+    row: str
+    worker: str
+    node: str = ""
+    component: str = ""
+    kind: str = ""
+    capacity_cores: float | None = None
 
 
 @dataclass(slots=True)
@@ -40,7 +56,7 @@ class _Tables:
 
     edges: list[tuple[float, str, str, float]] = field(default_factory=list)
     cpu: list[tuple[float, str, float]] = field(default_factory=list)
-    places: dict[str, dict[str, str]] = field(default_factory=dict)
+    places: dict[str, _Place] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
 
 
@@ -90,7 +106,10 @@ def ingest(files: Iterable[Path], out: Path, topology: str) -> list[str]:
     controller.close()
     if writer.failed:
         raise IngestError(f"{out}: {writer.failed}")
-    return [*tables.said, f"{len(windows)} windows of {len(names)} executors are in {out}"]
+    return [
+        *tables.said,
+        f"{counted(len(windows), 'window')} of {counted(len(names), 'executor')}: {out}",
+    ]
 
 
 def _read(path: Path, tables: _Tables) -> None:
@@ -100,7 +119,7 @@ def _read(path: Path, tables: _Tables) -> None:
                 raise IngestError(f"{path}: No such file or directory")
             _take(path, parquet.rows(path), tables)
         elif path.suffix == ".csv":
-            with path.open(newline="") as file:
+            with path.open(newline="", encoding="utf-8-sig") as file:
                 _take(path, list(csv.DictReader(file)), tables)
         else:
             with path.open(errors="replace") as file:
@@ -111,26 +130,44 @@ def _read(path: Path, tables: _Tables) -> None:
 
 def _take(path: Path, rows: list[dict[str, Any]], tables: _Tables) -> None:
     """Tell by its columns what a table is, and take it in."""
-    columns = set(rows[0]) if rows else set()
-    if columns >= set(EDGES):
-        for at, row in enumerate(rows, 2):
+    if not rows:
+        raise IngestError(f"{path}: holds no rows")
+    columns = set(rows[0])
+    kind = max((EDGES, CPU, PLACES), key=lambda kind: len(columns & set(kind)) / len(kind))
+    missing = [name for name in kind if name not in columns]
+    if missing:
+        known = "; ".join(", ".join(kind) for kind in (EDGES, CPU, PLACES))
+        raise IngestError(
+            f"{path}: column {missing[0]} is missing; a table has the columns of one of: {known}"
+        )
+    for at, row in enumerate(rows, 2):
+        if kind is EDGES:
             ends = _text(path, at, row, "source"), _text(path, at, row, "target")
             tuples = _number(path, at, row, "tuples")
             tables.edges.append((_number(path, at, row, "time_s"), *ends, tuples))
-    elif columns >= set(CPU):
-        for at, row in enumerate(rows, 2):
+        elif kind is CPU:
             cores = _number(path, at, row, "cpu_cores")
             time_s = _number(path, at, row, "time_s")
             tables.cpu.append((time_s, _text(path, at, row, "executor"), cores))
-    elif columns >= set(PLACES):
-        for at, row in enumerate(rows, 2):
-            texts = {key: str(value) for key, value in row.items() if key and value}
-            _text(path, at, row, "worker")
-            tables.places[_text(path, at, row, "executor")] = texts
-    else:
-        known = "; ".join(", ".join(kind) for kind in (EDGES, CPU, PLACES))
-        raise IngestError(f"{path}: no table with columns {known}")
-    tables.said.append(f"{path}: {len(rows)} rows")
+        else:
+            _take_place(path, at, row, tables)
+    tables.said.append(f"{path}: {counted(len(rows), 'row')}")
+
+
+def _take_place(path: Path, at: int, row: dict[str, Any], tables: _Tables) -> None:
+    executor, where = _text(path, at, row, "executor"), f"{path}: row {at}"
+    node, component, kind = (str(row.get(k) or "") for k in ("node", "component", "kind"))
+    if kind not in ("", *KINDS):
+        raise IngestError(f"{where}: kind must be {' or '.join(KINDS)}, is {kind!r}")
+    cores = None
+    if row.get("capacity_cores") not in (None, ""):
+        cores = _number(path, at, row, "capacity_cores")
+        if not cores:
+            raise IngestError(f"{where}: capacity_cores must be more than 0")
+    place = _Place(where, _text(path, at, row, "worker"), node, component, kind, cores)
+    before = tables.places.setdefault(executor, place)
+    if replace(before, row=where) != place:
+        raise IngestError(f"{where}: {executor} is not what {before.row} says it is")
 
 
 def _take_metrics(path: Path, lines: Iterable[str], tables: _Tables) -> None:
@@ -140,8 +177,7 @@ def _take_metrics(path: Path, lines: Iterable[str], tables: _Tables) -> None:
     tables.edges += found.edges
     tables.cpu += found.cpu
     for task, (component, worker) in found.places.items():
-        row = {"executor": task, "worker": worker, "component": component}
-        tables.places.setdefault(task, row)
+        tables.places.setdefault(task, _Place(str(path), worker, component=component))
     tables.said += [
         f"{path}: {len(found.places)} tasks; Storm does not count who sent to whom, so what a task "
         "got from a component is split over the component's tasks by what each sent: right for "
@@ -195,17 +231,18 @@ def _overlap(ids: list[ExecutorId]) -> bool:
 
 def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -> Publication:
     slots, nodes = _slots(tables, names)
-    component = {name: tables.places.get(name, {}).get("component", "") for name in names}
     targets = {target for _, _, target, _ in tables.edges}
-    for name, given in component.items():
-        # A component that nobody sends to is the only sign of a spout there is.
-        component[name] = given or ("bolt" if name in targets else "spout")
+    # A component that nobody sends to is the only sign of a spout there is.
+    component = {name: "bolt" if name in targets else "spout" for name in names}
+    component |= {name: place.component for name, place in tables.places.items() if place.component}
     fed = {component[name] for name in targets}
-    kinds = {
-        component[name]: tables.places.get(name, {}).get("kind")
-        or ("bolt" if component[name] in fed else "spout")
-        for name in names
-    }
+    kinds = {one: "bolt" if one in fed else "spout" for one in component.values()}
+    given: dict[str, _Place] = {}
+    for name, place in tables.places.items():
+        before = given.setdefault(component[name], place) if place.kind else place
+        if before.kind != place.kind:
+            raise IngestError(f"{place.row}: {component[name]} is a {before.kind} in {before.row}")
+    kinds |= {one: place.kind for one, place in given.items()}
     pairs = {(component[source], component[target]) for _, source, target, _ in tables.edges}
     count = list(component.values())
     return Publication(
@@ -233,43 +270,50 @@ def _slots(
     tables: _Tables, names: dict[str, ExecutorId]
 ) -> tuple[dict[str, Slot], tuple[Node, ...]]:
     """Find out where everything is, or lay it out evenly."""
-    homeless = [name for name in names if name not in tables.places]
+    places = dict(tables.places)
+    homeless = [name for name in names if name not in places]
+    for i, name in enumerate(homeless):
+        port = FIRST_PORT + i // 2 % (ASSUMED_WORKERS // 2)
+        places[name] = _Place("assumed", f"assumed-{i % 2}:{port}")
     if homeless:
         tables.said.append(
-            f"{len(homeless)} executors have no placement: laid evenly over up to "
-            f"{ASSUMED_WORKERS} workers of 2 nodes"
+            f"{counted(len(homeless), 'executor')} ({_some(homeless)}) without a placement: laid "
+            f"evenly over up to {ASSUMED_WORKERS} workers of 2 nodes"
         )
-    rows = {
-        name: tables.places.get(name)
-        or {"worker": f"assumed-{i % 2}:{FIRST_PORT + i // 2 % (ASSUMED_WORKERS // 2)}"}
-        for i, name in enumerate(names)
-    }
+    first: dict[str, _Place] = {}
     workers: dict[str, Slot] = {}
-    cores: dict[Slot, float] = {}
-    for name, row in rows.items():
-        worker = row["worker"]
-        workers.setdefault(worker, _slot(worker, row.get("node"), len(workers)))
-        capacity = row.get("capacity_cores", "1")
-        try:
-            cores[workers[worker]] = float(capacity)
-        except ValueError:
-            raise IngestError(f"placement of {name}: capacity_cores is {capacity!r}") from None
-    if not all("capacity_cores" in row for row in rows.values()):
+    for place in places.values():
+        before = first.setdefault(place.worker, place)
+        if (before.node, before.capacity_cores) != (place.node, place.capacity_cores):
+            raise IngestError(
+                f"{place.row}: node and capacity_cores of worker {place.worker} are not those of "
+                f"{before.row}"
+            )
+        slot = _slot(place.worker, place.node, len(workers))
+        if place.worker not in workers and slot in workers.values():
+            raise IngestError(f"{place.row}: there is another worker at {slot}")
+        workers.setdefault(place.worker, slot)
+    if any(place.capacity_cores is None for place in first.values()):
         tables.said.append("workers without capacity_cores are taken to have 1 core")
+    cores = {workers[name]: place.capacity_cores or 1.0 for name, place in first.items()}
     nodes = []
     for node in sorted({slot.supervisor for slot in cores}):
         ports = tuple(sorted(slot.port for slot in cores if slot.supervisor == node))
         whole = sum(cores[Slot(node, port)] for port in ports)
         nodes.append(Node(node, node, 100 * whole, ports, len(ports)))
-    return {name: workers[row["worker"]] for name, row in rows.items()}, tuple(nodes)
+    return {name: workers[place.worker] for name, place in places.items()}, tuple(nodes)
 
 
-def _slot(worker: str, node: str | None, number: int) -> Slot:
+def _slot(worker: str, node: str, number: int) -> Slot:
     try:
         slot = Slot.parse(worker)
     except ModelError:
         return Slot(node or worker, FIRST_PORT + number)
     return Slot(node, slot.port) if node else slot
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + ", …" * (len(names) > SHOWN)
 
 
 def _windows(
