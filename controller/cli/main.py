@@ -1,6 +1,7 @@
 """Puts the commands together, and turns errors into one line and an exit code."""
 
 import logging
+import signal
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
@@ -87,6 +88,8 @@ def main() -> None:
     )
     # kazoo tells of every failed attempt at length; ours are told with the countdown.
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+    # So that what was begun is cleaned up; daemons and the lab put handlers of their own instead.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         app(prog_name="nstorm")
     except (AgentError, ConfigError, ControllerError, LabError, StoreError) as error:

@@ -180,6 +180,8 @@ class Log:
                         break
                 elif head is None and before is None:
                     self.skipped["ticks without a head before them"] += 1
+                elif before is not None and record["seq"] <= before["seq"]:
+                    self.skipped["ticks that are there twice"] += 1
                 else:
                     gap = before is None or self._is_gap(before, record)
                     yield Tick(record, head, gap, self._is_superseded(record))

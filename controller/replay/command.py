@@ -3,8 +3,10 @@
 import json
 import logging
 import math
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,14 +17,22 @@ from typer.core import TyperGroup
 
 from controller.config import build, keys_of
 from controller.journal.reader import Log
-from controller.journal.record import JournalError
+from controller.journal.record import JournalError, compact
 from controller.output import Output, OutputOption, SectionedCommand, example, quiet
 from controller.policies import NAMES
 from controller.replay.ingest.tables import ingest
 from controller.replay.laid import OF_THE_DEMO
 from controller.replay.playback import Replayed, recorded_config, replay
 from controller.replay.recording import spans
-from controller.replay.rerun import AsRecorded, Rerun, Score, Series
+from controller.replay.rerun import (
+    NO_CYCLE,
+    OUTCOMES,
+    UNUSED_KEYS,
+    AsRecorded,
+    Rerun,
+    Score,
+    Series,
+)
 
 # Sections of the help.
 PART = "A part of the log only"
@@ -177,8 +187,11 @@ def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:
 
 def _cycles(one: Replayed) -> Iterator[dict[str, Any]]:
     keys = ("time_s", "topology", "outcome", "reason", "moves")
-    for cycle in one.cycles:
-        yield {key: cycle[key] for key in keys} | {"identical": one.identical}
+    for now, was in zip_longest(one.cycles, one.tick.record["cycles"]):
+        none = {**(now or was), "outcome": "none", "reason": "", "moves": []}
+        identical = compact(now) == compact(was)
+        found = {key: (now or none)[key] for key in keys} | {"identical": identical}
+        yield found if identical else found | {"recorded": {k: (was or none)[k] for k in keys}}
 
 
 def _what_if(log: Log, window: tuple[float, float], changes: dict[str, Any]) -> dict[str, Any]:
@@ -186,7 +199,7 @@ def _what_if(log: Log, window: tuple[float, float], changes: dict[str, Any]) -> 
     head = log.newest_head()
     # The recorded one first: a key of another version is no fault of the changes.
     recorded = recorded_config(head)
-    configs = {"recorded": recorded, "changed": build({**head["config"], **changes})}
+    configs = {"recorded": recorded, "changed": build(_with(head["config"], changes))}
     of: dict[str, dict[str, Score]] = {}
     for span in spans(log):
         cut = span.within(*window)
@@ -200,8 +213,17 @@ def _what_if(log: Log, window: tuple[float, float], changes: dict[str, Any]) -> 
         raise _nothing(log, "no measured tick of that time")
     return {
         "changes": changes,
+        "without_effect": [key for key in changes if key in UNUSED_KEYS],
         "topologies": [_compared(name, scores) for name, scores in sorted(of.items())],
     }
+
+
+def _with(recorded: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Change keys; the lower limit goes down with the upper one, as it does in storm.yaml."""
+    keys, high = {**recorded, **changes}, changes.get("load.high")
+    if "load.low" not in changes and isinstance(high, int | float):
+        keys["load.low"] = min(recorded["load.low"], high)
+    return keys
 
 
 def _nothing(log: Log, what: str) -> JournalError:
@@ -229,12 +251,17 @@ def _compared(name: str, scores: dict[str, Score]) -> dict[str, Any]:
     }
 
 
-def _score(series: Series) -> dict[str, float]:
+def _score(series: Series) -> dict[str, Any]:
     return {
         "inter_node_frac": round(series.inter_node_frac, 6),
         "moves": len(series.moves),
         "overload_s": round(float(series.overload_s.sum()), 3),
         "max_load_frac": round(float(series.max_load_frac.max()), 6),
+        "outcomes": {
+            OUTCOMES[outcome].value: count
+            for outcome, count in Counter(series.outcome.tolist()).most_common()
+            if outcome != NO_CYCLE
+        },
     }
 
 
@@ -242,10 +269,13 @@ def _print_verified(document: dict[str, Any]) -> None:
     table = Table("time (UTC)", "topology", "outcome", "reason")
     before: dict[str, str] = {}
     for cycle in document["cycles"]:
-        if cycle["moves"] or before.get(cycle["topology"]) != cycle["outcome"]:
-            mark = "" if cycle["identical"] else " (was another)"
+        another = cycle["moves"] or before.get(cycle["topology"]) != cycle["outcome"]
+        if another or not cycle["identical"]:
             when = datetime.fromtimestamp(cycle["time_s"], UTC).strftime("%F %T")
-            table.add_row(when, cycle["topology"], cycle["outcome"] + mark, cycle["reason"])
+            table.add_row(when, cycle["topology"], cycle["outcome"], cycle["reason"])
+        if not cycle["identical"]:
+            was = cycle["recorded"]
+            table.add_row("", "", f"was {was['outcome']}", was["reason"])
         before[cycle["topology"]] = cycle["outcome"]
     console = Console()
     console.print(table)
@@ -273,6 +303,11 @@ def _print_what_if(document: dict[str, Any]) -> None:
                 f"{score['max_load_frac']:.2f}",
             )
         console.print(table)
+        for key in ("recorded", "changed"):
+            cycles = ", ".join(f"{count} {what}" for what, count in one[key]["outcomes"].items())
+            console.print(f"{names[key]}: {cycles}", highlight=False)
+    for key in document["without_effect"]:
+        console.print(f"{key} has no effect on a replay", highlight=False)
     _print_skipped(console, document)
 
 

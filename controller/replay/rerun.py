@@ -25,6 +25,16 @@ from controller.vetoes import Veto, Vetoes, decide, standing
 
 OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1
+# Keys of storm.yaml that change nothing here.
+UNUSED_KEYS = (
+    "mode",
+    "lazy.kill.ms",
+    "worker.cpu.capacity",
+    "link.capacity.tps",
+    "journal.dir",
+    "journal.days",
+    "journal.size.mb",
+)
 # For how long yet nobody asks here, and to say it of all of them takes as long as to decide.
 _RESTS = Veto(Outcome.COOLDOWN, "it moved lately")
 # The same yardstick for every configuration: the default of load.high.
@@ -362,9 +372,9 @@ def as_recorded(spans: Iterable[Span], *, overload_frac: float = OVERLOAD_FRAC) 
 
 def _of_those_who_talk(span: Span, tps: Floats) -> Traffic:
     """Leave out pairs that say nothing; the same arrays as before if none is left out."""
-    used = np.flatnonzero(tps)
-    if len(used) == len(tps):
+    if tps.all():
         return Traffic(span.source, span.target, tps)
+    used = np.flatnonzero(tps)
     return Traffic(span.source[used], span.target[used], tps[used])
 
 

@@ -15,14 +15,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from controller.config import build, from_storm_yaml
 from controller.errors import TuneError
 from controller.journal.reader import Log
-from controller.output import Output, OutputOption, quiet
+from controller.output import Output, OutputOption, counted, quiet
 from controller.replay.recording import spans
 from controller.tune.choice import Objective, suggest
 from controller.tune.chunks import Chunk, unpack
 from controller.tune.report import as_document, draw, page, print_found, proposed_diff
 from controller.tune.space import ParameterSet, Space, parameter_sets, read_space
 from controller.tune.spark import spark
-from controller.tune.sweep import sweep
+from controller.tune.sweep import rehearse, sweep
 from migration import storm_yaml
 
 
@@ -65,10 +65,11 @@ def tune(
         chunks = unpack(spans(log), Path(folder), topology)
         fitted = asked or Space().narrowed(today, max(chunk.executors for chunk in chunks))
         sets = parameter_sets(fitted, today)
-        about = _about(chunks, sets)
+        about = _about(chunks, sets, fitted)
         console.print(about, highlight=False)
         for line in log.said():
             console.print(f"skipped: {line}", highlight=False)
+        rehearse(chunks, sets)
         with spark(master, out / "spark.log") as engine, _progress(console, len(sets)) as tell:
             outcomes = sweep(chunks, sets, engine, tell)
     suggestion = suggest(outcomes, goal)
@@ -99,15 +100,16 @@ def _make(out: Path) -> None:
         raise TuneError(f"--out {out}: {error.strerror}") from None
 
 
-def _about(chunks: list[Chunk], sets: list[ParameterSet]) -> str:
+def _about(chunks: list[Chunk], sets: list[ParameterSet], space: Space) -> str:
     names = sorted({chunk.topology for chunk in chunks})
     ticks = sum(chunk.ticks for chunk in chunks)
     held_s = sum(chunk.span_s for chunk in chunks if chunk.held_back)
     whole_s = sum(chunk.span_s for chunk in chunks)
     days = len({chunk.day for chunk in chunks})
+    sampled = f", a sample of {space.combinations:,}" * (space.combinations > space.sets)
     return (
-        f"{', '.join(names)}: {ticks} ticks, {whole_s:.0f} s on {days} day{'s' * (days > 1)}, "
-        f"the last {held_s:.0f} s held back; {len(sets)} parameter sets"
+        f"{', '.join(names)}: {counted(ticks, 'tick')}, {whole_s:.0f} s on {counted(days, 'day')}, "
+        f"the last {held_s:.0f} s held back; {counted(len(sets), 'parameter set')}{sampled}"
     )
 
 

@@ -67,6 +67,11 @@ class Space:
     values: Values = field(default_factory=lambda: DEFAULT)
     sets: int = SETS
 
+    @property
+    def combinations(self) -> int:
+        """How many there are of one value a key."""
+        return prod(map(len, self.values.values()))
+
     def narrowed(self, today: Mapping[str, Any], executors: int) -> "Space":
         """Fit the default space to a log.
 
@@ -112,7 +117,7 @@ class ParameterSet:
     @property
     def name(self) -> str:
         """The changes in one line."""
-        return ", ".join(f"{key}={value}" for key, value in self.changes) or "as today"
+        return ", ".join(f"{key}={value}" for key, value in self.changes) or "as today (mode auto)"
 
 
 def read_space(path: Path) -> Space:
@@ -138,7 +143,8 @@ def read_space(path: Path) -> Space:
     try:
         document = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise TuneError(f"{path}: {' '.join(str(error).split())}") from None
+        told = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise TuneError(f"{path}: {told}") from None
     if not isinstance(document, dict) or not document:
         raise TuneError(f"{path}: must hold keys of storm.yaml, each with a list of values")
     given = {str(key).removeprefix(PREFIX): value for key, value in document.items()}
@@ -191,7 +197,7 @@ def parameter_sets(space: Space, today: Mapping[str, Any]) -> list[ParameterSet]
             "let that vary instead"
         )
     found: dict[tuple[tuple[str, Any], ...], Config] = {(): build(today)}
-    if prod(map(len, space.values.values())) <= space.sets:
+    if space.combinations <= space.sets:
         keys = tuple(space.values)
         rows: Iterator[dict[str, Any]] = (
             dict(zip(keys, row, strict=True)) for row in product(*space.values.values())

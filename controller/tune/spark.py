@@ -53,14 +53,17 @@ def spark(master: str, log: Path) -> Iterator[Engine]:
     conf = pyspark.SparkConf().setMaster(_patient(master)).setAppName("nstorm tune")
     conf.set("spark.ui.enabled", "false").set("spark.task.maxFailures", str(TRIES))
     conf.set("spark.ui.showConsoleProgress", "false")
-    local = master.startswith("local")
+    # A folder that happens to be called like a package of ours is none.
+    conf.setExecutorEnv("PYTHONSAFEPATH", "1")
+    # `local-cluster[...]` starts workers of its own.
+    local = re.match(r"local(\[|$)", master) is not None
     if local:
         # Instead of TCP to the workers' Python: half the time for a slice.
         conf.set("spark.python.unix.domain.socket.enabled", "true")
         conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
         # The cores are for the work: optimising what hands it out takes longer than it saves.
         quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-        conf.set("spark.driver.extraJavaOptions", quick)
+        conf.set("spark.driver.defaultJavaOptions", quick)
     with log.open("wb") as file:
         gateway = _launch(conf, file, log)
         context: Any = None
@@ -143,10 +146,11 @@ def _finished(context: Any) -> int:
 
 
 def _cause(error: Exception) -> str:
-    """Take the one line out of a Java stack trace that says something."""
+    """Take the one line out of a stack trace, Python's or Java's, that says something."""
     java = getattr(error, "java_exception", None)
     lines = str(java.getMessage() if java is not None else error).splitlines() or [repr(error)]
-    return lines[0][:300]
+    raised = (line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line))
+    return next(raised, lines[0])[:300]
 
 
 def _why(log: Path) -> str:

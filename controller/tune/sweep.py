@@ -166,6 +166,32 @@ def step(wave: Wave, task: Task) -> Done:
     return Done(task.number, task.episode, run, figures[False], figures[True])
 
 
+def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet]) -> None:
+    """Let every policy decide once about every topology, before others are set to work.
+
+    What has to be compiled is compiled here, once, and not by each of the others.
+
+    Parameters
+    ----------
+    chunks : sequence of Chunk
+        The log.
+    sets : sequence of ParameterSet
+        What is to be tried.
+
+    Raises
+    ------
+    PolicyError
+        A policy cannot work with this log; the message says what it lacks.
+    """
+    firsts = {chunk.topology: chunk for chunk in reversed(chunks)}
+    of_policy = {one.config.policy: one for one in reversed(sets)}
+    for chunk in firsts.values():
+        span = chunk.load()
+        begin = span.within(-np.inf, float(span.time_s[0]))
+        for one in of_policy.values():
+            _run({}, (chunk.episode, 0), one).take(begin)
+
+
 def sweep(
     chunks: Sequence[Chunk],
     sets: Sequence[ParameterSet],

@@ -162,7 +162,7 @@ def test_the_command_needs_no_argument_but_the_log(
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
     assert len(document["ranking"]) == 7
-    assert document["today"]["settings"] == "as today"
+    assert document["today"]["settings"] == "as today (mode auto)"
     assert [Path(name).name for name in document["files"]][:2] == ["front.png", "report.html"]
     assert all(Path(name).is_file() for name in document["files"])
     assert "parameter sets" in result.stderr

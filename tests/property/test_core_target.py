@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
@@ -11,6 +12,7 @@ from controller.core.cluster import Cluster, worker_cpu_cores
 from controller.core.decide import Decision, Outcome, Policy, safe
 from controller.core.target.adopt import find
 from controller.core.target.problem import Problem, TargetOptions
+from controller.core.target.search.anneal import anneal
 from controller.targeting.policy import Targeting
 from tests.property.test_core_policies import World, small_snapshots
 
@@ -115,3 +117,20 @@ def test_what_is_found_gains_enough_and_is_found_again(
     paid = gain - choice.move_price_frac * problem.total_tps * len(found.executors) / len(place)
     assert paid > choice.gain_frac * problem.total_tps - 1e-6
     assert problem.excess_cores(place) <= problem.excess_cores(snapshot.place) + 1e-6
+
+
+@settings(max_examples=300, deadline=None)
+@given(worlds(), limits, options, st.sampled_from([0.3, 3.0]), st.integers(0, 3))
+def test_annealing_keeps_every_rule_and_costs_no_more(
+    world: World, rules: Limits, choice: TargetOptions, hot: float, seed: int
+) -> None:
+    problem = Problem.of(*world, rules, choice)
+    found = anneal(problem, problem.start, 200, hot, seed)
+    assert (found == anneal(problem, problem.start, 200, hot, seed)).all()
+    elsewhere = found != problem.start
+    assert problem.free[elsewhere].all()
+    assert problem.is_open[found[elsewhere]].all()
+    load, before = problem.load_cores(found), problem.load_cores(problem.start)
+    assert (load <= np.maximum(problem.room_cores, before) + 2 * TOLERANCE_CORES).all()
+    paid = problem.cost_tps(found) + problem.price_tps * problem.moves(found)
+    assert paid <= problem.cost_tps(problem.start) + 1e-6

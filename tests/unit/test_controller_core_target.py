@@ -21,10 +21,12 @@ from controller.core.target.goal import digest
 from controller.core.target.policy import Memory, target
 from controller.core.target.problem import Graph, Problem, TargetOptions
 from controller.core.target.route import Route, next_steps, route
+from controller.core.target.search import cheapest
 from controller.core.target.search.partition import partition
 from controller.core.target.search.refine import Level, refine
 from controller.snapshot import parse
 from controller.targeting.policy import Targeting
+from deploy.bench.decide.cases import QUALITY
 from migration.model import Component
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
@@ -303,3 +305,16 @@ def test_two_that_change_places_do_so_in_one_decision_if_two_moves_are_allowed()
     path = walk(tight, replace(NODES_ONLY, max_moves=2))
     assert len(path) == 2
     assert inter_node_tps(*path[-1]) == 0.0
+
+
+def test_annealing_finds_what_partitions_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem.of(*QUALITY["keyed 2x4"](0), Limits(), TargetOptions())
+
+    def paid() -> float:
+        place = cheapest.search(problem, 0.0)
+        assert place is not None
+        return problem.cost_tps(place) + problem.price_tps * problem.moves(place)
+
+    annealed = paid()
+    monkeypatch.setattr(cheapest, "anneal", lambda problem, place, *_, **__: place)
+    assert annealed < 0.99 * paid()

@@ -52,7 +52,18 @@ def test_a_difference_ends_with_code_1(journal: Path) -> None:
     assert lines[-1] is not None
     lines[-1]["cycles"][0]["reason"] = "another"
     path.write_bytes(b"".join(to_line(compact(line)) for line in lines))
-    assert as_json(journal, code=1)["identical"] == 11
+    document = as_json(journal, code=1)
+    assert document["identical"] == 11
+    assert [c["recorded"]["reason"] for c in document["cycles"] if not c["identical"]] == [
+        "another"
+    ]
+    assert "another" in run(journal, code=1)
+
+
+def test_a_key_without_effect_is_said_and_a_lower_limit_follows(journal: Path) -> None:
+    changes = "--set", "load.high=0.5", "--set", "journal.days=4"
+    assert as_json(journal, *changes)["without_effect"] == ["journal.days"]
+    assert "journal.days has no effect on a replay" in run(journal, *changes)
 
 
 def test_another_configuration_is_compared(journal: Path) -> None:
@@ -63,8 +74,10 @@ def test_another_configuration_is_compared(journal: Path) -> None:
     assert one["changed"]["moves"] == 0
     assert one["recorded"]["moves"] == one["as_it_was"]["moves"] > 0
     assert one["recorded"]["inter_node_frac"] < one["changed"]["inter_node_frac"]
+    assert one["changed"]["outcomes"] == {"BELOW_THRESHOLD": 11}
+    assert document["without_effect"] == []
     text = run(journal, "--policy", "otd")
-    assert "policy=otd" in text
+    assert "policy=otd: " in text and "MOVED" in text
     assert "replayed unchanged" in text
 
 

@@ -26,7 +26,7 @@ def space_of(folder: Path, text: str) -> Space:
 def test_a_small_space_is_a_grid_with_today_first() -> None:
     sets = parameter_sets(Space({"load.high": (0.85, 0.9), "cycle.secs": (5, 10)}), TODAY)
     assert names(sets) == [
-        "as today",
+        "as today (mode auto)",
         "cycle.secs=10",
         "load.high=0.9",
         "load.high=0.9, cycle.secs=10",
@@ -57,7 +57,7 @@ def test_the_default_space_has_every_value_by_itself_and_a_sample() -> None:
 def test_the_lower_limit_follows_where_nobody_reads_it() -> None:
     space = Space({"policy": ("safe", "otd"), "load.high": (0.5,)})
     assert names(parameter_sets(space, {**TODAY, "load.low": 0.6})) == [
-        "as today",
+        "as today (mode auto)",
         "load.high=0.5, load.low=0.5",
     ]
 

@@ -140,7 +140,7 @@ def _follow(view: View, options: TargetOptions, goal: Target, least_frac: float)
     named = ", ".join(f"{move.executor} from {move.source} to {move.target}" for move in moves)
     reason = (
         f"towards a target that gains {left:.4g} t/s more, {left / problem.total_tps:.1%} of all "
-        f"traffic, by {away} executors: {named}"
+        f"traffic, by {away} executor{'s' * (away != 1)}: {named}"
     )
     return Decision(Outcome.WOULD_MOVE, reason, moves)
 

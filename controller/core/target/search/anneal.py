@@ -22,7 +22,7 @@ COLD = 0.01
 
 
 class _Board(NamedTuple):
-    """What the compiled loop looks at; as in `Problem` and `Graph`."""
+    """What the compiled loop looks at; as in `Problem` and `Graph`, `movable` as indices."""
 
     first: Ints
     peers: Ints
@@ -58,7 +58,8 @@ def anneal(problem: Problem, place: Ints, steps: int, hot: float, seed: int) -> 
     -------
     Ints, shape (E,)
         The best placement met. No worker is fuller than `room_cores`, or than it was at the
-        beginning. O(steps · pairs with traffic).
+        beginning. O(steps · pairs with traffic), and for each try that finds its worker full up to
+        O(E) more, to find whom to exchange with.
     """
     graph = problem.graph
     movable = np.flatnonzero(problem.free & (np.diff(graph.first) > 0))
