@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from controller.config import Excluded
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decide import Decision, Outcome, Policy, Proposal, Remembering
+from controller.core.decide import Decision, Outcome, Policy, Proposal
 from controller.core.view.view import View, rounded
 from controller.ports import TopologyView
 from migration.events import Sight
-from migration.model import ExecutorId, Slot
+from migration.model import Edge, ExecutorId, Slot
 from migration.moves import Refusal, RefusalCode
 
 # A refusal by the validator of plans is a veto that the cycle had not seen coming.
@@ -284,7 +284,8 @@ def decide(
         return allowed
     if not limits.explain and not any(map(_keeps_worker, vetoes.executors.values())):
         return allowed
-    unbound = policy.memoryless if isinstance(policy, Remembering) else policy
+    # A policy with a memory, which a question of "what if" must not touch, has one without.
+    unbound: Policy = getattr(policy, "memoryless", policy)
     free = unbound(cluster, snapshot, replace(limits, max_moves=1))
     if not free.moves:
         return free
@@ -307,12 +308,15 @@ def _stand_in(view: View, wanted: Proposal) -> Decision | None:
     """Find who keeps a worker alive so that its last executor can go, if both moves gain."""
     last = view.snapshot.executors.index(wanted.executor)
     worker = view.cluster.workers.index(wanted.source)
-    others = np.flatnonzero(view.movable & ~_shuffle_fed(view.snapshot))
+    shuffle_fed = _shuffle_fed(view.snapshot.edges, view.snapshot.component_of)
+    others = np.flatnonzero(view.movable & ~shuffle_fed)
     moves = view.fitting(view.score(others, np.array([worker])))
     if not moves.executors.size:
         return None
     best = int(np.argmax(rounded(moves.score)))
-    there = view.moved(int(moves.executors[best]), worker)
+    # Anew: what a view carries on is not needed for one more look.
+    after = view.snapshot.moved(int(moves.executors[best]), worker)
+    there = View.of(view.cluster, after, view.limits)
     leaving = there.score(np.array([last]), np.array([view.cluster.workers.index(wanted.target)]))
     both = float(moves.score[best] + leaving.score[0])
     if both <= 2 * view.threshold_tps:
@@ -327,13 +331,14 @@ def _stand_in(view: View, wanted: Proposal) -> Decision | None:
     return Decision(Outcome.WOULD_MOVE, reason, (move,))
 
 
-def _shuffle_fed(snapshot: LoadSnapshot) -> NDArray[np.bool_]:
+@lru_cache(maxsize=16)
+def _shuffle_fed(edges: tuple[Edge, ...], component_of: tuple[str, ...]) -> NDArray[np.bool_]:
     """Mark executors whose traffic follows their place: a shuffle prefers near tasks.
 
     One that is idle far from its spouts is busy as soon as it stands beside one.
     """
-    fed = {edge.target for edge in snapshot.edges if "shuffle" in edge.grouping.lower()}
-    return np.array([component in fed for component in snapshot.component_of], dtype=np.bool_)
+    fed = {edge.target for edge in edges if "shuffle" in edge.grouping.lower()}
+    return np.array([component in fed for component in component_of], dtype=np.bool_)
 
 
 @lru_cache(maxsize=16)

@@ -7,7 +7,6 @@ and never looks at a clock, so live run, file and simulation get the same answer
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -117,15 +116,6 @@ class Decision:
 
 
 Policy = Callable[[Cluster, LoadSnapshot, Limits], Decision]
-
-
-@runtime_checkable
-class Remembering(Protocol):
-    """A policy with a memory, which a question of "what if" must not touch."""
-
-    @property
-    def memoryless(self) -> Policy:
-        """What to ask instead."""
 
 
 @dataclass(frozen=True, slots=True)

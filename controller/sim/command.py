@@ -36,8 +36,11 @@ def simulate(
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{scenario}: {getattr(error, 'strerror', None) or error}") from None
     # Hundreds of cycles: what they decide is in the answer.
-    with quiet(logging.ERROR):
-        report = simulate_all(parse(given))
+    try:
+        with quiet(logging.ERROR):
+            report = simulate_all(parse(given))
+    except ScenarioError as error:
+        raise ScenarioError(f"{scenario}: {error}") from None
     results = text(report)
     if rewrite:
         scenario.write_text(f"{split(given)[0]}{MARKER}{results}")

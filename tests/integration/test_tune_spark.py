@@ -157,6 +157,7 @@ def test_the_command_needs_no_argument_but_the_log(
 ) -> None:
     record(tmp_path / "journal", ticks=range(30), mode="advise")
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "controller.py").write_text("raise RuntimeError('not ours')\n")
     (tmp_path / "space.yaml").write_text("asc.threshold: [0, 0.01, 0.1]\nload.ewma: [0.3, 1]\n")
     result = CliRunner().invoke(app, ["tune", "journal", "--space", "space.yaml", "-o", "json"])
     assert result.exit_code == 0, result.output

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.cli.main import app, main
-from controller.errors import TuneError
+from controller.errors import PolicyError, TuneError
 from controller.journal.record import JournalError, compact, from_line, to_line
 from controller.journal.writer import Bounds
 from controller.tune import command
@@ -95,6 +95,29 @@ def test_damage_is_counted_and_changes_no_ranking(journal: Path, tmp_path: Path)
     cut = as_json(journal)
     assert cut["skipped"] == ["1 records cut off at the end"]
     assert cut["ranking"] == whole["ranking"]
+
+
+def test_a_policy_that_cannot_work_ends_it_before_spark_starts(
+    journal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "spark", None)
+    Path("space.yaml").write_text("policy: [safe, sam]\n")
+    with pytest.raises(PolicyError, match=r"policy sam: component bolt: profile\.performance"):
+        run(journal)
+
+
+def test_a_sample_is_said_to_be_one(journal: Path) -> None:
+    Path("space.yaml").write_text("load.ewma: [0.1, 0.2, 0.3]\nload.high: [0.7, 0.8]\nsets: 4\n")
+    assert "5 parameter sets, a sample of 6" in " ".join(run(journal).stderr.split())
+
+
+def test_a_segment_that_is_there_twice_counts_once(journal: Path) -> None:
+    once = as_json(journal)
+    (path,) = journal.iterdir()
+    path.with_name(path.name.replace("000000", "000001")).write_bytes(path.read_bytes())
+    twice = as_json(journal)
+    assert twice["skipped"] == ["40 ticks that are there twice"]
+    assert twice["ranking"] == once["ranking"]
 
 
 def test_a_missing_segment_is_counted(tmp_path: Path) -> None:

@@ -466,11 +466,11 @@ def open_pairs(
         n1 = node_of[place[one]]
         for k in range(world.begin[one], world.begin[one + 1]):
             # What the two scores miss of the traffic between the two, who go together, is at most
-            # twice that; and it is more than what is lacking to the first of them.
-            said = world.tps[world.row[k]]
-            if bound[one] + 2 * (a + b) * said <= least or to == -1:
+            # twice that; and it is more than what is lacking to either of them.
+            other, said = world.peer[k], world.tps[world.row[k]]
+            most = min(bound[one], bound[other]) + 2 * (a + b) * said
+            if most <= least or to == -1:
                 continue
-            other = world.peer[k]
             if to == -2:
                 to, asc, first = _best_of(world, desk, one)
                 bound[one] = first + ROUNDING

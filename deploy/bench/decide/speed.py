@@ -84,6 +84,7 @@ def _other_volumes(snapshot: LoadSnapshot, chosen: np.random.Generator) -> LoadS
 
 
 def _search_s(cluster: Cluster, snapshot: LoadSnapshot) -> float:
+    Question(*crowd(40), Limits(), TargetOptions(), frozenset()).answer()  # compiles
     question = Question(cluster, snapshot, Limits(), TargetOptions(), frozenset())
     begin = time.thread_time()
     question.answer()

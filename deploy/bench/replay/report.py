@@ -34,6 +34,8 @@ class Sizes:
         Ticks of the longest log.
     widths : sequence of int
         Numbers of executors to compare.
+    swept : int
+        Ticks of the log of the sweep: so many that it takes more than a minute.
     parameter_sets, rounds : int
         Of the sweep on Spark, and how often; no rounds leave it out.
     """
@@ -43,6 +45,7 @@ class Sizes:
     executors: int = 1_000
     length: int = 4_000
     widths: Sequence[int] = (250, 500, 1_000, 2_000, 4_000)
+    swept: int = 1_000
     parameter_sets: int = 200
     rounds: int = 5
 
@@ -78,7 +81,7 @@ def bench(sizes: Sizes, tell: Callable[[str], None]) -> dict[str, Any]:
         if sizes.rounds:
             tell("a sweep without Spark, and on one core and two")
             found["spark"] = against_no_spark(
-                sizes.executors, 30 * sizes.ticks, sizes.parameter_sets, sizes.rounds, folder
+                sizes.executors, sizes.swept, sizes.parameter_sets, sizes.rounds, folder
             )
     return found
 
