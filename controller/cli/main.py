@@ -89,9 +89,11 @@ def main() -> None:
     # kazoo tells of every failed attempt at length; ours are told with the countdown.
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     # So that what was begun is cleaned up; daemons and the lab put handlers of their own instead.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         app(prog_name="nstorm")
     except (AgentError, ConfigError, ControllerError, LabError, StoreError) as error:
         print(f"nstorm: {error}", file=sys.stderr)
         sys.exit(2)
+    finally:
+        signal.signal(signal.SIGTERM, usual)

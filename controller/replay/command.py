@@ -4,9 +4,8 @@ import json
 import logging
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -187,8 +186,11 @@ def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:
 
 def _cycles(one: Replayed) -> Iterator[dict[str, Any]]:
     keys = ("time_s", "topology", "outcome", "reason", "moves")
-    for now, was in zip_longest(one.cycles, one.tick.record["cycles"]):
-        none = {**(now or was), "outcome": "none", "reason": "", "moves": []}
+    found_now = {cycle["topology"]: cycle for cycle in one.cycles}
+    found_then = {cycle["topology"]: cycle for cycle in one.tick.record["cycles"]}
+    for topology in found_then | found_now:
+        now, was = found_now.get(topology), found_then.get(topology)
+        none = {**(now or was or {}), "outcome": "none", "reason": "", "moves": []}
         identical = compact(now) == compact(was)
         found = {key: (now or none)[key] for key in keys} | {"identical": identical}
         yield found if identical else found | {"recorded": {k: (was or none)[k] for k in keys}}
@@ -199,7 +201,7 @@ def _what_if(log: Log, window: tuple[float, float], changes: dict[str, Any]) -> 
     head = log.newest_head()
     # The recorded one first: a key of another version is no fault of the changes.
     recorded = recorded_config(head)
-    configs = {"recorded": recorded, "changed": build(_with(head["config"], changes))}
+    configs = {"recorded": recorded, "changed": build(_with(recorded.keys, changes))}
     of: dict[str, dict[str, Score]] = {}
     for span in spans(log):
         cut = span.within(*window)
@@ -213,12 +215,14 @@ def _what_if(log: Log, window: tuple[float, float], changes: dict[str, Any]) -> 
         raise _nothing(log, "no measured tick of that time")
     return {
         "changes": changes,
-        "without_effect": [key for key in changes if key in UNUSED_KEYS],
+        "without_effect": [
+            k for k in changes if k in UNUSED_KEYS or k not in configs["changed"].keys
+        ],
         "topologies": [_compared(name, scores) for name, scores in sorted(of.items())],
     }
 
 
-def _with(recorded: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+def _with(recorded: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """Change keys; the lower limit goes down with the upper one, as it does in storm.yaml."""
     keys, high = {**recorded, **changes}, changes.get("load.high")
     if "load.low" not in changes and isinstance(high, int | float):

@@ -34,6 +34,7 @@ UNUSED_KEYS = (
     "journal.dir",
     "journal.days",
     "journal.size.mb",
+    "vetoes",
 )
 # For how long yet nobody asks here, and to say it of all of them takes as long as to decide.
 _RESTS = Veto(Outcome.COOLDOWN, "it moved lately")

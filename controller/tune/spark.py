@@ -149,8 +149,8 @@ def _cause(error: Exception) -> str:
     """Take the one line out of a stack trace, Python's or Java's, that says something."""
     java = getattr(error, "java_exception", None)
     lines = str(java.getMessage() if java is not None else error).splitlines() or [repr(error)]
-    raised = (line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line))
-    return next(raised, lines[0])[:300]
+    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
+    return (raised or lines)[-1 if raised else 0][:300]
 
 
 def _why(log: Path) -> str:

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from controller.core.decide import prepare
 from controller.replay.laid import OF_THE_DEMO
 from controller.replay.recording import Span
 from controller.replay.rerun import Rerun, Series
@@ -169,7 +170,7 @@ def step(wave: Wave, task: Task) -> Done:
 def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet]) -> None:
     """Let every policy decide once about every topology, before others are set to work.
 
-    What has to be compiled is compiled here, once, and not by each of the others.
+    What decisions are made of is compiled here, once, and not by each of the others.
 
     Parameters
     ----------
@@ -183,11 +184,13 @@ def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet]) -> None:
     PolicyError
         A policy cannot work with this log; the message says what it lacks.
     """
+    prepare()
     firsts = {chunk.topology: chunk for chunk in reversed(chunks)}
     of_policy = {one.config.policy: one for one in reversed(sets)}
     for chunk in firsts.values():
         span = chunk.load()
-        begin = span.within(-np.inf, float(span.time_s[0]))
+        row = int(np.argmin(span.held))  # the first at which anything could be decided
+        begin = span.within(-np.inf, float(span.time_s[: row + 2].max()))
         for one in of_policy.values():
             _run({}, (chunk.episode, 0), one).take(begin)
 

@@ -4,9 +4,11 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 SOURCE = """
 from controller.core.compiled import compiled
 

@@ -83,6 +83,22 @@ def test_literal_otd_stays_on_the_saddle() -> None:
     assert inter_node_tps(cluster, snapshot) / snapshot.traffic.total_tps == 0.5
 
 
+@pytest.mark.parametrize("names", [("1-1", "2-2"), ("2-2", "1-1")])
+def test_a_pair_is_found_whichever_of_the_two_comes_first(names: tuple[str, str]) -> None:
+    one, other = names
+    document = json.loads((GOLDEN / "saddle.json").read_text())
+    for row, (name, worker) in zip(
+        document["executors"],
+        ((one, "n0:6700"), (other, "n0:6700"), ("3-3", "n1:6700"), ("4-4", "n1:6700")),
+        strict=True,
+    ):
+        row |= {"id": name, "worker": worker, "pinned": "here" if name == "3-3" else None}
+    document["traffic"] = [[one, other, 1000.0], [one, "3-3", 1010.0]]
+    limits = replace(PAPER, gain_tps=60.0, weight_node=1.0, weight_worker=0.0)
+    found = safe(*parse(json.dumps(document)), limits)
+    assert "opens the way for a second move, 1010 t/s by both" in found.reason
+
+
 def test_the_last_two_of_a_worker_do_not_leave_it_together() -> None:
     cluster, snapshot = load("saddle")
     (first,) = safe(cluster, snapshot, PAPER).moves

@@ -89,7 +89,7 @@ def test_what_is_missing_is_assumed_and_said(tmp_path: Path) -> None:
         ("time_s,source,target,tuples\n1,,b,3\n", "row 2: source is empty"),
         ("time_s,source,target,tuples\n1,a\n", "row 2: target is empty"),
         (PLACES, "no file holds traffic"),
-        (PLACES + "1,b:6700,lines,spout,2\n", "row 5: 1 is not what .* row 2 says it is"),
+        (PLACES + "1,b:6700,lines,spout,2\n", "row 5: worker is b:6700, but a:6700 in .* row 2"),
         (
             PLACES.replace("split,bolt", "split,blot"),
             "row 3: kind must be spout or bolt, is 'blot'",
@@ -99,7 +99,7 @@ def test_what_is_missing_is_assumed_and_said(tmp_path: Path) -> None:
         (PLACES.replace("spout,2", "spout,x"), "row 2: capacity_cores must be a number"),
         (
             PLACES.replace("count,bolt,2", "count,bolt,4"),
-            "row 4: node and capacity_cores of worker",
+            "row 3: |row 4: capacity_cores is 4.0, but 2.0 in .* row 3",
         ),
         (
             "executor,worker,node\n1,a:6700,x\n2,b:6700,x\n",
@@ -114,6 +114,20 @@ def test_what_cannot_be_is_refused_by_row(tmp_path: Path, text: str, message: st
     with pytest.raises(IngestError, match=message):
         ingest(files(tmp_path, **tables), tmp_path / "out", "t")
     assert not (tmp_path / "out").exists()
+
+
+def test_blanks_are_filled_in_and_ports_made_up_are_free(tmp_path: Path) -> None:
+    places = "executor,worker,node,capacity_cores\n1,w1,n,2\n2,w1,,\n3,n:6700,,\n3,n:6700,n,\n"
+    ingest(files(tmp_path, edges=EDGES, places=places), tmp_path / "out", "t")
+    span = measured(tmp_path / "out")
+    assert [span.cluster.workers[w] for w in span.place] == ["n:6701", "n:6701", "n:6700"]
+
+
+def test_two_journals_are_two(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        ingest(files(tmp_path, edges=EDGES), tmp_path / name, name)
+    log = Log.open([tmp_path / "a", tmp_path / "b"])
+    assert sorted(span.topology for span in spans(log)) == ["a", "b"]
 
 
 def test_a_journal_is_not_written_over(tmp_path: Path) -> None:

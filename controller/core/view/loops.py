@@ -374,8 +374,6 @@ def carry(before: World, after: World, moved: int, both: Floats) -> None:
     for i, w in enumerate((left, to)):
         less[i] = min(before.room[w], after.room[w])
         more[i] = max(before.room[w], after.room[w])
-    if node_of[left] == node_of[to]:
-        less[:], more[:] = less.min(), more.max()
     for i, n in enumerate((node_of[left], node_of[to])):
         if before.roomiest[n] != after.roomiest[n]:
             less[i], more[i] = -np.inf, np.inf
@@ -413,7 +411,8 @@ def best(world: World, bound: Floats, first: int, above: float, slack: float) ->
     Returns
     -------
     executors, workers, asc, score : Ints, Ints, Floats, Floats
-        All that tie for the best, executor by executor; none if nothing scores more than `above`.
+        All that tie for the best, executor by executor, but for some that do not score more than
+        `above` themselves; none if nothing does.
     """
     desk = _desk(world)
     _, _, most = _best_of(world, desk, first)
@@ -438,7 +437,7 @@ def best(world: World, bound: Floats, first: int, above: float, slack: float) ->
 
 @compiled
 def open_pairs(
-    world: World, bound: Floats, least: float, must_stay: NDArray[np.bool_]
+    world: World, both: Floats, least: float, must_stay: NDArray[np.bool_]
 ) -> list[tuple[int, int, float, float]]:
     """List pairs of executors that gain together what neither gains alone.
 
@@ -446,8 +445,8 @@ def open_pairs(
     ----------
     world : World
         What to look at.
-    bound : Floats, shape (E,)
-        As for `best`.
+    both : Floats, shape (2, E)
+        As `View.bounds`: the first is of the moves of `gather`, the second of all.
     least : float
         What two moves have to gain more than the better one of them.
     must_stay : array of bool, shape (W,)
@@ -460,6 +459,7 @@ def open_pairs(
     """
     found = [(0, 0, 0.0, 0.0) for _ in range(0)]  # so that its type is known
     place, node_of, desk = world.place, world.node_of, _desk(world)
+    bound, anywhere = both
     a, b = world.weight_node, world.weight_worker
     for one in range(len(bound)):
         to, asc, first = -2, 0.0, 0.0
@@ -468,7 +468,7 @@ def open_pairs(
             # What the two scores miss of the traffic between the two, who go together, is at most
             # twice that; and it is more than what is lacking to either of them.
             other, said = world.peer[k], world.tps[world.row[k]]
-            most = min(bound[one], bound[other]) + 2 * (a + b) * said
+            most = min(bound[one], anywhere[other]) + 2 * (a + b) * said
             if most <= least or to == -1:
                 continue
             if to == -2:
@@ -485,12 +485,12 @@ def open_pairs(
             if place[one] == place[other] and must_stay[place[one]]:
                 continue
             asc_too, second = _score_of(world, other, to)
-            both = first + second + missed
-            if both > least + max(first, second, 0.0):
+            together = first + second + missed
+            if together > least + max(first, second, 0.0):
                 if second > first:
-                    found.append((int(other), int(to), asc_too, both))
+                    found.append((int(other), int(to), asc_too, together))
                 else:
-                    found.append((int(one), int(to), asc, both))
+                    found.append((int(one), int(to), asc, together))
     return found
 
 

@@ -5,7 +5,9 @@ The windows are run past a controller in `advise`, so what comes out is a journa
 
 import csv
 import itertools
-from collections.abc import Iterable, Iterator
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ EDGES = ("time_s", "source", "target", "tuples")
 CPU = ("time_s", "executor", "cpu_cores")
 PLACES = ("executor", "worker")
 KINDS = ("spout", "bolt")
+FIELDS = ("worker", "node", "component", "kind", "capacity_cores")
 FIRST_PORT, ASSUMED_WORKERS, ASSUMED_SPAN_S = 6700, 4, 5.0
 # So many of what is missing are named.
 SHOWN = 3
@@ -40,7 +43,7 @@ class IngestError(ControllerError):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an executor is, and what else its row says; `row` names the row."""
+    """Where an executor is, and what else its row says, if anything; `row` names the row."""
 
     row: str
     worker: str
@@ -48,6 +51,16 @@ class _Place:
     component: str = ""
     kind: str = ""
     capacity_cores: float | None = None
+
+    def joined(self, other: "_Place", *names: str) -> "_Place":
+        """Take over what the other one says and this one does not; both may not differ."""
+        for name in names:
+            one, two = getattr(self, name), getattr(other, name)
+            if one and two and one != two:
+                raise IngestError(f"{other.row}: {name} is {two}, but {one} in {self.row}")
+        return replace(
+            self, **{name: getattr(self, name) or getattr(other, name) for name in names}
+        )
 
 
 @dataclass(slots=True)
@@ -85,7 +98,8 @@ def ingest(files: Iterable[Path], out: Path, topology: str) -> list[str]:
     if out.exists() and any(out.glob("*.jsonl*")):
         raise IngestError(f"{out}: holds a journal already; name another folder")
     tables = _Tables()
-    for path in files:
+    # What a table says of an executor wins, so logs come last.
+    for path in sorted(files, key=lambda path: path.suffix not in (".csv", ".parquet")):
         _read(path, tables)
     if not tables.edges:
         raise IngestError("no file holds traffic: a table with " + ", ".join(EDGES) + " is needed")
@@ -95,7 +109,7 @@ def ingest(files: Iterable[Path], out: Path, topology: str) -> list[str]:
     spans_s = [window.span_s for window in windows]
     config = build({"cycle.secs": max(float(np.median(spans_s)), 0.1)})
     world = WindowWorld(publication)
-    writer = Writer(out, "ingested", Bounds(days=1e6, size_bytes=2**50))
+    writer = Writer(out, uuid.uuid4().hex[:12], Bounds(days=1e6, size_bytes=2**50))
     controller = RecordedController(
         config, view=world, source=world, sink=world, lead=world, clock=world, journal=writer
     )
@@ -156,7 +170,8 @@ def _take(path: Path, rows: list[dict[str, Any]], tables: _Tables) -> None:
 
 def _take_place(path: Path, at: int, row: dict[str, Any], tables: _Tables) -> None:
     executor, where = _text(path, at, row, "executor"), f"{path}: row {at}"
-    node, component, kind = (str(row.get(k) or "") for k in ("node", "component", "kind"))
+    given = {key: str(value) for key, value in row.items() if value is not None}
+    node, component, kind = (given.get(key, "") for key in ("node", "component", "kind"))
     if kind not in ("", *KINDS):
         raise IngestError(f"{where}: kind must be {' or '.join(KINDS)}, is {kind!r}")
     cores = None
@@ -165,9 +180,8 @@ def _take_place(path: Path, at: int, row: dict[str, Any], tables: _Tables) -> No
         if not cores:
             raise IngestError(f"{where}: capacity_cores must be more than 0")
     place = _Place(where, _text(path, at, row, "worker"), node, component, kind, cores)
-    before = tables.places.setdefault(executor, place)
-    if replace(before, row=where) != place:
-        raise IngestError(f"{where}: {executor} is not what {before.row} says it is")
+    known = tables.places.get(executor)
+    tables.places[executor] = known.joined(place, *FIELDS) if known else place
 
 
 def _take_metrics(path: Path, lines: Iterable[str], tables: _Tables) -> None:
@@ -281,18 +295,10 @@ def _slots(
             f"evenly over up to {ASSUMED_WORKERS} workers of 2 nodes"
         )
     first: dict[str, _Place] = {}
-    workers: dict[str, Slot] = {}
     for place in places.values():
         before = first.setdefault(place.worker, place)
-        if (before.node, before.capacity_cores) != (place.node, place.capacity_cores):
-            raise IngestError(
-                f"{place.row}: node and capacity_cores of worker {place.worker} are not those of "
-                f"{before.row}"
-            )
-        slot = _slot(place.worker, place.node, len(workers))
-        if place.worker not in workers and slot in workers.values():
-            raise IngestError(f"{place.row}: there is another worker at {slot}")
-        workers.setdefault(place.worker, slot)
+        first[place.worker] = before.joined(place, "node", "capacity_cores")
+    workers = _slots_of(first)
     if any(place.capacity_cores is None for place in first.values()):
         tables.said.append("workers without capacity_cores are taken to have 1 core")
     cores = {workers[name]: place.capacity_cores or 1.0 for name, place in first.items()}
@@ -304,12 +310,21 @@ def _slots(
     return {name: workers[place.worker] for name, place in places.items()}, tuple(nodes)
 
 
-def _slot(worker: str, node: str, number: int) -> Slot:
-    try:
-        slot = Slot.parse(worker)
-    except ModelError:
-        return Slot(node or worker, FIRST_PORT + number)
-    return Slot(node, slot.port) if node else slot
+def _slots_of(places: Mapping[str, _Place]) -> dict[str, Slot]:
+    """Give every worker its slot; those that are not named like one get a free port."""
+    slots: dict[str, Slot] = {}
+    for worker, place in places.items():
+        with suppress(ModelError):
+            slot = Slot.parse(worker)
+            slot = Slot(place.node or slot.supervisor, slot.port)
+            if slot in slots.values():
+                raise IngestError(f"{place.row}: there is another worker at {slot}")
+            slots[worker] = slot
+    for worker, place in places.items():
+        free = (Slot(place.node or worker, FIRST_PORT + i) for i in itertools.count())
+        if worker not in slots:
+            slots[worker] = next(slot for slot in free if slot not in slots.values())
+    return slots
 
 
 def _some(names: list[str]) -> str:
