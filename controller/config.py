@@ -56,6 +56,22 @@ class Excluded:
         """
         return bool(self.topologies & {topology, topology_name(topology)})
 
+    def on(self, hosts: Mapping[str, str]) -> "Excluded":
+        """Name nodes instead of hosts.
+
+        Parameters
+        ----------
+        hosts : mapping of str to str
+            Host name of each node.
+
+        Returns
+        -------
+        Excluded
+            Its `hosts` are ids of nodes.
+        """
+        nodes = (node for node, host in hosts.items() if {node, host} & self.hosts)
+        return replace(self, hosts=frozenset(nodes))
+
 
 @dataclass(frozen=True, slots=True)
 class JournalBounds:

@@ -330,9 +330,8 @@ class Controller:
             if of == topology
         }
         live = of_the_moment(view, cluster, resting_s)
-        hosts = self._config.excluded.hosts
-        nodes = {n.id for n in view.publication.nodes if {n.id, n.host} & hosts}
-        excluded = replace(self._config.excluded, hosts=frozenset(nodes))
+        hosts = {node.id: node.host for node in view.publication.nodes}
+        excluded = self._config.excluded.on(hosts)
         return live.joined(standing(cluster, snapshot, excluded))
 
     def _report(self, topology: str, outcome: Outcome, reason: str) -> CycleReport:

@@ -62,6 +62,7 @@ def span(
         traffic_tps=table,
         source=ends[:, 0],
         target=ends[:, 1],
+        hosts={},
         held=np.zeros(ticks, dtype=np.bool_),
         shifts=(),
     )

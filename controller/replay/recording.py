@@ -57,6 +57,8 @@ class Span:
     ----------
     cluster : Cluster
         Places; closed where a worker has no hooks.
+    hosts : mapping of str to str
+        Host name of each node.
     first : LoadSnapshot
         The first tick, for all that does not change within the span.
     place : Ints, shape (E,)
@@ -78,6 +80,7 @@ class Span:
     """
 
     cluster: Cluster
+    hosts: Mapping[str, str]
     first: LoadSnapshot
     place: Ints
     time_s: Floats
@@ -240,6 +243,7 @@ class _Open:
         order = order[np.asarray(tps.any(axis=0))[order]]
         return Span(
             cluster=self.layout.cluster,
+            hosts={node.id: node.host for node in self.layout.view.publication.nodes},
             first=self.first,
             place=self.start,
             time_s=np.array(self.time_s),

@@ -16,7 +16,7 @@ import numpy as np
 
 from controller.config import Config
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.cluster import Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decide import Decision, Outcome, Proposal
 from controller.policies import policy
 from controller.replay.laid import FREE, HopCost, Laid, Load, load, smooth
@@ -239,7 +239,7 @@ class Rerun:
             return OUTCOMES.index(Outcome.EXCLUDED), ()
         traffic = _of_those_who_talk(span, tps)
         snapshot = span.first.at(float(span.time_s[row]), place, cpu, traffic)
-        decision = self._decide(span.cluster, snapshot, now_s)
+        decision = self._decide(span, snapshot, now_s)
         moves = decision.moves[: self._config.max_moves]
         for move in moves:
             self._rest_until_s[move.executor] = now_s + self._config.cooldown_s
@@ -253,16 +253,16 @@ class Rerun:
         self._last_s = time_s
         return self._clock_s
 
-    def _decide(self, cluster: Cluster, snapshot: LoadSnapshot, now_s: float) -> Decision:
+    def _decide(self, span: Span, snapshot: LoadSnapshot, now_s: float) -> Decision:
         self._rest_until_s = {e: s for e, s in self._rest_until_s.items() if s > now_s}
         resting = Vetoes(dict.fromkeys(self._rest_until_s, _RESTS))
-        vetoes = resting.joined(self._vetoes(cluster, snapshot))
-        return decide(self._policy, cluster, snapshot, self._limits, vetoes)
+        vetoes = resting.joined(self._vetoes(span, snapshot))
+        return decide(self._policy, span.cluster, snapshot, self._limits, vetoes)
 
-    def _vetoes(self, cluster: Cluster, snapshot: LoadSnapshot) -> Vetoes:
+    def _vetoes(self, span: Span, snapshot: LoadSnapshot) -> Vetoes:
         """List what the placement alone forbids, again only when it has changed."""
         if self._standing is None or self._standing[0] is not snapshot.place:
-            vetoes = standing(cluster, snapshot, self._config.excluded)
+            vetoes = standing(span.cluster, snapshot, self._config.excluded.on(span.hosts))
             self._standing = snapshot.place, vetoes
         return self._standing[1]
 

@@ -64,6 +64,17 @@ def test_what_is_excluded_stays_where_it_is(tmp_path: Path) -> None:
         assert OUTCOMES.index(Outcome.EXCLUDED) in series.outcome
 
 
+def test_hosts_are_excluded_by_their_name_as_in_a_live_run(tmp_path: Path) -> None:
+    record(tmp_path, ticks=range(30), mode="advise")
+    (span,) = measured(tmp_path)
+    node, host = next(iter(span.hosts.items()))
+    assert node != host
+    for name in (node, host):
+        found = rerun([span], build({**KEYS, "excluded.hosts": [name]})).moves
+        assert not any(end.startswith(f"{node}:") for m in found for end in (m.source, m.target))
+    assert any(m.source.startswith(f"{node}:") for m in rerun([span], build(KEYS)).moves)
+
+
 def test_spans_may_be_cut_anywhere(tmp_path: Path) -> None:
     record(tmp_path, ticks=range(30))
     (span,) = measured(tmp_path)
