@@ -8,7 +8,7 @@ from controller.core.view.view import Moves, View
 
 # Of the executors that relieve a hot worker (nearly) as much as the best, traffic decides.
 RELIEF_SLACK = 0.999
-_NOBODY = np.zeros(0, dtype=np.int64)
+_NONE = Moves(*np.zeros((2, 0), dtype=np.int64), *np.zeros((2, 0)))
 
 
 def relieving(view: View, hot: int) -> Moves:
@@ -35,7 +35,7 @@ def relieving(view: View, hot: int) -> Moves:
 
 
 def best_gathering(view: View, above: float, slack: float) -> Moves:
-    """List the best of `View.gathering`.
+    """List the best moves that fit and bring an executor to somebody it talks to.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def best_gathering(view: View, above: float, slack: float) -> Moves:
     bound = view.bounds[0]
     first = int(bound.argmax()) if len(bound) else -1
     if first < 0 or not bound[first] > above:
-        return view.gathering(_NOBODY)
+        return _NONE
     return Moves(*loops.best(view.world, bound, first, above, slack))
 
 

@@ -150,7 +150,7 @@ def _cause(error: Exception) -> str:
     java = getattr(error, "java_exception", None)
     lines = str(java.getMessage() if java is not None else error).splitlines() or [repr(error)]
     raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
-    return (raised or lines)[-1 if raised else 0][:300]
+    return (raised[-1] if raised else lines[0])[:300]
 
 
 def _why(log: Path) -> str:

@@ -192,7 +192,7 @@ def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet]) -> None:
         row = int(np.argmin(span.held))  # the first at which anything could be decided
         begin = span.within(-np.inf, float(span.time_s[: row + 2].max()))
         for one in of_policy.values():
-            _run({}, (chunk.episode, 0), one).take(begin)
+            _begin(one).take(begin)
 
 
 def sweep(
@@ -257,5 +257,8 @@ def _run(
     runs: dict[tuple[Episode, int], Rerun], key: tuple[Episode, int], parameters: ParameterSet
 ) -> Rerun:
     """Take up what was begun in the wave before, or begin."""
-    begun = runs.pop(key, None)
-    return begun or Rerun(parameters.config, cost=OF_THE_DEMO, explain=False)
+    return runs.pop(key, None) or _begin(parameters)
+
+
+def _begin(parameters: ParameterSet) -> Rerun:
+    return Rerun(parameters.config, cost=OF_THE_DEMO, explain=False)

@@ -7,14 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.core.classify import Limits
-from controller.core.cluster import Traffic, worker_cpu_cores
+from controller.core.cluster import Ints, Traffic, worker_cpu_cores
 from controller.core.decide import Choice, choose_safe, otd, safe
 from controller.core.moves import best_gathering, opening_pairs
+from controller.core.view import loops
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import Moves, View
 from tests.affinity import by_node, by_worker
 from tests.property.test_core_policies import World, limits, worlds
 from tests.property.test_core_target import worlds as uneven_worlds
+
+
+def gathering(view: View, executors: Ints) -> Moves:
+    return Moves(*loops.gather(view.world, executors))
 
 
 @settings(max_examples=300, deadline=None)
@@ -52,7 +57,7 @@ def test_what_must_not_move_together_with_a_move_is_left_out_of_a_carried_view(
 
 
 def assert_bounded(view: View) -> None:
-    moves = view.gathering(np.flatnonzero(view.movable))
+    moves = gathering(view, np.flatnonzero(view.movable))
     for bound in view.bounds:
         assert (moves.score <= bound[moves.executors]).all()
         assert not np.isfinite(bound[~view.movable]).any()
@@ -89,7 +94,7 @@ def test_the_best_are_the_best_of_all_moves_that_gain(world: World, rules: Limit
     cluster, snapshot = world
     view = View.of(cluster, snapshot, rules)
     movable = np.flatnonzero(view.movable)
-    candidates = view.gathering(movable)
+    candidates = gathering(view, movable)
     anywhere = view.fitting(view.score(movable, np.arange(len(cluster.workers))))
     best = float(candidates.score.max(initial=-np.inf))
     if anywhere.score.max(initial=0.0) > 1e-9:
@@ -114,7 +119,7 @@ def test_scores_are_those_of_the_two_affinities(world: World, rules: Limits) -> 
     found = view.score(everybody, everywhere)
     away = {(e, w) for e in everybody for w in everywhere if snapshot.place[e] != w}
     assert as_set(found) == away
-    for moves in (found, view.gathering(everybody)):
+    for moves in (found, gathering(view, everybody)):
         node = cluster.node_of[moves.workers]
         asc = by_node(cluster, snapshot).gain(moves.executors, node)
         worker_asc = by_worker(cluster, snapshot).gain(moves.executors, moves.workers)

@@ -284,7 +284,8 @@ def gather(world: World, executors: Ints) -> Table:
     Returns
     -------
     executors, workers, asc, score : Ints, Ints, Floats, Floats
-        Executor by executor.
+        Executor by executor: to every worker it talks to, and to the roomiest worker of every other
+        node it talks to. Of all moves that gain, the best is among these.
     """
     desk = _desk(world)
     most = count = 0

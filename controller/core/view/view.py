@@ -222,22 +222,6 @@ class View:
         """
         return Moves(*loops.score(self.world, executors, workers))
 
-    def gathering(self, executors: Ints) -> Moves:
-        """List the moves that fit and bring an executor to somebody it talks to.
-
-        Parameters
-        ----------
-        executors : Ints
-            Movable executors to look at.
-
-        Returns
-        -------
-        Moves
-            To every worker it talks to, and to the roomiest worker of every other node it talks to:
-            of all moves that gain, the best is among these.
-        """
-        return Moves(*loops.gather(self.world, executors))
-
     def movable_on(self, worker: int) -> Ints:
         """List what may move off a worker.
 

@@ -174,14 +174,12 @@ def _take_place(path: Path, at: int, row: dict[str, Any], tables: _Tables) -> No
     node, component, kind = (given.get(key, "") for key in ("node", "component", "kind"))
     if kind not in ("", *KINDS):
         raise IngestError(f"{where}: kind must be {' or '.join(KINDS)}, is {kind!r}")
-    cores = None
-    if row.get("capacity_cores") not in (None, ""):
-        cores = _number(path, at, row, "capacity_cores")
-        if not cores:
-            raise IngestError(f"{where}: capacity_cores must be more than 0")
+    cores = _number(path, at, row, "capacity_cores") if given.get("capacity_cores") else None
+    if cores == 0:
+        raise IngestError(f"{where}: capacity_cores must be more than 0")
     place = _Place(where, _text(path, at, row, "worker"), node, component, kind, cores)
-    known = tables.places.get(executor)
-    tables.places[executor] = known.joined(place, *FIELDS) if known else place
+    before = tables.places.setdefault(executor, place)
+    tables.places[executor] = before.joined(place, *FIELDS)
 
 
 def _take_metrics(path: Path, lines: Iterable[str], tables: _Tables) -> None:
@@ -321,9 +319,9 @@ def _slots_of(places: Mapping[str, _Place]) -> dict[str, Slot]:
                 raise IngestError(f"{place.row}: there is another worker at {slot}")
             slots[worker] = slot
     for worker, place in places.items():
-        free = (Slot(place.node or worker, FIRST_PORT + i) for i in itertools.count())
         if worker not in slots:
-            slots[worker] = next(slot for slot in free if slot not in slots.values())
+            ports = (Slot(place.node or worker, port) for port in itertools.count(FIRST_PORT))
+            slots[worker] = next(slot for slot in ports if slot not in slots.values())
     return slots
 
 
