@@ -388,9 +388,9 @@ def _no_way(view: View) -> str | None:
         return f"nothing may move to any worker, {_reasons(cluster.closed, 'closed')}"
     if not view.total_tps:
         return "there is no traffic to bring together"
-    used = np.unique(cluster.node_of)
-    if len(used) == 1 and not view.limits.weight_worker:
-        return f"all workers are on one node, {cluster.nodes[used[0]]}: no traffic leaves it"
+    one = cluster.node_of[0]
+    if (cluster.node_of == one).all() and not view.limits.weight_worker:
+        return f"all workers are on one node, {cluster.nodes[one]}: no traffic leaves it"
     return None
 
 

@@ -464,26 +464,31 @@ def open_pairs(
     a, b = world.weight_node, world.weight_worker
     for one in range(len(bound)):
         to, asc, first = -2, 0.0, 0.0
-        n1 = node_of[place[one]]
+        home = place[one]
+        n1 = node_of[home]
         for k in range(world.begin[one], world.begin[one + 1]):
             # What the two scores miss of the traffic between the two, who go together, is at most
-            # twice that; and it is more than what is lacking to either of them.
+            # twice that, and half of it where they are apart; and it is more than what is lacking
+            # to either of them.
             other, said = world.peer[k], world.tps[world.row[k]]
-            most = min(bound[one], anywhere[other]) + 2 * (a + b) * said
-            if most <= least or to == -1:
+            alone = min(bound[one], anywhere[other])
+            if to == -1 or alone + 2 * (a + b) * said <= least:
+                continue
+            here = place[other]
+            n2 = node_of[here]
+            if alone + said * (a * (1.0 + (n1 == n2)) + b * (1.0 + (home == here))) <= least:
                 continue
             if to == -2:
                 to, asc, first = _best_of(world, desk, one)
                 bound[one] = first + ROUNDING
             if to == -1 or not world.movable[other] or not _may(world, other, to):
                 continue
-            n2, there = node_of[place[other]], node_of[to]
-            missed = a * (1.0 + (n1 == n2) - (n1 == there) - (n2 == there))
-            missed = said * (missed + b * (1.0 + (place[one] == place[other])))
+            missed = a * (1.0 + (n1 == n2) - (n1 == node_of[to]) - (n2 == node_of[to]))
+            missed = said * (missed + b * (1.0 + (home == here)))
             both_fit = world.cores[one] + world.cores[other] <= world.room[to]
             if first + missed <= least or not both_fit:
                 continue
-            if place[one] == place[other] and must_stay[place[one]]:
+            if home == here and must_stay[home]:
                 continue
             asc_too, second = _score_of(world, other, to)
             together = first + second + missed
