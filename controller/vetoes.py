@@ -314,9 +314,8 @@ def _stand_in(view: View, wanted: Proposal) -> Decision | None:
     if not moves.executors.size:
         return None
     best = int(np.argmax(rounded(moves.score)))
-    # Anew: what a view carries on is not needed for one more look.
-    after = view.snapshot.moved(int(moves.executors[best]), worker)
-    there = View.of(view.cluster, after, view.limits)
+    # What goes where is all that a score looks at.
+    there = replace(view, snapshot=view.snapshot.moved(int(moves.executors[best]), worker))
     leaving = there.score(np.array([last]), np.array([view.cluster.workers.index(wanted.target)]))
     both = float(moves.score[best] + leaving.score[0])
     if both <= 2 * view.threshold_tps:

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,9 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from controller.config import build, from_storm_yaml
 from controller.errors import TuneError
-from controller.journal.reader import Log
+from controller.journal.reader import Log, collecting_rarely
 from controller.output import Output, OutputOption, counted, quiet
-from controller.replay.recording import spans
+from controller.replay.recording import Span, spans
 from controller.tune.choice import Objective, suggest
 from controller.tune.chunks import Chunk, unpack
 from controller.tune.report import as_document, draw, page, print_found, proposed_diff
@@ -62,7 +62,8 @@ def tune(
     _make(out)
     console = Console(stderr=True)
     with TemporaryDirectory(prefix="nstorm-tune-") as folder, quiet(logging.CRITICAL):
-        chunks = unpack(spans(log), Path(folder), topology)
+        with collecting_rarely():
+            chunks = unpack(_told(spans(log), console), Path(folder), topology)
         fitted = asked or Space().narrowed(today, max(chunk.executors for chunk in chunks))
         sets = parameter_sets(fitted, today)
         about = _about(chunks, sets, fitted)
@@ -91,6 +92,16 @@ def _today(log: Log, conf: Path | None) -> dict[str, Any]:
     if conf is not None:
         return dict(from_storm_yaml(storm_yaml.read(conf))[0].keys)
     return dict(build(log.newest_head()["config"]).keys)
+
+
+def _told(spans: Iterable[Span], console: Console) -> Iterator[Span]:
+    """Show how far the log is read: a day of many executors takes minutes."""
+    ticks = 0
+    with console.status("reading the log") as shown:
+        for span in spans:
+            ticks += len(span.time_s)
+            shown.update(f"reading the log: {counted(ticks, 'tick')} so far")
+            yield span
 
 
 def _make(out: Path) -> None:

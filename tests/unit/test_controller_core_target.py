@@ -100,7 +100,10 @@ def test_ping_pong_takes_one_move() -> None:
 def test_small_gains_adopt_nothing() -> None:
     cluster, snapshot = load("saddle")
     assert find(cluster, snapshot, NODES_ONLY, TargetOptions()) is not None
-    for options in (TargetOptions(gain_frac=0.5), TargetOptions(move_price_frac=1.0)):
+    # Two of four executors move, and after that nothing crosses any more.
+    too_dear = TargetOptions(gain_frac=0.5, move_price_frac=1.0)
+    assert find(cluster, snapshot, NODES_ONLY, replace(too_dear, gain_frac=0.49)) is not None
+    for options in (TargetOptions(gain_frac=1.0), too_dear):
         assert find(cluster, snapshot, NODES_ONLY, options) is None
 
 

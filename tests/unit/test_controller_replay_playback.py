@@ -17,6 +17,7 @@ from controller.journal.writer import Bounds
 from controller.loop import CycleReport
 from controller.ports import TopologyView
 from controller.replay.playback import replay
+from controller.targeting.policy import JUDGED_AFTER
 from controller.targeting.search import Answer, Question, at_once
 from migration.model import ExecutorId, Plan
 from migration.moves import Refusal, RefusalCode, validate_move
@@ -120,7 +121,7 @@ def test_a_search_beside_the_cycle_ends_when_it_did(tmp_path: Path) -> None:
     towards = [report.tick for report in reports if "towards a target" in report.reason]
     ticks = Log.open([tmp_path]).ticks(0)
     asked = [tick.record["seq"] for tick in ticks if "answers" in tick.record]
-    assert towards[0] == asked[0] + 3  # meanwhile it decided as `safe`
+    assert towards[0] == asked[0] + 3 + JUDGED_AFTER  # meanwhile it decided as `safe`
     assert len(towards) > 3
     assert same(tmp_path) == [True] * 20
     rewrite(tmp_path, lambda one: one.pop("answers", None))

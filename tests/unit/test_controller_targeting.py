@@ -4,14 +4,16 @@ import ctypes
 import json
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from controller.config import build
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decide import safe
 from controller.core.target.goal import Target
 from controller.core.target.problem import TargetOptions
@@ -19,7 +21,7 @@ from controller.journal.memory import decode, encode
 from controller.journal.record import compact
 from controller.policies import policy
 from controller.snapshot import parse
-from controller.targeting.policy import RETRY_S, Remembered, Targeting
+from controller.targeting.policy import JUDGED_AFTER, RETRY_S, Remembered, Targeting
 from controller.targeting.search import Answer, Beside, Question, at_once
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
@@ -41,10 +43,10 @@ class Later:
 
 
 def test_options_come_from_the_configuration() -> None:
-    config = build({"policy": "target", "target.gain": 0.6, "target.move.price": 0.03})
-    assert config.options.target == TargetOptions(gain_frac=0.6, move_price_frac=0.03)
+    config = build({"policy": "target", "target.gain": 1.0, "target.move.price": 0.03})
+    assert config.options.target == TargetOptions(gain_frac=1.0, move_price_frac=0.03)
     cluster, snapshot = saddle()
-    # A gain of half of all traffic is not enough.
+    # Nothing gains more than all that crosses.
     chosen = policy(config.policy, config.options)
     assert "target" not in chosen(cluster, snapshot, config.limits).reason
     chosen = policy(config.policy, build({}).options)
@@ -100,6 +102,46 @@ def test_a_search_in_vain_is_not_repeated_soon_unless_something_moved() -> None:
     assert len(asked) == 2
     chosen(cluster, snapshot.moved(0, 1), Limits())
     assert len(asked) == 3
+
+
+def jittering(snapshot: LoadSnapshot, cycles: int) -> Iterator[LoadSnapshot]:
+    """Give other CPU in each cycle."""
+    for cycle in range(cycles):
+        cpu_cores = snapshot.cpu_cores * (1 + 0.001 * cycle)
+        yield replace(snapshot, cpu_cores=cpu_cores, time_s=snapshot.time_s + cycle)
+
+
+def test_what_is_found_while_loads_jitter_is_judged_by_later_load() -> None:
+    cluster, snapshot = saddle()
+    one, another = Targeting(TargetOptions(), Later()), Targeting(TargetOptions())
+    towards = []
+    for cycle, seen in enumerate(jittering(snapshot, JUDGED_AFTER + 3)):
+        if cycle == 4:
+            # In the middle of it somebody else takes over.
+            another.recall(decode(Remembered, json.loads(compact(encode(one.remembered)))))
+            one = another
+        if "towards a target" in one(cluster, seen, Limits()).reason:
+            towards.append(cycle)
+    # Asked in the first cycle and answered in the second.
+    assert towards == [1 + JUDGED_AFTER, 2 + JUDGED_AFTER]
+
+
+def test_what_gains_too_little_by_later_load_is_dropped_and_not_sought_again_soon() -> None:
+    cluster, snapshot = saddle()
+    search = Later()
+    chosen = Targeting(TargetOptions(), search)
+    *before, last = jittering(snapshot, JUDGED_AFTER + 2)
+    for seen in before:
+        chosen(cluster, seen, Limits())
+    assert chosen.remembered.found is not None
+    # Now all of it stays where it is best.
+    alone = Traffic.build(np.array([0, 1]), np.array([2, 3]), np.array([0.1, 10.0]))
+    quiet = replace(last, traffic=alone, place=np.array([0, 1, 1, 1]))
+    assert "towards a target" not in chosen(cluster, quiet, Limits()).reason
+    assert chosen.remembered.found is None
+    assert len(search.asked) == 2
+    chosen(cluster, replace(quiet, time_s=quiet.time_s + 1), Limits())
+    assert len(search.asked) == 2
 
 
 def test_topologies_do_not_share_a_memory() -> None:

@@ -54,8 +54,8 @@ def find(
     the cycle. The way is walked to its end here: on frozen traffic it can be walked as it is.
     """
     problem = Problem.of(cluster, snapshot, limits, options)
-    least_gain = options.gain_frac * problem.total_tps
-    if len(cluster.workers) < 2 or problem.total_tps <= 0 or not problem.free.any():
+    least_gain = options.gain_frac * problem.today_tps
+    if len(cluster.workers) < 2 or problem.today_tps <= 0 or not problem.free.any():
         return None
     if limits.keep_workers:
         problem = replace(problem, free=problem.free & ~_anchors(problem))
@@ -67,7 +67,7 @@ def find(
         return None
     end = problem.start.copy()
     end[way.executors] = way.goals
-    gain = problem.cost_tps(problem.start) - problem.cost_tps(end)
+    gain = problem.today_tps - problem.cost_tps(end)
     if gain - problem.price_tps * len(way.executors) <= least_gain:
         return None
     return Target(

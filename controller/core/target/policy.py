@@ -130,17 +130,17 @@ def _follow(view: View, options: TargetOptions, goal: Target, least_frac: float)
     problem = Problem.of(view.cluster, view.snapshot, view.limits, options)
     end = problem.start.copy()
     end[way.executors] = way.goals
-    left = problem.cost_tps(problem.start) - problem.cost_tps(end)
+    left = problem.today_tps - problem.cost_tps(end)
     relieved = problem.excess_cores(end) < problem.excess_cores(problem.start)
     steps = _steps(problem, way, view.limits.max_moves)
-    if not steps or (left <= least_frac * problem.total_tps and not relieved):
+    if not steps or (left <= least_frac * problem.today_tps and not relieved):
         return None
     away = int((problem.start[way.executors] != way.goals).sum())
     moves = proposals(view.cluster, view.snapshot, steps)
     named = ", ".join(f"{move.executor} from {move.source} to {move.target}" for move in moves)
     reason = (
-        f"towards a target that gains {left:.4g} t/s more, {left / problem.total_tps:.1%} of all "
-        f"traffic, by {away} executor{'s' * (away != 1)}: {named}"
+        f"towards a target that gains {left:.4g} t/s more, {problem.share_of_today(left):.1%} of "
+        f"what crosses today, by {away} executor{'s' * (away != 1)}: {named}"
     )
     return Decision(Outcome.WOULD_MOVE, reason, moves)
 

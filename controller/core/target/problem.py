@@ -17,16 +17,17 @@ class TargetOptions:
     Attributes
     ----------
     gain_frac : float
-        A target is adopted only if it gains more than this share of all traffic (δ).
+        A target is adopted only if it gains more than this share of what today's placement
+        costs (δ).
     move_price_frac : float
-        What moving every executor costs, as a share of all traffic (λ times E).
+        What moving every executor costs, as a share of the same (λ times E).
     fill_frac : float
         How much of the upper threshold a target may use of a worker while loads jitter; all of it
         while they stand still.
     """
 
-    gain_frac: float = 0.02
-    move_price_frac: float = 0.01
+    gain_frac: float = 0.05
+    move_price_frac: float = 0.02
     fill_frac: float = 0.95
 
 
@@ -149,6 +150,10 @@ class Problem:
         What a target may fill, and from where on a worker is high.
     price_tps : float
         What one move costs (λ).
+    total_tps : float
+        All traffic.
+    today_tps : float
+        What today's placement costs.
     """
 
     graph: Graph
@@ -164,6 +169,7 @@ class Problem:
     weight_worker: float
     price_tps: float
     total_tps: float
+    today_tps: float
 
     @classmethod
     def of(
@@ -191,8 +197,11 @@ class Problem:
         load = worker_cpu_cores(cluster, snapshot)
         count, total = len(snapshot.executors), snapshot.traffic.total_tps
         biggest = float(np.max(high, where=cluster.is_open, initial=0.0))
+        graph = Graph.of(snapshot.traffic, count)
+        weights = limits.weight_node, limits.weight_worker
+        today = _cost_tps(graph, snapshot.place, cluster.node_of, weights)
         return cls(
-            graph=Graph.of(snapshot.traffic, count),
+            graph=graph,
             start=snapshot.place,
             cores=snapshot.cpu_cores,
             free=snapshot.is_movable & (snapshot.cpu_cores <= biggest + TOLERANCE_CORES),
@@ -203,8 +212,9 @@ class Problem:
             high_cores=high,
             weight_node=limits.weight_node,
             weight_worker=limits.weight_worker,
-            price_tps=options.move_price_frac * total / max(count, 1),
+            price_tps=options.move_price_frac * today / max(count, 1),
             total_tps=total,
+            today_tps=today,
         )
 
     def load_cores(self, place: Ints) -> Floats:
@@ -252,12 +262,23 @@ class Problem:
         float
             Tuples per second, weighted; the price of moves is not in it.
         """
-        owner = np.repeat(np.arange(len(place)), np.diff(self.graph.first))
-        one, other = place[owner], place[self.graph.peers]
-        apart = self.weight_worker * (one != other)
-        apart = apart + self.weight_node * (self.node_of[one] != self.node_of[other])
-        # Every pair is there twice, once from each end.
-        return float(self.graph.tps @ apart) / 2
+        weights = self.weight_node, self.weight_worker
+        return _cost_tps(self.graph, place, self.node_of, weights)
+
+    def share_of_today(self, gain_tps: float) -> float:
+        """Compare a gain with what today's placement costs.
+
+        Parameters
+        ----------
+        gain_tps : float
+            Tuples per second, weighted.
+
+        Returns
+        -------
+        float
+            0 where today's costs nothing.
+        """
+        return gain_tps / self.today_tps if self.today_tps else 0.0
 
     def moves(self, place: Ints) -> int:
         """Count who would have to move.
@@ -273,3 +294,12 @@ class Problem:
             Executors that are elsewhere today.
         """
         return int((place != self.start).sum())
+
+
+def _cost_tps(graph: Graph, place: Ints, node_of: Ints, weights: tuple[float, float]) -> float:
+    owner = np.repeat(np.arange(len(place)), np.diff(graph.first))
+    one, other = place[owner], place[graph.peers]
+    apart = weights[1] * (one != other)
+    apart = apart + weights[0] * (node_of[one] != node_of[other])
+    # Every pair is there twice, once from each end.
+    return float(graph.tps @ apart) / 2

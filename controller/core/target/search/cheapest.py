@@ -16,7 +16,7 @@ from controller.core.target.search.anneal import anneal
 from controller.core.target.search.partition import partition
 from controller.core.target.search.refine import TIE, Level, refine
 
-# Partitions by the seed of the partitioner: many where they differ much and one costs nothing.
+# Seeds of the partitioner and of annealing: many where ends differ much and one costs nothing.
 SEEDS_AT_EXECUTORS = ((20, 4), (100, 24), (500, 10), (2000, 4))
 # A node that is full to the last core may leave no way to share its load among its workers.
 NODE_FILL = (1.0, 0.97, 0.94, 0.9)
@@ -45,7 +45,7 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
         The best found: least excess above `high`, then least cost with the moves; None if nothing
         gains enough or everything that does is fuller than today.
     """
-    today = problem.cost_tps(problem.start)
+    today = problem.today_tps
     known = min([problem.cost_tps(place) for place in others], default=today)
     best, least = None, (problem.excess_cores(problem.start), today - least_gain_tps)
 
@@ -82,7 +82,8 @@ def _candidates(problem: Problem, others: tuple[Ints, ...]) -> Iterator[Ints]:
             if problem.excess_cores(place) <= problem.excess_cores(problem.start):
                 break
     if len(problem.start) <= ANNEALED_EXECUTORS:
-        yield anneal(problem, problem.start, ANNEAL_STEPS, HOT, seed=0)
+        for seed in range(_seeds(len(problem.start))):
+            yield anneal(problem, problem.start, ANNEAL_STEPS, HOT, seed)
 
 
 def _node_starts(problem: Problem, others: tuple[Ints, ...]) -> Iterator[Ints]:
