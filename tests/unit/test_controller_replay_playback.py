@@ -70,7 +70,7 @@ def record_target(folder: Path) -> list[CycleReport]:
     """Run `target` with more executors, so that its ways are long, and some ticks a segment."""
     bounds = Bounds(segment_bytes=20_000)
     return record(
-        folder, executors=16, policy="target", search=Late(3), ticks=range(20), bounds=bounds
+        folder, executors=24, policy="target", search=Late(3), ticks=range(20), bounds=bounds
     )
 
 
