@@ -53,6 +53,20 @@ def test_damaged_files_are_replaced(source: Path, suffix: str, left: bytes) -> N
     assert sum(again.stats.cache_hits.values()) == 1
 
 
+def test_a_flipped_bit_anywhere_is_found(source: Path) -> None:
+    """Loaded, machine code with one would mostly work, and sometimes end the process."""
+    assert double(source)(21) == 42
+    for suffix in (".nbi", ".nbc"):
+        (kept,) = source.parent.rglob(f"*{suffix}")
+        whole = kept.read_bytes()
+        for at in range(0, len(whole), max(len(whole) // 20, 1)):
+            kept.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+            again = double(source)
+            assert again(21) == 42
+            assert not again.stats.cache_hits, (suffix, at)
+            assert len(kept.read_bytes()) == len(whole)
+
+
 def test_a_full_disk_does_no_harm(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
