@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from controller.config import Excluded
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decide import Decision, Outcome, Policy, Proposal
-from controller.core.view.view import View, rounded
+from controller.core.view.view import Moves, View, rounded
 from controller.ports import TopologyView
 from migration.events import Sight
 from migration.model import Edge, ExecutorId, Slot
@@ -282,7 +282,8 @@ def decide(
     allowed = policy(usable, movable, limits)
     if allowed.moves or (usable is cluster and movable is snapshot):
         return allowed
-    if not limits.explain and not any(map(_keeps_worker, vetoes.executors.values())):
+    view = View.of(usable, movable, limits)
+    if not limits.explain and not _may_stand_in(view, vetoes, index):
         return allowed
     # A policy with a memory, which a question of "what if" must not touch, has one without.
     unbound: Policy = getattr(policy, "memoryless", policy)
@@ -294,7 +295,7 @@ def decide(
     if veto is None:  # only a policy that weighs all places together wants what it could have had
         return allowed
     if _keeps_worker(veto):
-        instead = _stand_in(View.of(usable, movable, limits), wanted)
+        instead = _stand_in(view, wanted)
         if instead is not None:
             return instead
     return Decision(veto.outcome, f"{veto.reason}, but {free.reason}", (), free.warnings)
@@ -304,13 +305,35 @@ def _keeps_worker(veto: Veto) -> bool:
     return veto.outcome is Outcome.LAST_IN_WORKER
 
 
+def _may_stand_in(view: View, vetoes: Vetoes, index: Mapping[str, int]) -> bool:
+    """Tell whether it is worth asking whom a policy would move if all might leave their workers.
+
+    Whoever comes to keep a worker alive makes it no better for the last executor to leave.
+    """
+    kept = (name for name, veto in vetoes.executors.items() if _keeps_worker(veto))
+    last = np.array([index[name] for name in kept if name in index], dtype=np.int64)
+    if not last.size:
+        return False
+    workers = view.snapshot.place[last]
+    leaving, coming = np.full((2, len(view.cluster.workers)), -np.inf)
+    moves = view.score(last, np.arange(len(leaving)))
+    np.maximum.at(leaving, view.snapshot.place[moves.executors], moves.score)
+    moves = _coming(view, workers)
+    np.maximum.at(coming, moves.workers, moves.score)
+    return bool((coming[workers] + leaving[workers] > 2 * view.threshold_tps).any())
+
+
+def _coming(view: View, workers: Ints) -> Moves:
+    """List who may come to keep workers alive."""
+    shuffle_fed = _shuffle_fed(view.snapshot.edges, view.snapshot.component_of)
+    return view.fitting(view.score(np.flatnonzero(view.movable & ~shuffle_fed), workers))
+
+
 def _stand_in(view: View, wanted: Proposal) -> Decision | None:
     """Find who keeps a worker alive so that its last executor can go, if both moves gain."""
     last = view.snapshot.executors.index(wanted.executor)
     worker = view.cluster.workers.index(wanted.source)
-    shuffle_fed = _shuffle_fed(view.snapshot.edges, view.snapshot.component_of)
-    others = np.flatnonzero(view.movable & ~shuffle_fed)
-    moves = view.fitting(view.score(others, np.array([worker])))
+    moves = _coming(view, np.array([worker]))
     if not moves.executors.size:
         return None
     best = int(np.argmax(rounded(moves.score)))

@@ -1,7 +1,7 @@
 """Who talks to whom, indexed by executor; it stays while only how much they say changes."""
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,12 +48,14 @@ class Pairs:
         Pairs
             Of the traffic between two executors.
         """
-        for known in tuple(_LATELY):
+        source, target = traffic.source, traffic.target
+        for at, known in enumerate(tuple(_LATELY)):
             if known._are_of(traffic, count):
+                if known.traffic_source is not source:
+                    # So that the next to ask with these arrays needs not compare them.
+                    _LATELY[at] = replace(known, traffic_source=source, traffic_target=target)
                 return known
-        made = cls(
-            traffic.source, traffic.target, *loops.index(traffic.source, traffic.target, count)
-        )
+        made = cls(source, target, *loops.index(source, target, count))
         _LATELY.append(made)
         return made
 
