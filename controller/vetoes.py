@@ -15,6 +15,7 @@ from controller.config import Excluded
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decide import Decision, Outcome, Policy, Proposal
+from controller.core.view import loops
 from controller.core.view.view import Moves, View, rounded
 from controller.ports import TopologyView
 from migration.events import Sight
@@ -282,8 +283,9 @@ def decide(
     allowed = policy(usable, movable, limits)
     if allowed.moves or (usable is cluster and movable is snapshot):
         return allowed
-    view = View.of(usable, movable, limits)
-    if not limits.explain and not _may_stand_in(view, vetoes, index):
+    kept = (name for name, veto in vetoes.executors.items() if _keeps_worker(veto))
+    last = np.array([index[name] for name in kept if name in index], dtype=np.int64)
+    if not limits.explain and not _may_stand_in(usable, movable, limits, last):
         return allowed
     # A policy with a memory, which a question of "what if" must not touch, has one without.
     unbound: Policy = getattr(policy, "memoryless", policy)
@@ -295,7 +297,7 @@ def decide(
     if veto is None:  # only a policy that weighs all places together wants what it could have had
         return allowed
     if _keeps_worker(veto):
-        instead = _stand_in(view, wanted)
+        instead = _stand_in(View.of(usable, movable, limits), wanted)
         if instead is not None:
             return instead
     return Decision(veto.outcome, f"{veto.reason}, but {free.reason}", (), free.warnings)
@@ -305,22 +307,19 @@ def _keeps_worker(veto: Veto) -> bool:
     return veto.outcome is Outcome.LAST_IN_WORKER
 
 
-def _may_stand_in(view: View, vetoes: Vetoes, index: Mapping[str, int]) -> bool:
+def _may_stand_in(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, last: Ints) -> bool:
     """Tell whether it is worth asking whom a policy would move if all might leave their workers.
 
     Whoever comes to keep a worker alive makes it no better for the last executor to leave.
     """
-    kept = (name for name, veto in vetoes.executors.items() if _keeps_worker(veto))
-    last = np.array([index[name] for name in kept if name in index], dtype=np.int64)
     if not last.size:
         return False
-    workers = view.snapshot.place[last]
-    leaving, coming = np.full((2, len(view.cluster.workers)), -np.inf)
-    moves = view.score(last, np.arange(len(leaving)))
-    np.maximum.at(leaving, view.snapshot.place[moves.executors], moves.score)
-    moves = _coming(view, workers)
-    np.maximum.at(coming, moves.workers, moves.score)
-    return bool((coming[workers] + leaving[workers] > 2 * view.threshold_tps).any())
+    view = View.of(cluster, snapshot, limits)
+    count, workers = len(cluster.workers), snapshot.place[last]
+    leaving, coming = view.score(last, np.arange(count)), _coming(view, workers)
+    most = loops.highest(snapshot.place[leaving.executors], leaving.score, count)
+    most += loops.highest(coming.workers, coming.score, count)
+    return bool((most[workers] > 2 * view.threshold_tps).any())
 
 
 def _coming(view: View, workers: Ints) -> Moves:

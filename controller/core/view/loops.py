@@ -146,6 +146,30 @@ def roomiest(room_cores: Floats, is_open: NDArray[np.bool_], node_of: Ints, node
 
 
 @compiled
+def highest(of: Ints, score: Floats, count: int) -> Floats:
+    """Find the highest score of each.
+
+    Parameters
+    ----------
+    of : Ints, shape (K,)
+        Whose score, from 0 to `count` - 1.
+    score : Floats, shape (K,)
+        Any.
+    count : int
+        How many there are.
+
+    Returns
+    -------
+    Floats, shape (count,)
+        Minus infinity where there is none.
+    """
+    found = np.full(count, -np.inf)
+    for k in range(len(of)):
+        found[of[k]] = max(found[of[k]], score[k])
+    return found
+
+
+@compiled
 def _desk(world: World) -> _Desk:
     workers, nodes = len(world.node_of), len(world.roomiest)
     return _Desk(
