@@ -11,12 +11,32 @@ from controller.core.target.policy import Memory, target
 from controller.core.target.problem import TargetOptions
 from controller.targeting.search import Question, Search, at_once
 
-# After a search in vain the same placement is not searched again for so long.
+# After a search in vain it is not searched again for so long while all is where it is, and the same
+# may move.
 RETRY_S = 300.0
 # Where loads jitter, what is found looks better than it is: of many placements the one is chosen
 # that noise is kindest to. It is judged by other load, so many decisions later: with `load.ewma`
 # 0.3 an eighth of that noise is left then.
 JUDGED_AFTER = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found.
+
+    Attributes
+    ----------
+    target : Target
+        A placement to go to.
+    asked : int
+        What was searched, as in `Remembered.in_vain`.
+    left : int
+        For how many decisions it waits yet to be judged.
+    """
+
+    target: Target
+    asked: int
+    left: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +48,15 @@ class Remembered:
     memory : mapping of str to Memory
         What the last decision left, by topology.
     in_vain : mapping of str to (int, float)
-        Placement and Unix seconds of the last search that found nothing, by topology.
-    found : mapping of str to (Target, int), or None
-        What a search found, and for how many decisions it waits yet to be judged, by topology.
+        What was searched last of that which held nothing, or nothing that was worth it when it was
+        judged: who is where and who may move; and the Unix seconds; by topology.
+    found : mapping of str to Found, or None
+        What waits to be judged, by topology.
     """
 
     memory: Mapping[str, Memory] = field(default_factory=dict)
     in_vain: Mapping[str, tuple[int, float]] = field(default_factory=dict)
-    found: Mapping[str, tuple[Target, int]] | None = None
+    found: Mapping[str, Found] | None = None
 
 
 class Targeting:
@@ -54,7 +75,7 @@ class Targeting:
         self._search = search
         self._memory: dict[str, Memory] = {}
         self._in_vain: dict[str, tuple[int, float]] = {}
-        self._found: dict[str, tuple[Target, int]] = {}
+        self._found: dict[str, Found] = {}
 
     def __call__(self, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
         """Decide.
@@ -73,25 +94,29 @@ class Targeting:
         Decision
             As `controller.core.target.policy.target`.
         """
-        before = self._memory.get(snapshot.topology)
+        topology = snapshot.topology
+        before = self._memory.get(topology)
         memory = (before or Memory()).with_snapshot(cluster, snapshot)
-        options = self._options
-        still = before is None or before.load == memory.load
-        if still:
-            # Nothing jitters, as in a file: no room has to be left for it.
-            options = replace(options, fill_frac=1.0)
-        proposed: Target | None = None
+        options, wait = self._options, JUDGED_AFTER
+        if before is None or before.load == memory.load:
+            # Nothing jitters, as in a file: no room has to be left for it. The first decision of
+            # all cannot tell.
+            options, wait = replace(options, fill_frac=1.0), 0
+        now = digest(snapshot.executors, cluster.workers, snapshot.place, snapshot.is_movable)
+        ripe: Found | None = None
 
         def propose() -> Target | None:
-            nonlocal proposed
-            self._search_for(Question(cluster, snapshot, limits, options, memory.seen))
-            proposed = self._ripe(snapshot.topology, still=still)
-            return proposed
+            nonlocal ripe
+            if topology not in self._found:
+                question = Question(cluster, snapshot, limits, options, memory.seen)
+                self._search_for(question, now, wait)
+            ripe = self._ripe(topology)
+            return ripe.target if ripe else None
 
         decision, after = target(cluster, snapshot, limits, options, memory=memory, propose=propose)
-        self._memory[snapshot.topology] = after
-        if proposed is not None and after.target is None:
-            self._note_in_vain(snapshot)
+        self._memory[topology] = after
+        if ripe is not None and after.target is None and ripe.asked == now:
+            self._in_vain[topology] = now, snapshot.time_s
         return decision
 
     @property
@@ -116,28 +141,22 @@ class Targeting:
         self._in_vain = dict(remembered.in_vain)
         self._found = dict(remembered.found or {})
 
-    def _search_for(self, question: Question) -> None:
-        """Search, unless something is found already or this placement was lately in vain."""
+    def _search_for(self, question: Question, asked: int, wait: int) -> None:
+        """Search, unless that was lately in vain."""
         snapshot = question.snapshot
-        place, since_s = self._in_vain.get(snapshot.topology, (0, 0.0))
-        rests = place == digest(snapshot.place) and 0 <= snapshot.time_s - since_s < RETRY_S
-        if rests or snapshot.topology in self._found:
+        in_vain, since_s = self._in_vain.get(snapshot.topology, (0, 0.0))
+        if in_vain == asked and 0 <= snapshot.time_s - since_s < RETRY_S:
             return
         answer = self._search(question)
         if answer is not None and answer.target is None:
-            self._note_in_vain(snapshot)
+            self._in_vain[snapshot.topology] = asked, snapshot.time_s
         elif answer is not None and answer.target is not None:
-            self._found[snapshot.topology] = answer.target, JUDGED_AFTER
+            self._found[snapshot.topology] = Found(answer.target, asked, wait)
 
-    def _ripe(self, topology: str, *, still: bool) -> Target | None:
+    def _ripe(self, topology: str) -> Found | None:
         """Give what was found once its time has come."""
-        if topology not in self._found:
-            return None
-        found, left = self._found.pop(topology)
-        if still or not left:
+        found = self._found.pop(topology, None)
+        if found is None or not found.left:
             return found
-        self._found[topology] = found, left - 1
+        self._found[topology] = replace(found, left=found.left - 1)
         return None
-
-    def _note_in_vain(self, snapshot: LoadSnapshot) -> None:
-        self._in_vain[snapshot.topology] = digest(snapshot.place), snapshot.time_s

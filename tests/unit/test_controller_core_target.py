@@ -311,7 +311,7 @@ def test_two_that_change_places_do_so_in_one_decision_if_two_moves_are_allowed()
 
 
 def test_annealing_finds_what_partitions_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = Problem.of(*QUALITY["keyed 2x4"](0), Limits(), TargetOptions())
+    problem = Problem.of(*QUALITY["keyed 2x4"](2), Limits(), TargetOptions())
 
     def paid() -> float:
         place = cheapest.search(problem, 0.0)

@@ -27,6 +27,10 @@ from controller.targeting.search import Answer, Beside, Question, at_once
 GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
 
 
+# `safe` finds nothing worth it by these.
+LITERAL = Limits(gain_frac=1.0, weight_node=1.0, weight_worker=0.0)
+
+
 def saddle() -> tuple[Cluster, LoadSnapshot]:
     return parse((GOLDEN / "saddle.json").read_text())
 
@@ -126,22 +130,51 @@ def test_what_is_found_while_loads_jitter_is_judged_by_later_load() -> None:
     assert towards == [1 + JUDGED_AFTER, 2 + JUDGED_AFTER]
 
 
-def test_what_gains_too_little_by_later_load_is_dropped_and_not_sought_again_soon() -> None:
+def test_a_second_look_at_the_same_load_makes_no_difference() -> None:
+    """As where a move is refused, and the loop decides again within its cycle."""
     cluster, snapshot = saddle()
-    search = Later()
-    chosen = Targeting(TargetOptions(), search)
-    *before, last = jittering(snapshot, JUDGED_AFTER + 2)
-    for seen in before:
+    chosen = Targeting(TargetOptions(), Later())
+    for seen in jittering(snapshot, 4):
         chosen(cluster, seen, Limits())
     assert chosen.remembered.found is not None
-    # Now all of it stays where it is best.
-    alone = Traffic.build(np.array([0, 1]), np.array([2, 3]), np.array([0.1, 10.0]))
-    quiet = replace(last, traffic=alone, place=np.array([0, 1, 1, 1]))
-    assert "towards a target" not in chosen(cluster, quiet, Limits()).reason
+    assert "towards a target" not in chosen(cluster, seen, Limits()).reason
+
+
+def until_judged(chosen: Targeting) -> LoadSnapshot:
+    """Let it find a target; gives the load by which that is judged."""
+    cluster, snapshot = saddle()
+    *before, last = jittering(snapshot, JUDGED_AFTER + 2)
+    for seen in before:
+        assert not chosen(cluster, seen, LITERAL).moves
+    assert chosen.remembered.found is not None
+    return last
+
+
+def test_what_gains_too_little_by_later_load_is_dropped_and_not_sought_again_soon() -> None:
+    search = Later()
+    chosen = Targeting(TargetOptions(), search)
+    last = until_judged(chosen)
+    cluster, _ = saddle()
+    # Now nothing crosses any more.
+    near = Traffic.build(np.array([0, 1]), np.array([2, 3]), np.array([10.0, 10.0]))
+    for later_s in (0, 1):
+        quiet = replace(last, traffic=near, time_s=last.time_s + later_s)
+        assert not chosen(cluster, quiet, LITERAL).moves
     assert chosen.remembered.found is None
     assert len(search.asked) == 2
-    chosen(cluster, replace(quiet, time_s=quiet.time_s + 1), Limits())
+
+
+def test_what_cannot_be_walked_only_now_is_sought_again_at_once() -> None:
+    search = Later()
+    chosen = Targeting(TargetOptions(), search)
+    last = until_judged(chosen)
+    cluster, _ = saddle()
+    resting = replace(last, pinned=("moved lately",) * 4)
+    assert not chosen(cluster, resting, LITERAL).moves
+    assert chosen.remembered.found is None
     assert len(search.asked) == 2
+    chosen(cluster, replace(last, time_s=last.time_s + 1), LITERAL)
+    assert len(search.asked) == 3
 
 
 def test_topologies_do_not_share_a_memory() -> None:

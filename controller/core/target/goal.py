@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.target.route import Route
@@ -53,7 +54,7 @@ class Target:
         )
 
 
-def digest(*parts: Ints | Floats | tuple[str, ...]) -> int:
+def digest(*parts: Ints | Floats | NDArray[np.bool_] | tuple[str, ...]) -> int:
     """Tell placements of one snapshot, or loads, apart.
 
     Parameters

@@ -111,18 +111,18 @@ def target(
     if any(relieving(view, worker).executors.size for worker in hot):
         return safe(cluster, snapshot, limits), replace(memory, target=None)
     goal = memory.target
-    decision = _follow(view, options, goal, 0.0) if goal else None
+    decision = _follow(view, options, goal, adopts=False) if goal else None
     if decision is None:
         goal = propose()
         # A search beside the cycle answers late: it has to be worth it now.
-        decision = _follow(view, options, goal, options.gain_frac) if goal else None
+        decision = _follow(view, options, goal, adopts=True) if goal else None
     if decision is None:
         return safe(cluster, snapshot, limits), replace(memory, target=None)
     warnings = safe(cluster, snapshot, limits).warnings if hot else ()
     return replace(decision, warnings=warnings), replace(memory, target=goal)
 
 
-def _follow(view: View, options: TargetOptions, goal: Target, least_frac: float) -> Decision | None:
+def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -> Decision | None:
     """Make the next step; None if the target is reached, gone, out of reach or gains too little."""
     way = goal.on(view.cluster, view.snapshot)
     if way is None:
@@ -133,9 +133,10 @@ def _follow(view: View, options: TargetOptions, goal: Target, least_frac: float)
     left = problem.today_tps - problem.cost_tps(end)
     relieved = problem.excess_cores(end) < problem.excess_cores(problem.start)
     steps = _steps(problem, way, view.limits.max_moves)
-    if not steps or (left <= least_frac * problem.today_tps and not relieved):
-        return None
     away = int((problem.start[way.executors] != way.goals).sum())
+    least = options.gain_frac * problem.today_tps + problem.price_tps * away if adopts else 0.0
+    if not steps or (left <= least and not relieved):
+        return None
     moves = proposals(view.cluster, view.snapshot, steps)
     named = ", ".join(f"{move.executor} from {move.source} to {move.target}" for move in moves)
     reason = (

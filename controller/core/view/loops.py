@@ -492,8 +492,8 @@ def open_pairs(
         n1 = node_of[home]
         for k in range(world.begin[one], world.begin[one + 1]):
             # What the two scores miss of the traffic between the two, who go together, is at most
-            # twice that, and half of it where they are apart; and it is more than what is lacking
-            # to either of them.
+            # twice that, and half of that for each level, node or worker, at which they are apart;
+            # and it is more than what is lacking to either of them.
             other, said = world.peer[k], world.tps[world.row[k]]
             alone = min(bound[one], anywhere[other])
             if to == -1 or alone + 2 * (a + b) * said <= least:
