@@ -298,7 +298,9 @@ def decide(
         return allowed
     if _keeps_worker(veto):
         instead = _stand_in(View.of(usable, movable, limits), wanted)
-        if instead is not None:
+        # What brings two forward may take back what a policy with a memory did on its way.
+        has_seen = getattr(policy, "has_seen", lambda _: False)
+        if instead is not None and not has_seen(instead.applied(cluster, snapshot)):
             return instead
     return Decision(veto.outcome, f"{veto.reason}, but {free.reason}", (), free.warnings)
 

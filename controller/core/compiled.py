@@ -1,17 +1,15 @@
 """Compiles loops to machine code, where numpy would spend most of its time on its calls."""
 
-import pickle
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from hashlib import blake2b
 from typing import Any, TypeVar, cast
 
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 F = TypeVar("F", bound=Callable[..., Any])
-_CRC_BYTES = 4
+_LENGTH_BYTES, _DIGEST_BYTES = 8, 8
 
 
 class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]  # numba has no types
@@ -19,22 +17,31 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]  # numba has no ty
 
     def _dump(self, obj: Any) -> bytes:
         data: bytes = super()._dump(obj)
-        return data + zlib.crc32(data).to_bytes(_CRC_BYTES)
+        length = len(data).to_bytes(_LENGTH_BYTES)
+        return data + length + _digest(data + length)
 
     def _load_index(self) -> Any:
-        with suppress(FileNotFoundError), Path(self._index_path).open("rb") as file:
-            pickle.load(file)  # numba's version, which stands in front
-            _check(file.read())
+        with suppress(FileNotFoundError):
+            _check(self._index_path)
         return super()._load_index()
 
     def _load_data(self, name: str) -> Any:
-        _check(Path(self._data_path(name)).read_bytes())
+        _check(self._data_path(name))
         return super()._load_data(name)
 
 
-def _check(data: bytes) -> None:
-    if zlib.crc32(data[:-_CRC_BYTES]).to_bytes(_CRC_BYTES) != data[-_CRC_BYTES:]:
-        raise ValueError("damaged")
+def _check(path: str) -> None:
+    """Raise ValueError where a file is damaged; numba's version in front is not looked at."""
+    with open(path, "rb") as file:  # noqa: PTH123  # numba's paths are texts
+        whole = file.read()
+    data, digest = whole[:-_DIGEST_BYTES], whole[-_DIGEST_BYTES:]
+    length = int.from_bytes(data[-_LENGTH_BYTES:])
+    if digest != _digest(data[-_LENGTH_BYTES - length :]):
+        raise ValueError(f"{path} is damaged")
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_DIGEST_BYTES).digest()
 
 
 class _ForgivingCache(FunctionCache):  # type: ignore[misc]

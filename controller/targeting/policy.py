@@ -124,6 +124,22 @@ class Targeting:
         """What it comes down to without a target."""
         return safe
 
+    def has_seen(self, snapshot: LoadSnapshot) -> bool:
+        """Tell whether everybody has been there before, under the load of the last decision.
+
+        Parameters
+        ----------
+        snapshot : LoadSnapshot
+            A placement of that load.
+
+        Returns
+        -------
+        bool
+            Where loads jitter, whether it is the placement of the last decision.
+        """
+        memory = self._memory.get(snapshot.topology, Memory())
+        return digest(snapshot.place) in memory.seen
+
     @property
     def remembered(self) -> Remembered:
         """What it remembers now; only valid until the next decision."""

@@ -6,15 +6,17 @@ The usual number of examples keeps `make test` short; thousands of clusters take
 
 from dataclasses import replace
 
+import numpy as np
 from hypothesis import given, settings
 
 from controller.config import Excluded
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decide import Decision, Outcome, Policy, safe
 from controller.core.target.problem import TargetOptions
 from controller.targeting.policy import Targeting
 from controller.vetoes import decide, standing
+from migration.model import Component
 from tests.property.test_core_policies import World
 from tests.property.test_core_target import after, limits, options, worlds
 
@@ -75,3 +77,25 @@ def test_target_never_returns_to_a_placement_where_no_worker_may_end(
     world: World, rules: Limits, choice: TargetOptions
 ) -> None:
     rests(as_live(Targeting(choice)), world, replace(rules, max_moves=1))
+
+
+def test_nobody_takes_a_last_executors_place_where_a_target_took_them_from() -> None:
+    """Which gains in the end, but by way of a placement that was left."""
+    slots = [(f"n0:{6700 + i}", "n0", 0.5) for i in range(3)]
+    snapshot = LoadSnapshot(
+        topology="t",
+        time_s=0.0,
+        components=(Component("c", "bolt", 4),),
+        edges=(),
+        executors=("0-0", "1-1", "2-2", "3-3"),
+        component_of=("c",) * 4,
+        place=np.array([0, 2, 2, 1]),
+        cpu_cores=np.zeros(4),
+        queue=np.zeros(4),
+        pinned=("spout", None, None, None),
+        traffic=Traffic.build(np.array([0, 0]), np.array([1, 2]), np.array([2.0, 1.0])),
+    )
+    policy = as_live(Targeting(TargetOptions(0.0, 0.0, 1.0)))
+    rests(
+        policy, (Cluster.build(["n0"], slots), snapshot), Limits(gain_frac=0.0, weight_worker=0.2)
+    )
