@@ -283,10 +283,11 @@ def decide(
     allowed = policy(usable, movable, limits)
     if allowed.moves or (usable is cluster and movable is snapshot):
         return allowed
-    kept = (name for name, veto in vetoes.executors.items() if _keeps_worker(veto))
-    last = np.array([index[name] for name in kept if name in index], dtype=np.int64)
-    if not limits.explain and not _may_stand_in(usable, movable, limits, last):
-        return allowed
+    if not limits.explain:
+        kept = (name for name, veto in vetoes.executors.items() if _keeps_worker(veto))
+        last = [index[name] for name in kept if name in index]
+        if not last or not _may_stand_in(View.of(usable, movable, limits), np.array(last)):
+            return allowed
     # A policy with a memory, which a question of "what if" must not touch, has one without.
     unbound: Policy = getattr(policy, "memoryless", policy)
     free = unbound(cluster, snapshot, replace(limits, max_moves=1))
@@ -309,17 +310,15 @@ def _keeps_worker(veto: Veto) -> bool:
     return veto.outcome is Outcome.LAST_IN_WORKER
 
 
-def _may_stand_in(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, last: Ints) -> bool:
+def _may_stand_in(view: View, last: Ints) -> bool:
     """Tell whether it is worth asking whom a policy would move if all might leave their workers.
 
     Whoever comes to keep a worker alive makes it no better for the last executor to leave.
     """
-    if not last.size:
-        return False
-    view = View.of(cluster, snapshot, limits)
-    count, workers = len(cluster.workers), snapshot.place[last]
+    place, count = view.snapshot.place, len(view.cluster.workers)
+    workers = place[last]
     leaving, coming = view.score(last, np.arange(count)), _coming(view, workers)
-    most = loops.highest(snapshot.place[leaving.executors], leaving.score, count)
+    most = loops.highest(place[leaving.executors], leaving.score, count)
     most += loops.highest(coming.workers, coming.score, count)
     return bool((most[workers] > 2 * view.threshold_tps).any())
 

@@ -102,21 +102,20 @@ class Targeting:
             # Nothing jitters, as in a file: no room has to be left for it. The first decision of
             # all cannot tell.
             options, wait = replace(options, fill_frac=1.0), 0
-        now = digest(snapshot.executors, cluster.workers, snapshot.place, snapshot.is_movable)
         ripe: Found | None = None
 
         def propose() -> Target | None:
             nonlocal ripe
             if topology not in self._found:
-                question = Question(cluster, snapshot, limits, options, memory.seen)
-                self._search_for(question, now, wait)
+                self._search_for(Question(cluster, snapshot, limits, options, memory.seen), wait)
             ripe = self._ripe(topology)
             return ripe.target if ripe else None
 
         decision, after = target(cluster, snapshot, limits, options, memory=memory, propose=propose)
         self._memory[topology] = after
-        if ripe is not None and after.target is None and ripe.asked == now:
-            self._in_vain[topology] = now, snapshot.time_s
+        refused = ripe if after.target is None else None
+        if refused is not None and refused.asked == _asked(cluster, snapshot):
+            self._in_vain[topology] = refused.asked, snapshot.time_s
         return decision
 
     @property
@@ -157,9 +156,10 @@ class Targeting:
         self._in_vain = dict(remembered.in_vain)
         self._found = dict(remembered.found or {})
 
-    def _search_for(self, question: Question, asked: int, wait: int) -> None:
+    def _search_for(self, question: Question, wait: int) -> None:
         """Search, unless that was lately in vain."""
         snapshot = question.snapshot
+        asked = _asked(question.cluster, snapshot)
         in_vain, since_s = self._in_vain.get(snapshot.topology, (0, 0.0))
         if in_vain == asked and 0 <= snapshot.time_s - since_s < RETRY_S:
             return
@@ -176,3 +176,8 @@ class Targeting:
             return found
         self._found[topology] = replace(found, left=found.left - 1)
         return None
+
+
+def _asked(cluster: Cluster, snapshot: LoadSnapshot) -> int:
+    """Tell apart what a search may find, whatever the load: who is where, and who may move."""
+    return digest(snapshot.executors, cluster.workers, snapshot.place, snapshot.is_movable)

@@ -113,8 +113,8 @@ def test_what_is_found_gains_enough_and_is_found_again(
         e = snapshot.executors.index(executor)
         assert cluster.workers[place[e]] == origin
         place[e] = cluster.workers.index(goal)
-    gain = problem.cost_tps(snapshot.place) - problem.cost_tps(place)
     today = problem.cost_tps(snapshot.place)
+    gain = today - problem.cost_tps(place)
     paid = gain - choice.move_price_frac * today * len(found.executors) / len(place)
     assert paid > choice.gain_frac * today - 1e-6
     assert problem.excess_cores(place) <= problem.excess_cores(snapshot.place) + 1e-6

@@ -139,8 +139,10 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
         return None
     moves = proposals(view.cluster, view.snapshot, steps)
     named = ", ".join(f"{move.executor} from {move.source} to {move.target}" for move in moves)
+    # Only to relieve somebody a way may go on where nothing crosses.
+    share = left / problem.today_tps if problem.today_tps else 0.0
     reason = (
-        f"towards a target that gains {left:.4g} t/s more, {problem.share_of_today(left):.1%} of "
+        f"towards a target that gains {left:.4g} t/s more, {share:.1%} of "
         f"what crosses today, by {away} executor{'s' * (away != 1)}: {named}"
     )
     return Decision(Outcome.WOULD_MOVE, reason, moves)

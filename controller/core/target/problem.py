@@ -265,21 +265,6 @@ class Problem:
         weights = self.weight_node, self.weight_worker
         return _cost_tps(self.graph, place, self.node_of, weights)
 
-    def share_of_today(self, gain_tps: float) -> float:
-        """Compare a gain with what today's placement costs.
-
-        Parameters
-        ----------
-        gain_tps : float
-            Tuples per second, weighted.
-
-        Returns
-        -------
-        float
-            0 where today's costs nothing.
-        """
-        return gain_tps / self.today_tps if self.today_tps else 0.0
-
     def moves(self, place: Ints) -> int:
         """Count who would have to move.
 
@@ -299,7 +284,8 @@ class Problem:
 def _cost_tps(graph: Graph, place: Ints, node_of: Ints, weights: tuple[float, float]) -> float:
     owner = np.repeat(np.arange(len(place)), np.diff(graph.first))
     one, other = place[owner], place[graph.peers]
-    apart = weights[1] * (one != other)
-    apart = apart + weights[0] * (node_of[one] != node_of[other])
+    weight_node, weight_worker = weights
+    apart = weight_worker * (one != other)
+    apart = apart + weight_node * (node_of[one] != node_of[other])
     # Every pair is there twice, once from each end.
     return float(graph.tps @ apart) / 2
