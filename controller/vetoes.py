@@ -276,7 +276,7 @@ def decide(
     """
     closed = _with_reasons(cluster.closed, cluster.workers, vetoes.workers)
     usable = cluster if closed == cluster.closed else replace(cluster, closed=closed)
-    index = _index(snapshot.executors)
+    index = row_of(snapshot.executors)
     movable = snapshot.holding(
         {index[name]: vetoes.executors[name].reason for name in vetoes.executors if name in index}
     )
@@ -284,7 +284,7 @@ def decide(
     if allowed.moves or (usable is cluster and movable is snapshot):
         return allowed
     if not limits.explain:
-        kept = (name for name, veto in vetoes.executors.items() if _keeps_worker(veto))
+        kept = (name for name, veto in vetoes.executors.items() if keeps_worker(veto))
         last = [index[name] for name in kept if name in index]
         if not last or not _may_stand_in(View.of(usable, movable, limits), np.array(last)):
             return allowed
@@ -297,7 +297,7 @@ def decide(
     veto = vetoes.executors.get(wanted.executor) or vetoes.workers.get(wanted.target)
     if veto is None:  # only a policy that weighs all places together wants what it could have had
         return allowed
-    if _keeps_worker(veto):
+    if keeps_worker(veto):
         instead = _stand_in(View.of(usable, movable, limits), wanted)
         # What brings two forward may take back what a policy with a memory did on its way.
         has_seen = getattr(policy, "has_seen", lambda _: False)
@@ -306,7 +306,19 @@ def decide(
     return Decision(veto.outcome, f"{veto.reason}, but {free.reason}", (), free.warnings)
 
 
-def _keeps_worker(veto: Veto) -> bool:
+def keeps_worker(veto: Veto) -> bool:
+    """Tell whether a veto holds only as long as nobody takes the executor's place.
+
+    Parameters
+    ----------
+    veto : Veto
+        On an executor.
+
+    Returns
+    -------
+    bool
+        Whether the executor is the last of its worker.
+    """
     return veto.outcome is Outcome.LAST_IN_WORKER
 
 
@@ -325,8 +337,8 @@ def _may_stand_in(view: View, last: Ints) -> bool:
 
 def _coming(view: View, workers: Ints) -> Moves:
     """List who may come to keep workers alive."""
-    shuffle_fed = _shuffle_fed(view.snapshot.edges, view.snapshot.component_of)
-    return view.fitting(view.score(np.flatnonzero(view.movable & ~shuffle_fed), workers))
+    fed = shuffle_fed(view.snapshot.edges, view.snapshot.component_of)
+    return view.fitting(view.score(np.flatnonzero(view.movable & ~fed), workers))
 
 
 def _stand_in(view: View, wanted: Proposal) -> Decision | None:
@@ -354,17 +366,41 @@ def _stand_in(view: View, wanted: Proposal) -> Decision | None:
 
 
 @lru_cache(maxsize=16)
-def _shuffle_fed(edges: tuple[Edge, ...], component_of: tuple[str, ...]) -> NDArray[np.bool_]:
+def shuffle_fed(edges: tuple[Edge, ...], component_of: tuple[str, ...]) -> NDArray[np.bool_]:
     """Mark executors whose traffic follows their place: a shuffle prefers near tasks.
 
     One that is idle far from its spouts is busy as soon as it stands beside one.
+
+    Parameters
+    ----------
+    edges : tuple of Edge
+        Of the topology.
+    component_of : tuple of str, length E
+        Component of each executor.
+
+    Returns
+    -------
+    array of bool, shape (E,)
+        Which.
     """
     fed = {edge.target for edge in edges if "shuffle" in edge.grouping.lower()}
     return np.array([component in fed for component in component_of], dtype=np.bool_)
 
 
 @lru_cache(maxsize=16)
-def _index(names: tuple[str, ...]) -> Mapping[str, int]:
+def row_of(names: tuple[str, ...]) -> Mapping[str, int]:
+    """Index names.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Each once.
+
+    Returns
+    -------
+    mapping of str to int
+        Where each is.
+    """
     return {name: i for i, name in enumerate(names)}
 
 

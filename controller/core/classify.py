@@ -14,6 +14,8 @@ from controller.core.cluster import Cluster, Floats, LoadSnapshot, worker_cpu_co
 
 # Sums of loads in another order differ in the last digits; that must decide nothing.
 TOLERANCE_CORES = 1e-9
+# So do equal gains; closer than this share of all traffic they tie, and ids decide.
+TIE = 1e-9
 # What one executor can gain falls with their number: of a thousand hardly any has 0.2 % of all
 # traffic to gain, and yet together they have most of it.
 FULL_SHARE_EXECUTORS = 40

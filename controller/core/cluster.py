@@ -376,11 +376,27 @@ def worker_cpu_cores(cluster: Cluster, snapshot: LoadSnapshot) -> Floats:
     """
     contiguous = np.ascontiguousarray
     place, cores = contiguous(snapshot.place), contiguous(snapshot.cpu_cores)
-    return _sums(place, cores, len(cluster.workers))
+    return worker_sums(place, cores, len(cluster.workers))
 
 
 @compiled
-def _sums(place: Ints, cores: Floats, workers: int) -> Floats:
+def worker_sums(place: Ints, cores: Floats, workers: int) -> Floats:
+    """Add up something of the executors of each worker.
+
+    Parameters
+    ----------
+    place : Ints, shape (E,)
+        Worker of each executor.
+    cores : Floats, shape (E,)
+        What to add up.
+    workers : int
+        How many there are.
+
+    Returns
+    -------
+    Floats, shape (W,)
+        Sums.
+    """
     sums = np.zeros(workers)
     for e in range(len(place)):
         sums[place[e]] += cores[e]

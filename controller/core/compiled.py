@@ -49,10 +49,15 @@ class _ForgivingCache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        self.sources = {function.__code__.co_filename: self._impl.locator.get_source_stamp()}
+        for known in function.__globals__.values():
+            called = getattr(known, "_cache", None)
+            if isinstance(called, _ForgivingCache):
+                self.sources |= called.sources
         self._cache_file = _CheckedFile(
             cache_path=self._cache_path,
             filename_base=self._impl.filename_base,
-            source_stamp=self._impl.locator.get_source_stamp(),
+            source_stamp=sorted(self.sources.values()),
         )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -74,8 +79,8 @@ def compiled(function: F) -> F:
     Parameters
     ----------
     function : callable
-        Loops over contiguous arrays. What it calls must stand in the same file: a change elsewhere
-        does not make it compile again.
+        Loops over contiguous arrays. What it calls must stand in the same file or be imported by
+        its name: a change elsewhere does not make it compile again.
 
     Returns
     -------

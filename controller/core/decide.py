@@ -10,14 +10,11 @@ from enum import StrEnum
 
 import numpy as np
 
-from controller.core.classify import Limits
+from controller.core.classify import TIE, Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, Traffic
 from controller.core.moves import best_gathering, opening_pairs, relieving
 from controller.core.view.pairs import Pairs
 from controller.core.view.view import Moves, View, rounded
-
-# Equal gains come out of sums in different orders; closer than this they tie, and ids decide.
-TIE = 1e-9
 
 
 class Outcome(StrEnum):

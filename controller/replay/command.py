@@ -20,18 +20,11 @@ from controller.journal.record import JournalError, compact
 from controller.output import Output, OutputOption, SectionedCommand, example, quiet
 from controller.policies import NAMES
 from controller.replay.ingest.tables import ingest
-from controller.replay.laid import OF_THE_DEMO
 from controller.replay.playback import Replayed, recorded_config, replay
 from controller.replay.recording import spans
-from controller.replay.rerun import (
-    NO_CYCLE,
-    OUTCOMES,
-    UNUSED_KEYS,
-    AsRecorded,
-    Rerun,
-    Score,
-    Series,
-)
+from controller.replay.rerun.laid import OF_THE_DEMO
+from controller.replay.rerun.run import UNUSED_KEYS, AsRecorded, Rerun, Score
+from controller.replay.rerun.series import NO_CYCLE, OUTCOMES, Series
 
 # Sections of the help.
 PART = "A part of the log only"

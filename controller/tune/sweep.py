@@ -7,9 +7,10 @@ from typing import TypeAlias
 import numpy as np
 
 from controller.core.decide import prepare
-from controller.replay.laid import OF_THE_DEMO
 from controller.replay.recording import Span
-from controller.replay.rerun import Rerun, Series
+from controller.replay.rerun.laid import OF_THE_DEMO
+from controller.replay.rerun.run import Rerun
+from controller.replay.rerun.series import Series
 from controller.tune.chunks import Chunk, Episode, waves
 from controller.tune.space import ParameterSet
 

@@ -12,7 +12,7 @@ from controller.core.decide import Outcome
 from controller.journal.reader import Log
 from controller.replay.playback import replay
 from controller.replay.recording import spans
-from controller.replay.rerun import as_recorded, rerun
+from controller.replay.rerun.run import as_recorded, rerun
 from controller.storm.live import LiveController
 from controller.storm.status import read
 from kvstore.zookeeper import Session

@@ -1,6 +1,7 @@
 """What is compiled is kept, and a damaged or a missing place for it does no harm."""
 
 import importlib.util
+import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,17 @@ def double(number):
 """
 
 
-def double(path: Path) -> Any:
+def function(path: Path, name: str) -> Any:
     """Import it as a new process would."""
-    spec = importlib.util.spec_from_file_location("doubled", path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.double
+    return getattr(module, name)
+
+
+def double(path: Path) -> Any:
+    return function(path, "double")
 
 
 @pytest.fixture
@@ -68,6 +73,34 @@ def test_a_flipped_bit_anywhere_is_found(source: Path) -> None:
         mended = double(source)
         assert mended(21) == 42
         assert mended.stats.cache_hits
+
+
+CALLER = """
+from controller.core.compiled import compiled
+from doubled import double
+
+@compiled
+def quadruple(number):
+    return double(double(number))
+"""
+
+
+def test_a_change_of_what_is_called_compiles_again(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caller = source.with_name("quadrupled.py")
+    caller.write_text(CALLER)
+    monkeypatch.syspath_prepend(source.parent)
+
+    def quadruple(number: int) -> tuple[int, int]:
+        monkeypatch.delitem(sys.modules, "doubled", raising=False)
+        importlib.invalidate_caches()
+        found = function(caller, "quadruple")
+        return found(number), sum(found.stats.cache_hits.values())
+
+    assert [quadruple(3), quadruple(3)] == [(12, 0), (12, 1)]
+    source.write_text(SOURCE.replace("2 * number", "5 * number  # by now"))
+    assert [quadruple(3), quadruple(3)] == [(75, 0), (75, 1)]
 
 
 def test_a_full_disk_does_no_harm(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

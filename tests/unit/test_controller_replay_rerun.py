@@ -14,7 +14,8 @@ from controller.journal.reader import Log
 from controller.journal.recorder import RecordedController
 from controller.loop import CycleReport
 from controller.replay.recording import Span, spans
-from controller.replay.rerun import NO_CYCLE, OUTCOMES, as_recorded, rerun
+from controller.replay.rerun.run import as_recorded, rerun
+from controller.replay.rerun.series import NO_CYCLE, OUTCOMES
 from migration.model import ExecutorId
 from tests.recorded_world import SLOTS, TICK_S, LedWorld, record
 

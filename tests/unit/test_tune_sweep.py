@@ -2,19 +2,24 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from controller.config import build
+from controller.core.cluster import Floats
+from controller.core.decide import Decision
 from controller.errors import TuneError
-from controller.replay.laid import FREE, HopCost, Laid, load
-from controller.replay.rerun import rerun
+from controller.replay.rerun import run
+from controller.replay.rerun.laid import FREE, HopCost, Laid, load
+from controller.replay.rerun.run import rerun
 from controller.tune import chunks as chunks_module
 from controller.tune.choice import MOVE_S, Objective, suggest
 from controller.tune.chunks import DAY_S, HELD_BACK_FRAC, unpack, waves
 from controller.tune.space import Space
 from controller.tune.sweep import Figures
+from controller.vetoes import decide
 from tests.tuned_world import BEGIN_S, HUBS, TICK_S, span, strong_and_fickle, swept
 
 THRESHOLDS = (0.0, 0.005, 0.02, 0.03, 0.06)
@@ -151,18 +156,42 @@ def test_cpu_follows_the_hops() -> None:
     spans = span(1, [0, 1], lambda tick: [(0, HUBS, 1e5), (2, HUBS, 2e5)])
     moved = spans.place.copy()
     moved[HUBS] = 1
-    cost = HopCost(worker_us=1.0, node_us=2.0)
+    paid = HopCost(worker_us=1.0, node_us=2.0)
     there, elsewhere = Laid.of(spans, spans.place), Laid.of(spans, moved)
-    assert load(spans, 0, there, there, cost).cpu_cores == pytest.approx(spans.cpu_cores[0])
+
+    def found(replayed: Laid, recorded: Laid, cost: HopCost = paid) -> tuple[Floats, ...]:
+        recorded_load = spans.source, spans.target, spans.traffic_tps[0], spans.cpu_cores[0]
+        return load(*recorded_load, replayed.hops, recorded.hops, cost)
+
+    assert found(there, there)[0] == pytest.approx(spans.cpu_cores[0])
     # 100,000 tuples a second more between nodes, 200,000 less, 2 µs at each end; none below zero.
     added = np.array([0.2, 0.0, -0.1, 0.0, -0.1, 0.0])
-    now = load(spans, 0, elsewhere, there, cost)
-    assert now.cpu_cores == pytest.approx(spans.cpu_cores[0] + added, abs=1e-6)
+    now = found(elsewhere, there)
+    assert now[0] == pytest.approx(spans.cpu_cores[0] + added, abs=1e-6)
     assert now[1:] == (1e5, 1e5, 3e5)
-    assert load(spans, 0, elsewhere, there, FREE).cpu_cores == pytest.approx(spans.cpu_cores[0])
-    assert load(spans, 0, there, elsewhere, cost).cpu_cores == pytest.approx(
-        np.maximum(spans.cpu_cores[0] - np.array([0.2, 0, -0.4, 0, -0.2, 0]), 0)
-    )
+    assert found(elsewhere, there, FREE)[0] == pytest.approx(spans.cpu_cores[0])
+    less = np.array([0.2, 0, -0.4, 0, -0.2, 0])
+    assert found(there, elsewhere)[0] == pytest.approx(np.maximum(spans.cpu_cores[0] - less, 0))
+
+
+def test_where_nothing_would_move_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+
+    def counting(*args: Any) -> Decision:
+        nonlocal asked
+        asked += 1
+        return decide(*args)
+
+    monkeypatch.setattr(run, "decide", counting)
+    for policy in ("safe", "otd"):
+        config = build({"policy": policy, "asc.threshold": 0.02})
+        for explain in (True, False):
+            rerun_ = run.Rerun(config, explain=explain)
+            rerun_.take(strong_and_fickle(100))
+            # Four guests have to move, one a tick; the last does not find a fifth.
+            assert len(rerun_.series().moves) == 4
+            assert asked == (100 if explain else 4)
+            asked = 0
 
 
 def test_figures_add_up() -> None:

@@ -7,9 +7,9 @@ import numpy as np
 
 from controller.baselines.oracle.problem import Problem
 from controller.baselines.placement import as_decision
-from controller.core.classify import TOLERANCE_CORES, Limits
+from controller.core.classify import TIE, TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
-from controller.core.decide import TIE, Decision, Outcome
+from controller.core.decide import Decision, Outcome
 from controller.errors import PolicyError
 
 # Two to this power placements at most: 10 movable executors on 4 workers, or 6 on 8. Where

@@ -12,6 +12,9 @@ from controller.core.compiled import compiled
 Table: TypeAlias = tuple[Ints, Ints, Floats, Floats]
 # An index without a sign is not looked at for being negative, which counts from the end.
 Rows: TypeAlias = NDArray[np.uint32]
+Marks: TypeAlias = NDArray[np.bool_]
+# In place of a worker.
+NOT_LOOKED_AT = -2
 # Scores that differ by less come out of sums in different orders.
 ROUNDING = 1e-9
 
@@ -49,7 +52,7 @@ class World(NamedTuple):
     tps: Floats
     place: Ints
     cores: Floats
-    movable: NDArray[np.bool_]
+    movable: Marks
     node_of: Ints
     room: Floats
     roomiest: Ints
@@ -58,11 +61,17 @@ class World(NamedTuple):
     weight_worker: float
 
 
-class _Desk(NamedTuple):
-    """Where the traffic of one executor is laid out, by worker and by node, all zero between two.
+class Desk(NamedTuple):
+    """Where the traffic of one executor is laid out, all zero between two.
 
-    The stamps tell which executor a worker or a node was last noted for, so one desk is for each
-    executor once.
+    Attributes
+    ----------
+    with_worker, with_node : Floats, shapes (W,) and (N,)
+        Traffic.
+    workers, nodes : Ints
+        Which are noted.
+    worker_stamp, node_stamp : Ints, shapes (W,) and (N,)
+        For which executor each was last noted; so one desk is for each executor once.
     """
 
     with_worker: Floats
@@ -118,7 +127,7 @@ def _is_taken(world: World, one: int, other: int) -> bool:
 
 
 @compiled
-def roomiest(room_cores: Floats, is_open: NDArray[np.bool_], node_of: Ints, nodes: int) -> Ints:
+def roomiest(room_cores: Floats, is_open: Marks, node_of: Ints, nodes: int) -> Ints:
     """Find the open worker with most room of each node, of equal ones the first.
 
     Parameters
@@ -170,9 +179,21 @@ def highest(of: Ints, score: Floats, count: int) -> Floats:
 
 
 @compiled
-def _desk(world: World) -> _Desk:
+def desk_of(world: World) -> Desk:
+    """Give an empty desk.
+
+    Parameters
+    ----------
+    world : World
+        Whose workers and nodes.
+
+    Returns
+    -------
+    Desk
+        To lay executors out on.
+    """
     workers, nodes = len(world.node_of), len(world.roomiest)
-    return _Desk(
+    return Desk(
         np.zeros(workers),
         np.zeros(nodes),
         np.empty(workers + 1, dtype=np.int64),
@@ -183,7 +204,7 @@ def _desk(world: World) -> _Desk:
 
 
 @compiled
-def _lay_out(world: World, desk: _Desk, e: int) -> tuple[int, int, int]:
+def _lay_out(world: World, desk: Desk, e: int) -> tuple[int, int, int]:
     """Lay out whom an executor talks to, and note where it may be worth to go.
 
     Returns how many workers are noted, how many of these it talks to, and how many nodes.
@@ -212,7 +233,7 @@ def _lay_out(world: World, desk: _Desk, e: int) -> tuple[int, int, int]:
 
 
 @compiled
-def _clear(desk: _Desk, talked_to: int, nodes: int) -> None:
+def _clear(desk: Desk, talked_to: int, nodes: int) -> None:
     for i in range(talked_to):
         desk.with_worker[desk.workers[i]] = 0.0
     for i in range(nodes):
@@ -220,8 +241,21 @@ def _clear(desk: _Desk, talked_to: int, nodes: int) -> None:
 
 
 @compiled
-def _may(world: World, e: int, w: int) -> bool:
-    """Tell whether a move is one, fits, and is not between nodes that are taken."""
+def may_move(world: World, e: int, w: int) -> bool:
+    """Tell whether a move is one, fits, and is not between nodes that are taken.
+
+    Parameters
+    ----------
+    world : World
+        What to look at.
+    e, w : int
+        Executor and worker.
+
+    Returns
+    -------
+    bool
+        Whether it is; whether the executor is movable is not looked at.
+    """
     home = world.place[e]
     if w == home or not world.cores[e] <= world.room[w]:  # what is no number fits nowhere
         return False
@@ -229,10 +263,22 @@ def _may(world: World, e: int, w: int) -> bool:
 
 
 @compiled
-def _best_of(world: World, desk: _Desk, e: int) -> tuple[int, float, float]:
-    """Find worker, ASC and score of an executor's best move; worker -1 where there is none.
+def best_of(world: World, desk: Desk, e: int) -> tuple[int, float, float]:
+    """Find an executor's best move of those of `gather`, of equal ones that to the first worker.
 
-    Of equal ones that to the first worker.
+    Parameters
+    ----------
+    world : World
+        What to look at.
+    desk : Desk
+        On which the executor was never laid out before.
+    e : int
+        The executor; whether it is movable is not looked at.
+
+    Returns
+    -------
+    worker, asc, score : int, float, float
+        Worker -1 and a score of minus infinity where there is none.
     """
     noted, talked_to, nodes = _lay_out(world, desk, e)
     at_home = desk.with_worker[world.place[e]]
@@ -243,7 +289,7 @@ def _best_of(world: World, desk: _Desk, e: int) -> tuple[int, float, float]:
         asc = desk.with_node[world.node_of[w]] - at_node
         near = desk.with_worker[w] - at_home
         total = world.weight_node * asc + world.weight_worker * near
-        if total > best_score - 2 * ROUNDING and _may(world, e, w):
+        if total > best_score - 2 * ROUNDING and may_move(world, e, w):
             new, old = np.rint(total / ROUNDING), np.rint(best_score / ROUNDING)
             if new > old or (new == old and w < best):
                 best, best_asc, best_score = w, asc, total
@@ -311,7 +357,7 @@ def gather(world: World, executors: Ints) -> Table:
         Executor by executor: to every worker it talks to, and to the roomiest worker of every other
         node it talks to. Of all moves that gain, the best is among these.
     """
-    desk = _desk(world)
+    desk = desk_of(world)
     most = count = 0
     for e in executors:
         most += 2 * (world.begin[e + 1] - world.begin[e])
@@ -323,7 +369,7 @@ def gather(world: World, executors: Ints) -> Table:
         noted, talked_to, nodes = _lay_out(world, desk, e)
         for i in range(noted):
             w = desk.workers[i]
-            if _may(world, e, w):
+            if may_move(world, e, w):
                 who[count], to[count] = e, w
                 asc[count] = desk.with_node[world.node_of[w]] - desk.with_node[own]
                 near = desk.with_worker[w] - desk.with_worker[home]
@@ -439,8 +485,8 @@ def best(world: World, bound: Floats, first: int, above: float, slack: float) ->
         All that tie for the best, executor by executor, but for some that do not score more than
         `above` themselves; none if nothing does.
     """
-    desk = _desk(world)
-    _, _, most = _best_of(world, desk, first)
+    desk = desk_of(world)
+    _, _, most = best_of(world, desk, first)
     bound[first] = most + ROUNDING
     least = max(above, most - 2 * slack)
     seen, count = np.empty(len(bound), dtype=np.int64), 0
@@ -449,7 +495,7 @@ def best(world: World, bound: Floats, first: int, above: float, slack: float) ->
             seen[count] = e
             count += 1
             if e != first:
-                _, _, gain = _best_of(world, desk, e)
+                _, _, gain = best_of(world, desk, e)
                 bound[e] = gain + ROUNDING
                 if gain > most:
                     most, least = gain, max(above, gain - 2 * slack)
@@ -462,7 +508,7 @@ def best(world: World, bound: Floats, first: int, above: float, slack: float) ->
 
 @compiled
 def open_pairs(
-    world: World, both: Floats, least: float, must_stay: NDArray[np.bool_]
+    world: World, both: Floats, known: tuple[Ints, Floats], least: float, must_stay: Marks
 ) -> list[tuple[int, int, float, float]]:
     """List pairs of executors that gain together what neither gains alone.
 
@@ -472,6 +518,9 @@ def open_pairs(
         What to look at.
     both : Floats, shape (2, E)
         As `View.bounds`: the first is of the moves of `gather`, the second of all.
+    known : tuple of Ints and Floats, shape (E,)
+        Worker and score of each executor's best move, as `best_of` gives them, where that was
+        looked at; `NOT_LOOKED_AT` where not. Filled in.
     least : float
         What two moves have to gain more than the better one of them.
     must_stay : array of bool, shape (W,)
@@ -483,11 +532,12 @@ def open_pairs(
         The first moves of the pairs, each with the score of both.
     """
     found = [(0, 0, 0.0, 0.0) for _ in range(0)]  # so that its type is known
-    place, node_of, desk = world.place, world.node_of, _desk(world)
+    place, node_of, desk = world.place, world.node_of, desk_of(world)
     bound, anywhere = both
+    known_to, known_score = known
     a, b = world.weight_node, world.weight_worker
     for one in range(len(bound)):
-        to, asc, first = -2, 0.0, 0.0
+        to, first = known_to[one], known_score[one]
         home = place[one]
         n1 = node_of[home]
         for k in range(world.begin[one], world.begin[one + 1]):
@@ -502,10 +552,11 @@ def open_pairs(
             n2 = node_of[here]
             if alone + said * (a * (1.0 + (n1 == n2)) + b * (1.0 + (home == here))) <= least:
                 continue
-            if to == -2:
-                to, asc, first = _best_of(world, desk, one)
+            if to == NOT_LOOKED_AT:
+                to, _, first = best_of(world, desk, one)
+                known_to[one], known_score[one] = to, first
                 bound[one] = first + ROUNDING
-            if to == -1 or not world.movable[other] or not _may(world, other, to):
+            if to == -1 or not world.movable[other] or not may_move(world, other, to):
                 continue
             missed = a * (1.0 + (n1 == n2) - (n1 == node_of[to]) - (n2 == node_of[to]))
             missed = said * (missed + b * (1.0 + (home == here)))
@@ -514,19 +565,30 @@ def open_pairs(
                 continue
             if home == here and must_stay[home]:
                 continue
-            asc_too, second = _score_of(world, other, to)
+            _, second = score_of(world, other, to)
             together = first + second + missed
             if together > least + max(first, second, 0.0):
-                if second > first:
-                    found.append((int(other), int(to), asc_too, together))
-                else:
-                    found.append((int(one), int(to), asc, together))
+                goes = int(other) if second > first else one
+                found.append((goes, int(to), score_of(world, goes, to)[0], together))
     return found
 
 
 @compiled
-def _score_of(world: World, e: int, worker: int) -> tuple[float, float]:
-    """Compute ASC and score of one move."""
+def score_of(world: World, e: int, worker: int) -> tuple[float, float]:
+    """Compute ASC and score of one move.
+
+    Parameters
+    ----------
+    world : World
+        What to look at.
+    e, worker : int
+        Which.
+
+    Returns
+    -------
+    asc, score : float, float
+        Whether it may be made is not looked at.
+    """
     place, node_of = world.place, world.node_of
     home, own, there = place[e], node_of[place[e]], node_of[worker]
     asc = near = 0.0

@@ -19,7 +19,7 @@ from controller.ports import TopologyView
 from controller.replay.ingest.world import WindowWorld
 from controller.replay.playback import replay
 from controller.replay.recording import spans
-from controller.replay.rerun import rerun
+from controller.replay.rerun.run import rerun
 from deploy.bench.replay.cases import publication, windows
 from migration import wire
 from migration.model import NodeAcks, NodeLoad, Plan, Publication

@@ -10,7 +10,7 @@ from controller.config import build
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.replay.recording import Span
-from controller.replay.rerun import OVERLOAD_FRAC, rerun
+from controller.replay.rerun.run import OVERLOAD_FRAC, rerun
 from deploy.bench.decide.plain import plain_otd
 from deploy.bench.replay.cost import cpu_s
 

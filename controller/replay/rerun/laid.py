@@ -1,6 +1,5 @@
 """Lays who talks to whom over a placement, to tell what goes how far, and what that costs."""
 
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -35,8 +34,7 @@ FREE = HopCost(0.0, 0.0)
 OF_THE_DEMO = HopCost(worker_us=0.905, node_us=1.09)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Laid:
+class Laid(NamedTuple):
     """The pairs of a span in a placement.
 
     Attributes
@@ -68,22 +66,20 @@ class Laid:
         """
         return cls(place.copy(), _hops(span.source, span.target, place, span.cluster.node_of))
 
-    def over(self, span: Span, place: Ints) -> "Laid":
-        """Lay the pairs of the same span over another placement.
+    def is_of(self, place: Ints) -> bool:
+        """Tell whether it is of this placement.
 
         Parameters
         ----------
-        span : Span
-            Who talks to whom.
         place : Ints, shape (E,)
             Worker of each executor.
 
         Returns
         -------
-        Laid
-            This one itself if nobody has moved.
+        bool
+            Nobody has moved.
         """
-        return self if np.array_equal(self.place, place) else Laid.of(span, place)
+        return np.array_equal(self.place, place)
 
 
 @compiled
@@ -95,49 +91,8 @@ def _hops(source: Ints, target: Ints, place: Ints, node_of: Ints) -> Hops:
     return hops
 
 
-def load(span: Span, row: int, replayed: Laid, recorded: Laid, cost: HopCost) -> "Load":
-    """Compute the load of one tick in a placement.
-
-    Parameters
-    ----------
-    span : Span
-        Recorded load.
-    row : int
-        Of which tick.
-    replayed, recorded : Laid
-        The placements.
-    cost : HopCost
-        What hops cost.
-
-    Returns
-    -------
-    Load
-        With the recorded CPU, less the hops of the recorded placement, with those of the replayed
-        one, and never below zero.
-    """
-    tps, cores = span.traffic_tps[row], span.cpu_cores[row]
-    return Load(*_load(span.source, span.target, tps, cores, replayed.hops, recorded.hops, cost))
-
-
-class Load(NamedTuple):
-    """What a tick brought.
-
-    Attributes
-    ----------
-    cpu_cores : Floats, shape (E,)
-        By executor.
-    inter_node_tps, inter_worker_tps, total_tps : float
-        Traffic between nodes, between workers (those of other nodes too), and all.
-    """
-
-    cpu_cores: Floats
-    inter_node_tps: float
-    inter_worker_tps: float
-    total_tps: float
-
-
 @compiled
-def _load(  # noqa: PLR0917
+def load(  # noqa: PLR0917
     source: Ints,
     target: Ints,
     tps: Singles,
@@ -146,6 +101,29 @@ def _load(  # noqa: PLR0917
     recorded: Hops,
     cost: HopCost,
 ) -> tuple[Floats, float, float, float]:
+    """Compute the load of one tick in a placement.
+
+    Parameters
+    ----------
+    source, target : Ints, shape (P,)
+        Who talks to whom.
+    tps : Singles, shape (P,)
+        How much.
+    cores : Singles, shape (E,)
+        Recorded CPU.
+    replayed, recorded : Hops, shape (P,)
+        How far tuples go in the placement, and how far they went.
+    cost : HopCost
+        What hops cost.
+
+    Returns
+    -------
+    cpu_cores : Floats, shape (E,)
+        The recorded CPU, less the hops of the recorded placement, with those of the replayed one,
+        and never below zero.
+    inter_node_tps, inter_worker_tps, total_tps : float
+        Traffic between nodes, between workers (those of other nodes too), and all.
+    """
     cost_s = np.array([0.0, cost.worker_us, cost.node_us]) / US_PER_S
     cpu_cores = cores.astype(np.float64)
     crossing = leaving = total = 0.0
@@ -159,25 +137,3 @@ def _load(  # noqa: PLR0917
         cpu_cores[one] += more
         cpu_cores[other] += more
     return np.maximum(cpu_cores, 0.0), crossing, leaving, total
-
-
-@compiled
-def smooth(new: NDArray[np.floating], old: Floats, ewma: float) -> Floats:
-    """Smooth exponentially.
-
-    Parameters
-    ----------
-    new, old : array of float, shape (K,)
-        The newest rates, and the smoothed ones.
-    ewma : float
-        Weight of the newest.
-
-    Returns
-    -------
-    Floats, shape (K,)
-        Smoothed.
-    """
-    out = np.empty(len(old))
-    for k in range(len(old)):
-        out[k] = ewma * new[k] + (1 - ewma) * old[k]
-    return out

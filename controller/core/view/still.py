@@ -1,0 +1,425 @@
+"""Tells quickly that nothing would move, for runs in which mostly nothing does.
+
+It errs to one side only: where it says so, the policy moves nothing; where it does not, the policy
+has to be asked. It looks at the very numbers that a `View` has; only what they are compared with is
+a little less, since all traffic comes out of a sum in another order.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from controller.core.classify import TIE, TOLERANCE_CORES, Limits
+from controller.core.cluster import Cluster, Floats, Ints, worker_sums
+from controller.core.compiled import compiled
+from controller.core.view.loops import (
+    ROUNDING,
+    Marks,
+    Rows,
+    World,
+    index,
+    may_move,
+    open_pairs,
+    roomiest,
+    score_of,
+)
+from controller.core.view.view import FILL_FRAC
+
+# In place of an executor: somebody may move who may.
+ASK = -1
+
+
+class Rules(NamedTuple):
+    """What a policy is told, for loops; as in `Limits` and `Cluster`.
+
+    Attributes
+    ----------
+    is_literal : bool
+        Whether the policy is `otd`; else it is `safe`.
+    high_frac, low_frac, weight_node, weight_worker : float
+        As there.
+    gain_frac, gain_tps : float
+        A move for traffic must gain more than this share of all traffic plus that much.
+    capacity_cores : Floats, shape (W,)
+        As there.
+    node_of : Ints, shape (W,)
+        As there.
+    nodes : int
+        How many there are.
+    """
+
+    is_literal: bool
+    high_frac: float
+    low_frac: float
+    weight_node: float
+    weight_worker: float
+    gain_frac: float
+    gain_tps: float
+    capacity_cores: Floats
+    node_of: Ints
+    nodes: int
+
+    @classmethod
+    def of(cls, cluster: Cluster, limits: Limits, executors: int, *, is_literal: bool) -> "Rules":
+        """Take from limits and places what loops look at.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            Places.
+        limits : Limits
+            Thresholds and weights.
+        executors : int
+            How many the topology has.
+        is_literal : bool
+            As the attribute.
+
+        Returns
+        -------
+        Rules
+            Those.
+        """
+        given_tps = limits.gain_tps
+        return cls(
+            is_literal=is_literal,
+            high_frac=float(limits.high_frac),
+            low_frac=float(limits.low_frac),
+            weight_node=float(limits.weight_node),
+            weight_worker=float(limits.weight_worker),
+            gain_frac=limits.threshold_tps(1.0, executors) if given_tps is None else 0.0,
+            gain_tps=float(given_tps or 0.0),
+            capacity_cores=np.ascontiguousarray(cluster.capacity_cores),
+            node_of=np.ascontiguousarray(cluster.node_of),
+            nodes=len(cluster.nodes),
+        )
+
+
+class Standing(NamedTuple):
+    """A placement, and what it allows as long as it stands.
+
+    Attributes
+    ----------
+    place : Ints, shape (E,)
+        Worker of each executor.
+    is_free : array of bool, shape (E,)
+        Executors that may move but for vetoes.
+    is_allowed : array of bool, shape (E,)
+        Those that may with the vetoes.
+    is_last : array of bool, shape (E,)
+        Those that may not only because they keep their worker alive.
+    may_come : array of bool, shape (E,)
+        Who may take the place of one of these.
+    must_stay : array of bool, shape (W,)
+        As for `open_pairs`.
+    is_open, is_open_now : array of bool, shape (W,)
+        Workers something may move to but for vetoes, and with them.
+    """
+
+    place: Ints
+    is_free: Marks
+    is_allowed: Marks
+    is_last: Marks
+    may_come: Marks
+    must_stay: Marks
+    is_open: Marks
+    is_open_now: Marks
+
+
+class Talk(NamedTuple):
+    """Who talks to whom.
+
+    Attributes
+    ----------
+    source, target : Ints, shape (P,)
+        As in `Traffic`.
+    begin, peer, row : Ints
+        As in `Pairs`.
+    """
+
+    source: Ints
+    target: Ints
+    begin: Ints
+    peer: Rows
+    row: Rows
+
+
+class Load(NamedTuple):
+    """Load and traffic.
+
+    Attributes
+    ----------
+    talk : Talk
+        Who talks to whom.
+    tps : Floats, shape (P,)
+        How much.
+    cores : Floats, shape (E,)
+        CPU of each executor.
+    """
+
+    talk: Talk
+    tps: Floats
+    cores: Floats
+
+
+class _Gains(NamedTuple):
+    """What gains are compared with."""
+
+    least: float
+    surely: float
+    least_of_two: float
+    slack: float
+
+
+@compiled
+def is_still(now: Load, rules: Rules, at: Standing, rests: Marks) -> bool:
+    """Tell that a policy would move nothing.
+
+    Parameters
+    ----------
+    now : Load
+        Load and traffic.
+    rules : Rules
+        Of the policy.
+    at : Standing
+        The placement.
+    rests : array of bool, shape (E,)
+        Executors that may not move because they did lately.
+
+    Returns
+    -------
+    bool
+        Whether it is so for sure.
+    """
+    load = _of_those_who_talk(now)
+    last, total = at.is_last & ~rests, load.tps.sum()
+    threshold, slack = rules.gain_frac * total + rules.gain_tps, TIE * max(total, 1.0)
+    least = max(threshold, TIE * total)
+    gains = _Gains(least - slack / 2, least + slack / 2, 2 * threshold - slack, 2 * slack)
+    vetoed = _world(load, rules, at.place, at.is_allowed & ~rests, at.is_open_now)
+    free = _world(load, rules, at.place, at.is_free, at.is_open)
+    room = _room(load, rules, at.place)
+    is_hot = (room < -TOLERANCE_CORES).any()
+    if is_hot and (rules.is_literal or _may_relieve(vetoed, free, room, last)):
+        return False
+    if rules.is_literal:
+        found = _literally(vetoed, free, rules, last, gains)
+    else:
+        found = _for_traffic(vetoed, free, at.must_stay, last, gains)
+    for e, w in found:  # not to be compiled otherwise
+        if e == ASK or _is_let_go(vetoed, at.may_come, e, w, gains.least_of_two):
+            return False
+    return True
+
+
+@compiled
+def _of_those_who_talk(now: Load) -> Load:
+    """Leave out pairs that say nothing; a policy does not see them."""
+    if (now.tps != 0).all():
+        return now
+    used = np.flatnonzero(now.tps)
+    source, target = now.talk.source[used], now.talk.target[used]
+    begin, peer, row = index(source, target, len(now.cores))
+    return Load(Talk(source, target, begin, peer, row), now.tps[used], now.cores)
+
+
+@compiled
+def _room(load: Load, rules: Rules, place: Ints) -> Floats:
+    used = worker_sums(place, load.cores, len(rules.node_of))
+    return rules.high_frac * rules.capacity_cores - used
+
+
+@compiled
+def _world(load: Load, rules: Rules, place: Ints, movable: Marks, is_open: Marks) -> World:
+    """Lay out what a view does."""
+    room = _room(load, rules, place)
+    kept_free = (1 - FILL_FRAC) * rules.high_frac * rules.capacity_cores
+    return World(
+        load.talk.begin,
+        load.talk.peer,
+        load.talk.row,
+        load.tps,
+        place,
+        load.cores,
+        movable,
+        rules.node_of,
+        np.where(is_open, room - kept_free + TOLERANCE_CORES, -np.inf),
+        roomiest(room, is_open, rules.node_of, rules.nodes),
+        np.zeros(0, dtype=np.int64),
+        rules.weight_node,
+        rules.weight_worker,
+    )
+
+
+@compiled
+def _may_relieve(vetoed: World, free: World, room: Floats, last: Marks) -> bool:
+    """Tell whether somebody on a hot worker fits elsewhere, or would if a worker could be left."""
+    most_vetoed, most = _most_room(room, vetoed), _most_room(room, free)
+    for e in range(len(free.place)):
+        least = free.cores[e] - 2 * TOLERANCE_CORES
+        is_of_use = room[free.place[e]] < -TOLERANCE_CORES and free.cores[e] > 0
+        fits = (vetoed.movable[e] and least <= most_vetoed) or (last[e] and least <= most)
+        if is_of_use and fits:
+            return True
+    return False
+
+
+@compiled
+def _most_room(room: Floats, world: World) -> float:
+    most = -np.inf
+    for w in range(len(room)):
+        if world.room[w] > -np.inf:  # is open
+            most = max(most, room[w])
+    return most
+
+
+@compiled
+def _for_traffic(
+    vetoed: World, free: World, must_stay: Marks, last: Marks, gains: _Gains
+) -> list[tuple[int, int]]:
+    """List what `safe` would move if it were not the last of a worker; `ASK` where others may."""
+    known = _best_moves(free)
+    # Without vetoes there may be more places.
+    same_places = (vetoed.room == free.room).all()
+    to, best = known if same_places else _best_moves(vetoed)
+    best = np.where(vetoed.movable, best, -np.inf)
+    if best.max() > gains.least:
+        return [(ASK, ASK)]
+    if len(open_pairs(vetoed, _bounds(best), (to, best), gains.least_of_two, must_stay)):
+        return [(ASK, ASK)]
+    found = [(0, 0) for _ in range(0)]  # so that its type is known
+    if not last.any():
+        return found
+    best = known[1]
+    most = best.max()
+    if most > gains.least:
+        for e in np.flatnonzero(last & (best >= most - gains.slack)):
+            _note_best(free, int(e), most - gains.slack, found)
+    if most <= gains.surely:
+        for one in open_pairs(free, _bounds(best), known, gains.least_of_two, must_stay):
+            if last[one[0]]:
+                found.append((one[0], one[1]))
+    return found
+
+
+@compiled
+def _best_moves(world: World) -> tuple[Ints, Floats]:
+    """Find worker and score of the best move of every executor, as `best_of` does.
+
+    All workers are looked at almost without a branch, which for everybody is quicker.
+    """
+    with_worker, with_node = np.zeros(len(world.node_of)), np.zeros(len(world.roomiest))
+    is_roomiest = np.zeros(len(with_worker), dtype=np.bool_)
+    is_roomiest[world.roomiest[world.roomiest >= 0]] = True
+    to = np.full(len(world.place), -1, dtype=np.int64)
+    best = np.full(len(to), -np.inf)
+    for e in range(len(to)):
+        if not world.movable[e]:
+            continue
+        for k in range(world.begin[e], world.begin[e + 1]):
+            at, said = np.uint64(world.place[world.peer[k]]), world.tps[world.row[k]]
+            with_worker[at] += said
+            with_node[np.uint64(world.node_of[at])] += said
+        home, cores, most = world.place[e], world.cores[e], -np.inf
+        own = world.node_of[home]
+        at_home, at_node = with_worker[home], with_node[own]
+        for w in range(len(with_worker)):
+            n = np.uint64(world.node_of[w])
+            near, here = with_worker[w], with_node[n]
+            counts = (near > 0) | (is_roomiest[w] & (here > 0) & (n != own))
+            counts &= (cores <= world.room[w]) & (w != home)
+            total = world.weight_node * (here - at_node) + world.weight_worker * (near - at_home)
+            total = total if counts else -np.inf
+            if total > most and np.rint(total / ROUNDING) > np.rint(most / ROUNDING):
+                to[e], most = w, total
+            with_worker[w] = 0.0
+        with_node[:] = 0.0
+        best[e] = most
+    return to, best
+
+
+@compiled
+def _bounds(best: Floats) -> Floats:
+    """Make bounds of the best scores; a move that `best_of` does not look at gains nothing."""
+    both = np.empty((2, len(best)))
+    both[0] = best + ROUNDING
+    both[1] = np.maximum(best, 0.0) + ROUNDING
+    return both
+
+
+@compiled
+def _note_best(world: World, e: int, least: float, found: list[tuple[int, int]]) -> None:
+    for w in range(len(world.node_of)):
+        if may_move(world, e, w) and score_of(world, e, w)[1] >= least:
+            found.append((e, w))
+
+
+@compiled
+def _literally(
+    vetoed: World, free: World, rules: Rules, last: Marks, gains: _Gains
+) -> list[tuple[int, int]]:
+    """List as `_for_traffic` does, for `otd`."""
+    if _highest_asc(vetoed, _lowest(vetoed, rules)).max() > gains.least:
+        return [(ASK, ASK)]
+    found = [(0, 0) for _ in range(0)]
+    if not last.any():
+        return found
+    to = _lowest(free, rules)
+    best = _highest_asc(free, to)
+    most = best.max()
+    if most > gains.least:
+        tied = last & (best >= most - gains.slack)
+        for e in range(len(tied)):
+            for w in to:
+                if tied[e] and w >= 0 and score_of(free, e, w)[0] >= most - gains.slack:
+                    found.append((e, int(w)))
+    return found
+
+
+@compiled
+def _lowest(world: World, rules: Rules) -> Ints:
+    """Find the low open worker with least load of each node; -1 where there is none."""
+    found, least = np.full(rules.nodes, -1, dtype=np.int64), np.full(rules.nodes, np.inf)
+    load = worker_sums(world.place, world.cores, len(rules.node_of))
+    for w in range(len(load)):
+        capacity, n = rules.capacity_cores[w], rules.node_of[w]
+        is_low = load[w] <= rules.low_frac * capacity + TOLERANCE_CORES
+        load_frac = np.rint(load[w] / capacity * 1e9)  # as `rounded` does
+        if is_low and world.room[w] > -np.inf and load_frac < least[n]:
+            found[n], least[n] = w, load_frac
+    return found
+
+
+@compiled
+def _highest_asc(world: World, to: Ints) -> Floats:
+    """Find the highest ASC of each executor to one of some workers, one a node, but its own."""
+    found, with_node = np.full(len(world.place), -np.inf), np.zeros(len(to))
+    for e in np.flatnonzero(world.movable):
+        home = world.place[e]
+        for k in range(world.begin[e], world.begin[e + 1]):
+            with_node[world.node_of[world.place[world.peer[k]]]] += world.tps[world.row[k]]
+        at_node = with_node[world.node_of[home]]
+        for n in range(len(to)):
+            if to[n] >= 0 and to[n] != home:
+                found[e] = max(found[e], with_node[n] - at_node)
+            with_node[n] = 0.0
+    return found
+
+
+@compiled
+def _is_let_go(world: World, may_come: Marks, last: int, to: int, least_of_two: float) -> bool:
+    """Tell whether both gain when who gains most by it takes the place of a worker's last one."""
+    home = world.place[last]
+    coming = np.full(len(world.place), -np.inf)
+    for e in range(len(coming)):
+        if world.movable[e] and may_come[e] and may_move(world, e, home):
+            coming[e] = score_of(world, e, home)[1]
+    most = coming.max()
+    for e in range(len(coming)):
+        if coming[e] > -np.inf and coming[e] >= most - 2 * ROUNDING:
+            left = world.place[e]
+            world.place[e] = home
+            leaving = score_of(world, last, to)[1]
+            world.place[e] = left
+            if coming[e] + leaving > least_of_two:
+                return True
+    return False

@@ -1,0 +1,1 @@
+"""Runs configurations over recorded load, tick by tick, as fast as may be."""

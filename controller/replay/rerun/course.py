@@ -1,0 +1,198 @@
+"""The ticks of one span, and what a placement allows in them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.config import Excluded
+from controller.core.cluster import Floats, Ints, LoadSnapshot, Traffic
+from controller.core.view.loops import Marks, index
+from controller.core.view.still import Standing, Talk
+from controller.replay.recording import Span
+from controller.replay.rerun.ahead import Pace, Smoothed, Ticks, Where, ahead
+from controller.replay.rerun.series import COLUMNS, NO_CYCLE, OUTCOME
+from controller.vetoes import Vetoes, keeps_worker, row_of, shuffle_fed, standing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Allowed:
+    """What a placement allows by itself, for policies and for loops.
+
+    Attributes
+    ----------
+    executors : tuple of str
+        Ids.
+    vetoes : Vetoes
+        What it forbids.
+    standing : Standing
+        The same for loops.
+    """
+
+    executors: tuple[str, ...]
+    vetoes: Vetoes
+    standing: Standing
+
+    @classmethod
+    def of(cls, span: Span, place: Ints, excluded: Excluded) -> "Allowed":
+        """Look at a placement.
+
+        Parameters
+        ----------
+        span : Span
+            Who is there.
+        place : Ints, shape (E,)
+            Worker of each executor; kept.
+        excluded : Excluded
+            What to leave alone.
+
+        Returns
+        -------
+        Allowed
+            As long as nobody moves.
+        """
+        first, cluster = span.first, span.cluster
+        snapshot = first.at(first.time_s, place, first.cpu_cores, first.traffic)
+        vetoes = standing(cluster, snapshot, excluded)
+        row = row_of(first.executors)
+        held = [row[name] for name in vetoes.executors]
+        last = [row[name] for name, veto in vetoes.executors.items() if keeps_worker(veto)]
+        is_free = first.is_movable.copy()  # read-only or not is another type to the compiler
+        is_open = cluster.is_open.copy()
+        is_open_now = is_open.copy()
+        is_open_now[[cluster.workers.index(name) for name in vetoes.workers]] = False
+        few = np.bincount(place, minlength=len(cluster.workers)) <= 2
+        return cls(
+            first.executors,
+            vetoes,
+            Standing(
+                place=place,
+                is_free=is_free,
+                is_allowed=is_free & ~_marks(len(place), held),
+                is_last=is_free & _marks(len(place), last),
+                may_come=~shuffle_fed(first.edges, first.component_of),
+                must_stay=few,
+                is_open=is_open,
+                is_open_now=is_open_now,
+            ),
+        )
+
+    def by_executor(self, until_s: Mapping[str, float]) -> Floats:
+        """Lay times out.
+
+        Parameters
+        ----------
+        until_s : mapping of str to float
+            By executor.
+
+        Returns
+        -------
+        Floats, shape (E,)
+            Minus infinity for all others.
+        """
+        row, found = row_of(self.executors), np.full(len(self.executors), -np.inf)
+        for name, time_s in until_s.items():
+            if name in row:
+                found[row[name]] = time_s
+        return found
+
+
+def _marks(count: int, which: list[int]) -> Marks:
+    marks = np.zeros(count, dtype=np.bool_)
+    marks[which] = True
+    return marks
+
+
+class Course:
+    """The ticks of a span on the way of one configuration.
+
+    Parameters
+    ----------
+    span : Span
+        Recorded load.
+    now_s : Floats, shape (T,)
+        When, on a clock that only goes on.
+    pace : Pace
+        How to go.
+    smoothed : Smoothed or None
+        Load of the ticks before, if there is any.
+
+    Attributes
+    ----------
+    ticks : int
+        How many there are.
+    asks : array of bool, shape (T,)
+        Whether the policy is to be asked; to be filled in.
+    table : Floats, shape (T, 8)
+        As for `joined`; measured as far as the course has gone. The outcome is to be filled in.
+    smoothed : Smoothed
+        Load so far.
+    """
+
+    def __init__(
+        self, span: Span, now_s: Floats, pace: Pace, smoothed: Smoothed | None = None
+    ) -> None:
+        contiguous = np.ascontiguousarray
+        self.span, self.now_s, self.ticks = span, now_s, len(now_s)
+        self.asks = np.zeros(self.ticks, dtype=np.bool_)
+        self.table = np.zeros((self.ticks, COLUMNS))
+        self.table[:, 0], self.table[:, 1] = span.time_s, span.span_s
+        self.table[:, OUTCOME] = NO_CYCLE
+        source, target = contiguous(span.source), contiguous(span.target)
+        self._load = Ticks(
+            Talk(source, target, *index(source, target, len(span.place))),
+            contiguous(span.traffic_tps),
+            contiguous(span.cpu_cores),
+            contiguous(span.span_s),
+            now_s,
+            self.asks,
+            self.table,
+        )
+        # The first load of all counts as it is.
+        self._pace, self._first_pace = pace, None if smoothed else pace._replace(ewma=1.0)
+        self.smoothed = smoothed or Smoothed(np.zeros(len(source)), np.zeros(len(span.place)))
+
+    def go(self, begin: int, end: int, where: Where) -> int:
+        """Go on to the next tick at which the policy has to be asked.
+
+        Parameters
+        ----------
+        begin, end : int
+            From which row on, and before which one to stop.
+        where : Where
+            The placement.
+
+        Returns
+        -------
+        int
+            The row, or `end`.
+        """
+        first, self._first_pace = self._first_pace, None
+        if first is not None:
+            if ahead(self._load, (begin, begin + 1), where, first, self.smoothed) == begin:
+                return begin
+            begin += 1
+        return ahead(self._load, (begin, end), where, self._pace, self.smoothed)
+
+    def snapshot(self, row: int, place: Ints) -> LoadSnapshot:
+        """Show the load as a policy sees it.
+
+        Parameters
+        ----------
+        row : int
+            The tick that was gone to last.
+        place : Ints, shape (E,)
+            The placement.
+
+        Returns
+        -------
+        LoadSnapshot
+            Smoothed; pairs that say nothing are left out.
+        """
+        span, (tps, cpu_cores) = self.span, (part.copy() for part in self.smoothed)
+        source, target = span.source, span.target
+        if not tps.all():
+            used = np.flatnonzero(tps)
+            source, target, tps = source[used], target[used], tps[used]
+        traffic = Traffic(source, target, tps)
+        return span.first.at(float(span.time_s[row]), place, cpu_cores, traffic)
