@@ -85,8 +85,9 @@ def opening_pairs(view: View, threshold_tps: float) -> Moves:
     held = np.bincount(view.snapshot.place, minlength=len(view.cluster.workers))
     must_stay = (held <= 2) & view.limits.keep_workers
     count = len(view.movable)
-    known = np.full(count, loops.NOT_LOOKED_AT), np.zeros(count)
-    found = loops.open_pairs(view.world, view.bounds, known, 2 * threshold_tps, must_stay)
+    to, score = np.full(count, loops.NOT_LOOKED_AT), np.zeros(count)
+    nothing = loops.Known(to, score, loudest_tps=np.full(count, np.inf))
+    found = loops.open_pairs(view.world, view.bounds, nothing, 2 * threshold_tps, must_stay)
     rows = np.array(found, dtype=np.float64).reshape(-1, 4)
     ends = rows[:, :2].astype(np.int64)
     return Moves(ends[:, 0], ends[:, 1], rows[:, 2], rows[:, 3])

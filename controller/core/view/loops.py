@@ -61,6 +61,24 @@ class World(NamedTuple):
     weight_worker: float
 
 
+class Known(NamedTuple):
+    """What is known already of the executors.
+
+    Attributes
+    ----------
+    to : Ints, shape (E,)
+        Worker of the best move, as `best_of` gives it; `NOT_LOOKED_AT` if that is not known.
+    score : Floats, shape (E,)
+        Its score.
+    loudest_tps : Floats, shape (E,)
+        No pair of the executor says more; may be infinite.
+    """
+
+    to: Ints
+    score: Floats
+    loudest_tps: Floats
+
+
 class Desk(NamedTuple):
     """Where the traffic of one executor is laid out, all zero between two.
 
@@ -508,7 +526,7 @@ def best(world: World, bound: Floats, first: int, above: float, slack: float) ->
 
 @compiled
 def open_pairs(
-    world: World, both: Floats, known: tuple[Ints, Floats], least: float, must_stay: Marks
+    world: World, both: Floats, known: Known, least: float, must_stay: Marks
 ) -> list[tuple[int, int, float, float]]:
     """List pairs of executors that gain together what neither gains alone.
 
@@ -518,9 +536,8 @@ def open_pairs(
         What to look at.
     both : Floats, shape (2, E)
         As `View.bounds`: the first is of the moves of `gather`, the second of all.
-    known : tuple of Ints and Floats, shape (E,)
-        Worker and score of each executor's best move, as `best_of` gives them, where that was
-        looked at; `NOT_LOOKED_AT` where not. Filled in.
+    known : Known
+        Filled in where an executor is looked at.
     least : float
         What two moves have to gain more than the better one of them.
     must_stay : array of bool, shape (W,)
@@ -534,10 +551,11 @@ def open_pairs(
     found = [(0, 0, 0.0, 0.0) for _ in range(0)]  # so that its type is known
     place, node_of, desk = world.place, world.node_of, desk_of(world)
     bound, anywhere = both
-    known_to, known_score = known
     a, b = world.weight_node, world.weight_worker
     for one in range(len(bound)):
-        to, first = known_to[one], known_score[one]
+        if bound[one] + 2 * (a + b) * known.loudest_tps[one] <= least:
+            continue
+        to, first = known.to[one], known.score[one]
         home = place[one]
         n1 = node_of[home]
         for k in range(world.begin[one], world.begin[one + 1]):
@@ -554,7 +572,7 @@ def open_pairs(
                 continue
             if to == NOT_LOOKED_AT:
                 to, _, first = best_of(world, desk, one)
-                known_to[one], known_score[one] = to, first
+                known.to[one], known.score[one] = to, first
                 bound[one] = first + ROUNDING
             if to == -1 or not world.movable[other] or not may_move(world, other, to):
                 continue

@@ -14,6 +14,7 @@ from controller.core.cluster import Cluster, Floats, Ints, worker_sums
 from controller.core.compiled import compiled
 from controller.core.view.loops import (
     ROUNDING,
+    Known,
     Marks,
     Rows,
     World,
@@ -202,11 +203,12 @@ def is_still(now: Load, rules: Rules, at: Standing, rests: Marks) -> bool:
     if is_hot and (rules.is_literal or _may_relieve(vetoed, free, room, last)):
         return False
     if rules.is_literal:
-        found = _literally(vetoed, free, rules, last, gains)
+        found, bound = _literally(vetoed, free, rules, last, gains)
     else:
-        found = _for_traffic(vetoed, free, at.must_stay, last, gains)
-    for e, w in found:  # not to be compiled otherwise
-        if e == ASK or _is_let_go(vetoed, at.may_come, e, w, gains.least_of_two):
+        found, bound = _for_traffic(vetoed, free, at.must_stay, last, gains)
+    bound = np.where(at.may_come, bound, -np.inf)
+    for e, w in found:
+        if e == ASK or _is_let_go(vetoed, bound, e, w, gains.least_of_two):
             return False
     return True
 
@@ -214,7 +216,10 @@ def is_still(now: Load, rules: Rules, at: Standing, rests: Marks) -> bool:
 @compiled
 def _of_those_who_talk(now: Load) -> Load:
     """Leave out pairs that say nothing; a policy does not see them."""
-    if (now.tps != 0).all():
+    silent = 0
+    for k in range(len(now.tps)):
+        silent += now.tps[k] == 0
+    if not silent:
         return now
     used = np.flatnonzero(now.tps)
     source, target = now.talk.source[used], now.talk.target[used]
@@ -275,35 +280,38 @@ def _most_room(room: Floats, world: World) -> float:
 @compiled
 def _for_traffic(
     vetoed: World, free: World, must_stay: Marks, last: Marks, gains: _Gains
-) -> list[tuple[int, int]]:
-    """List what `safe` would move if it were not the last of a worker; `ASK` where others may."""
-    known = _best_moves(free)
+) -> tuple[list[tuple[int, int]], Floats]:
+    """List what `safe` would move if it were not the last of a worker; `ASK` where others may.
+
+    With it, what no move of each executor scores more than.
+    """
+    known, bound = _best_moves(free)
     # Without vetoes there may be more places.
     same_places = (vetoed.room == free.room).all()
-    to, best = known if same_places else _best_moves(vetoed)
-    best = np.where(vetoed.movable, best, -np.inf)
-    if best.max() > gains.least:
-        return [(ASK, ASK)]
-    if len(open_pairs(vetoed, _bounds(best), (to, best), gains.least_of_two, must_stay)):
-        return [(ASK, ASK)]
+    now, bound_now = (known, bound) if same_places else _best_moves(vetoed)
+    now = Known(now.to, np.where(vetoed.movable, now.score, -np.inf), now.loudest_tps)
+    if now.score.max() > gains.least:
+        return [(ASK, ASK)], bound_now
+    if len(open_pairs(vetoed, _both(now, bound_now), now, gains.least_of_two, must_stay)):
+        return [(ASK, ASK)], bound_now
     found = [(0, 0) for _ in range(0)]  # so that its type is known
     if not last.any():
-        return found
-    best = known[1]
+        return found, bound_now
+    best = known.score
     most = best.max()
     if most > gains.least:
         for e in np.flatnonzero(last & (best >= most - gains.slack)):
             _note_best(free, int(e), most - gains.slack, found)
     if most <= gains.surely:
-        for one in open_pairs(free, _bounds(best), known, gains.least_of_two, must_stay):
+        for one in open_pairs(free, _both(known, bound), known, gains.least_of_two, must_stay):
             if last[one[0]]:
                 found.append((one[0], one[1]))
-    return found
+    return found, bound_now
 
 
 @compiled
-def _best_moves(world: World) -> tuple[Ints, Floats]:
-    """Find worker and score of the best move of every executor, as `best_of` does.
+def _best_moves(world: World) -> tuple[Known, Floats]:
+    """Find the best move of every executor, as `best_of` does, and what none scores more than.
 
     All workers are looked at almost without a branch, which for everybody is quicker.
     """
@@ -311,7 +319,8 @@ def _best_moves(world: World) -> tuple[Ints, Floats]:
     is_roomiest = np.zeros(len(with_worker), dtype=np.bool_)
     is_roomiest[world.roomiest[world.roomiest >= 0]] = True
     to = np.full(len(world.place), -1, dtype=np.int64)
-    best = np.full(len(to), -np.inf)
+    best, loudest_tps = np.full(len(to), -np.inf), np.zeros(len(to))
+    bound = best.copy()
     for e in range(len(to)):
         if not world.movable[e]:
             continue
@@ -319,30 +328,31 @@ def _best_moves(world: World) -> tuple[Ints, Floats]:
             at, said = np.uint64(world.place[world.peer[k]]), world.tps[world.row[k]]
             with_worker[at] += said
             with_node[np.uint64(world.node_of[at])] += said
+            loudest_tps[e] = max(loudest_tps[e], said)
         home, cores, most = world.place[e], world.cores[e], -np.inf
         own = world.node_of[home]
         at_home, at_node = with_worker[home], with_node[own]
         for w in range(len(with_worker)):
             n = np.uint64(world.node_of[w])
             near, here = with_worker[w], with_node[n]
-            counts = (near > 0) | (is_roomiest[w] & (here > 0) & (n != own))
-            counts &= (cores <= world.room[w]) & (w != home)
             total = world.weight_node * (here - at_node) + world.weight_worker * (near - at_home)
+            total = total if (cores <= world.room[w]) & (w != home) else -np.inf
+            most = max(most, total)
+            counts = (near > 0) | (is_roomiest[w] & (here > 0) & (n != own))
             total = total if counts else -np.inf
-            if total > most and np.rint(total / ROUNDING) > np.rint(most / ROUNDING):
-                to[e], most = w, total
+            if total > best[e] and np.rint(total / ROUNDING) > np.rint(best[e] / ROUNDING):
+                to[e], best[e] = w, total
             with_worker[w] = 0.0
         with_node[:] = 0.0
-        best[e] = most
-    return to, best
+        bound[e] = most + ROUNDING
+    return Known(to, best, loudest_tps), bound
 
 
 @compiled
-def _bounds(best: Floats) -> Floats:
-    """Make bounds of the best scores; a move that `best_of` does not look at gains nothing."""
-    both = np.empty((2, len(best)))
-    both[0] = best + ROUNDING
-    both[1] = np.maximum(best, 0.0) + ROUNDING
+def _both(known: Known, bound: Floats) -> Floats:
+    """Make bounds as `open_pairs` wants them."""
+    both = np.empty((2, len(bound)))
+    both[0], both[1] = known.score + ROUNDING, bound
     return both
 
 
@@ -356,13 +366,14 @@ def _note_best(world: World, e: int, least: float, found: list[tuple[int, int]])
 @compiled
 def _literally(
     vetoed: World, free: World, rules: Rules, last: Marks, gains: _Gains
-) -> list[tuple[int, int]]:
+) -> tuple[list[tuple[int, int]], Floats]:
     """List as `_for_traffic` does, for `otd`."""
+    nothing = np.full(len(last), np.inf)
     if _highest_asc(vetoed, _lowest(vetoed, rules)).max() > gains.least:
-        return [(ASK, ASK)]
+        return [(ASK, ASK)], nothing
     found = [(0, 0) for _ in range(0)]
     if not last.any():
-        return found
+        return found, nothing
     to = _lowest(free, rules)
     best = _highest_asc(free, to)
     most = best.max()
@@ -372,7 +383,7 @@ def _literally(
             for w in to:
                 if tied[e] and w >= 0 and score_of(free, e, w)[0] >= most - gains.slack:
                     found.append((e, int(w)))
-    return found
+    return found, nothing
 
 
 @compiled
@@ -406,14 +417,17 @@ def _highest_asc(world: World, to: Ints) -> Floats:
 
 
 @compiled
-def _is_let_go(world: World, may_come: Marks, last: int, to: int, least_of_two: float) -> bool:
-    """Tell whether both gain when who gains most by it takes the place of a worker's last one."""
-    home = world.place[last]
+def _is_let_go(world: World, bound: Floats, last: int, to: int, least_of_two: float) -> bool:
+    """Tell whether both gain when who gains most by it takes the place of a worker's last one.
+
+    Nobody gains more than the bound says.
+    """
+    home, most = world.place[last], -np.inf
     coming = np.full(len(world.place), -np.inf)
     for e in range(len(coming)):
-        if world.movable[e] and may_come[e] and may_move(world, e, home):
+        if world.movable[e] and bound[e] > most - 2 * ROUNDING and may_move(world, e, home):
             coming[e] = score_of(world, e, home)[1]
-    most = coming.max()
+            most = max(most, coming[e])
     for e in range(len(coming)):
         if coming[e] > -np.inf and coming[e] >= most - 2 * ROUNDING:
             left = world.place[e]

@@ -50,8 +50,6 @@ class Pace(NamedTuple):
     ----------
     rules : Rules
         Of the policy, and of the workers.
-    looks : bool
-        Whether ticks at which nothing would move are passed over.
     over_frac : float
         A worker above this share of its CPU counts as overloaded.
     cost : HopCost
@@ -61,7 +59,6 @@ class Pace(NamedTuple):
     """
 
     rules: Rules
-    looks: bool
     over_frac: float
     cost: HopCost
     ewma: float
@@ -93,12 +90,15 @@ class Where(NamedTuple):
         The pairs in it, and in the recorded one.
     rests_until_s : Floats, shape (E,)
         Until when executors may not move.
+    looks : bool
+        Whether ticks at which nothing would move are passed over.
     """
 
     standing: Standing
     laid: Laid
     recorded: Laid
     rests_until_s: Floats
+    looks: bool
 
 
 @compiled
@@ -139,7 +139,7 @@ def ahead(ticks: Ticks, rows: tuple[int, int], where: Where, pace: Pace, smoothe
         if ticks.asks[row]:
             now = Load(talk, smoothed.tps, smoothed.cpu_cores)
             rests = where.rests_until_s > ticks.now_s[row]
-            if not pace.looks or not is_still(now, pace.rules, at, rests):
+            if not where.looks or not is_still(now, pace.rules, at, rests):
                 return row
     return rows[1]
 

@@ -91,6 +91,7 @@ class Rerun:
         self._limits = replace(
             config.limits, max_moves=config.max_moves, keep_workers=True, explain=explain
         )
+        self._may_look = not explain and config.policy in ("safe", "otd")
         self._overload_frac = overload_frac
         self._cost = cost
         self._place: dict[str, str] = {}
@@ -115,7 +116,7 @@ class Rerun:
         place, recorded, shifts = self._enter(span), span.place.copy(), _by_row(span)
         laid, as_was = Laid.of(span, place), Laid.of(span, recorded)
         allowed = self._allowed(span, laid)
-        course, row = self._course(span), 0
+        course, row, moved = self._course(span), 0, False
         while row < course.ticks:
             for shift in shifts.get(row, ()):
                 recorded[shift.executor] = shift.worker
@@ -128,12 +129,16 @@ class Rerun:
                 allowed = self._allowed(span, laid)
             rests_until_s = allowed.by_executor(self._rests_until_s)
             end = min((at for at in shifts if at > row), default=course.ticks)
-            row = course.go(row, end, Where(allowed.standing, laid, as_was, rests_until_s))
+            # Who has just moved somebody probably moves again.
+            looks = self._may_look and not moved
+            where = Where(allowed.standing, laid, as_was, rests_until_s, looks)
+            row = course.go(row, end, where)
             if row < end:
-                for move in self._moves_at(course, row, allowed):
+                moves = self._moves_at(course, row, allowed)
+                for move in moves:
                     executor = span.first.executors.index(move.executor)
                     place[executor] = span.cluster.workers.index(move.target)
-                row += 1
+                row, moved = row + 1, bool(moves)
         self._parts.append(course.table)
         self._smoothed = course.smoothed
         # Without its ticks: only who was there and who talked to whom is needed again.
@@ -181,7 +186,6 @@ class Rerun:
         literal = config.policy == "otd"
         pace = Pace(
             Rules.of(span.cluster, self._limits, len(span.place), is_literal=literal),
-            not self._limits.explain and (literal or config.policy == "safe"),
             self._overload_frac,
             self._cost,
             config.ewma,
@@ -261,7 +265,7 @@ class AsRecorded:
         """
         place, shifts, ticks = span.place.copy(), _by_row(span), len(span.time_s)
         rules = Rules.of(span.cluster, Limits(), len(place), is_literal=False)
-        course = Course(span, span.time_s, Pace(rules, False, self._overload_frac, FREE, 1.0))
+        course = Course(span, span.time_s, Pace(rules, self._overload_frac, FREE, 1.0))
         for row in sorted({0, *shifts}):
             for shift in shifts.get(row, ()):
                 if shift.own:
@@ -270,7 +274,7 @@ class AsRecorded:
                 place[shift.executor] = shift.worker
             laid, allowed = Laid.of(span, place), Allowed.of(span, place.copy(), Excluded())
             end = min((at for at in shifts if at > row), default=ticks)
-            course.go(row, end, Where(allowed.standing, laid, laid, allowed.by_executor({})))
+            course.go(row, end, Where(allowed.standing, laid, laid, allowed.by_executor({}), False))
         self._parts.append(course.table)
 
     def series(self) -> Series:
