@@ -242,16 +242,26 @@ def bench_replay(
         int, typer.Option(min=0, help="How often to sweep on Spark and without; 0: not at all.")
     ] = 5,
     length: Annotated[int, typer.Option(min=40, help="Ticks of the longest log.")] = 4000,
+    day: Annotated[
+        bool,
+        typer.Option("--day", help="Sweep a day at 1,000 executors, too: a quarter of an hour."),
+    ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure the journal and replays of it; no cluster.
 
     What they cost, against plain Python, how that grows, and the sweep on Spark.
     """
-    from deploy.bench.replay.report import Sizes, as_tables, bench  # noqa: PLC0415
+    from deploy.bench.replay.report import (  # noqa: PLC0415
+        QUARTERS_OF_A_DAY,
+        Sizes,
+        as_tables,
+        bench,
+    )
 
     with quiet(logging.WARNING):  # each cycle that is written to a journal would be told of
-        found = bench(Sizes(rounds=rounds, length=length), _progress)
+        sizes = Sizes(rounds=rounds, length=length, times=QUARTERS_OF_A_DAY if day else 0)
+        found = bench(sizes, _progress)
     _answer(found, as_tables, output)
 
 

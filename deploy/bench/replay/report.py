@@ -15,7 +15,10 @@ from deploy.bench.replay.cases import record
 from deploy.bench.replay.cost import cost
 from deploy.bench.replay.growth import by_executors, by_length
 from deploy.bench.replay.plain import against_plain_python
-from deploy.bench.replay.spark import against_no_spark
+from deploy.bench.replay.spark import against_no_spark, day
+
+# Of an hour; so much is recorded, for a whole day would take hours to record.
+QUARTERS_OF_A_DAY = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class Sizes:
         Ticks of the log of the sweep: so many that it takes more than a minute.
     parameter_sets, rounds : int
         Of the sweep on Spark, and how often; no rounds leave it out.
+    recorded, times : int
+        Ticks of the log that makes up a day, and how often it comes; none leaves it out.
     """
 
     cost: Sequence[int] = (1_000, 10_000)
@@ -48,6 +53,8 @@ class Sizes:
     swept: int = 1_000
     parameter_sets: int = 200
     rounds: int = 5
+    recorded: int = 180
+    times: int = 0
 
 
 def bench(sizes: Sizes, tell: Callable[[str], None]) -> dict[str, Any]:
@@ -83,6 +90,11 @@ def bench(sizes: Sizes, tell: Callable[[str], None]) -> dict[str, Any]:
             found["spark"] = against_no_spark(
                 sizes.executors, sizes.swept, sizes.parameter_sets, sizes.rounds, folder
             )
+        if sizes.times:
+            tell("a day on two cores")
+            found["day"] = day(
+                sizes.executors, sizes.recorded, sizes.times, sizes.parameter_sets, folder
+            )
     return found
 
 
@@ -107,3 +119,5 @@ def as_tables(found: dict[str, Any]) -> Iterator[Table]:
         yield table(f"{title}: {shown}", found[key]["rows"])
     if "spark" in found:
         yield table("the same sweep without Spark and with it", [found["spark"]])
+    if "day" in found:
+        yield table("a recorded time over and over, swept on two cores", [found["day"]])

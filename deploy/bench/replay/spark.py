@@ -6,6 +6,7 @@ compared.
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -18,7 +19,7 @@ from controller.tune.chunks import Chunk, unpack
 from controller.tune.space import ParameterSet, Space, parameter_sets
 from controller.tune.spark import spark
 from controller.tune.sweep import Done, Task, Wave, step, sweep
-from deploy.bench.replay.cases import record
+from deploy.bench.replay.cases import TICK_S, record
 
 
 def against_no_spark(
@@ -93,9 +94,50 @@ def prepared(
     unpacked = folder / "chunks"
     unpacked.mkdir(parents=True)
     chunks = unpack(spans(Log.open(record(executors, ticks, folder / "log"))), unpacked)
+    return chunks, _tried(executors, sets)
+
+
+def _tried(executors: int, sets: int) -> list[ParameterSet]:
     today = dict(build({}).keys)
     space = Space(Space().narrowed(today, executors).values, sets)
-    return chunks, parameter_sets(space, today)
+    return parameter_sets(space, today)
+
+
+def day(executors: int, recorded: int, times: int, sets: int, folder: Path) -> dict[str, float]:
+    """Sweep a long log on two cores: a recorded time, over and over.
+
+    Parameters
+    ----------
+    executors, recorded : int
+        Size of the log.
+    times : int
+        How often it comes.
+    sets : int
+        Parameter sets.
+    folder : Path
+        Where it goes.
+
+    Returns
+    -------
+    dict
+        How much it was, and how long that took, without reading it and without Spark's start.
+    """
+    log = list(spans(Log.open(record(executors, recorded, folder / "quarter"))))
+    whole_s = recorded * TICK_S
+    again = (
+        replace(span, time_s=span.time_s + turn * whole_s) for turn in range(times) for span in log
+    )
+    unpacked = folder / "day"
+    unpacked.mkdir()
+    chunks, tried = unpack(again, unpacked), _tried(executors, sets)
+    took_s, figures = _on_spark(chunks, tried, "local[2]", folder)
+    return {
+        "executors": executors,
+        "ticks": sum(chunk.ticks for chunk in chunks),
+        "parameter_sets": len(tried),
+        "moves": sum(chosen_by.moves + held_back.moves for chosen_by, held_back in figures),
+        "sweep_minutes": round(took_s / 60, 2),
+    }
 
 
 def alone(wave: Wave, tasks: Sequence[Task], done: Callable[[int], None]) -> Iterable[Done]:
