@@ -244,7 +244,7 @@ def bench_replay(
     length: Annotated[int, typer.Option(min=40, help="Ticks of the longest log.")] = 4000,
     day: Annotated[
         bool,
-        typer.Option("--day", help="Sweep a day at 1,000 executors, too: a quarter of an hour."),
+        typer.Option("--day", help="Sweep a whole day, too: a quarter of an hour more."),
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
