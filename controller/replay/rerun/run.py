@@ -111,8 +111,10 @@ class Rerun:
         Parameters
         ----------
         span : Span
-            Of the same topology as those before.
+            Of the same topology as those before; nothing happens if it has no tick.
         """
+        if not len(span.time_s):
+            return
         place, recorded, shifts = self._enter(span), span.place.copy(), _by_row(span)
         laid, as_was = Laid.of(span, place), Laid.of(span, recorded)
         allowed = self._allowed(span, laid)
@@ -214,9 +216,9 @@ class Rerun:
     def _due(self, now_s: Floats, span_s: Floats) -> Marks:
         """Tell when cycles are due: within half a tick."""
         due = np.zeros(len(now_s), dtype=np.bool_)
-        for row, at_s in enumerate((now_s + span_s / 2).tolist()):
-            if at_s >= self._next_s:
-                due[row], self._next_s = True, float(now_s[row]) + self._config.cycle_s
+        for row, (at_s, half_s) in enumerate(zip(now_s, span_s / 2, strict=True)):
+            if at_s >= self._next_s - half_s:
+                due[row], self._next_s = True, float(at_s) + self._config.cycle_s
         return due
 
     def _allowed(self, span: Span, laid: Laid) -> Allowed:
