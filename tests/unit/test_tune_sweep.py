@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from controller.config import build
-from controller.core.cluster import Floats
-from controller.core.decide import Decision
+from controller.core.cluster import Floats, Traffic
+from controller.core.decide import Decision, Outcome
 from controller.errors import TuneError
 from controller.replay.rerun import run
 from controller.replay.rerun.laid import FREE, HopCost, Laid, load
@@ -192,6 +192,28 @@ def test_where_nothing_would_move_nobody_is_asked(monkeypatch: pytest.MonkeyPatc
             assert len(rerun_.series().moves) == 4
             assert asked == (100 if explain else 5)
             asked = 0
+
+
+@pytest.mark.parametrize("policy", ["safe", "otd"])
+@pytest.mark.parametrize("explain", [True, False])
+def test_a_topology_without_executors_moves_nobody(policy: str, explain: bool) -> None:
+    some = span(5, [1], lambda tick: [(0, HUBS, 5.0)])
+    nobody, no_core = np.zeros(0, dtype=np.int64), np.zeros((5, 0), dtype=np.float32)
+    first = replace(
+        some.first,
+        executors=(),
+        component_of=(),
+        place=nobody,
+        cpu_cores=np.zeros(0),
+        queue=np.zeros(0),
+        pinned=(),
+        traffic=Traffic(nobody, nobody, np.zeros(0)),
+    )
+    none = {"place": nobody, "cpu_cores": no_core, "traffic_tps": no_core}
+    going = run.Rerun(build({"policy": policy}), explain=explain)
+    going.take(replace(some, first=first, source=nobody, target=nobody, **none))
+    assert going.series().moves == ()
+    assert set(going.series().outcome) == {run.OUTCOMES.index(Outcome.NOTHING_TO_GAIN)}
 
 
 def test_figures_add_up() -> None:

@@ -191,6 +191,8 @@ def is_still(now: Load, rules: Rules, at: Standing, rests: Marks) -> bool:
     bool
         Whether it is so for sure.
     """
+    if not len(now.cores):
+        return True
     load = _of_those_who_talk(now)
     last, total = at.is_last & ~rests, load.tps.sum()
     threshold, slack = rules.gain_frac * total + rules.gain_tps, TIE * max(total, 1.0)
