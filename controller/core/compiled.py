@@ -49,15 +49,18 @@ class _ForgivingCache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self.sources = {function.__code__.co_filename: self._impl.locator.get_source_stamp()}
-        for known in function.__globals__.values():
+        path = function.__code__.co_filename
+        self.sources: dict[str, Any] = {path: self._impl.locator.get_source_stamp()}
+        for name, known in function.__globals__.items():
             called = getattr(known, "_cache", None)
             if isinstance(called, _ForgivingCache):
                 self.sources |= called.sources
+            elif isinstance(known, int | float):  # compiled as it is now
+                self.sources[f"{path}: {name}"] = known
         self._cache_file = _CheckedFile(
             cache_path=self._cache_path,
             filename_base=self._impl.filename_base,
-            source_stamp=sorted(self.sources.values()),
+            source_stamp=[self.sources[source] for source in sorted(self.sources)],
         )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -79,8 +82,8 @@ def compiled(function: F) -> F:
     Parameters
     ----------
     function : callable
-        Loops over contiguous arrays. What it calls must stand in the same file or be imported by
-        its name: a change elsewhere does not make it compile again.
+        Loops over contiguous arrays. The functions and numbers it uses must stand in the same file
+        or be imported by their names: a change elsewhere does not make it compile again.
 
     Returns
     -------

@@ -169,7 +169,7 @@ def step(wave: Wave, task: Task) -> Done:
 
 
 def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet]) -> None:
-    """Let every policy decide once about every topology, before others are set to work.
+    """Let every policy try the first ticks of every topology, before others are set to work.
 
     What decisions are made of is compiled here, once, and not by each of the others.
 

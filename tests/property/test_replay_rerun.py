@@ -18,6 +18,7 @@ from tests.property.test_core_policies import World
 from tests.property.test_core_target import limits, worlds
 
 TICKS, TICK_S = 12, 5.0
+SCALES = (1.0, 1.0, 1.0, 1e-9, 1e7)
 
 
 def recorded(world: World, seed: int, noise: float) -> Span:
@@ -26,7 +27,8 @@ def recorded(world: World, seed: int, noise: float) -> Span:
     rng, count = np.random.default_rng(seed), len(first.place)
     fed = Edge("a", first.component_of[0], "default", "SHUFFLE")
     first = replace(first, edges=(fed,) if seed % 2 else ())
-    tps = first.traffic.tps * rng.uniform(1 - noise, 1 + noise, (TICKS, len(first.traffic.tps)))
+    tps = first.traffic.tps * SCALES[seed % len(SCALES)]
+    tps = tps * rng.uniform(1 - noise, 1 + noise, (TICKS, len(first.traffic.tps)))
     tps[rng.random(tps.shape) < noise / 4] = 0.0
     cores = first.cpu_cores * rng.uniform(1 - noise, 1 + noise, (TICKS, count))
     shift = Shift(7, int(rng.integers(count)), int(rng.integers(len(cluster.workers))), own=False)
@@ -53,13 +55,15 @@ def gone(config: Config, spans: Sequence[Span], *, explain: bool) -> Series:
     return run.series()
 
 
-def config(policy: str, rules: Limits, ewma: float, cooldown_s: float, host: str) -> Config:
+def config(
+    policy: str, rules: Limits, gain_tps: float | None, cooldown_s: float, host: str
+) -> Config:
     return replace(
         build({"policy": policy, "excluded.hosts": [host]}),
-        limits=replace(rules, low_frac=0.3),
+        limits=replace(rules, low_frac=0.3, gain_tps=gain_tps),
         max_moves=rules.max_moves,
         cooldown_s=cooldown_s,
-        ewma=ewma,
+        ewma=0.3 if cooldown_s else 1.0,
     )
 
 
@@ -67,7 +71,7 @@ configs = st.builds(
     config,
     st.sampled_from(["safe", "otd"]),
     limits,
-    st.sampled_from([0.3, 1.0]),
+    st.sampled_from([None, None, None, 0.0, 3.0]),
     st.sampled_from([0.0, 12.0, 300.0]),
     st.sampled_from(["n1", "nobody", "nobody"]),
 )

@@ -14,6 +14,8 @@ pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is com
 SOURCE = """
 from controller.core.compiled import compiled
 
+MORE = 0
+
 @compiled
 def double(number):
     return 2 * number
@@ -77,11 +79,11 @@ def test_a_flipped_bit_anywhere_is_found(source: Path) -> None:
 
 CALLER = """
 from controller.core.compiled import compiled
-from doubled import double
+from doubled import MORE, double
 
 @compiled
 def quadruple(number):
-    return double(double(number))
+    return double(double(number)) + MORE
 """
 
 
@@ -101,6 +103,8 @@ def test_a_change_of_what_is_called_compiles_again(
     assert [quadruple(3), quadruple(3)] == [(12, 0), (12, 1)]
     source.write_text(SOURCE.replace("2 * number", "5 * number  # by now"))
     assert [quadruple(3), quadruple(3)] == [(75, 0), (75, 1)]
+    source.write_text(source.read_text().replace("MORE = 0", "MORE = 1"))
+    assert [quadruple(3), quadruple(3)] == [(76, 0), (76, 1)]
 
 
 def test_a_full_disk_does_no_harm(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,7 +163,12 @@ class Load(NamedTuple):
 
 
 class _Gains(NamedTuple):
-    """What gains are compared with."""
+    """What gains are compared with.
+
+    Where a policy asks for more than a threshold, more than `least` may be enough and more than
+    `surely` is; two that gain more than `least_of_two` may be enough. What differs by no more than
+    `slack` may tie.
+    """
 
     least: float
     surely: float
@@ -195,9 +200,16 @@ def is_still(now: Load, rules: Rules, at: Standing, rests: Marks) -> bool:
         return True
     load = _of_those_who_talk(now)
     last, total = at.is_last & ~rests, load.tps.sum()
-    threshold, slack = rules.gain_frac * total + rules.gain_tps, TIE * max(total, 1.0)
+    threshold = rules.gain_frac * total + rules.gain_tps
     least = max(threshold, TIE * total)
-    gains = _Gains(least - slack / 2, least + slack / 2, 2 * threshold - slack, 2 * slack)
+    # Scores are sums of traffic by weights; looking for the best, they are rounded as well.
+    slack = TIE * max(total, 1.0) * max(1.0, rules.weight_node + rules.weight_worker)
+    gains = _Gains(
+        least - slack / 2 - ROUNDING,
+        least + slack / 2 + ROUNDING,
+        2 * threshold - slack - 2 * ROUNDING,
+        2 * slack + ROUNDING,
+    )
     vetoed = _world(load, rules, at.place, at.is_allowed & ~rests, at.is_open_now)
     free = _world(load, rules, at.place, at.is_free, at.is_open)
     room = _room(load, rules, at.place)
@@ -209,8 +221,8 @@ def is_still(now: Load, rules: Rules, at: Standing, rests: Marks) -> bool:
     else:
         found, bound = _for_traffic(vetoed, free, at.must_stay, last, gains)
     bound = np.where(at.may_come, bound, -np.inf)
-    for e, w in found:
-        if e == ASK or _is_let_go(vetoed, bound, e, w, gains.least_of_two):
+    for e, w in found:  # noqa: SIM110  # generators are not compiled
+        if e == ASK or _is_let_go(vetoed, bound, e, w, gains):
             return False
     return True
 
@@ -315,7 +327,8 @@ def _for_traffic(
 def _best_moves(world: World) -> tuple[Known, Floats]:
     """Find the best move of every executor, as `best_of` does, and what none scores more than.
 
-    All workers are looked at almost without a branch, which for everybody is quicker.
+    All workers are looked at almost without a branch: O(pairs + E·W), but up to some hundred
+    workers quicker than to note for each executor where it may be worth to go.
     """
     with_worker, with_node = np.zeros(len(world.node_of)), np.zeros(len(world.roomiest))
     is_roomiest = np.zeros(len(with_worker), dtype=np.bool_)
@@ -419,23 +432,23 @@ def _highest_asc(world: World, to: Ints) -> Floats:
 
 
 @compiled
-def _is_let_go(world: World, bound: Floats, last: int, to: int, least_of_two: float) -> bool:
+def _is_let_go(world: World, bound: Floats, last: int, to: int, gains: _Gains) -> bool:
     """Tell whether both gain when who gains most by it takes the place of a worker's last one.
 
-    Nobody gains more than the bound says.
+    Nobody gains more than the bound says. The placement is as before in the end.
     """
     home, most = world.place[last], -np.inf
     coming = np.full(len(world.place), -np.inf)
     for e in range(len(coming)):
-        if world.movable[e] and bound[e] > most - 2 * ROUNDING and may_move(world, e, home):
+        if world.movable[e] and bound[e] > most - gains.slack and may_move(world, e, home):
             coming[e] = score_of(world, e, home)[1]
             most = max(most, coming[e])
     for e in range(len(coming)):
-        if coming[e] > -np.inf and coming[e] >= most - 2 * ROUNDING:
+        if coming[e] > -np.inf and coming[e] >= most - gains.slack:
             left = world.place[e]
             world.place[e] = home
             leaving = score_of(world, last, to)[1]
             world.place[e] = left
-            if coming[e] + leaving > least_of_two:
+            if coming[e] + leaving > gains.least_of_two:
                 return True
     return False

@@ -263,8 +263,10 @@ class AsRecorded:
         Parameters
         ----------
         span : Span
-            Of the same topology as those before.
+            Of the same topology as those before; nothing happens if it has no tick.
         """
+        if not len(span.time_s):
+            return
         place, shifts, ticks = span.place.copy(), _by_row(span), len(span.time_s)
         rules = Rules.of(span.cluster, Limits(), len(place), is_literal=False)
         course = Course(span, span.time_s, Pace(rules, self._overload_frac, FREE, 1.0))
