@@ -122,6 +122,7 @@ class Daemons:
         for state in ("lab.json", "owner"):
             (self.layout.run_dir / state).unlink(missing_ok=True)
         shutil.rmtree(self.layout.run_dir / "zookeeper" / "data", ignore_errors=True)
+        shutil.rmtree(self.layout.tmp_dir, ignore_errors=True)
         for root in (self.layout.nimbus_dir, *(node.root for node in self.nodes)):
             shutil.rmtree(root / "local", ignore_errors=True)
 

@@ -112,6 +112,11 @@ class Layout:
         return self.run_dir / "nimbus"
 
     @property
+    def tmp_dir(self) -> Path:
+        """Temporary files of the daemons."""
+        return self.run_dir / "tmp"
+
+    @property
     def meter_dirs(self) -> list[Path]:
         """Where the daemons report their meters."""
         return [self.nimbus_dir / "meters", *(node.root / "meters" for node in self.nodes)]
@@ -128,6 +133,7 @@ class Layout:
             "admin.enableServer": "false",
             "4lw.commands.whitelist": "srvr",
         }
+        self.tmp_dir.mkdir()
         lines = (f"{key}={value}\n" for key, value in zoo_cfg.items())
         (zookeeper_dir / "zoo.cfg").write_text("".join(lines))
         _write_conf(self.nimbus_dir, self._storm_conf(self.nimbus_dir, "127.0.0.1"))
@@ -235,6 +241,8 @@ class Layout:
         return [
             *(java(), f"-Xmx{heap_mb}m", *_DAEMON_FLAGS),
             f"-Dnstorm.lab={self.run_dir}",
+            # Nimbus unpacks RocksDB's library there; killed, it would leave it for good.
+            f"-Djava.io.tmpdir={self.tmp_dir}",
         ]
 
     def _daemon(self, heap_mb: int, root: Path, name: str, main: str) -> list[str]:
