@@ -67,7 +67,8 @@ class Known(NamedTuple):
     Attributes
     ----------
     to : Ints, shape (E,)
-        Worker of the best move, as `best_of` gives it; `NOT_LOOKED_AT` if that is not known.
+        Worker of the best move of those of `gather`, -1 without any; `NOT_LOOKED_AT` if that is
+        not known.
     score : Floats, shape (E,)
         Its score.
     loudest_tps : Floats, shape (E,)
@@ -79,17 +80,11 @@ class Known(NamedTuple):
     loudest_tps: Floats
 
 
-class Desk(NamedTuple):
-    """Where the traffic of one executor is laid out, all zero between two.
+class _Desk(NamedTuple):
+    """Where the traffic of one executor is laid out, by worker and by node, all zero between two.
 
-    Attributes
-    ----------
-    with_worker, with_node : Floats, shapes (W,) and (N,)
-        Traffic.
-    workers, nodes : Ints
-        Which are noted.
-    worker_stamp, node_stamp : Ints, shapes (W,) and (N,)
-        For which executor each was last noted; so one desk is for each executor once.
+    The stamps tell which executor a worker or a node was last noted for, so one desk is for each
+    executor once.
     """
 
     with_worker: Floats
@@ -197,21 +192,9 @@ def highest(of: Ints, score: Floats, count: int) -> Floats:
 
 
 @compiled
-def desk_of(world: World) -> Desk:
-    """Give an empty desk.
-
-    Parameters
-    ----------
-    world : World
-        Whose workers and nodes.
-
-    Returns
-    -------
-    Desk
-        To lay executors out on.
-    """
+def _desk(world: World) -> _Desk:
     workers, nodes = len(world.node_of), len(world.roomiest)
-    return Desk(
+    return _Desk(
         np.zeros(workers),
         np.zeros(nodes),
         np.empty(workers + 1, dtype=np.int64),
@@ -222,7 +205,7 @@ def desk_of(world: World) -> Desk:
 
 
 @compiled
-def _lay_out(world: World, desk: Desk, e: int) -> tuple[int, int, int]:
+def _lay_out(world: World, desk: _Desk, e: int) -> tuple[int, int, int]:
     """Lay out whom an executor talks to, and note where it may be worth to go.
 
     Returns how many workers are noted, how many of these it talks to, and how many nodes.
@@ -251,7 +234,7 @@ def _lay_out(world: World, desk: Desk, e: int) -> tuple[int, int, int]:
 
 
 @compiled
-def _clear(desk: Desk, talked_to: int, nodes: int) -> None:
+def _clear(desk: _Desk, talked_to: int, nodes: int) -> None:
     for i in range(talked_to):
         desk.with_worker[desk.workers[i]] = 0.0
     for i in range(nodes):
@@ -281,27 +264,15 @@ def may_move(world: World, e: int, w: int) -> bool:
 
 
 @compiled
-def best_of(world: World, desk: Desk, e: int) -> tuple[int, float, float]:
-    """Find an executor's best move of those of `gather`, of equal ones that to the first worker.
+def _best_of(world: World, desk: _Desk, e: int) -> tuple[int, float]:
+    """Find worker and score of an executor's best move of those of `gather`; worker -1 if none.
 
-    Parameters
-    ----------
-    world : World
-        What to look at.
-    desk : Desk
-        On which the executor was never laid out before.
-    e : int
-        The executor; whether it is movable is not looked at.
-
-    Returns
-    -------
-    worker, asc, score : int, float, float
-        Worker -1 and a score of minus infinity where there is none.
+    Of equal ones that to the first worker.
     """
     noted, talked_to, nodes = _lay_out(world, desk, e)
     at_home = desk.with_worker[world.place[e]]
     at_node = desk.with_node[world.node_of[world.place[e]]]
-    best, best_asc, best_score = -1, 0.0, -np.inf
+    best, best_score = -1, -np.inf
     for i in range(noted):
         w = desk.workers[i]
         asc = desk.with_node[world.node_of[w]] - at_node
@@ -310,9 +281,9 @@ def best_of(world: World, desk: Desk, e: int) -> tuple[int, float, float]:
         if total > best_score - 2 * ROUNDING and may_move(world, e, w):
             new, old = np.rint(total / ROUNDING), np.rint(best_score / ROUNDING)
             if new > old or (new == old and w < best):
-                best, best_asc, best_score = w, asc, total
+                best, best_score = w, total
     _clear(desk, talked_to, nodes)
-    return best, best_asc, best_score
+    return best, best_score
 
 
 @compiled
@@ -375,7 +346,7 @@ def gather(world: World, executors: Ints) -> Table:
         Executor by executor: to every worker it talks to, and to the roomiest worker of every other
         node it talks to. Of all moves that gain, the best is among these.
     """
-    desk = desk_of(world)
+    desk = _desk(world)
     most = count = 0
     for e in executors:
         most += 2 * (world.begin[e + 1] - world.begin[e])
@@ -503,8 +474,8 @@ def best(world: World, bound: Floats, first: int, above: float, slack: float) ->
         All that tie for the best, executor by executor, but for some that do not score more than
         `above` themselves; none if nothing does.
     """
-    desk = desk_of(world)
-    _, _, most = best_of(world, desk, first)
+    desk = _desk(world)
+    _, most = _best_of(world, desk, first)
     bound[first] = most + ROUNDING
     least = max(above, most - 2 * slack)
     seen, count = np.empty(len(bound), dtype=np.int64), 0
@@ -513,7 +484,7 @@ def best(world: World, bound: Floats, first: int, above: float, slack: float) ->
             seen[count] = e
             count += 1
             if e != first:
-                _, _, gain = best_of(world, desk, e)
+                _, gain = _best_of(world, desk, e)
                 bound[e] = gain + ROUNDING
                 if gain > most:
                     most, least = gain, max(above, gain - 2 * slack)
@@ -549,7 +520,7 @@ def open_pairs(
         The first moves of the pairs, each with the score of both.
     """
     found = [(0, 0, 0.0, 0.0) for _ in range(0)]  # so that its type is known
-    place, node_of, desk = world.place, world.node_of, desk_of(world)
+    place, node_of, desk = world.place, world.node_of, _desk(world)
     bound, anywhere = both
     a, b = world.weight_node, world.weight_worker
     for one in range(len(bound)):
@@ -571,7 +542,7 @@ def open_pairs(
             if alone + said * (a * (1.0 + (n1 == n2)) + b * (1.0 + (home == here))) <= least:
                 continue
             if to == NOT_LOOKED_AT:
-                to, _, first = best_of(world, desk, one)
+                to, first = _best_of(world, desk, one)
                 known.to[one], known.score[one] = to, first
                 bound[one] = first + ROUNDING
             if to == -1 or not world.movable[other] or not may_move(world, other, to):

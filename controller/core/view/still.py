@@ -325,7 +325,7 @@ def _for_traffic(
 
 @compiled
 def _best_moves(world: World) -> tuple[Known, Floats]:
-    """Find the best move of every executor, as `best_of` does, and what none scores more than.
+    """Find the best move of every executor for `Known`, and what none scores more than.
 
     All workers are looked at almost without a branch: O(pairs + E·W), but up to some hundred
     workers quicker than to note for each executor where it may be worth to go.

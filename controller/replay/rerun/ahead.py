@@ -24,6 +24,8 @@ class Ticks(NamedTuple):
         How much.
     cpu_cores : Singles, shape (T, E)
         By executor.
+    capacity_cores : Floats, shape (W,)
+        As in `Cluster`.
     span_s : Floats, shape (T,)
         How long each stands for.
     now_s : Floats, shape (T,)
@@ -37,6 +39,7 @@ class Ticks(NamedTuple):
     talk: Talk
     tps: Singles
     cpu_cores: Singles
+    capacity_cores: Floats
     span_s: Floats
     now_s: Floats
     asks: Marks
@@ -48,8 +51,6 @@ class Pace(NamedTuple):
 
     Attributes
     ----------
-    rules : Rules
-        Of the policy, and of the workers.
     over_frac : float
         A worker above this share of its CPU counts as overloaded.
     cost : HopCost
@@ -58,7 +59,6 @@ class Pace(NamedTuple):
         Weight of a tick's load.
     """
 
-    rules: Rules
     over_frac: float
     cost: HopCost
     ewma: float
@@ -80,10 +80,12 @@ class Smoothed(NamedTuple):
 
 
 class Where(NamedTuple):
-    """The placement of a replay, and how far tuples go in it.
+    """The placement of a replay, how far tuples go in it, and who may move.
 
     Attributes
     ----------
+    rules : Rules
+        Of the policy.
     standing : Standing
         The placement.
     laid, recorded : Laid
@@ -94,11 +96,49 @@ class Where(NamedTuple):
         Whether ticks at which nothing would move are passed over.
     """
 
+    rules: Rules
     standing: Standing
     laid: Laid
     recorded: Laid
     rests_until_s: Floats
     looks: bool
+
+
+@compiled
+def measure(ticks: Ticks, row: int, laid: Laid, recorded: Laid, pace: Pace) -> Floats:
+    """Measure a placement under the load of one tick.
+
+    Parameters
+    ----------
+    ticks : Ticks
+        Recorded load; the row of its table is filled in, but for time and outcome.
+    row : int
+        Which tick.
+    laid, recorded : Laid
+        The pairs in the placement, and in the recorded one.
+    pace : Pace
+        What overload is, and what hops cost.
+
+    Returns
+    -------
+    Floats, shape (E,)
+        CPU of each executor.
+    """
+    talk, table = ticks.talk, ticks.table
+    cores, between_nodes, between_workers, total = load(
+        talk.source,
+        talk.target,
+        ticks.tps[row],
+        ticks.cpu_cores[row],
+        laid.hops,
+        recorded.hops,
+        pace.cost,
+    )
+    table[row, 2], table[row, 3], table[row, 4] = between_nodes, between_workers, total
+    used = worker_sums(laid.place, cores, len(ticks.capacity_cores)) / ticks.capacity_cores
+    table[row, 5] = used.max()
+    table[row, 6] = (used > pace.over_frac).sum() * ticks.span_s[row]
+    return cores
 
 
 @compiled
@@ -123,23 +163,14 @@ def ahead(ticks: Ticks, rows: tuple[int, int], where: Where, pace: Pace, smoothe
     int
         The row, or the one to stop before; rows up to it, itself included, are measured.
     """
-    at, talk, table = where.standing, ticks.talk, ticks.table
-    source, target, hops, was = talk.source, talk.target, where.laid.hops, where.recorded.hops
     for row in range(*rows):
-        tps, recorded = ticks.tps[row], ticks.cpu_cores[row]
-        cores, between_nodes, between_workers, total = load(
-            source, target, tps, recorded, hops, was, pace.cost
-        )
-        table[row, 2], table[row, 3], table[row, 4] = between_nodes, between_workers, total
-        used = worker_sums(at.place, cores, len(pace.rules.node_of)) / pace.rules.capacity_cores
-        table[row, 5] = used.max()
-        table[row, 6] = (used > pace.over_frac).sum() * ticks.span_s[row]
-        _smooth(tps, pace.ewma, smoothed.tps)
+        cores = measure(ticks, row, where.laid, where.recorded, pace)
+        _smooth(ticks.tps[row], pace.ewma, smoothed.tps)
         _smooth(cores, pace.ewma, smoothed.cpu_cores)
         if ticks.asks[row]:
-            now = Load(talk, smoothed.tps, smoothed.cpu_cores)
+            now = Load(ticks.talk, smoothed.tps, smoothed.cpu_cores)
             rests = where.rests_until_s > ticks.now_s[row]
-            if not where.looks or not is_still(now, pace.rules, at, rests):
+            if not where.looks or not is_still(now, where.rules, where.standing, rests):
                 return row
     return rows[1]
 

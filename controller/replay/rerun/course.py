@@ -7,10 +7,12 @@ import numpy as np
 
 from controller.config import Excluded
 from controller.core.cluster import Floats, Ints, LoadSnapshot, Traffic
-from controller.core.view.loops import Marks, index
+from controller.core.view.loops import Marks
+from controller.core.view.pairs import Pairs
 from controller.core.view.still import Standing, Talk
 from controller.replay.recording import Span
-from controller.replay.rerun.ahead import Pace, Smoothed, Ticks, Where, ahead
+from controller.replay.rerun.ahead import Pace, Smoothed, Ticks, Where, ahead, measure
+from controller.replay.rerun.laid import Laid
 from controller.replay.rerun.series import COLUMNS, NO_CYCLE, OUTCOME
 from controller.vetoes import Vetoes, keeps_worker, row_of, shuffle_fed, standing
 
@@ -138,19 +140,21 @@ class Course:
         self.table = np.zeros((self.ticks, COLUMNS))
         self.table[:, 0], self.table[:, 1] = span.time_s, span.span_s
         self.table[:, OUTCOME] = NO_CYCLE
+        # The first load of all counts as it is.
+        self._pace, self._first_pace = pace, None if smoothed else pace._replace(ewma=1.0)
+        self.smoothed = smoothed or Smoothed(np.zeros(len(span.source)), np.zeros(len(span.place)))
         source, target = contiguous(span.source), contiguous(span.target)
+        pairs = Pairs.of(Traffic(source, target, self.smoothed.tps), len(span.place))
         self._load = Ticks(
-            Talk(source, target, *index(source, target, len(span.place))),
+            Talk(source, target, pairs.begin, pairs.peer, pairs.row),
             contiguous(span.traffic_tps),
             contiguous(span.cpu_cores),
+            contiguous(span.cluster.capacity_cores),
             contiguous(span.span_s),
             now_s,
             self.asks,
             self.table,
         )
-        # The first load of all counts as it is.
-        self._pace, self._first_pace = pace, None if smoothed else pace._replace(ewma=1.0)
-        self.smoothed = smoothed or Smoothed(np.zeros(len(source)), np.zeros(len(span.place)))
 
     def go(self, begin: int, end: int, where: Where) -> int:
         """Go on to the next tick at which the policy has to be asked.
@@ -173,6 +177,19 @@ class Course:
                 return begin
             begin += 1
         return ahead(self._load, (begin, end), where, self._pace, self.smoothed)
+
+    def measure(self, begin: int, end: int, laid: Laid) -> None:
+        """Measure the recorded placement.
+
+        Parameters
+        ----------
+        begin, end : int
+            From which row on, and before which one to stop.
+        laid : Laid
+            The pairs in it.
+        """
+        for row in range(begin, end):
+            measure(self._load, row, laid, laid, self._pace)
 
     def snapshot(self, row: int, place: Ints) -> LoadSnapshot:
         """Show the load as a policy sees it.

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from controller.config import Config, Excluded
+from controller.config import Config
 from controller.core.classify import Limits
 from controller.core.cluster import Floats, Ints
 from controller.core.decide import Outcome, Proposal
@@ -118,6 +118,8 @@ class Rerun:
         place, recorded, shifts = self._enter(span), span.place.copy(), _by_row(span)
         laid, as_was = Laid.of(span, place), Laid.of(span, recorded)
         allowed = self._allowed(span, laid)
+        is_literal = self._config.policy == "otd"
+        rules = Rules.of(span.cluster, self._limits, len(place), is_literal=is_literal)
         course, row, moved = self._course(span), 0, False
         while row < course.ticks:
             for shift in shifts.get(row, ()):
@@ -133,7 +135,7 @@ class Rerun:
             end = min((at for at in shifts if at > row), default=course.ticks)
             # Who has just moved somebody probably moves again.
             looks = self._may_look and not moved
-            where = Where(allowed.standing, laid, as_was, rests_until_s, looks)
+            where = Where(rules, allowed.standing, laid, as_was, rests_until_s, looks)
             row = course.go(row, end, where)
             if row < end:
                 moves = self._moves_at(course, row, allowed)
@@ -185,13 +187,7 @@ class Rerun:
     def _course(self, span: Span) -> Course:
         """Lay the ticks out, with their outcome where the policy would have nothing to move."""
         config, now_s = self._config, self._now_s(span)
-        literal = config.policy == "otd"
-        pace = Pace(
-            Rules.of(span.cluster, self._limits, len(span.place), is_literal=literal),
-            self._overload_frac,
-            self._cost,
-            config.ewma,
-        )
+        pace = Pace(self._overload_frac, self._cost, config.ewma)
         course = Course(span, now_s, pace, _carried(self._before, span, self._smoothed))
         due = self._due(now_s, span.span_s)
         asked, outcome = due & ~span.held, course.table[:, OUTCOME]
@@ -267,18 +263,16 @@ class AsRecorded:
         """
         if not len(span.time_s):
             return
-        place, shifts, ticks = span.place.copy(), _by_row(span), len(span.time_s)
-        rules = Rules.of(span.cluster, Limits(), len(place), is_literal=False)
-        course = Course(span, span.time_s, Pace(rules, self._overload_frac, FREE, 1.0))
+        place, shifts = span.place.copy(), _by_row(span)
+        course = Course(span, span.time_s, Pace(self._overload_frac, FREE, ewma=1.0))
         for row in sorted({0, *shifts}):
             for shift in shifts.get(row, ()):
                 if shift.own:
                     move = _recorded_move(span, shift, int(place[shift.executor]))
                     self._moves.append(move)
                 place[shift.executor] = shift.worker
-            laid, allowed = Laid.of(span, place), Allowed.of(span, place.copy(), Excluded())
-            end = min((at for at in shifts if at > row), default=ticks)
-            course.go(row, end, Where(allowed.standing, laid, laid, allowed.by_executor({}), False))
+            end = min((at for at in shifts if at > row), default=course.ticks)
+            course.measure(row, end, Laid.of(span, place))
         self._parts.append(course.table)
 
     def series(self) -> Series:
