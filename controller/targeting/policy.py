@@ -97,11 +97,13 @@ class Targeting:
         topology = snapshot.topology
         before = self._memory.get(topology)
         memory = (before or Memory()).with_snapshot(cluster, snapshot)
-        options, wait = self._options, JUDGED_AFTER
+        options, wait = self._options.on_jittering_loads, JUDGED_AFTER
         if before is None or before.load == memory.load:
-            # Nothing jitters, as in a file: no room has to be left for it. The first decision of
-            # all cannot tell.
-            options, wait = replace(options, fill_frac=1.0), 0
+            # Nothing jitters, as in a file.
+            options, wait = self._options.on_still_loads, 0
+        if before is None:
+            # The first decision of all cannot tell.
+            options = replace(options, effort=1)
         ripe: Found | None = None
 
         def propose() -> Target | None:

@@ -25,7 +25,7 @@ DEFAULT: Values = MappingProxyType(
         "load.high": (0.6, 0.7, 0.8, 0.85, 0.9, 0.95),
         "load.low": (0.3, 0.45, 0.6, 0.75),
         "asc.threshold": (0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05),
-        "target.gain": (0.02, 0.05, 0.1, 0.2),
+        "target.gain": (0.01, 0.025, 0.05, 0.1),
         "cooldown.executor.secs": (15, 30, 60, 105, 240, 600),
         "cycle.secs": (2, 5, 10, 20, 60),
         "load.ewma": (0.1, 0.2, 0.3, 0.5, 1.0),

@@ -117,6 +117,15 @@ def test_a_way_through_a_placement_already_seen_is_not_taken() -> None:
     assert find(cluster, snapshot, NODES_ONLY, TargetOptions(), seen) is None
 
 
+def test_a_way_that_costs_more_than_to_stay_is_not_taken_while_loads_jitter() -> None:
+    # Three that talk to each other, and together a little more to one that has to stay elsewhere.
+    talk = dict.fromkeys([(0, 1), (1, 2), (0, 2)], 10.0) | {(e, 3): 4.0 for e in range(3)}
+    cluster, snapshot = world([("a", 1.0), ("b", 1.0)], [0, 0, 0, 1], [0.1] * 4, talk)
+    snapshot = replace(snapshot, pinned=(None, None, None, "stays"))
+    assert find(cluster, snapshot, NODES_ONLY, TargetOptions(detours=True)) is not None
+    assert find(cluster, snapshot, NODES_ONLY, TargetOptions()) is None
+
+
 def test_the_memory_holds_the_placements_of_one_load() -> None:
     cluster, snapshot = load("saddle")
     one = Memory().with_snapshot(cluster, snapshot)

@@ -62,13 +62,16 @@ def find(
     place = search(problem, least_gain, _end_of_safe(cluster, snapshot, limits))
     if place is None:
         return None
-    way = _walkable(problem, route(problem, place), limits.max_moves > 1, seen)
+    pairs = limits.max_moves > 1
+    way = _walkable(problem, route(problem, place), pairs, seen)
     if way is None:
         return None
     end = problem.start.copy()
     end[way.executors] = way.goals
     gain = problem.today_tps - problem.cost_tps(end)
     if gain - problem.price_tps * len(way.executors) <= least_gain:
+        return None
+    if not options.detours and sum(above for _, (_, above) in _walk(problem, way, pairs)) > 0:
         return None
     return Target(
         tuple(snapshot.executors[e] for e in way.executors),

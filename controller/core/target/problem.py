@@ -1,6 +1,6 @@
 """What is to be placed: who talks to whom, how much fits where, and what today costs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,9 @@ from scipy import sparse  # type: ignore[import-untyped]
 
 from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic, worker_cpu_cores
+
+JITTER_TIMES = 2.0
+STILL_EFFORT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +25,45 @@ class TargetOptions:
     move_price_frac : float
         What moving every executor costs, as a share of the same (λ times E).
     fill_frac : float
-        How much of the upper threshold a target may use of a worker while loads jitter; all of it
-        while they stand still.
+        How much of the upper threshold a target may use of a worker.
+    detours : bool
+        Whether the way to a target may cost more than to stay, in the mean of its placements. Not
+        while loads jitter, for then it may end anywhere: a worker gets hot, or somebody no longer
+        fits.
+    effort : int
+        How many times as long annealing may take as it has to.
     """
 
-    gain_frac: float = 0.05
-    move_price_frac: float = 0.02
+    gain_frac: float = 0.025
+    move_price_frac: float = 0.01
     fill_frac: float = 0.95
+    detours: bool = False
+    effort: int = 1
+
+    @property
+    def on_still_loads(self) -> "TargetOptions":
+        """What holds where loads stand still, as in a file.
+
+        Returns
+        -------
+        TargetOptions
+            Workers are filled up to the threshold, ways may cost more than to stay, and as nothing
+            makes a placement look better than it is, the best is worth a longer search.
+        """
+        return replace(self, fill_frac=1.0, detours=True, effort=STILL_EFFORT)
+
+    @property
+    def on_jittering_loads(self) -> "TargetOptions":
+        """What holds where loads jitter.
+
+        Returns
+        -------
+        TargetOptions
+            Twice the gain and twice the price, for some of what is found is noise.
+        """
+        times = JITTER_TIMES
+        gain, price = times * self.gain_frac, times * self.move_price_frac
+        return replace(self, gain_frac=gain, move_price_frac=price)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,6 +189,8 @@ class Problem:
         All traffic.
     today_tps : float
         What today's placement costs.
+    effort : int
+        As in `TargetOptions`.
     """
 
     graph: Graph
@@ -170,6 +207,7 @@ class Problem:
     price_tps: float
     total_tps: float
     today_tps: float
+    effort: int
 
     @classmethod
     def of(
@@ -215,6 +253,7 @@ class Problem:
             price_tps=options.move_price_frac * today / max(count, 1),
             total_tps=total,
             today_tps=today,
+            effort=options.effort,
         )
 
     def load_cores(self, place: Ints) -> Floats:

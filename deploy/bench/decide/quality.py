@@ -29,8 +29,8 @@ COMPARED: Mapping[str, Callable[[], Policy]] = MappingProxyType(
     }
 )
 PING_PONG_CYCLES = 20
-# The long search: tries for each executor, and how often it begins anew.
-LONG_STEPS, LONG_TIMES = 20_000, 5
+# The long search: its rounds, at most and for all executors together, and how often it begins anew.
+LONG_ROUNDS, LONG_ROUNDS_OF_ALL, LONG_TIMES = 10_000, 1_600_000, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,8 @@ def long_search(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> floa
     """
     free = TargetOptions(gain_frac=0.0, move_price_frac=0.0, fill_frac=1.0)
     problem = Problem.of(cluster, snapshot, rules, free)
-    places = (anneal(problem, snapshot.place, LONG_STEPS, HOT, seed) for seed in range(LONG_TIMES))
+    rounds = min(LONG_ROUNDS, LONG_ROUNDS_OF_ALL // len(snapshot.place))
+    places = (anneal(problem, snapshot.place, rounds, HOT, seed) for seed in range(LONG_TIMES))
     return min(map(problem.cost_tps, places)) / problem.total_tps
 
 

@@ -16,15 +16,17 @@ from controller.core.target.search.anneal import anneal
 from controller.core.target.search.partition import partition
 from controller.core.target.search.refine import TIE, Level, refine
 
-# Seeds of the partitioner and of annealing: many where ends differ much and one costs nothing.
-SEEDS_AT_EXECUTORS = ((20, 4), (100, 24), (500, 10), (2000, 4))
+# Seeds of the partitioner, for few executors and for many, where one costs long.
+FEW_EXECUTORS, PARTITIONS = 2000, (4, 1)
 # A node that is full to the last core may leave no way to share its load among its workers.
 NODE_FILL = (1.0, 0.97, 0.94, 0.9)
 
-# Annealing: for each executor so many tries, from scratch where there are few executors, for many
-# partitions are better; and to mend the best that was found.
-ANNEALED_EXECUTORS, ANNEAL_STEPS, HOT = 2000, 2000, 3.0
-MENDS, MEND_STEPS, WARM = 2, 1000, 0.5
+# Annealing: from scratch where there are few executors, for then no partition is better; and to
+# mend the best that was found. All executors together have so many rounds, times the effort; with
+# few executors less, with many more.
+ANNEALINGS, MENDS = 3, 1
+HOT, WARM = 3.0, 0.5
+ROUNDS_OF_ALL, ROUNDS_LEAST, ROUNDS_PER_EXECUTOR = 100_000, 100, 25
 
 
 def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = ()) -> Ints | None:
@@ -61,7 +63,8 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
     for place in _candidates(problem, others):
         look_at(place)
     for seed in range(MENDS):
-        look_at(anneal(problem, problem.start if best is None else best, MEND_STEPS, WARM, seed))
+        begin = problem.start if best is None else best
+        look_at(anneal(problem, begin, _rounds(problem), WARM, seed))
     return best
 
 
@@ -81,9 +84,9 @@ def _candidates(problem: Problem, others: tuple[Ints, ...]) -> Iterator[Ints]:
             yield place
             if problem.excess_cores(place) <= problem.excess_cores(problem.start):
                 break
-    if len(problem.start) <= ANNEALED_EXECUTORS:
-        for seed in range(_seeds(len(problem.start))):
-            yield anneal(problem, problem.start, ANNEAL_STEPS, HOT, seed)
+    if len(problem.start) <= FEW_EXECUTORS:
+        for seed in range(ANNEALINGS):
+            yield anneal(problem, problem.start, _rounds(problem), HOT, seed)
 
 
 def _node_starts(problem: Problem, others: tuple[Ints, ...]) -> Iterator[Ints]:
@@ -94,13 +97,15 @@ def _node_starts(problem: Problem, others: tuple[Ints, ...]) -> Iterator[Ints]:
     has_open = np.bincount(problem.node_of[problem.is_open], minlength=problem.nodes) > 0
     usable = np.flatnonzero(has_open & (room > TOLERANCE_CORES))[: len(problem.start)]
     for shares in _shares(problem, room[usable]):
-        for seed in range(_seeds(len(problem.start))):
+        for seed in range(PARTITIONS[len(problem.start) > FEW_EXECUTORS]):
             parts = partition(problem.graph, problem.cores, shares, seed)
             yield _named(problem, parts, usable, room)
 
 
-def _seeds(executors: int) -> int:
-    return next((seeds for most, seeds in SEEDS_AT_EXECUTORS if executors <= most), 1)
+def _rounds(problem: Problem) -> int:
+    executors = len(problem.start)
+    most = min(ROUNDS_OF_ALL // executors, ROUNDS_PER_EXECUTOR * executors)
+    return max(problem.effort * most, ROUNDS_LEAST)
 
 
 def _shares(problem: Problem, room: Floats) -> Iterator[Floats]:
