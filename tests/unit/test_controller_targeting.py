@@ -130,6 +130,16 @@ def test_what_is_found_while_loads_jitter_is_judged_by_later_load() -> None:
     assert towards == [1 + JUDGED_AFTER, 2 + JUDGED_AFTER]
 
 
+def test_twice_the_gain_is_asked_while_loads_jitter() -> None:
+    cluster, snapshot = saddle()
+    # The target gains all that crosses: more than 0.6 of it, and not more than 1.2.
+    options = TargetOptions(gain_frac=0.6)
+    assert "towards a target" in Targeting(options)(cluster, snapshot, LITERAL).reason
+    chosen = Targeting(options, Later())
+    for seen in jittering(snapshot, 2 * JUDGED_AFTER):
+        assert "towards a target" not in chosen(cluster, seen, LITERAL).reason
+
+
 def test_a_second_look_at_the_same_load_makes_no_difference() -> None:
     """As where a move is refused, and the loop decides again within its cycle."""
     cluster, snapshot = saddle()
