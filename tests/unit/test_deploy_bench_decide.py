@@ -99,6 +99,24 @@ def test_the_long_search_finds_the_best_of_all_placements(seed: int, rules: Limi
     assert long_search(cluster, start, rules) == pytest.approx(ratio)
 
 
+def test_a_worker_that_is_too_full_counts_for_no_best_placement() -> None:
+    cluster, start = planted(Hardware(2, 2, 0.4), 1, Groups(9, group=4, neighbours=4))
+    rules = Limits(gain_frac=0.0)
+    crowded = start
+    for e in range(9):
+        crowded = crowded.moved(e, 0)
+    assert classify(cluster, crowded, rules).high.any()
+    assert weighted_cost_tps(cluster, crowded, rules) == 0
+    course = follow(safe, (cluster, crowded), rules)
+    assert not course.fits[0]
+    assert course.fits[-1]
+    best = exhaustive(cluster, start, rules).applied(cluster, start)
+    least = weighted_cost_tps(cluster, best, rules) / start.traffic.total_tps
+    assert least > 0
+    assert long_search(cluster, crowded, rules) == pytest.approx(least)
+    assert course.best_ratio >= least - 1e-9
+
+
 def test_the_report_has_every_number_and_can_be_shown() -> None:
     told: list[str] = []
     found = quality(1, told.append, ["wordcount-comm 2x4"], ["otd", "safe"])

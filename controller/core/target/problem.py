@@ -10,7 +10,7 @@ from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic, worker_cpu_cores
 
 JITTER_TIMES = 2.0
-STILL_EFFORT = 4
+STILL_EFFORT = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Follows policies side by side on frozen traffic, to see where they end and how soon."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -9,7 +10,7 @@ from typing import Any
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decide import Policy
+from controller.core.decide import Policy, safe
 from controller.core.target.problem import Problem, TargetOptions
 from controller.core.target.search.anneal import anneal
 from controller.core.target.search.cheapest import HOT
@@ -43,7 +44,8 @@ class Course:
         Share of the traffic between nodes, and of that between workers, by their weights; at the
         start and after each cycle with moves.
     fits : tuple of bool
-        Whether then no worker was above `load.high`, or above the start's fullest if that was.
+        Whether then no worker was above `load.high`, or where `safe` cannot relieve them all, above
+        the fullest that it leaves.
     moves, ping_pongs : int
         All moves, and those back to a node left at most twenty cycles ago.
     cycling : bool
@@ -58,8 +60,9 @@ class Course:
 
     @property
     def best_ratio(self) -> float:
-        """The least ratio of a placement that fits."""
-        return min(ratio for ratio, fits in zip(self.ratios, self.fits, strict=True) if fits)
+        """The least ratio of a placement that fits; infinite if none does."""
+        ratios = (ratio for ratio, fits in zip(self.ratios, self.fits, strict=True) if fits)
+        return min(ratios, default=math.inf)
 
     def cycles_to(self, ratio: float) -> int | None:
         """Count the cycles until the ratio is reached by a placement that fits.
@@ -100,8 +103,10 @@ def follow(decide: Policy, case: Case, rules: Limits, cycles: int = 2000) -> Cou
     cluster, snapshot = case
     index = {name: e for e, name in enumerate(snapshot.executors)}
     worker = {name: w for w, name in enumerate(cluster.workers)}
-    full = max(rules.high_frac, cpu_use(cluster, snapshot).max_frac) + 1e-9
-    ratios, fits, seen = [_ratio(cluster, snapshot, rules)], [True], {snapshot.place.tobytes()}
+    relieved = _relieved(cluster, snapshot, rules)
+    full = max(rules.high_frac, cpu_use(cluster, relieved).max_frac) + 1e-9
+    ratios, seen = [_ratio(cluster, snapshot, rules)], {snapshot.place.tobytes()}
+    fits = [cpu_use(cluster, snapshot).max_frac <= full]
     moves: list[NodeMove] = []
     cycling = False
     for cycle in range(cycles):
@@ -126,6 +131,8 @@ def follow(decide: Policy, case: Case, rules: Limits, cycles: int = 2000) -> Cou
 def long_search(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> float:
     """Anneal for long, as if moves had no price and could all be made at once.
 
+    It begins where no worker is too full any more, for annealing leaves as full what was so.
+
     Parameters
     ----------
     cluster : Cluster
@@ -141,10 +148,20 @@ def long_search(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> floa
         The ratio of the best placement met.
     """
     free = TargetOptions(gain_frac=0.0, move_price_frac=0.0, fill_frac=1.0)
+    snapshot = _relieved(cluster, snapshot, rules)
     problem = Problem.of(cluster, snapshot, rules, free)
     rounds = min(LONG_ROUNDS, LONG_ROUNDS_OF_ALL // len(snapshot.place))
     places = (anneal(problem, snapshot.place, rounds, HOT, seed) for seed in range(LONG_TIMES))
     return min(map(problem.cost_tps, places)) / problem.total_tps
+
+
+def _relieved(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> LoadSnapshot:
+    """Follow `safe` until no worker is above `load.high`, or it moves nobody."""
+    while cpu_use(cluster, snapshot).max_frac > rules.high_frac + 1e-9:
+        if not (decision := safe(cluster, snapshot, rules)).moves:
+            break
+        snapshot = decision.applied(cluster, snapshot)
+    return snapshot
 
 
 def _ratio(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> float:

@@ -26,7 +26,7 @@ NODE_FILL = (1.0, 0.97, 0.94, 0.9)
 # few executors less, with many more.
 ANNEALINGS, MENDS = 3, 1
 HOT, WARM = 3.0, 0.5
-ROUNDS_OF_ALL, ROUNDS_LEAST, ROUNDS_PER_EXECUTOR = 100_000, 100, 25
+ROUNDS_OF_ALL, ROUNDS_LEAST, ROUNDS_PER_EXECUTOR = 40_000, 100, 10
 
 
 def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = ()) -> Ints | None:
