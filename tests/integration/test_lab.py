@@ -74,7 +74,8 @@ def test_killed_worker_comes_back_and_the_meter_shows_it(lab: Lab, wordcount: st
     before, meters = lab.worker_pids(), lab.storm_meters()
     victim = sorted(before)[0]
     assert lab.kill_worker(victim) == before[victim]
-    lab.wait_until("the worker is back", lambda: lab.worker_pids().get(victim, 0) != before[victim])
+    pid = before[victim]  # until it runs it is not listed at all
+    lab.wait_until("the worker is back", lambda: lab.worker_pids().get(victim, pid) != pid)
     lab.wait_ready(wordcount)
     after = lab.worker_pids()
     assert {slot for slot in before if after.get(slot) != before[slot]} == {victim}

@@ -48,7 +48,9 @@ def test_a_killed_worker_comes_back_with_the_moved_executors(lab: Lab, operator:
     victim = max(pids, key=[str(s) for s in before.values()].count)
     lab.ledger(TOPOLOGY).set_rate(100)
     lab.kill_worker(victim)
-    lab.wait_until("the worker is back", lambda: lab.worker_pids().get(victim, 0) != pids[victim])
+    # Until it runs it is not listed at all.
+    pid = pids[victim]
+    lab.wait_until("the worker is back", lambda: lab.worker_pids().get(victim, pid) != pid)
     lab.wait_ready(TOPOLOGY)
     lab.wait_until("its agent reports it", operator.ready)
     assert operator.placement().slot_of == before
