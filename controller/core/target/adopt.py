@@ -62,16 +62,16 @@ def find(
     place = search(problem, least_gain, _end_of_safe(cluster, snapshot, limits))
     if place is None:
         return None
-    pairs = limits.max_moves > 1
-    way = _walkable(problem, route(problem, place), pairs, seen)
-    if way is None:
+    walkable = _walkable(problem, route(problem, place), limits.max_moves > 1, seen)
+    if walkable is None:
         return None
+    way, above_tps = walkable
     end = problem.start.copy()
     end[way.executors] = way.goals
     gain = problem.today_tps - problem.cost_tps(end)
     if gain - problem.price_tps * len(way.executors) <= least_gain:
         return None
-    if not options.detours and sum(above for _, (_, above) in _walk(problem, way, pairs)) > 0:
+    if not options.detours and above_tps > 0:
         return None
     return Target(
         tuple(snapshot.executors[e] for e in way.executors),
@@ -115,20 +115,26 @@ def _anchors(problem: Problem) -> NDArray[np.bool_]:
     return anchors
 
 
-def _walkable(problem: Problem, way: Route, pairs: bool, seen: frozenset[int]) -> Route | None:
-    """Cut a way off where it is best, so that no placement on it is better than its end."""
+def _walkable(
+    problem: Problem, way: Route, pairs: bool, seen: frozenset[int]
+) -> tuple[Route, float] | None:
+    """Cut a way off where it is best, so that no placement on it is better than its end.
+
+    Gives also by how much its placements cost more than today's, all added up.
+    """
     for _ in range(CUTS):
         best, least = problem.start, (problem.excess_cores(problem.start), 0.0)
-        end = problem.start
+        end, above_tps = problem.start, 0.0
         for place, key in _walk(problem, way, pairs):
             if digest(place) in seen:
                 break
             end = place
+            above_tps += key[1]
             if key < least:
                 best, least = place, key
         kept = way.only(best[way.executors] == way.goals)
         if len(kept.executors) == len(way.executors) and (end == best).all():
-            return way if len(way.executors) else None
+            return (way, above_tps) if len(way.executors) else None
         way = kept
     return None
 
