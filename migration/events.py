@@ -11,6 +11,7 @@ from migration.model import (
     Entry,
     EntryState,
     NodeAcks,
+    Phase,
     PlanVersion,
     Publication,
     Slot,
@@ -20,7 +21,8 @@ from migration.model import (
 )
 from migration.table import TRANSITIONS, limit_s
 
-_ROUTED = frozenset({EntryState.ROUTED, EntryState.DRAINED, EntryState.STOPPED})
+_HAS_COPY = frozenset({EntryState.ROUTED, EntryState.DRAINED})
+_ROUTED = _HAS_COPY | {EntryState.STOPPED}
 
 
 class Standing(Enum):
@@ -95,6 +97,11 @@ class Sight:
         node = self.nodes.get(slot.supervisor)
         return None if node is None else node.supervisor
 
+    def gone(self, slot: Slot) -> bool:
+        """Tell whether Storm has given up the slot and its whole node."""
+        unknown = all(node.id != slot.supervisor for node in self.publication.nodes)
+        return unknown and self.standing(slot) is Standing.UNASSIGNED
+
     def live_slots(self) -> list[Slot]:
         """Return the slots that Storm assigns and where a hooked worker is."""
         return [slot for slot in sorted(self.publication.slots) if slot in self.workers]
@@ -112,8 +119,8 @@ class Progress:
         When the move was made; None if an earlier leader made it.
     since_s : float
         When the phase was written, or when this leader took over.
-    written : PlanVersion
-        The plan that wrote the phase, or a later one: older answers do not count.
+    made, written : PlanVersion
+        The plans that wrote the entry and its phase, or later ones: older answers do not count.
     target_incarnation : str or None
         The target's JVM that was ready.
     routed_s, absorbed_s : float or None
@@ -127,6 +134,7 @@ class Progress:
     id: str
     began_s: float | None
     since_s: float
+    made: PlanVersion
     written: PlanVersion
     target_incarnation: str | None = None
     routed_s: float | None = None
@@ -156,9 +164,18 @@ class Case:
     def standing(self, slot: Slot) -> Standing:
         return self.sight.standing(slot)
 
+    def heard(self, slot: Slot) -> bool:
+        """Tell whether the worker has answered the phase; if not, it may have applied anything."""
+        return self.state(slot) is not None
+
+    def dead(self, slot: Slot) -> bool:
+        return self.standing(slot) in (Standing.ABSENT, Standing.UNASSIGNED)
+
+    def ends(self) -> tuple[Slot, Slot]:
+        return self.entry.source, self.entry.target
+
     def bystanders(self) -> list[Slot]:
-        ends = (self.entry.source, self.entry.target)
-        return [slot for slot in self.sight.live_slots() if slot not in ends]
+        return [slot for slot in self.sight.live_slots() if slot not in self.ends()]
 
     def absorbed(self) -> bool:
         placed = self.sight.publication.find(self.entry.executor)
@@ -186,12 +203,43 @@ def _voided(case: Case) -> bool:
 
 def _limit(case: Case) -> bool:
     longest_s = limit_s(case.entry.phase, case.timing)
-    return longest_s is not None and case.now_s - case.progress.since_s >= longest_s
+    if longest_s is None or case.now_s - case.progress.since_s < longest_s:
+        return False
+    if case.entry.phase is Phase.SWITCH:
+        return all(case.heard(end) for end in case.ends())
+    return case.entry.phase is not Phase.DRAIN or _supervised(case)
 
 
 def _end_lost(case: Case) -> bool:
-    ends = (case.entry.source, case.entry.target)
-    return any(case.standing(end) is not Standing.LIVE for end in ends)
+    return any(case.standing(end) is not Standing.LIVE for end in case.ends())
+
+
+def _end_dead(case: Case) -> bool:
+    settled = all(case.heard(end) or case.dead(end) for end in case.ends())
+    return settled and any(case.dead(end) for end in case.ends())
+
+
+def _target_dead(case: Case) -> bool:
+    # A source that was restarted says STOPPED: there is nothing left to go back to.
+    return case.dead(case.entry.target) and case.state(case.entry.source) in _HAS_COPY
+
+
+def _unsupervised(case: Case) -> bool:
+    late = case.now_s - case.progress.since_s >= case.timing.supervisor_limit_s
+    return late and not _supervised(case) and all(case.heard(end) for end in case.ends())
+
+
+def _supervised(case: Case) -> bool:
+    """Tell whether the supervisors of both ends would adopt the new sets."""
+    return all(case.sight.gone(slot) or _has_entry(case, slot) for slot in case.ends())
+
+
+def _has_entry(case: Case, slot: Slot) -> bool:
+    supervisor = case.sight.supervisor(slot)
+    return supervisor is not None and any(
+        read.topology == case.sight.publication.topology and read.stamp >= case.progress.made
+        for read in supervisor.plans
+    )
 
 
 def _target_ready(case: Case) -> bool:
@@ -200,7 +248,8 @@ def _target_ready(case: Case) -> bool:
 
 def _target_restarted(case: Case) -> bool:
     target = case.sight.workers.get(case.entry.target)
-    return target is not None and target.incarnation != case.progress.target_incarnation
+    another = target is not None and target.incarnation != case.progress.target_incarnation
+    return another and all(case.heard(end) for end in case.ends())
 
 
 def _routed(case: Case) -> bool:
@@ -212,7 +261,8 @@ def _routed(case: Case) -> bool:
 
 
 def _drained(case: Case) -> bool:
-    return case.state(case.entry.source) in (EntryState.DRAINED, EntryState.STOPPED)
+    drained = case.state(case.entry.source) in (EntryState.DRAINED, EntryState.STOPPED)
+    return drained and _supervised(case)
 
 
 def _stopped(case: Case) -> bool:
@@ -244,8 +294,7 @@ def _persisted(case: Case) -> bool:
     for slot, wanted in ((case.entry.source, False), (case.entry.target, True)):
         supervisor = case.sight.supervisor(slot)
         if supervisor is None:
-            gone = all(node.id != slot.supervisor for node in case.sight.publication.nodes)
-            if not (gone and case.standing(slot) is Standing.UNASSIGNED):
+            if not case.sight.gone(slot):
                 return False
             continue
         held = any(
@@ -270,7 +319,7 @@ def _undone(case: Case) -> bool:
 
 
 def _read_by_ends(case: Case) -> bool:
-    for slot in (case.entry.source, case.entry.target):
+    for slot in case.ends():
         ack = case.sight.workers.get(slot)
         if ack is not None and ack.stamp < case.progress.written:
             return False
@@ -282,6 +331,9 @@ def _read_by_ends(case: Case) -> bool:
 HAPPENED: dict[str, Callable[[Case], bool]] = {
     "voided": _voided,
     "end_lost": _end_lost,
+    "end_dead": _end_dead,
+    "target_dead": _target_dead,
+    "unsupervised": _unsupervised,
     "target_ready": _target_ready,
     "target_restarted": _target_restarted,
     "routed": _routed,

@@ -295,6 +295,11 @@ class AppliedPlan:
     epoch: int
     version: int
 
+    @property
+    def stamp(self) -> PlanVersion:
+        """The age of the plan."""
+        return PlanVersion(self.epoch, self.version)
+
 
 @dataclass(frozen=True, slots=True)
 class PersistedSlot:
@@ -449,4 +454,5 @@ class Timing:
     switch_limit_s: float = 5.0
     bystander_wait_s: float = 2.0
     lazy_kill_ms: int = 2000
+    supervisor_limit_s: float = 30.0
     ack_fresh_s: float = 15.0

@@ -150,14 +150,18 @@ def _pinned(source: WorkerAck, executor: ExecutorId) -> Refusal | None:
 
 
 def _is_last(publication: Publication, plan: Plan, moving: PlacedExecutor) -> bool:
-    """Tell whether a worker would be empty, once the moves in flight have come to their end."""
-    going = {
-        entry.executor: entry.target
+    """Tell whether Storm would find the worker empty at any time from now on.
+
+    A departure counts at once. An arrival counts only when Storm has the executor there: until then
+    its move may be undone, and Storm ends a worker to which it assigns nothing.
+    """
+    leaving = {
+        entry.executor
         for entry in plan.entries
-        if entry.void is None and entry.phase is not Phase.UNDO
+        if entry.void is None and entry.phase is not Phase.UNDO and entry.source == moving.slot
     }
     return not any(
-        going.get(placed.executor, placed.slot) == moving.slot
+        placed.slot == moving.slot and placed.executor not in leaving
         for placed in publication.executors
         if placed.executor != moving.executor
     )

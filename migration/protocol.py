@@ -102,7 +102,9 @@ def resume(plan: Plan, epoch: int, now_s: float) -> Flight:
     Flight
         What to hold.
     """
-    progress = tuple(Progress(entry.id, None, now_s, plan.stamp) for entry in plan.entries)
+    progress = tuple(
+        Progress(entry.id, None, now_s, plan.stamp, plan.stamp) for entry in plan.entries
+    )
     return Flight(plan, epoch, progress)
 
 
@@ -129,7 +131,7 @@ def begin(flight: Flight, entry: Entry, now_s: float) -> Step:
         If the plan has an entry of this id or executor.
     """
     plan = flight.plan.followed_by((*flight.plan.entries, entry), flight.epoch)
-    made = Progress(entry.id, now_s, now_s, plan.stamp)
+    made = Progress(entry.id, now_s, now_s, plan.stamp, plan.stamp)
     return Step(plan, replace(flight, plan=plan, progress=(*flight.progress, made)))
 
 

@@ -12,6 +12,7 @@ from controller.sim.flow.world import World
 from controller.sim.restart_cost import Act, Change, Delays, Shift, System, changes
 from migration import protocol
 from migration.model import (
+    AppliedPlan,
     Component,
     Edge,
     Entry,
@@ -314,6 +315,7 @@ class Storm:
         for e, (w, known) in enumerate(zip(world.place.tolist(), self._known, strict=True)):
             here[w].append(self._ids[e])
             kept[known].append(self._ids[e])
+        read = AppliedPlan(TOPOLOGY, self._flight.plan.epoch, self._flight.plan.version)
         found = []
         for n in range(world.hardware.nodes):
             on_node = np.flatnonzero(world.node_of == n).tolist()
@@ -321,7 +323,7 @@ class Storm:
             persisted = tuple(
                 PersistedSlot(self._slots[w].port, TOPOLOGY, tuple(kept[w])) for w in on_node
             )
-            supervisor = SupervisorAck(f"n{n}", 1, VERSION, now_ms, (), persisted)
+            supervisor = SupervisorAck(f"n{n}", 1, VERSION, now_ms, (read,), persisted)
             found.append(NodeAcks(f"n{n}", now_ms, VERSION, CLUSTER, tuple(workers), supervisor))
         return tuple(found)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from migration.model import (
+    AppliedPlan,
     Component,
     Entry,
     EntryAck,
@@ -32,7 +33,9 @@ TOPOLOGY, CLUSTER = "wc-1", "c1"
 TIMING = Timing()
 POLL_S = 10
 
-TURNS = ("supervise", "keep", "apply", "refresh", "work", "speak")
+TURNS = ("supervise", "learn", "keep", "apply", "refresh", "work", "speak")
+# What goes through a node's agent: plans down to worker and supervisor, answers up.
+AGENT_TURNS = ("apply", "learn", "speak")
 
 Assignment = dict[ExecutorId, tuple[Slot, int]]
 
@@ -49,8 +52,10 @@ class Worker:
     drained: set[str] = field(default_factory=set)
     kills: int = 0
     silent: bool = False
+    dead: bool = False
     said: NodeAcks | None = None
     supervisor_view: Assignment = field(default_factory=dict)
+    supervisor_plan: Plan = Plan(CLUSTER, 0, -1, TOPOLOGY)
     persisted: set[ExecutorId] = field(default_factory=set)
 
     def entry(self, executor: ExecutorId) -> Entry | None:
@@ -74,10 +79,17 @@ class Worker:
 
     def restart(self) -> None:
         """Start anew: what this slot owns, and the targets to prepare; never a copy to drain."""
+        self.dead = False
         self.incarnation += 1
         self.view = dict(self.supervisor_view)
         self.drained.clear()
         self.running = {executor for executor in self.view if self.owner(executor) == self.slot}
+
+    def die(self) -> None:
+        """End the JVM; its supervisor lives on, and starts another one some time."""
+        self.dead = True
+        self.running.clear()
+        self.drained.clear()
 
     def apply(self, plan: Plan) -> None:
         if plan.stamp > self.plan.stamp:
@@ -133,12 +145,17 @@ class Worker:
         """Let the supervisor learn Storm's newest assignment; its worker reads it from there."""
         self.supervisor_view = dict(assignment)
 
+    def learn(self, plan: Plan) -> None:
+        """Let the supervisor read the plan."""
+        if plan.stamp > self.supervisor_plan.stamp:
+            self.supervisor_plan = plan
+
     def keep(self) -> None:
         """Let the supervisor's slot accept the set and persist it, or kill the worker."""
         after = {executor for executor, (at, _) in self.supervisor_view.items() if at == self.slot}
         explained = {
             entry.executor
-            for entry in self.plan.entries
+            for entry in self.supervisor_plan.entries
             if entry.void is None and self.slot in (entry.source, entry.target)
         }
         if not self.persisted ^ after <= explained:
@@ -166,8 +183,10 @@ class Worker:
             tuple(sorted(self.running)),
         )
         kept = PersistedSlot(self.slot.port, TOPOLOGY, tuple(sorted(self.persisted)))
-        supervisor = SupervisorAck(self.slot.supervisor, 1, "0.1.0", time_ms, (), (kept,))
-        self.said = NodeAcks(self.slot.supervisor, time_ms, "0.1.0", CLUSTER, (ack,), supervisor)
+        read = AppliedPlan(TOPOLOGY, self.supervisor_plan.epoch, self.supervisor_plan.version)
+        acks = () if self.dead else (ack,)
+        supervisor = SupervisorAck(self.slot.supervisor, 1, "0.1.0", time_ms, (read,), (kept,))
+        self.said = NodeAcks(self.slot.supervisor, time_ms, "0.1.0", CLUSTER, acks, supervisor)
 
 
 class World:
@@ -222,7 +241,9 @@ class World:
         return self.publication
 
     def fresh(self) -> list[NodeAcks]:
-        return [w.said for w in self.workers if w.said is not None and not w.silent]
+        oldest_ms = (self.now_s - TIMING.ack_fresh_s) * 1000
+        words = [w.said for w in self.workers if w.said is not None and not w.silent]
+        return [said for said in words if said.time_ms >= oldest_ms]
 
     def absorb(self) -> None:
         """Take a round of Nimbus."""
@@ -286,8 +307,12 @@ class World:
                     self.turn(turn, worker)
 
     def turn(self, turn: str, worker: Worker) -> None:
+        if worker.dead and turn in ("apply", "refresh", "work"):
+            return
         if turn == "supervise":
             worker.supervise(self.storm)
+        elif turn == "learn":
+            worker.learn(self.stored)
         elif turn == "keep":
             worker.keep()
         elif turn == "apply":
@@ -310,6 +335,8 @@ class World:
         self.status = "ACTIVE"
         for worker in self.workers:
             worker.silent = False
+            if worker.dead:
+                worker.restart()
         for _ in range(rounds):
             self.everybody(1.0)
             self.lead()

@@ -115,6 +115,18 @@ def test_the_last_executor_stays_only_if_asked_for():
         (Entry("m0", E3, B, A, Phase.PREPARE, Base(B, 102)), False),
     ],
 )
-def test_moves_in_flight_count_for_the_last_executor(entry: Entry, last: bool):
+def test_departures_count_at_once_for_the_last_executor(entry: Entry, last: bool):
     answer = ask(plan=replace(PLAN, entries=(entry,)), keep_last=True)
     assert isinstance(answer, Refusal) is last
+
+
+@pytest.mark.parametrize("phase", [Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP])
+def test_arrivals_count_once_storm_has_absorbed_them(phase: Phase):
+    coming = Entry("m0", E1, A, B, phase, Base(A, 100))
+    asked = {"plan": replace(PLAN, entries=(coming,)), "keep_last": True}
+    refusal = ask(E3, A, **asked)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code is RefusalCode.LAST_IN_WORKER
+    placed = (PlacedExecutor(E1, "b", B, 103), *PUBLICATION.executors[1:])
+    there = replace(PUBLICATION, executors=placed)
+    assert isinstance(ask(E3, A, publication=there, **asked), Entry)

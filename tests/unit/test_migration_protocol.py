@@ -6,6 +6,7 @@ import pytest
 
 from migration import ModelError
 from migration.model import (
+    AppliedPlan,
     Base,
     Component,
     Entry,
@@ -66,22 +67,24 @@ def node(
     keeps: tuple[ExecutorId, ...] = (),
     incarnation: str = "1-1",
     cluster: str = "c",
+    supervisor_version: int = 17,
 ) -> NodeAcks:
     worker = WorkerAck(
         "wc", slot, 1, incarnation, "0.1.0", 0, 3, version, (EntryAck("m1", state, assigned),)
     )
     kept = (PersistedSlot(6700, "wc", keeps),)
-    supervisor = SupervisorAck(slot.supervisor, 1, "0.1.0", 0, (), kept)
+    read = (AppliedPlan("wc", 3, supervisor_version),)
+    supervisor = SupervisorAck(slot.supervisor, 1, "0.1.0", 0, read, kept)
     return NodeAcks(slot.supervisor, 0, "0.1.0", cluster, (worker,), supervisor)
 
 
 def empty(slot: Slot) -> NodeAcks:
     """Return what an agent says whose node has no hooked worker."""
-    supervisor = SupervisorAck(slot.supervisor, 1, "0.1.0", 0)
-    return NodeAcks(slot.supervisor, 0, "0.1.0", "c", (), supervisor)
+    return replace(node(slot), workers=())
 
 
 def stock(acks: NodeAcks) -> NodeAcks:
+    """Return what an agent says whose supervisor is without the hooks, or away."""
     return replace(acks, supervisor=None)
 
 
@@ -130,10 +133,35 @@ def test_prepare_has_its_limit():
     assert result.flight.progress[0].undo_reason == "the target was not ready in time"
 
 
-@pytest.mark.parametrize("which", [Phase.PREPARE, Phase.SWITCH])
 @pytest.mark.parametrize("acks", [(node(A, ROUTED),), (node(B, READY),), (node(A), empty(B))])
-def test_a_lost_end_is_undone(which: Phase, acks: tuple[NodeAcks, ...]):
-    assert phase(look(flight(which), *acks)) is Phase.UNDO
+def test_prepare_is_undone_without_an_end(acks: tuple[NodeAcks, ...]):
+    assert phase(look(flight(Phase.PREPARE), *acks)) is Phase.UNDO
+
+
+@pytest.mark.parametrize(
+    "acks", [(node(A, ROUTED), empty(B)), (empty(A), node(B, ROUTED)), (empty(A), empty(B))]
+)
+def test_switch_is_undone_when_an_end_is_dead(acks: tuple[NodeAcks, ...]):
+    result = look(flight(Phase.SWITCH), *acks)
+    assert phase(result) is Phase.UNDO
+    assert result.events[0].name == "end_dead"
+
+
+@pytest.mark.parametrize(
+    "acks",
+    [
+        (),
+        (node(A, ROUTED),),
+        (node(B, READY),),
+        (empty(A),),
+        (empty(B),),
+        (node(A, ROUTED, version=16), empty(B)),
+        (node(A, version=16), node(B, READY)),
+        (node(A, ROUTED), node(B, READY, version=16)),
+    ],
+)
+def test_switch_waits_without_limit_for_an_end_that_has_not_answered(acks: tuple[NodeAcks, ...]):
+    assert look(flight(Phase.SWITCH), *acks, at=1e6).plan is None
 
 
 def test_switch_goes_on_when_all_have_routed():
@@ -200,6 +228,49 @@ def test_drain_ends_by_lazy_kill_and_says_so():
     result = look(flight(Phase.DRAIN), *acks, at=2.0)
     assert phase(result) is Phase.STOP
     assert result.events[0].name == "limit"
+
+
+@pytest.mark.parametrize("state", [ROUTED, DRAINED])
+@pytest.mark.parametrize("at", [0.1, 2.0])
+def test_drain_is_undone_while_only_the_source_lives(state: EntryState, at: float):
+    result = look(flight(Phase.DRAIN), node(A, state), empty(B), at=at)
+    assert phase(result) is Phase.UNDO
+    assert result.events[0].name == "target_dead"
+
+
+@pytest.mark.parametrize("a", [node(A, STOPPED), empty(A)])
+def test_drain_of_a_source_without_a_copy_is_not_undone(a: NodeAcks):
+    assert phase(look(flight(Phase.DRAIN), a, empty(B), at=2.0)) is Phase.STOP
+
+
+def test_drain_is_not_undone_for_a_target_that_is_silent():
+    assert look(flight(Phase.DRAIN), node(A, DRAINED), at=1e6).plan is None
+    old = node(A, DRAINED, version=16)
+    assert look(flight(Phase.DRAIN), old, empty(B), at=1.0).plan is None
+
+
+@pytest.mark.parametrize(
+    "acks",
+    [
+        (node(A, DRAINED, supervisor_version=16), node(B, ROUTED)),
+        (node(A, DRAINED), node(B, ROUTED, supervisor_version=16)),
+        (node(A, DRAINED), stock(node(B, ROUTED))),
+    ],
+)
+def test_drain_waits_for_the_supervisors_and_is_undone_without_them(acks: tuple[NodeAcks, ...]):
+    assert look(flight(Phase.DRAIN), *acks, at=29.9).plan is None
+    result = look(flight(Phase.DRAIN), *acks, at=30.0)
+    assert phase(result) is Phase.UNDO
+    assert result.events[0].name == "unsupervised"
+
+
+def test_a_supervisor_need_not_have_read_more_than_the_entry():
+    held = begin(resume(Plan("c", 3, 16, "wc"), 3, 0.0), entry(Phase.PREPARE), 0.0).flight
+    acks = [node(A, DRAINED, version=20), node(B, ROUTED, version=20)]
+    for _ in range(2):
+        held = look(held, node(A, ROUTED, version=20), node(B, ROUTED, version=20)).flight
+    assert held.plan.entries[0].phase is Phase.DRAIN
+    assert phase(look(held, *acks)) is Phase.STOP
 
 
 def test_drain_goes_on_without_the_source():
