@@ -84,7 +84,8 @@ class Agent:
         samples = self._stores.read()
         self._learn_node(samples.node)
         if self._node is not None:
-            self._pusher.push(samples, self._node, self._puller.cluster, now_s)
+            puller = self._puller
+            self._pusher.push(samples, self._node, puller.cluster, now_s, puller.lost)
 
     def _pull(self, now_s: float) -> None:
         polls = now_s - self._synced_s >= self._config.sync_s

@@ -40,6 +40,7 @@ class Puller:
         self._adopt_file = store_dir / ADOPT_FILE
         self._said: dict[str, str] = {}
         self._local = self._stored()
+        self._lost: tuple[Plan, ...] = ()
 
     @property
     def cluster(self) -> str:
@@ -50,6 +51,11 @@ class Puller:
     def local(self) -> LocalPlan | None:
         """The plans of this node, None if it has seen no cluster."""
         return self._local
+
+    @property
+    def lost(self) -> tuple[Plan, ...]:
+        """The plans that this node holds and ZooKeeper has lost."""
+        return self._lost
 
     def _stored(self) -> LocalPlan | None:
         if self._writer.problem is not None:
@@ -86,12 +92,13 @@ class Puller:
         """
         held = self._of_cluster()
         if held is None:
+            self._lost = ()
             return False
-        newest = LocalPlan(held.cluster)
-        for topology in self._watched.children(PLANS):
-            plan = self._plan(held, topology)
-            if plan is not None and self._concerns(plan, node):
-                newest = newest.with_plan(plan)
+        newest, lost = self._of_node(held, node)
+        for plan in lost:
+            if plan not in self._lost:
+                log.info("plan_kept", topology=plan.topology, plan_version=_text(plan))
+        self._lost = lost
         if newest == self._local:
             return False
         self._writer.write(encode(newest))
@@ -103,6 +110,21 @@ class Puller:
             if held.find(plan.topology) != plan:
                 log.info("plan_stored", topology=plan.topology, plan_version=_text(plan))
         return True
+
+    def _of_node(self, held: LocalPlan, node: str | None) -> tuple[LocalPlan, tuple[Plan, ...]]:
+        """Return the newest good plans that concern the node, and which of them are only here."""
+        newest = LocalPlan(held.cluster)
+        lost = []
+        known = {plan.topology for plan in held.plans}
+        for topology in sorted(known.union(self._watched.children(PLANS))):
+            found = self._plan(held, topology)
+            plan = found or self._kept(held, topology)
+            if plan is None or not self._concerns(plan, node):
+                continue
+            newest = newest.with_plan(plan)
+            if found is None:
+                lost.append(plan)
+        return newest, tuple(lost)
 
     def _of_cluster(self) -> LocalPlan | None:
         """Return what is held, unless ZooKeeper is now another cluster's."""
@@ -122,7 +144,7 @@ class Puller:
         return None
 
     def _plan(self, held: LocalPlan, topology: str) -> Plan | None:
-        """Return the newest good plan of a topology: the one in ZooKeeper or else the held one."""
+        """Return the plan of a topology in ZooKeeper, None if there is no good one."""
         stored = self._watched.node(plan_path(topology))
         if stored is None:
             return None
@@ -133,9 +155,16 @@ class Puller:
             held.with_plan(plan)
         except (WireError, StalePlanError) as error:
             self._say(plan_path(topology), str(error))
-            return held.find(topology)
+            return None
         self._said.pop(plan_path(topology), None)
         return plan
+
+    def _kept(self, held: LocalPlan, topology: str) -> Plan | None:
+        """Return the held plan where ZooKeeper has no good one; a killed topology needs none."""
+        gone = self._watched.node(plan_path(topology)) is None
+        if gone and self._watched.node(topology_path(topology)) is None:
+            return None
+        return held.find(topology)
 
     def _concerns(self, plan: Plan, node: str | None) -> bool:
         if node is None or any(

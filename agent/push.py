@@ -10,7 +10,7 @@ import structlog
 
 from agent.samples import Samples
 from kvstore.zookeeper import Session
-from migration.model import NodeAcks, NodeLoad
+from migration.model import NodeAcks, NodeLoad, Plan
 from migration.wire import acks_path, encode, load_path
 
 # Fresh for the controller means at most 15 s old; three tries fit into that.
@@ -38,7 +38,14 @@ class Pusher:
         self._acked_s = -ACKS_AT_LEAST_EVERY_S
         self._loaded_s = -load_s
 
-    def push(self, samples: Samples, node: str, cluster: str, now_s: float) -> None:
+    def push(
+        self,
+        samples: Samples,
+        node: str,
+        cluster: str,
+        now_s: float,
+        held: tuple[Plan, ...] = (),
+    ) -> None:
         """Publish what is due.
 
         Parameters
@@ -51,13 +58,17 @@ class Pusher:
             The cluster that this node follows.
         now_s : float
             Monotonic seconds.
+        held : tuple of Plan
+            The plans of this node that ZooKeeper has lost.
 
         Raises
         ------
         StoreError
             If ZooKeeper does not answer; the next call tries again.
         """
-        acks = NodeAcks(node, _unix_ms(), self._agent, cluster, samples.workers, samples.supervisor)
+        acks = NodeAcks(
+            node, _unix_ms(), self._agent, cluster, samples.workers, samples.supervisor, held
+        )
         timeless = _timeless(acks)
         if timeless != self._acked or now_s - self._acked_s >= ACKS_AT_LEAST_EVERY_S:
             self._session.put(acks_path(node), encode(acks))

@@ -324,7 +324,10 @@ class SupervisorAck:
 
 @dataclass(frozen=True, slots=True)
 class NodeAcks:
-    """What the JVMs of one node say, as its agent publishes it."""
+    """What the JVMs of one node say, as its agent publishes it.
+
+    `held` are plans of this node that ZooKeeper has lost; the leader writes them there anew.
+    """
 
     node: str
     time_ms: int
@@ -332,6 +335,7 @@ class NodeAcks:
     cluster: str
     workers: tuple[WorkerAck, ...] = ()
     supervisor: SupervisorAck | None = None
+    held: tuple[Plan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

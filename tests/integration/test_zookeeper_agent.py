@@ -236,6 +236,30 @@ def test_a_bad_plan_is_ignored_and_reported_once(world: World, bad: bytes):
     assert [entry["node"] for entry in world.logged("plan_ignored")] == ["/nstorm/plans/wc-1"]
 
 
+@pytest.mark.parametrize("lost", [None, b"garbage"], ids=["deleted", "garbage"])
+def test_a_plan_that_zookeeper_loses_is_kept_and_shown(world: World, lost: bytes | None):
+    plan = Plan("c1", 1, 5, "wc-1", (MOVE,))
+    world.write(plan)
+    world.session.put(topology_path("wc-1"), encode(publication("wc-1", HERE, THERE)))
+    world.started()
+    eventually(lambda: world.holds(plan))
+
+    def shown() -> tuple[Plan, ...] | None:
+        stored = world.session.read(acks_path("s1"))
+        return None if stored is None else decode(NodeAcks, stored.data).held
+
+    eventually(lambda: shown() == ())
+    if lost is None:
+        world.session.delete(plan_path("wc-1"))
+    else:
+        world.session.set(plan_path("wc-1"), lost)
+    eventually(lambda: shown() == (plan,))
+    assert world.holds(plan)
+    back = replace(plan, epoch=2, version=6)
+    world.write(back)
+    eventually(lambda: world.holds(back) and shown() == ())
+
+
 def test_a_damaged_store_is_reported_and_filled_again(world: World):
     plan = Plan("c1", 1, 0, "wc-1", (MOVE,))
     world.write(plan)
@@ -262,8 +286,8 @@ def test_only_plans_that_concern_the_node_are_stored(world: World):
     # A worker that Storm starts here later gets its plan with the next publication.
     world.session.put(topology_path("foreign-2"), encode(publication("foreign-2", HERE)))
     eventually(lambda: world.holds(foreign, mine, touching, unpublished))
-    world.session.delete(plan_path("mine-1"))
-    eventually(lambda: world.holds(foreign, touching, unpublished))
+    world.session.delete(plan_path("unpublished-4"))
+    eventually(lambda: world.holds(foreign, mine, touching))
 
 
 def test_acks_and_load_are_published(world: World):

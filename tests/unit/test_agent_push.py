@@ -12,6 +12,7 @@ from kvstore.zookeeper import Session
 from migration.model import (
     NodeAcks,
     NodeLoad,
+    Plan,
     Slot,
     SupervisorAck,
     WorkerAck,
@@ -61,6 +62,16 @@ def test_what_is_published(pusher: Pusher, recorder: Recorder):
     read = decode(NodeAcks, acks)
     assert replace(read, time_ms=0) == NodeAcks("s1", 0, "0.1.0", "c", (ACK,), SUPERVISOR)
     assert decode(NodeLoad, load).workers == (LOAD,)
+
+
+def test_a_plan_that_zookeeper_has_lost_is_published_at_once(pusher: Pusher, recorder: Recorder):
+    plan = Plan("c", 2, 25, "wc")
+    for held in ((), (plan,), ()):
+        pusher.push(SAMPLES, "s1", "c", 0.0, held)
+        path, acks = recorder.written[0]
+        recorder.take()
+        assert path == "/nstorm/acks/s1"
+        assert decode(NodeAcks, acks).held == held
 
 
 def test_acks_are_published_when_they_change_and_every_five_seconds(

@@ -150,6 +150,7 @@ MESSAGES = {
     "node_acks": NodeAcks(
         HERE, 1700000012400, "0.1.0", CLUSTER, (SOURCE_ACK, FRESH_ACK), SUPERVISOR_ACK
     ),
+    "node_acks_held": NodeAcks(THERE, 1700000012400, "0.1.0", CLUSTER, held=(PLAN,)),
     "node_acks_empty": NodeAcks(THERE, 1700000012400, "0.1.0", CLUSTER),
     "worker_ack": SOURCE_ACK,
     "worker_ack_fresh": FRESH_ACK,

@@ -1,0 +1,101 @@
+"""Which plans a node holds, and which of them ZooKeeper has lost."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any, cast
+
+import pytest
+from messages import publication
+
+from agent.pull import Puller
+from kvstore.writer import PlanWriter
+from kvstore.zookeeper import Session, Stored
+from migration.model import LocalPlan, Plan, Slot
+from migration.wire import CLUSTER, PLANS, encode, plan_path, topology_path
+
+HERE, THERE = Slot("s1", 6700), Slot("s2", 6700)
+HELD = Plan("c1", 2, 25, "wc-1")
+
+
+class Nodes:
+    """Stands for a session: nodes that a test writes and takes away."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, bytes] = {CLUSTER: b"c1"}
+
+    def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
+        return Stored(self.data[path], 0, 0, 0) if path in self.data else None
+
+    def children(self, path: str, on_change: Callable[[], None] | None = None) -> list[str]:
+        return sorted(p.removeprefix(f"{path}/") for p in self.data if p.startswith(f"{path}/"))
+
+
+class Node:
+    """A node whose agent reads everything at each look."""
+
+    def __init__(self, zookeeper: Nodes, writer: PlanWriter, folder: Path) -> None:
+        self.zookeeper = zookeeper
+        session = cast(Session, cast(Any, zookeeper))
+        self.puller = Puller(session, writer, folder, Event())
+
+    def publish(self, *slots: Slot) -> None:
+        places = dict(enumerate(slots, 1))
+        self.zookeeper.data[topology_path("wc-1")] = encode(publication(places))
+
+    def look(self) -> tuple[tuple[Plan, ...], tuple[Plan, ...]]:
+        self.puller.distrust()
+        self.puller.sync("s1")
+        local = self.puller.local or LocalPlan("")
+        return local.plans, self.puller.lost
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    with PlanWriter(tmp_path / "plan") as writer:
+        made = Node(Nodes(), writer, tmp_path)
+        made.publish(HERE, THERE)
+        made.zookeeper.data[plan_path("wc-1")] = encode(HELD)
+        assert made.look() == ((HELD,), ())
+        yield made
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [None, b"garbage", encode(Plan("c1", 2, 0, "wc-1")), encode(Plan("c2", 3, 0, "wc-1"))],
+    ids=["missing", "garbage", "older", "of another cluster"],
+)
+def test_a_lost_plan_is_kept_and_shown_until_it_is_back(node: Node, stored: bytes | None):
+    del node.zookeeper.data[plan_path("wc-1")]
+    if stored is not None:
+        node.zookeeper.data[plan_path("wc-1")] = stored
+    assert node.look() == ((HELD,), (HELD,))
+    back = Plan("c1", 2, 26, "wc-1")
+    node.zookeeper.data[plan_path("wc-1")] = encode(back)
+    assert node.look() == ((back,), ())
+
+
+def test_the_plan_of_a_killed_topology_goes(node: Node):
+    del node.zookeeper.data[plan_path("wc-1")]
+    del node.zookeeper.data[topology_path("wc-1")]
+    assert node.look() == ((), ())
+
+
+def test_a_lost_plan_that_no_longer_concerns_the_node_goes(node: Node):
+    del node.zookeeper.data[plan_path("wc-1")]
+    node.publish(THERE)
+    assert node.look() == ((), ())
+
+
+def test_nothing_is_shown_to_another_cluster(node: Node):
+    del node.zookeeper.data[plan_path("wc-1")]
+    assert node.look() == ((HELD,), (HELD,))
+    node.zookeeper.data[CLUSTER] = b"c2"
+    assert node.look() == ((HELD,), ())
+
+
+def test_a_plan_that_was_lost_while_the_agent_was_away_is_shown(node: Node, tmp_path: Path):
+    del node.zookeeper.data[plan_path("wc-1")]
+    again = Node(node.zookeeper, node.puller._writer, tmp_path)
+    assert again.look() == ((HELD,), (HELD,))
+    assert PLANS not in node.zookeeper.data
