@@ -55,7 +55,7 @@ class Worker:
     dead: bool = False
     said: NodeAcks | None = None
     supervisor_view: Assignment = field(default_factory=dict)
-    supervisor_plan: Plan = Plan(CLUSTER, 0, -1, TOPOLOGY)
+    supervisor_plan: Plan = field(default_factory=lambda: Plan(CLUSTER, 0, -1, TOPOLOGY))
     persisted: set[ExecutorId] = field(default_factory=set)
 
     def entry(self, executor: ExecutorId) -> Entry | None:
