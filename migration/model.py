@@ -261,7 +261,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class WorkerAck:
-    """The state of one hooked worker; `epoch` and `version` are of the plan it has applied."""
+    """The state of one hooked worker; `cluster` to `version` are of the plan it has applied."""
 
     topology: str
     slot: Slot
@@ -269,6 +269,7 @@ class WorkerAck:
     incarnation: str
     hooks: str
     time_ms: int
+    cluster: str
     epoch: int
     version: int
     entries: tuple[EntryAck, ...] = ()
@@ -312,12 +313,13 @@ class PersistedSlot:
 
 @dataclass(frozen=True, slots=True)
 class SupervisorAck:
-    """The state of one hooked supervisor."""
+    """The state of one hooked supervisor; `cluster` is of the plans it has read."""
 
     supervisor: str
     pid: int
     hooks: str
     time_ms: int
+    cluster: str
     plans: tuple[AppliedPlan, ...] = ()
     slots: tuple[PersistedSlot, ...] = ()
 

@@ -73,6 +73,7 @@ def worker_ack(slot: Slot, tasks: Iterable[int], **changes: Any) -> WorkerAck:
         incarnation="1-1",
         hooks="0",
         time_ms=0,
+        cluster="",
         epoch=0,
         version=-1,
         executors=tuple(map(executor, tasks)),
@@ -89,7 +90,7 @@ def node_acks(
     keeps: Iterable[PersistedSlot] = (),
 ) -> NodeAcks:
     """Answer as the agent of a node whose supervisor has the hooks."""
-    supervisor = SupervisorAck(node, 1, "0", 0, (), tuple(keeps))
+    supervisor = SupervisorAck(node, 1, "0", 0, cluster, (), tuple(keeps))
     return NodeAcks(node, time_ms, "0", cluster, tuple(workers), supervisor)
 
 

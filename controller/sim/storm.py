@@ -323,7 +323,7 @@ class Storm:
             persisted = tuple(
                 PersistedSlot(self._slots[w].port, TOPOLOGY, tuple(kept[w])) for w in on_node
             )
-            supervisor = SupervisorAck(f"n{n}", 1, VERSION, now_ms, (read,), persisted)
+            supervisor = SupervisorAck(f"n{n}", 1, VERSION, now_ms, CLUSTER, (read,), persisted)
             found.append(NodeAcks(f"n{n}", now_ms, VERSION, CLUSTER, tuple(workers), supervisor))
         return tuple(found)
 
@@ -344,6 +344,7 @@ class Storm:
             incarnation=f"{slot}-{self._meter.born[w]}",
             hooks=VERSION,
             time_ms=now_ms,
+            cluster=plan.cluster,
             epoch=plan.epoch,
             version=plan.version,
             entries=entries,

@@ -122,6 +122,7 @@ class Puppets:
         return worker_ack(
             slot,
             self._here(slot),
+            cluster=plan.cluster if plan else "",
             epoch=plan.epoch if plan else 0,
             version=plan.version if plan else -1,
             entries=tuple(

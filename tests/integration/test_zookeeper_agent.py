@@ -153,7 +153,7 @@ def world(zookeeper: str, tmp_path: Path) -> Iterator[World]:
 
 def ack(**changes: object) -> WorkerAck:
     now_ms = int(time.time() * 1000)
-    made = WorkerAck("wc-1", HERE, os.getpid(), "1-1", "0.1.0", now_ms, 0, -1)
+    made = WorkerAck("wc-1", HERE, os.getpid(), "1-1", "0.1.0", now_ms, "", 0, -1)
     return replace(made, **changes)  # type: ignore[arg-type]
 
 

@@ -177,6 +177,7 @@ class Worker:
             f"{self.slot}-{self.incarnation}",
             "0.1.0",
             time_ms,
+            CLUSTER,
             self.plan.epoch,
             self.plan.version,
             entries,
@@ -185,7 +186,9 @@ class Worker:
         kept = PersistedSlot(self.slot.port, TOPOLOGY, tuple(sorted(self.persisted)))
         read = AppliedPlan(TOPOLOGY, self.supervisor_plan.epoch, self.supervisor_plan.version)
         acks = () if self.dead else (ack,)
-        supervisor = SupervisorAck(self.slot.supervisor, 1, "0.1.0", time_ms, (read,), (kept,))
+        supervisor = SupervisorAck(
+            self.slot.supervisor, 1, "0.1.0", time_ms, CLUSTER, (read,), (kept,)
+        )
         self.said = NodeAcks(self.slot.supervisor, time_ms, "0.1.0", CLUSTER, acks, supervisor)
 
 

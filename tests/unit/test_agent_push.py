@@ -20,9 +20,9 @@ from migration.model import (
 )
 from migration.wire import decode
 
-ACK = WorkerAck("wc", Slot("s1", 6700), 1, "1-1", "0.1.0", 0, 0, -1)
+ACK = WorkerAck("wc", Slot("s1", 6700), 1, "1-1", "0.1.0", 0, "", 0, -1)
 LOAD = WorkerLoad("wc", Slot("s1", 6700), "1-1", 0, 5)
-SUPERVISOR = SupervisorAck("s1", 1, "0.1.0", 0)
+SUPERVISOR = SupervisorAck("s1", 1, "0.1.0", 0, "")
 SAMPLES = Samples((ACK,), (LOAD,), SUPERVISOR)
 
 

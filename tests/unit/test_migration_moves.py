@@ -39,8 +39,10 @@ PLAN = Plan("c", 1, 0, "wc")
 
 def node(slot: Slot, *executors: ExecutorId, pinned: str | None = None) -> NodeAcks:
     reasons = tuple(PinnedExecutor(executor, pinned) for executor in executors if pinned)
-    worker = WorkerAck("wc", slot, 1, "1-1", "0.1.0", 0, 0, -1, executors=executors, pinned=reasons)
-    supervisor = SupervisorAck(slot.supervisor, 1, "0.1.0", 0)
+    worker = WorkerAck(
+        "wc", slot, 1, "1-1", "0.1.0", 0, "", 0, -1, executors=executors, pinned=reasons
+    )
+    supervisor = SupervisorAck(slot.supervisor, 1, "0.1.0", 0, "c")
     return NodeAcks(slot.supervisor, 0, "0.1.0", "c", (worker,), supervisor)
 
 

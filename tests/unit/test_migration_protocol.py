@@ -70,11 +70,20 @@ def node(
     supervisor_version: int = 17,
 ) -> NodeAcks:
     worker = WorkerAck(
-        "wc", slot, 1, incarnation, "0.1.0", 0, 3, version, (EntryAck("m1", state, assigned),)
+        "wc",
+        slot,
+        1,
+        incarnation,
+        "0.1.0",
+        0,
+        cluster,
+        3,
+        version,
+        (EntryAck("m1", state, assigned),),
     )
     kept = (PersistedSlot(6700, "wc", keeps),)
     read = (AppliedPlan("wc", 3, supervisor_version),)
-    supervisor = SupervisorAck(slot.supervisor, 1, "0.1.0", 0, read, kept)
+    supervisor = SupervisorAck(slot.supervisor, 1, "0.1.0", 0, cluster, read, kept)
     return NodeAcks(slot.supervisor, 0, "0.1.0", cluster, (worker,), supervisor)
 
 

@@ -157,7 +157,7 @@ class WindowWorld:
         def worker(slot: Slot) -> WorkerAck:
             here = tuple(executor for executor, at in self.places.items() if at == slot)
             topology = self.publication.topology
-            return WorkerAck(topology, slot, 0, HOOKS, HOOKS, 0, 0, -1, executors=here)
+            return WorkerAck(topology, slot, 0, HOOKS, HOOKS, 0, "", 0, -1, executors=here)
 
         return tuple(
             NodeAcks(
@@ -166,7 +166,7 @@ class WindowWorld:
                 HOOKS,
                 HOOKS,
                 tuple(map(worker, self._slots(node.id))),
-                SupervisorAck(node.id, 0, HOOKS, 0),
+                SupervisorAck(node.id, 0, HOOKS, 0, ""),
             )
             for node in self.publication.nodes
         )

@@ -29,7 +29,7 @@ public final class SupervisorCalls {
             Path store = StoreDir.of(supervisor.getConf());
             Plans plans = new Plans(new PlanStore(store.resolve("plan")));
             follow(supervisor.getAssignmentId(), plans);
-            Thread thread = new Thread(new SupervisorReport(supervisor.getId(), plans::seen,
+            Thread thread = new Thread(new SupervisorReport(supervisor.getId(), plans::newest,
                 supervisor.getCurrAssignment()::get, store), "nstorm-supervisor");
             thread.setDaemon(true);
             thread.start();

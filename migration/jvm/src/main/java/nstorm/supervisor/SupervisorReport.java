@@ -10,6 +10,7 @@ import java.util.function.Supplier;
 import nstorm.hook.HookAgent;
 import nstorm.store.SampleStore;
 import nstorm.wire.ExecutorId;
+import nstorm.wire.LocalPlan;
 import nstorm.wire.report.SupervisorAck;
 import nstorm.wire.report.SupervisorAck.PlanSeen;
 import nstorm.wire.report.SupervisorAck.SlotSet;
@@ -25,11 +26,11 @@ final class SupervisorReport implements Runnable {
     private static final long ALIVE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private final String supervisorId;
-    private final Supplier<List<PlanSeen>> plans;
+    private final Supplier<LocalPlan> plans;
     private final Supplier<Map<Long, LocalAssignment>> persisted;
     private final Path dir;
     private final long pid = ProcessHandle.current().pid();
-    private List<PlanSeen> lastPlans;
+    private LocalPlan lastPlans;
     private List<SlotSet> lastSlots;
     private long lastNanos;
 
@@ -38,7 +39,7 @@ final class SupervisorReport implements Runnable {
      *
      * @param storeDir the node's store
      */
-    SupervisorReport(String supervisorId, Supplier<List<PlanSeen>> plans,
+    SupervisorReport(String supervisorId, Supplier<LocalPlan> plans,
                      Supplier<Map<Long, LocalAssignment>> persisted, Path storeDir) {
         this.supervisorId = supervisorId;
         this.plans = plans;
@@ -73,17 +74,19 @@ final class SupervisorReport implements Runnable {
 
     /** The report if something has changed or the last is 2 s old, else null. */
     byte[] due() {
-        List<PlanSeen> seen = plans.get();
+        LocalPlan newest = plans.get();
         List<SlotSet> slots = slots(persisted.get());
         long now = System.nanoTime();
-        if (seen.equals(lastPlans) && slots.equals(lastSlots) && now - lastNanos < ALIVE_NANOS) {
+        if (newest.equals(lastPlans) && slots.equals(lastSlots) && now - lastNanos < ALIVE_NANOS) {
             return null;
         }
-        lastPlans = seen;
+        lastPlans = newest;
         lastSlots = slots;
         lastNanos = now;
         long timeMs = System.currentTimeMillis();
-        return new SupervisorAck(supervisorId, pid, HookAgent.VERSION, timeMs, seen, slots).toJson();
+        List<PlanSeen> seen = newest.plans().stream()
+            .map(plan -> new PlanSeen(plan.topology(), plan.epoch(), plan.version())).toList();
+        return new SupervisorAck(supervisorId, pid, HookAgent.VERSION, timeMs, newest.cluster(), seen, slots).toJson();
     }
 
     private static List<SlotSet> slots(Map<Long, LocalAssignment> assignments) {

@@ -112,8 +112,8 @@ final class WorkerAgent implements Runnable {
                 worker.strays.parked(), worker.strays.dropped.get(), Faults.count());
         String error = worker.overlay.storeError() == null ? Faults.last() : worker.overlay.storeError();
         WorkerAck ack = new WorkerAck(worker.state.getTopologyId(), worker.me, ProcessHandle.current().pid(),
-                incarnation, HookAgent.VERSION, 0, plan == null ? 0 : plan.epoch(), plan == null ? -1 : plan.version(),
-                entries, executors, pinned, counters, error);
+                incarnation, HookAgent.VERSION, 0, plan == null ? "" : plan.cluster(), plan == null ? 0 : plan.epoch(),
+                plan == null ? -1 : plan.version(), entries, executors, pinned, counters, error);
         put(ack);
     }
 
@@ -127,7 +127,7 @@ final class WorkerAgent implements Runnable {
         lastAck = timeless;
         lastAckNanos = now;
         samples.put("ack", new WorkerAck(ack.topology(), ack.slot(), ack.pid(), ack.incarnation(), ack.hooks(),
-                System.currentTimeMillis(), ack.epoch(), ack.version(), ack.entries(), ack.executors(),
+                System.currentTimeMillis(), ack.cluster(), ack.epoch(), ack.version(), ack.entries(), ack.executors(),
                 ack.pinned(), ack.counters(), ack.error()).toJson());
     }
 

@@ -4,9 +4,13 @@ import java.util.List;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.json.JsonText;
 
-/** What a supervisor has persisted for its own restart, and which plans it has read. */
-public record SupervisorAck(String supervisor, long pid, String hooks, long timeMs, List<PlanSeen> plans,
-                            List<SlotSet> slots) {
+/**
+ * What a supervisor has persisted for its own restart, and which plans it has read.
+ *
+ * @param cluster of the plans it has read, empty before the first ones
+ */
+public record SupervisorAck(String supervisor, long pid, String hooks, long timeMs, String cluster,
+                            List<PlanSeen> plans, List<SlotSet> slots) {
 
     /** The newest plan read of a topology. */
     public record PlanSeen(String topology, long epoch, long version) {
@@ -19,6 +23,7 @@ public record SupervisorAck(String supervisor, long pid, String hooks, long time
     public byte[] toJson() {
         return new JsonText().open()
             .put("supervisor", supervisor).put("pid", pid).put("hooks", hooks).put("time_ms", timeMs)
+            .put("cluster", cluster)
             .list("plans", plans, (out, plan) -> out.listOf(() -> out.value(plan.topology())
                 .value(plan.epoch()).value(plan.version())))
             .list("slots", slots, (out, slot) -> out.open().put("port", slot.port())

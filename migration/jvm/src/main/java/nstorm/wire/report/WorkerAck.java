@@ -5,9 +5,13 @@ import nstorm.wire.ExecutorId;
 import nstorm.wire.Slot;
 import nstorm.wire.json.JsonText;
 
-/** What a worker has applied of the plan: a state, not a message. */
+/**
+ * What a worker has applied of the plan: a state, not a message.
+ *
+ * @param cluster of the plan it has applied, empty before the first one
+ */
 public record WorkerAck(String topology, Slot slot, long pid, String incarnation, String hooks, long timeMs,
-                        long epoch, long version, List<EntryAck> entries, List<ExecutorId> executors,
+                        String cluster, long epoch, long version, List<EntryAck> entries, List<ExecutorId> executors,
                         List<Pinned> pinned, Counters counters, String error) {
 
     /** An executor that may not move, and why. */
@@ -21,7 +25,8 @@ public record WorkerAck(String topology, Slot slot, long pid, String incarnation
     public byte[] toJson() {
         JsonText json = new JsonText().open()
             .put("topology", topology).put("slot", slot).put("pid", pid).put("incarnation", incarnation)
-            .put("hooks", hooks).put("time_ms", timeMs).put("epoch", epoch).put("version", version)
+            .put("hooks", hooks).put("time_ms", timeMs)
+            .put("cluster", cluster).put("epoch", epoch).put("version", version)
             .list("entries", entries, (out, entry) -> out.open().put("id", entry.id())
                 .put("state", entry.state()).put("assigned", entry.assigned()).close())
             .list("executors", executors, JsonText::value)

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 
 class ReportTest {
 
+    private static final String CLUSTER = "6f1c2c1e-5a0e-4d6c-9a57-0b9a2f6f3c11";
     private static final String TOPOLOGY = "wc-1-1700000000";
     private static final String HERE = "0e9d9bd5-93a5-4f08-8c3e-7d1c8a6c9a10-127.0.0.2";
     private static final Slot SOURCE = new Slot(HERE, 6700);
@@ -35,7 +36,7 @@ class ReportTest {
     @Test
     void workerAck() throws Exception {
         assertGolden("worker_ack.json", new WorkerAck(TOPOLOGY, SOURCE, 4711, "4711-1700000000000", "0.1.0",
-            1700000012345L, 3, 17,
+            1700000012345L, CLUSTER, 3, 17,
             List.of(new EntryAck("m12", State.ROUTED, SOURCE), new EntryAck("m9", State.NONE, null)),
             List.of(SYSTEM, SPOUT, SPLIT), List.of(new Pinned(SYSTEM, "system"), new Pinned(SPOUT, "spout")),
             new Counters(12, 3, 0, 1), null).toJson());
@@ -45,7 +46,7 @@ class ReportTest {
     void workerAckWithOddText() throws Exception {
         String odd = "a \"b\" \\ c/d \b\f\n\r\t\u0001\u001f\u007f ü 漢 \ud83c\udf29 \u2028";
         assertGolden("worker_ack_fresh.json", new WorkerAck(TOPOLOGY, TARGET, 4800, "4800-1700000000001", "0.1.0",
-            1700000012346L, 0, -1, List.of(), List.of(), List.of(), new Counters(0, 0, 0, 0), odd).toJson());
+            1700000012346L, "", 0, -1, List.of(), List.of(), List.of(), new Counters(0, 0, 0, 0), odd).toJson());
     }
 
     @Test
@@ -59,7 +60,7 @@ class ReportTest {
 
     @Test
     void supervisorAck() throws Exception {
-        assertGolden("supervisor_ack.json", new SupervisorAck(HERE, 4000, "0.1.0", 1700000012000L,
+        assertGolden("supervisor_ack.json", new SupervisorAck(HERE, 4000, "0.1.0", 1700000012000L, CLUSTER,
             List.of(new SupervisorAck.PlanSeen(TOPOLOGY, 3, 17)),
             List.of(new SupervisorAck.SlotSet(6700, TOPOLOGY, List.of(SPOUT, SPLIT)))).toJson());
     }
