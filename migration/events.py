@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from migration import MigrationError
@@ -46,6 +46,8 @@ class Sight:
     ----------
     publication : Publication
         The newest one.
+    cluster : str
+        The one whose plans count.
     nodes : dict of str to NodeAcks
         The fresh ones, by supervisor.
     workers : dict of Slot to WorkerAck
@@ -53,6 +55,7 @@ class Sight:
     """
 
     publication: Publication
+    cluster: str
     nodes: dict[str, NodeAcks]
     workers: dict[Slot, WorkerAck]
 
@@ -65,7 +68,7 @@ class Sight:
         publication : Publication
             The newest one.
         cluster : str
-            Nodes that still follow another cluster do not count.
+            Nodes that still follow another cluster do not count, nor what a JVM has read of it.
         fresh : iterable of NodeAcks
             Those that are at most `Timing.ack_fresh_s` old.
 
@@ -81,8 +84,8 @@ class Sight:
         ):
             if ack.topology == publication.topology:
                 # A dying JVM and its successor may both be there: the newest word counts.
-                workers[ack.slot] = ack
-        return cls(publication, nodes, workers)
+                workers[ack.slot] = ack if ack.cluster == cluster else _unread(ack)
+        return cls(publication, cluster, nodes, workers)
 
     def standing(self, slot: Slot) -> Standing:
         """Tell what is known of a slot."""
@@ -105,6 +108,11 @@ class Sight:
     def live_slots(self) -> list[Slot]:
         """Return the slots that Storm assigns and where a hooked worker is."""
         return [slot for slot in sorted(self.publication.slots) if slot in self.workers]
+
+
+def _unread(ack: WorkerAck) -> WorkerAck:
+    """Return the answer of a worker that has read no plan of this cluster."""
+    return replace(ack, cluster="", epoch=0, version=-1, entries=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +244,9 @@ def _supervised(case: Case) -> bool:
 
 def _has_entry(case: Case, slot: Slot) -> bool:
     supervisor = case.sight.supervisor(slot)
-    return supervisor is not None and any(
+    if supervisor is None or supervisor.cluster != case.sight.cluster:
+        return False
+    return any(
         read.topology == case.sight.publication.topology and read.stamp >= case.progress.made
         for read in supervisor.plans
     )

@@ -134,6 +134,17 @@ def test_an_answer_from_another_lineage_does_not_count():
     assert phase(result) is Phase.UNDO
 
 
+def test_what_a_jvm_has_read_of_another_lineage_does_not_count():
+    """Its epochs may be higher, so a plan of this cluster would look read."""
+    old = node(B, READY)
+    old = replace(old, workers=(replace(old.workers[0], cluster="older", epoch=9),))
+    assert look(flight(Phase.PREPARE), node(A), old).plan is None
+    kept = node(B, ROUTED)
+    assert kept.supervisor is not None
+    unread = replace(kept, supervisor=replace(kept.supervisor, cluster="older"))
+    assert look(flight(Phase.DRAIN), node(A, DRAINED), unread).plan is None
+
+
 def test_prepare_has_its_limit():
     acks = (node(A), node(B))
     assert look(flight(Phase.PREPARE), *acks, at=19.9).plan is None
