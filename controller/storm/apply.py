@@ -2,7 +2,8 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -12,8 +13,9 @@ from controller.storm.mirror import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
-from migration.model import Entry, Phase, Plan, Timing
+from migration.model import Entry, Phase, Plan, PlanVersion, Timing
 from migration.protocol import Event, Flight, Left, Step, begin, resume, step
+from migration.recovery import Known
 
 log = structlog.get_logger()
 
@@ -86,6 +88,7 @@ class Applier:
         self._clock = clock
         self._timing = timing
         self._held: dict[str, _Held] = {}
+        self._lost_s: dict[str, float] = {}
         self.ended: deque[EndedMove] = deque(maxlen=REMEMBERED_MOVES)
         self.on_end: Callable[[EndedMove], None] = lambda move: None
 
@@ -141,6 +144,9 @@ class Applier:
         """
         left = False
         for view in views:
+            if self._mend(view):
+                left = True
+                continue
             held = self._take(view.plan)
             if held is not None and held.flight.plan.entries:
                 self._step(held, view)
@@ -166,6 +172,58 @@ class Applier:
                 log.warning("plan_delete_refused", path=path, reason=str(error))
             finally:
                 self._mirror.forget(path)
+
+    def _mend(self, view: TopologyView) -> bool:
+        """Write a plan anew that ZooKeeper has lost; return whether it was lost."""
+        topology, epoch = view.publication.topology, self._leader.epoch
+        node = self._mirror.node(wire.plan_path(topology))
+        stored = self._mirror.plan(topology)
+        known = self._known(view)
+        lost = known.lost(stored, node is not None)
+        if lost is None or epoch is None:
+            self._lost_s.pop(topology, None)
+            return False
+        now_s = self._clock.now_s()
+        since_s = self._lost_s.setdefault(topology, now_s)
+        last = known.plan or stored or Plan(view.plan.cluster, 0, -1, topology)
+        waits = now_s - since_s < self._timing.ack_fresh_s
+        if last.stamp < known.read and waits:
+            return True  # a node whose JVM has read the newest one may still say what it holds
+        version = -1 if node is None else node.version
+        if PlanVersion(epoch, version + 1) > known.read or self._renew(known.read.epoch):
+            self._write_anew(replace(last, version=version), lost)
+        return True
+
+    def _known(self, view: TopologyView) -> Known:
+        """Gather what the nodes know of a plan, and what this leader remembers of it."""
+        held = self._held.get(view.publication.topology)
+        if held is None or held.flight.epoch != self._leader.epoch:
+            return Known.of(view.publication.topology, view.plan.cluster, view.acks)
+        mine = held.flight.plan
+        known = Known.of(mine.topology, mine.cluster, view.acks)
+        newer = known.plan is not None and known.plan.stamp > mine.stamp
+        return Known(known.plan if newer else mine, max(known.read, mine.stamp))
+
+    def _renew(self, above: int) -> bool:
+        """Take a higher epoch; what this leader remembers stays good, for nobody led between."""
+        epoch = self._leader.renew(above)
+        if epoch is None:
+            return False
+        for held in self._held.values():
+            held.flight = replace(held.flight, epoch=epoch)
+        return True
+
+    def _write_anew(self, last: Plan, lost: str) -> None:
+        epoch = self._leader.epoch
+        if epoch is None:
+            return
+        flight = resume(last, epoch, self._clock.now_s())
+        held = self._held.setdefault(last.topology, _Held(flight))
+        plan = last.followed_by(last.entries, epoch)
+        log.warning("plan_written_anew", topology=last.topology, reason=f"the plan {lost}")
+        with suppress(NodeExistsError):
+            self._session.create(wire.PLANS, b"")
+        self._write(held, Step(plan, resume(plan, epoch, self._clock.now_s())))
 
     def _step(self, held: _Held, view: TopologyView) -> None:
         now_s = self._clock.now_s()
@@ -204,7 +262,7 @@ class Applier:
                 )
             except (ConflictError, NodeExistsError, NoNodeError) as error:
                 log.warning("plan_write_refused", topology=made.plan.topology, reason=str(error))
-                self._held.pop(made.plan.topology, None)
+                # What is remembered stays: should the plan be gone or garbled, it is written anew.
                 self._check_epoch(held.flight.epoch)
                 return False
             finally:
@@ -266,3 +324,4 @@ class Applier:
             stopped_after_s=move.stopped_after_s,
         )
         self.on_end(move)
+

@@ -10,6 +10,7 @@ from controller.storm.nimbus import NimbusWatch
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import NodeAcks, NodeLoad, Plan, Publication, Timing
+from migration.recovery import Known
 
 PAUSED = f"{wire.ROOT}/paused"
 
@@ -71,8 +72,8 @@ class LiveCluster:
             named = publication is not None and publication.topology == topology
             if publication is not None and named and self._nimbus.knows(topology):
                 plan = self.plan(topology)
-                stand_back = self._nimbus.stand_back(publication, plan)
-                stand_back = self._unreadable(topology) or stand_back
+                stand_back = self._lost(topology, acks)
+                stand_back = stand_back or self._nimbus.stand_back(publication, plan)
                 views.append(TopologyView(publication, plan, acks, stand_back))
         return views
 
@@ -98,12 +99,12 @@ class LiveCluster:
         # A plan that somebody wrote by hand may say another version; the next write mends it.
         return Plan(plan.cluster, plan.epoch, version, topology, plan.entries)
 
-    def _unreadable(self, topology: str) -> str | None:
-        """Say so if the JVMs may hold a plan that cannot be known here."""
+    def _lost(self, topology: str, acks: Sequence[NodeAcks]) -> str | None:
+        """Say so while the JVMs follow another plan than the one in ZooKeeper."""
         path = wire.plan_path(topology)
-        if self._mirror.node(path) is None or self._mirror.message(Plan, path) is not None:
-            return None
-        return f"{path} holds garbage and no good plan is known: delete the node"
+        there = self._mirror.node(path) is not None
+        lost = Known.of(topology, self.cluster(), acks).lost(self._mirror.plan(topology), there)
+        return None if lost is None else f"the plan {path} {lost}: the leader writes it anew"
 
     def orphans(self) -> list[tuple[str, int]]:
         """List the plans of topologies that Storm no longer has.

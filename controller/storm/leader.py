@@ -6,7 +6,7 @@ from contextlib import suppress
 import structlog
 
 from kvstore.election import Candidate
-from kvstore.errors import NodeExistsError
+from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import Session
 from migration import wire
 
@@ -54,6 +54,29 @@ class Leader:
         elif self._epoch is None:
             self._epoch = self._take_epoch()
             log.info("leader_elected", epoch=self._epoch)
+
+    def renew(self, above: int) -> int | None:
+        """Take a higher epoch while leading, because JVMs have read plans of higher ones.
+
+        Parameters
+        ----------
+        above : int
+            The epoch to pass.
+
+        Returns
+        -------
+        int or None
+            The new epoch; None if another controller has taken one meanwhile.
+        """
+        epoch = self.epoch
+        while epoch is not None and epoch <= above:
+            try:
+                epoch = self._session.set(wire.EPOCH, b"", epoch)
+            except (ConflictError, NoNodeError):
+                epoch = None
+        self._epoch = epoch
+        log.info("leader_renewed", epoch=epoch, above=above)
+        return epoch
 
     def step_down(self) -> None:
         """Stop leading at once, because a fenced write was refused."""

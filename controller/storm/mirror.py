@@ -13,7 +13,7 @@ from kvstore.watched import Watched
 from kvstore.zookeeper import Session
 from migration import WireError
 from migration.model import NodeAcks, NodeLoad, Plan, Publication
-from migration.wire import decode, encode
+from migration.wire import decode, encode, plan_path
 
 log = structlog.get_logger()
 
@@ -67,6 +67,27 @@ class Mirror(Watched):
             log.warning("node_holds_garbage", path=path, reason=str(error))
         self._decoded[path] = (stored.mzxid, value, data)
         return value
+
+    def plan(self, topology: str) -> Plan | None:
+        """Read a topology's plan as it is now, not as it last could be read.
+
+        Parameters
+        ----------
+        topology : str
+            Id.
+
+        Returns
+        -------
+        Plan or None
+            None if there is none, or if the node holds garbage, another topology's plan, or one
+            that names another version than its node has, as only hands write it.
+        """
+        path = plan_path(topology)
+        plan, stored = self.message(Plan, path), self.node(path)
+        if plan is None or stored is None or self._decoded[path][2] != stored.data:
+            return None
+        good = (plan.topology, plan.version) == (topology, stored.version)
+        return plan if good else None
 
     def data_of(self, messages: Sequence[NodeAcks | NodeLoad | Publication]) -> list[bytes]:
         """Give the bytes that messages were read from, in one line each.

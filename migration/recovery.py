@@ -1,0 +1,85 @@
+"""What the nodes know of a plan, for the case that ZooKeeper has lost it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from migration.model import NodeAcks, Plan, PlanVersion
+
+NOTHING_READ = PlanVersion(0, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The newest plan of a topology that a node holds, and the newest that a JVM has read.
+
+    Parameters
+    ----------
+    plan : Plan or None
+        From the agents, which name it only while ZooKeeper has not got it.
+    read : PlanVersion
+        A JVM refuses every plan that is older.
+    """
+
+    plan: Plan | None
+    read: PlanVersion
+
+    @classmethod
+    def of(cls, topology: str, cluster: str, acks: Iterable[NodeAcks]) -> Known:
+        """Gather what the nodes of a cluster say.
+
+        Parameters
+        ----------
+        topology, cluster : str
+            Which plan, of which lineage.
+        acks : iterable of NodeAcks
+            The fresh ones.
+
+        Returns
+        -------
+        Known
+            The newest of all.
+        """
+        nodes = [node for node in acks if node.cluster == cluster]
+        held = [
+            plan
+            for node in nodes
+            for plan in node.held
+            if (plan.topology, plan.cluster) == (topology, cluster)
+        ]
+        read = [NOTHING_READ, *(plan.stamp for plan in held)]
+        for node in nodes:
+            read += [
+                worker.stamp
+                for worker in node.workers
+                if (worker.topology, worker.cluster) == (topology, cluster)
+            ]
+            supervisor = node.supervisor
+            if supervisor is not None and supervisor.cluster == cluster:
+                read += [plan.stamp for plan in supervisor.plans if plan.topology == topology]
+        return cls(max(held, key=lambda plan: plan.stamp, default=None), max(read))
+
+    def lost(self, stored: Plan | None, there: bool) -> str | None:
+        """Say what is wrong with the plan in ZooKeeper.
+
+        Parameters
+        ----------
+        stored : Plan or None
+            As it is there; None if it cannot be read.
+        there : bool
+            Whether its node is there.
+
+        Returns
+        -------
+        str or None
+            None if it is the newest.
+        """
+        if stored is None:
+            if there:
+                return "is garbled"
+            return None if self.read == NOTHING_READ else "is gone, but JVMs have read it"
+        if stored.stamp >= self.read:
+            return None
+        ages = [f"{one.epoch}.{one.version}" for one in (stored, self.read)]
+        return f"is {ages[0]}, but JVMs have read {ages[1]}"

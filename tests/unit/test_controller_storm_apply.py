@@ -1,0 +1,225 @@
+"""A plan that ZooKeeper has lost, in every phase: the leader writes it anew and the move ends."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+from protocol_world import CLUSTER, TIMING, TOPOLOGY, World
+
+from controller.ports import TopologyView
+from controller.storm.apply import Applier
+from controller.storm.leader import Leader
+from controller.storm.mirror import Mirror
+from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
+from kvstore.zookeeper import ANY_VERSION, Stored
+from migration import wire
+from migration.model import NodeAcks, Phase, Plan, PlanVersion
+from migration.protocol import Step
+
+PLAN = wire.plan_path(TOPOLOGY)
+MOVED = [Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP, Phase.SETTLE]
+
+
+@dataclass
+class Store:
+    """The part of a session that leaders and appliers use, over a dictionary."""
+
+    interruptions: int = 0
+    nodes: dict[str, Stored] = field(default_factory=dict)
+    zxid: int = 0
+
+    def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
+        return self.nodes.get(path)
+
+    exists = read
+
+    def children(self, path: str, on_change: Callable[[], None] | None = None) -> list[str]:
+        return ["leader-0"] if path == wire.LEADER else []
+
+    def create(self, path: str, data: bytes = b"", **how: bool) -> str:
+        if path in self.nodes:
+            raise NodeExistsError(path)
+        self.zxid += 1
+        self.nodes[path] = Stored(data, 0, self.zxid, self.zxid)
+        return path
+
+    def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
+        if path not in self.nodes:
+            raise NoNodeError(path)
+        held = self.nodes[path]
+        if version not in (ANY_VERSION, held.version):
+            raise ConflictError(path)
+        self.zxid += 1
+        self.nodes[path] = Stored(data, held.version + 1, held.czxid, self.zxid)
+        return held.version + 1
+
+    def put_checked(
+        self, path: str, data: bytes, expected: int | None, fence: tuple[str, int]
+    ) -> int:
+        if self.nodes[fence[0]].version != fence[1]:
+            raise ConflictError(path)
+        if expected is None:
+            self.create(path, data)
+            return 0
+        return self.set(path, data, expected)
+
+
+@dataclass
+class Clock:
+    """The world's time, as the applier asks for it."""
+
+    world: World
+
+    def now_s(self) -> float:
+        return self.world.now_s
+
+    def time_s(self) -> float:
+        return self.world.now_s
+
+
+class Led(World):
+    """The world of the protocol, led by an applier that writes to a store."""
+
+    def __init__(self) -> None:
+        super().__init__(executors=4)
+        self.store = Store()
+        self.lead_anew()
+        for worker in self.workers:
+            worker.plan = worker.supervisor_plan = Plan(CLUSTER, 0, -1, TOPOLOGY)
+
+    def lead_anew(self) -> None:
+        """Let a controller lead that remembers nothing."""
+        self.mirror = Mirror(self.store, threading.Event())  # type: ignore[arg-type]
+        leader = Leader(self.store, "one")  # type: ignore[arg-type]
+        leader._candidate.leads = lambda: True  # type: ignore[method-assign]
+        leader.refresh()
+        self.store.nodes[wire.CLUSTER] = Stored(CLUSTER.encode(), 0, 1, 1)
+        self.applier = Applier(
+            self.store,  # type: ignore[arg-type]
+            mirror=self.mirror,
+            leader=leader,
+            clock=Clock(self),
+            timing=TIMING,
+        )
+
+    def view(self) -> TopologyView:
+        self.mirror.distrust()
+        stored = self.store.nodes.get(PLAN)
+        plan = self.mirror.message(Plan, PLAN) or Plan(CLUSTER, 0, -1, TOPOLOGY)
+        plan = replace(plan, version=-1 if stored is None else stored.version)
+        return TopologyView(self.publication, plan, tuple(self.fresh()))
+
+    def fresh(self) -> list[NodeAcks]:
+        """Let each agent name the plan that it holds, if ZooKeeper has not got it."""
+        seen = self.seen()
+        words = []
+        for said, worker in zip(super().fresh(), self.workers, strict=True):
+            lost = seen is None or seen.stamp < worker.plan.stamp
+            kept = (worker.plan,) if lost and worker.plan.version >= 0 else ()
+            words.append(replace(said, held=kept if self.agents_hold else ()))
+        return words
+
+    agents_hold = True
+
+    def seen(self) -> Plan | None:
+        self.mirror.distrust()
+        return self.mirror.plan(TOPOLOGY)
+
+    def turn_led(self) -> None:
+        """Take a turn of the leader, and let the others see what it wrote."""
+        self.applier.step([self.view()])
+        self.stored = self.seen() or Plan(CLUSTER, 0, -1, TOPOLOGY)
+
+    def go_on(self, until: Callable[[], bool], seconds: float = 0.05) -> None:
+        for _ in range(200):
+            if until():
+                return
+            self.everybody(seconds)
+            self.turn_led()
+        raise AssertionError(f"still {self.phases()}")
+
+    def write(self, result: Step) -> None:
+        """Leave all writing to the applier."""
+
+    def begin(self) -> None:
+        self.stored = Plan(CLUSTER, 0, -1, TOPOLOGY)
+        view = self.view()
+        entry = self.move(self.executors[0], self.slots[1])
+        assert self.applier.begin(view.plan, entry) is not None  # type: ignore[arg-type]
+        self.turn_led()
+
+
+def lose(world: Led, how: str) -> None:
+    if how == "deleted":
+        del world.store.nodes[PLAN]
+    elif how == "garbled":
+        world.store.set(PLAN, b"garbage{")
+    else:
+        old = world.store.nodes[PLAN]
+        world.store.nodes[PLAN] = replace(old, data=b"", version=0)
+        world.store.set(PLAN, wire.encode(Plan(CLUSTER, 0, 1, TOPOLOGY)))
+
+
+def reads(world: Led) -> set[PlanVersion]:
+    return {worker.plan.stamp for worker in world.workers}
+
+
+@pytest.mark.parametrize("remembers", [True, False], ids=["same leader", "another leader"])
+@pytest.mark.parametrize("how", ["deleted", "garbled", "older"])
+@pytest.mark.parametrize("phase", MOVED)
+def test_a_lost_plan_is_written_anew_and_its_move_ends(
+    phase: Phase, how: str, remembers: bool
+) -> None:
+    world = Led()
+    world.begin()
+    world.go_on(lambda: world.phases() == [phase])
+    world.everybody()
+    lose(world, how)
+    if not remembers:
+        world.lead_anew()
+    world.turn_led()
+    assert world.phases() == [phase]
+    assert world.stored.stamp > max(reads(world))
+    world.go_on(lambda: world.stored.entries == (), seconds=1.0)
+    world.everybody(1.0)
+    assert world.applier.ended[-1].outcome == "MOVED"
+    assert world.copies(world.executors[0]) == [world.slots[1]]
+    assert world.with_kills() == 0
+    assert reads(world) == {world.stored.stamp}
+
+
+@pytest.mark.parametrize("how", ["deleted", "garbled"])
+def test_an_empty_plan_is_written_anew_too_so_that_later_moves_are_read(how: str) -> None:
+    world = Led()
+    world.begin()
+    world.go_on(lambda: world.stored.entries == (), seconds=1.0)
+    world.everybody(1.0)
+    lose(world, how)
+    world.lead_anew()
+    world.turn_led()
+    world.everybody(1.0)
+    assert world.stored.entries == ()
+    assert reads(world) == {world.stored.stamp}
+
+
+def test_what_no_node_holds_any_more_is_awaited_and_then_dropped() -> None:
+    world = Led()
+    world.agents_hold = False
+    world.begin()
+    world.go_on(lambda: world.phases() == [Phase.DRAIN])
+    world.everybody()
+    lose(world, "deleted")
+    world.lead_anew()
+    world.turn_led()
+    assert PLAN not in world.store.nodes
+    world.everybody(TIMING.ack_fresh_s)
+    world.turn_led()
+    assert world.stored.entries == ()
+    assert world.stored.stamp > max(reads(world))
+
+
+def test_a_topology_without_a_plan_needs_none() -> None:
+    world = Led()
+    world.turn_led()
+    assert PLAN not in world.store.nodes
