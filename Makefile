@@ -1,4 +1,5 @@
-# make setup: everything that is needed; make lint; make test. A second run builds nothing again.
+# make setup: everything that is needed; make lint; make test; make explore: property tests at random.
+# A second run builds nothing again.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -11,7 +12,7 @@ AGENT_SOURCES := $(shell find migration/jvm -path '*/target' -prune -o -type f -
 WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o -type f -print)
 PYTHON_FOLDERS := agent controller deploy kvstore migration
 
-.PHONY: setup demo lint test clean
+.PHONY: setup demo lint test explore clean
 
 setup: build/tools.stamp build/venv.stamp $(AGENT_JAR) $(WORKLOAD_JAR) build/homes.stamp
 
@@ -53,6 +54,10 @@ test: setup
 	$(MVN) -f migration/jvm/pom.xml verify
 	$(MVN) -f deploy/lab/workload/pom.xml test
 	.venv/bin/python -m pytest
+
+# What `make test` does not try, for as long as SECONDS says, else until Ctrl-C.
+explore: build/venv.stamp
+	.venv/bin/python tests/explore.py $(if $(SECONDS),--seconds $(SECONDS))
 
 clean:
 	rm -rf build deploy/bench/jmh/target deploy/lab/workload/target migration/jvm/target

@@ -10,15 +10,31 @@ from collections.abc import Iterator
 import psutil
 import pytest
 import structlog
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
 from deploy.lab.cluster import AGENT_JAR, RUNS_DIR, Lab, plan_lab, sweep
 from deploy.lab.home.assemble import ZOOKEEPER_VERSION
 
-# For tests that name no number of examples of their own: pytest --hypothesis-profile=thorough
-settings.register_profile("thorough", max_examples=5000)
+# The same examples each time, and no verdict that a slow machine can change.
+settings.register_profile(
+    "same",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+# Other examples each time, for explore.py, which needs neither them twice nor their explanation.
+settings.register_profile(
+    "explore",
+    settings.get_profile("same"),
+    derandomize=False,
+    phases=set(Phase) - {Phase.explain},
+    suppress_health_check=list(HealthCheck),
+)
+settings.load_profile("same")
 
 LEAK_GRACE_S = 3.0
 log = structlog.get_logger()

@@ -91,7 +91,7 @@ def after(world: World, decision: Decision) -> LoadSnapshot:
     return snapshot
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(worlds(), profiles())
 def test_every_executor_is_placed_once(world: World, tables: dict[str, Profile]) -> None:
     cluster, snapshot = world
@@ -103,7 +103,7 @@ def test_every_executor_is_placed_once(world: World, tables: dict[str, Profile])
     after((cluster, with_tables), sam(cluster, with_tables, Limits()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(worlds())
 def test_placed_executors_fit_their_nodes_and_roomy_clusters_are_never_refused(
     world: World,
@@ -130,7 +130,7 @@ SHARE = st.sampled_from([0.05, 0.2, 0.5, 0.8, 1.0])
 MACHINES = st.lists(st.sampled_from([1, 2, 4]), min_size=1, max_size=4)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.builds(Allocation, st.integers(0, 2), st.just(5), st.integers(0, 4), SHARE, SHARE),
@@ -165,7 +165,7 @@ def test_sam_gives_bundles_their_own_slots_and_overfills_none(
     assert max(cpu.max(), memory.max()) <= 1 + 1e-6
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.lists(st.builds(Need, SHARE, SHARE), max_size=4), max_size=4), MACHINES)
 def test_rsm_overfills_no_machine_and_no_slots_memory(
     threads: list[list[Need]], machines: list[int]
@@ -185,7 +185,7 @@ def test_rsm_overfills_no_machine_and_no_slots_memory(
     assert (memory <= 1 + 1e-6).all()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(worlds(), st.sampled_from([(1.0, 0.0), (0.8, 0.2), (0.0, 1.0)]), st.sampled_from([0.6, 1.0]))
 def test_no_policy_beats_exhaustive_on_its_own_objective(
     world: World, weights: tuple[float, float], high: float
@@ -214,7 +214,7 @@ def test_no_policy_beats_exhaustive_on_its_own_objective(
         assert not problem.fits(place) or problem.cost_tps(place) >= best_tps - 1e-6
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(worlds(most=5), st.sampled_from([(1.0, 0.0), (0.8, 0.2)]))
 def test_the_linear_program_agrees_with_the_search(
     world: World, weights: tuple[float, float]

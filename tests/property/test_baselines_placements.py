@@ -98,7 +98,7 @@ DECIDE: dict[str, Decide] = {
 
 
 @pytest.mark.parametrize("name", DECIDE)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(world=worlds(heaviest=3.0), tuned=options)
 def test_a_decision_is_whole(name: str, world: World, tuned: Aniello) -> None:
     """Once an executor, from where it is, never a pinned one; the gains add up; the same again."""
@@ -119,7 +119,7 @@ def test_a_decision_is_whole(name: str, world: World, tuned: Aniello) -> None:
 
 
 @pytest.mark.parametrize("name", DECIDE)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(world=worlds(), tuned=options)
 def test_relabelling_in_order_relabels_the_decision(
     name: str, world: World, tuned: Aniello
@@ -145,7 +145,7 @@ def test_relabelling_in_order_relabels_the_decision(
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(worlds(), options)
 def test_placements_keep_to_the_slots(world: World, tuned: Aniello) -> None:
     """Even is as even as can be, a pipeline stays together, no worker of 002 holds more than M."""
@@ -163,7 +163,7 @@ def test_placements_keep_to_the_slots(world: World, tuned: Aniello) -> None:
     assert np.bincount(place, minlength=slots).max() <= limit
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(worlds(heaviest=3.0), options)
 def test_online_keeps_its_constraints(world: World, tuned: Aniello) -> None:
     """Exactly min(E, W) workers, at most M executors in each, no node above its capacity."""
@@ -235,7 +235,7 @@ def greedy(
     return bins if all(settle(i) for i in range(len(load)) if i not in bins) else None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(worlds(), frac)
 def test_phase_1_is_the_rule_to_the_letter(world: World, alpha: float) -> None:
     cluster, snapshot = world
@@ -257,7 +257,7 @@ def test_phase_1_is_the_rule_to_the_letter(world: World, alpha: float) -> None:
     assert np.asarray(group).tolist() == [expected[e] for e in range(len(load))]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.lists(st.integers(0, 3), min_size=1, max_size=4).filter(any))
 def test_phase_2_is_the_same_rule_with_slots_and_capacities(
     data: st.DataObject, slots: list[int]

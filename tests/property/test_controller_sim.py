@@ -61,7 +61,7 @@ def every_byte(result: SimulationResult) -> bytes:
     return b"".join(one.tobytes() for one in series) + repr(result.moves).encode()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(scenarios())
 def test_what_was_emitted_is_done_queued_or_lost(drawn: tuple[Setting, int]) -> None:
     setting, seed = drawn
@@ -76,7 +76,7 @@ def test_what_was_emitted_is_done_queued_or_lost(drawn: tuple[Setting, int]) -> 
     assert result.cpu_frac.max() <= 1 + 1e-6
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(scenarios())
 def test_the_same_seed_gives_the_same_bytes(drawn: tuple[Setting, int]) -> None:
     setting, seed = drawn

@@ -88,7 +88,6 @@ def weighted_tps(world: World, rules: Limits) -> float:
     return rules.weight_node * inter_node_tps(cluster, snapshot) + rules.weight_worker * apart
 
 
-@settings(deadline=None)
 @given(worlds(), st.data())
 def test_a_move_changes_traffic_inside_places_by_its_gain(
     world: World, data: st.DataObject
@@ -106,7 +105,7 @@ def test_a_move_changes_traffic_inside_places_by_its_gain(
     assert back == -node_gain
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(worlds(), limits())
 def test_otd_never_returns_if_an_executor_more_keeps_a_low_worker_from_being_high(
     world: World, rules: Limits
@@ -121,7 +120,7 @@ def test_otd_never_returns_if_an_executor_more_keeps_a_low_worker_from_being_hig
         seen.add(snapshot.place.tobytes())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(worlds(), limits())
 def test_safe_takes_a_best_move_of_all_that_are_allowed(world: World, rules: Limits) -> None:
     """Against the definition in plain loops, over every executor and worker."""
@@ -186,7 +185,6 @@ def test_safe_takes_a_best_move_of_all_that_are_allowed(world: World, rules: Lim
         assert first in roomy
 
 
-@settings(deadline=None)
 @given(worlds(), limits())
 def test_relabelling_in_order_relabels_the_decision(world: World, rules: Limits) -> None:
     cluster, snapshot = world
@@ -204,7 +202,6 @@ def test_relabelling_in_order_relabels_the_decision(world: World, rules: Limits)
             )
 
 
-@settings(deadline=None)
 @given(worlds(), limits())
 def test_every_decision_is_whole(world: World, rules: Limits) -> None:
     cluster, snapshot = world

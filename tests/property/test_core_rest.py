@@ -1,13 +1,9 @@
-"""No policy of ours comes back to a placement on frozen traffic, so each comes to rest.
-
-The usual number of examples keeps `make test` short; thousands of clusters take
-``pytest tests/property/test_core_rest.py --hypothesis-profile=thorough``.
-"""
+"""No policy of ours comes back to a placement on frozen traffic, so each comes to rest."""
 
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 
 from controller.config import Excluded
 from controller.core.classify import Limits
@@ -41,7 +37,6 @@ def as_live(policy: Policy) -> Policy:
     return vetoed
 
 
-@settings(deadline=None)
 @given(worlds(), limits)
 def test_what_is_not_explained_is_decided_alike(world: World, rules: Limits) -> None:
     explained = as_live(safe)(*world, rules)
@@ -49,13 +44,11 @@ def test_what_is_not_explained_is_decided_alike(world: World, rules: Limits) -> 
     assert plain.moves == explained.moves
 
 
-@settings(deadline=None)
 @given(worlds(), limits)
 def test_safe_never_returns_to_a_placement(world: World, rules: Limits) -> None:
     rests(safe, world, rules)
 
 
-@settings(deadline=None)
 @given(worlds(), limits)
 def test_safe_never_returns_to_a_placement_where_no_worker_may_end(
     world: World, rules: Limits
@@ -63,7 +56,6 @@ def test_safe_never_returns_to_a_placement_where_no_worker_may_end(
     rests(as_live(safe), world, replace(rules, max_moves=1))
 
 
-@settings(deadline=None)
 @given(worlds(), limits, options)
 def test_target_never_returns_to_a_placement(
     world: World, rules: Limits, choice: TargetOptions
@@ -71,7 +63,6 @@ def test_target_never_returns_to_a_placement(
     rests(Targeting(choice), world, rules)
 
 
-@settings(deadline=None)
 @given(worlds(), limits, options)
 def test_target_never_returns_to_a_placement_where_no_worker_may_end(
     world: World, rules: Limits, choice: TargetOptions

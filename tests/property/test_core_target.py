@@ -60,7 +60,7 @@ def end(policy: Policy, world: World, rules: Limits) -> World:
     return world
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(worlds(), limits, options)
 def test_a_move_is_allowed_and_overfills_nobody(
     world: World, rules: Limits, choice: TargetOptions
@@ -84,7 +84,7 @@ def test_a_move_is_allowed_and_overfills_nobody(
             assert load[w] <= rules.high_frac * cluster.capacity_cores[w] + TOLERANCE_CORES
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(worlds(), limits)
 def test_target_ends_no_worse_than_safe(world: World, rules: Limits) -> None:
     """By the weighted cost, where `safe` leaves no worker high."""
@@ -97,7 +97,7 @@ def test_target_ends_no_worse_than_safe(world: World, rules: Limits) -> None:
         assert problem.cost_tps(ours) <= problem.cost_tps(theirs) + 1e-6
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(worlds(), limits, options)
 def test_what_is_found_gains_enough_and_is_found_again(
     world: World, rules: Limits, choice: TargetOptions
@@ -120,7 +120,7 @@ def test_what_is_found_gains_enough_and_is_found_again(
     assert problem.excess_cores(place) <= problem.excess_cores(snapshot.place) + 1e-6
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(worlds(), limits, options, st.sampled_from([0.3, 3.0]), st.integers(0, 3))
 def test_annealing_keeps_every_rule_and_costs_no_more(
     world: World, rules: Limits, choice: TargetOptions, hot: float, seed: int

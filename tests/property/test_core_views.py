@@ -22,7 +22,7 @@ def gathering(view: View, executors: Ints) -> Moves:
     return Moves(*loops.gather(view.world, executors))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(worlds() | uneven_worlds(), limits(), st.data())
 def test_after_any_moves_a_carried_view_decides_like_a_new_one(
     world: World, rules: Limits, data: st.DataObject
@@ -40,7 +40,7 @@ def test_after_any_moves_a_carried_view_decides_like_a_new_one(
         view = view.moved(e, w)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(worlds() | uneven_worlds(), limits(), st.data())
 def test_what_must_not_move_together_with_a_move_is_left_out_of_a_carried_view(
     world: World, rules: Limits, data: st.DataObject
@@ -64,7 +64,7 @@ def assert_bounded(view: View) -> None:
     assert np.allclose(view.bounds[1], replace(view).bounds[1])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(worlds() | uneven_worlds(), limits(), st.data())
 def test_what_is_kept_of_the_cycle_before_changes_no_answer(
     world: World, rules: Limits, data: st.DataObject
@@ -88,7 +88,7 @@ def test_what_is_kept_of_the_cycle_before_changes_no_answer(
         assert choose_safe(kept) == choose_safe(fresh)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(worlds(), limits())
 def test_the_best_are_the_best_of_all_moves_that_gain(world: World, rules: Limits) -> None:
     cluster, snapshot = world
@@ -110,7 +110,7 @@ def as_set(moves: Moves) -> set[tuple[int, int]]:
     return set(zip(moves.executors.tolist(), moves.workers.tolist(), strict=True))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(worlds() | uneven_worlds(), limits())
 def test_scores_are_those_of_the_two_affinities(world: World, rules: Limits) -> None:
     cluster, snapshot = world
@@ -128,7 +128,7 @@ def test_scores_are_those_of_the_two_affinities(world: World, rules: Limits) -> 
         assert np.array_equal(moves.score, score)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(worlds() | uneven_worlds(), limits())
 def test_a_pair_that_opens_the_way_gains_what_it_says(world: World, rules: Limits) -> None:
     cluster, snapshot = world
@@ -146,7 +146,7 @@ def test_a_pair_that_opens_the_way_gains_what_it_says(world: World, rules: Limit
         assert both > 2 * threshold
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(worlds(), limits(), st.integers(2, 4))
 def test_several_moves_share_no_executor_and_no_pair_of_nodes(
     world: World, rules: Limits, most: int
@@ -164,7 +164,7 @@ def test_several_moves_share_no_executor_and_no_pair_of_nodes(
         assert len(pairs) == len(several.moves)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(worlds(), limits())
 def test_several_moves_of_safe_fill_no_worker_above_the_limit(world: World, rules: Limits) -> None:
     cluster, snapshot = world

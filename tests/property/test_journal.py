@@ -29,7 +29,7 @@ def recorded() -> Iterator[bytes]:
 
 
 @given(share=st.floats(0, 1), packed=st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_log_that_ends_at_any_byte_is_replayed_up_to_there(
     recorded: bytes, share: float, packed: bool
 ) -> None:
@@ -63,7 +63,7 @@ def test_every_byte_of_a_small_log() -> None:
 
 
 @given(share=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_damaged_byte_costs_one_record(recorded: bytes, share: float, bit: int) -> None:
     at = int(share * len(recorded))
     damaged = recorded[:at] + bytes([recorded[at] ^ (1 << bit)]) + recorded[at + 1 :]
@@ -92,7 +92,7 @@ def tick(seq: int, *, epoch: int | None = 0, time_s: float = 0.0) -> bytes:
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_of_two_leaders_the_epochs_decide(data: st.DataObject) -> None:
     """However two leaders' ticks and segments interleave, none counts after the next epoch."""
     rows = data.draw(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 20)), max_size=20))

@@ -46,7 +46,7 @@ st.register_type_strategy(
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_message_survives_its_bytes(kind: type[Any], data: st.DataObject):
     message = data.draw(st.from_type(kind))
     assert decode(kind, encode(message)) == message
@@ -54,7 +54,7 @@ def test_a_message_survives_its_bytes(kind: type[Any], data: st.DataObject):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_damaged_bytes_are_refused_or_mean_what_they_say(kind: type[Any], data: st.DataObject):
     sound = encode(data.draw(st.from_type(kind)))
     at = data.draw(st.integers(0, len(sound) - 1))

@@ -50,7 +50,7 @@ def reports(draw: st.DrawFn) -> list[WorkerLoad]:
 
 
 @given(reports())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_rates_are_the_controllers_own(told: list[WorkerLoad]) -> None:
     theirs: metrics.Rates = {}
     ours: dict[str, rates.JvmRates] = {}

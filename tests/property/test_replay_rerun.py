@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.config import Config, build
@@ -77,7 +77,6 @@ configs = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(worlds(), configs, st.sampled_from([0.0, 0.2, 1.0]), st.integers(0, 2**32 - 1))
 def test_nothing_that_would_move_is_passed_over(
     world: World, config: Config, noise: float, seed: int

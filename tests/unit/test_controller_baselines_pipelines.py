@@ -117,7 +117,7 @@ def remote(snapshot: LoadSnapshot, place: Ints) -> int:
     return sum(w not in at[1] for w in ups)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 12))
 def test_upstreams_that_must_use_the_network(ups: int, downs: int, slots: int) -> None:
     """Table 1 and section 3.3; the formulas hold while no slot has two upstreams."""

@@ -1,0 +1,71 @@
+"""`make explore` prints what breaks as code to paste, and goes on; `make test` does not search."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from hypothesis import settings
+
+EXPLORE = Path(__file__).parent.parent / "explore.py"
+PROFILE = """
+from hypothesis import settings
+settings.register_profile("explore", derandomize=True, print_blob=True)
+"""
+TESTS = """
+import os
+from hypothesis import given, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+@given(st.lists(st.integers(0, 9)), st.booleans())
+def test_breaks(numbers, other):
+    assert sum(numbers) < 5
+
+@given(st.data())
+def test_crashes(data):
+    if data.draw(st.booleans()):
+        os.abort()
+
+class Adding(RuleBasedStateMachine):
+    @initialize(start=st.integers(1, 2))
+    def begin(self, start):
+        self.total = start
+
+    @rule(more=st.integers(0, 3))
+    def add(self, more):
+        self.total += more
+
+    def teardown(self):
+        assert self.total < 5
+
+TestAdding = Adding.TestCase
+
+def test_takes_no_example():
+    assert False
+"""
+PASTED = """
+    state.begin(start=2)
+    state.add(more=3)
+    state.teardown()
+"""
+
+
+def test_the_examples_are_always_the_same_and_no_clock_judges() -> None:
+    assert settings.default.derandomize
+    assert settings.default.database is None
+    assert settings.default.deadline is None
+
+
+def test_it_goes_on_until_nothing_is_left_that_does_not_break(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(PROFILE)
+    (tmp_path / "test_broken.py").write_text(TESTS)
+    command = [sys.executable, EXPLORE, "test_broken.py"]
+    done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "@example(\n    numbers=[5],\n    other=False," in done.stdout
+    assert "def test_what_broke_adding_" in done.stdout
+    assert PASTED in done.stdout
+    assert "FAILED test_broken.py::test_breaks with seed" in done.stdout
+    assert done.stdout.endswith(
+        "3 failed\ntest_broken.py::test_breaks\n"
+        "test_broken.py::test_crashes\ntest_broken.py::TestAdding::runTest\n"
+    )
