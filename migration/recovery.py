@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from migration.model import NodeAcks, Plan, PlanVersion
+from migration.model import NodeAcks, Plan, PlanVersion, Publication
 
 NOTHING_READ = PlanVersion(0, -1)
 
@@ -26,13 +26,15 @@ class Known:
     read: PlanVersion
 
     @classmethod
-    def of(cls, topology: str, cluster: str, acks: Iterable[NodeAcks]) -> Known:
-        """Gather what the nodes of a cluster say.
+    def of(cls, publication: Publication, cluster: str, acks: Iterable[NodeAcks]) -> Known:
+        """Gather what Nimbus and the nodes of a cluster say.
 
         Parameters
         ----------
-        topology, cluster : str
-            Which plan, of which lineage.
+        publication : Publication
+            The newest one of the topology.
+        cluster : str
+            The lineage of plans that counts.
         acks : iterable of NodeAcks
             The fresh ones.
 
@@ -41,6 +43,7 @@ class Known:
         Known
             The newest of all.
         """
+        topology = publication.topology
         nodes = [node for node in acks if node.cluster == cluster]
         held = [
             plan
@@ -48,7 +51,7 @@ class Known:
             for plan in node.held
             if (plan.topology, plan.cluster) == (topology, cluster)
         ]
-        read = [NOTHING_READ, *(plan.stamp for plan in held)]
+        read = [publication.plan or NOTHING_READ, *(plan.stamp for plan in held)]
         for node in nodes:
             read += [
                 worker.stamp

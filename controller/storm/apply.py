@@ -198,9 +198,9 @@ class Applier:
         """Gather what the nodes know of a plan, and what this leader remembers of it."""
         held = self._held.get(view.publication.topology)
         if held is None or held.flight.epoch != self._leader.epoch:
-            return Known.of(view.publication.topology, view.plan.cluster, view.acks)
+            return Known.of(view.publication, view.plan.cluster, view.acks)
         mine = held.flight.plan
-        known = Known.of(mine.topology, mine.cluster, view.acks)
+        known = Known.of(view.publication, mine.cluster, view.acks)
         newer = known.plan is not None and known.plan.stamp > mine.stamp
         return Known(known.plan if newer else mine, max(known.read, mine.stamp))
 
@@ -324,4 +324,3 @@ class Applier:
             stopped_after_s=move.stopped_after_s,
         )
         self.on_end(move)
-

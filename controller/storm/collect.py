@@ -72,7 +72,7 @@ class LiveCluster:
             named = publication is not None and publication.topology == topology
             if publication is not None and named and self._nimbus.knows(topology):
                 plan = self.plan(topology)
-                stand_back = self._lost(topology, acks)
+                stand_back = self._lost(publication, acks)
                 stand_back = stand_back or self._nimbus.stand_back(publication, plan)
                 views.append(TopologyView(publication, plan, acks, stand_back))
         return views
@@ -99,11 +99,12 @@ class LiveCluster:
         # A plan that somebody wrote by hand may say another version; the next write mends it.
         return Plan(plan.cluster, plan.epoch, version, topology, plan.entries)
 
-    def _lost(self, topology: str, acks: Sequence[NodeAcks]) -> str | None:
+    def _lost(self, publication: Publication, acks: Sequence[NodeAcks]) -> str | None:
         """Say so while the JVMs follow another plan than the one in ZooKeeper."""
-        path = wire.plan_path(topology)
+        path = wire.plan_path(publication.topology)
         there = self._mirror.node(path) is not None
-        lost = Known.of(topology, self.cluster(), acks).lost(self._mirror.plan(topology), there)
+        stored = self._mirror.plan(publication.topology)
+        lost = Known.of(publication, self.cluster(), acks).lost(stored, there)
         return None if lost is None else f"the plan {path} {lost}: the leader writes it anew"
 
     def orphans(self) -> list[tuple[str, int]]:

@@ -219,6 +219,17 @@ def test_what_no_node_holds_any_more_is_awaited_and_then_dropped() -> None:
     assert world.stored.stamp > max(reads(world))
 
 
+def test_a_plan_is_written_above_what_nimbus_has_read() -> None:
+    """ZooKeeper was restored from an older copy; nothing was moving."""
+    world = Led()
+    world.agents_hold = False
+    world.publication = replace(world.publication, plan=PlanVersion(9, 4))
+    for _ in range(2):
+        world.turn_led()
+        world.now_s += TIMING.ack_fresh_s
+    assert world.stored == Plan(CLUSTER, 10, 0, TOPOLOGY)
+
+
 def test_a_topology_without_a_plan_needs_none() -> None:
     world = Led()
     world.turn_led()
