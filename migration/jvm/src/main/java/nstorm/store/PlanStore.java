@@ -10,6 +10,8 @@ import java.util.Objects;
 import nstorm.wire.LocalPlan;
 import nstorm.wire.Plan;
 import nstorm.wire.json.WireException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The plans of this node, as its agent stores them; keeps the last good ones whatever happens to the file.
@@ -18,6 +20,7 @@ import nstorm.wire.json.WireException;
  */
 public final class PlanStore {
 
+    private static final Logger LOG = LoggerFactory.getLogger(PlanStore.class);
     private static final String KEY = "plan";
     /** How many polls see nothing of a file that was put in place of the mapped one. */
     private static final int POLLS_A_LOOK = 64;
@@ -83,26 +86,33 @@ public final class PlanStore {
         good = merged(LocalPlan.parse(Envelope.parse(read.value()).payload()));
     }
 
-    /** The newest plan of every topology ever seen; {@link #error} says what was refused. */
+    /** The newest plan of every topology seen in this cluster; {@link #error} says what was refused. */
     private LocalPlan merged(LocalPlan newest) {
-        if (good != null && !good.cluster().equals(newest.cluster())) {
-            error = "plans of cluster " + newest.cluster() + " refused: this JVM is of " + good.cluster();
-            return good;
-        }
+        LocalPlan last = lastOf(newest.cluster());
         List<Plan> plans = new ArrayList<>();
         for (Plan plan : newest.plans()) {
-            Plan held = good == null ? null : good.of(plan.topology());
+            Plan held = last.of(plan.topology());
             String refusal = refusal(newest, plan, held);
             if (refusal != null) {
                 error = "plan of " + plan.topology() + " refused: " + refusal;
             }
             plans.add(refusal == null ? plan : held);
         }
-        if (good != null) {
-            good.plans().stream().filter(held -> newest.of(held.topology()) == null).forEach(plans::add);
-        }
+        last.plans().stream().filter(held -> newest.of(held.topology()) == null).forEach(plans::add);
         plans.removeIf(Objects::isNull);
         return new LocalPlan(newest.cluster(), List.copyOf(plans));
+    }
+
+    /** What was last good of this cluster. The agent guards the lineage: another cluster is an operator's wish. */
+    private LocalPlan lastOf(String cluster) {
+        if (good != null && good.cluster().equals(cluster)) {
+            return good;
+        }
+        if (good != null) {
+            LOG.warn("nstorm: this node now follows cluster {}: the plans of cluster {} are forgotten, "
+                + "Storm's own assignment stands", cluster, good.cluster());
+        }
+        return new LocalPlan(cluster, List.of());
     }
 
     private static String refusal(LocalPlan local, Plan plan, Plan held) {

@@ -42,7 +42,7 @@ final class PlanOverlay {
     boolean poll() {
         LocalPlan local = store.poll();
         Plan next = local == null ? null : local.of(topology);
-        if (next == null || Objects.equals(next, plan)) {
+        if (Objects.equals(next, plan)) {
             return false;
         }
         plan = next;

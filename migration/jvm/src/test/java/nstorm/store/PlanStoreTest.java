@@ -119,20 +119,40 @@ class PlanStoreTest {
     }
 
     @Test
-    void refusesOlderPlansAndOtherClusters() throws Exception {
+    void refusesOlderPlans() throws Exception {
         Python.writePlan(dir, local(plan("t", 2, 5, 1), plan("u", 2, 6, 1)));
         assertEquals(5, version());
         Python.writePlan(dir, local(plan("t", 1, 9, 2), plan("u", 2, 7, 1)));
         assertEquals(5, version());
         assertEquals("plan of t refused: 1.9 after 2.5", store.lastError());
         assertEquals(7, store.poll().of("u").version(), "each topology by itself");
-        Python.writePlan(dir, "{\"cluster\":\"other\",\"plans\":[]}");
-        assertEquals(5, version());
-        assertEquals("plans of cluster other refused: this JVM is of c", store.lastError());
         Python.writePlan(dir, local(plan("t", 3, 0, 0)));
         assertEquals(0, version());
         assertEquals(3, store.poll().of("t").epoch());
         assertEquals(7, store.poll().of("u").version(), "a topology that is missing keeps its plan");
+    }
+
+    @Test
+    void startsAnewFromAnotherCluster() throws Exception {
+        Python.writePlan(dir, local(plan("t", 2, 5, 1), plan("u", 2, 6, 1)));
+        assertEquals(5, version());
+        Python.writePlan(dir, local(plan("t", 1, 0, 2)).replace("\"c\"", "\"adopted\""));
+        assertEquals("adopted", store.poll().cluster());
+        assertEquals(0, version(), "the count begins anew with the cluster");
+        assertNull(store.poll().of("u"), "what the new cluster does not name has no plan");
+        assertNull(store.lastError());
+        Python.writePlan(dir, local(plan("t", 0, 9, 0)).replace("\"c\"", "\"adopted\""));
+        assertEquals(0, version());
+        assertEquals("plan of t refused: 0.9 after 1.0", store.lastError(), "within the cluster as ever");
+    }
+
+    @Test
+    void refusesAPlanOfAnotherClusterThanItsOwnFrame() throws Exception {
+        Python.writePlan(dir, local(plan("t", 2, 5, 1)));
+        assertEquals(5, version());
+        Python.writePlan(dir, local(plan("t", 2, 6, 1).replace("\"c\"", "\"other\"")));
+        assertEquals(5, version());
+        assertEquals("plan of t refused: it is of cluster other, not of c", store.lastError());
     }
 
     @Test

@@ -1,11 +1,15 @@
 package nstorm.supervisor;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import nstorm.store.PlanStore;
+import nstorm.store.PlanWriting;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
@@ -14,6 +18,7 @@ import nstorm.wire.Slot;
 import org.apache.storm.generated.LocalAssignment;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class AdoptionsTest {
 
@@ -42,6 +47,26 @@ class AdoptionsTest {
         plans.clear();
         assertTrue(adoptions.accepts(ONE, BOTH), "the same two again");
         assertFalse(adoptions.accepts(new LocalAssignment(ONE), BOTH), "read anew");
+    }
+
+    @Test
+    void followsTheNodeIntoAnotherCluster(@TempDir Path dir) throws Exception {
+        Plans stored = new Plans(new PlanStore(dir));
+        Adoptions following = new Adoptions("s1", stored::of);
+        PlanWriting.write(dir, local("old", 3, 17, 8));
+        assertFalse(following.accepts(ONE, BOTH), "7 is not on the move");
+        PlanWriting.write(dir, local("new", 1, 2, 7));
+        assertTrue(following.accepts(ONE, BOTH), "of a lower version, but of the cluster that the node has adopted");
+        assertEquals("new", stored.newest().cluster());
+        PlanWriting.write(dir, "{\"cluster\":\"newer\",\"plans\":[]}");
+        assertFalse(following.accepts(new LocalAssignment(ONE), BOTH), "what was in flight is void");
+    }
+
+    private static String local(String cluster, long epoch, long version, int task) {
+        return "{'cluster':'%1$s','plans':[{'cluster':'%1$s','epoch':%2$d,'version':%3$d,'topology':'t','entries':["
+            .concat("{'id':'m1','executor':[%4$d,%4$d],'from':'s1:6700','to':'s2:6701','phase':'STOP',")
+            .concat("'base':['s1:6700',100],'void':null}]}]}").replace('\'', '"')
+            .formatted(cluster, epoch, version, task);
     }
 
     @Test
