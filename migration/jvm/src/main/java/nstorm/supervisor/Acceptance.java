@@ -5,6 +5,8 @@ import java.util.List;
 import java.util.Set;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
+import nstorm.wire.Slot;
+import org.apache.storm.ServerConstants;
 
 /** When a supervisor may adopt another set of executors without restarting the worker. */
 final class Acceptance {
@@ -19,18 +21,21 @@ final class Acceptance {
      * of a phase at different times. Equal sets are none of our business.
      *
      * @param entries      the entries of the topology's plan
-     * @param supervisorId this supervisor; with NUMA, the ids of its parts begin with it
+     * @param supervisorId this supervisor; with NUMA, Storm gives each of its zones an id of its own
      */
     static boolean accepts(Set<ExecutorId> current, Set<ExecutorId> next, List<Entry> entries, String supervisorId) {
         Set<ExecutorId> moving = new HashSet<>();
         for (Entry entry : entries) {
-            boolean here = entry.from().supervisor().startsWith(supervisorId)
-                || entry.to().supervisor().startsWith(supervisorId);
-            if (here && entry.voidReason() == null) {
+            if ((isHere(entry.from(), supervisorId) || isHere(entry.to(), supervisorId)) && entry.voidReason() == null) {
                 moving.add(entry.executor());
             }
         }
         return !current.equals(next) && moving.containsAll(difference(current, next));
+    }
+
+    private static boolean isHere(Slot slot, String supervisorId) {
+        return slot.supervisor().equals(supervisorId)
+            || slot.supervisor().startsWith(supervisorId + ServerConstants.NUMA_ID_SEPARATOR);
     }
 
     private static Set<ExecutorId> difference(Set<ExecutorId> one, Set<ExecutorId> other) {

@@ -64,6 +64,12 @@ class AcceptanceTest {
     }
 
     @Test
+    void anotherSupervisorWhoseIdBeginsAlikeIsNotThisOne() {
+        assertFalse(accepts(Set.of(E7, E8), Set.of(E8), entry(E7, "s10", "s2", Phase.STOP, null)));
+        assertFalse(accepts(Set.of(E8), Set.of(E7, E8), entry(E7, "s2", "s1-numa", Phase.STOP, null)));
+    }
+
+    @Test
     void numaPartsBelongToTheSupervisor() {
         assertTrue(accepts(Set.of(E7, E8), Set.of(E8), entry(E7, "s1-numa-0", "s2", Phase.STOP, null)));
     }
