@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.function.BiConsumer;
 
-/** One file a key, replaced atomically: what is left where LMDB's native library cannot be loaded. */
+/** One file a key, replaced atomically: what is left where LMDB cannot be used. */
 final class SampleFiles implements BiConsumer<String, byte[]> {
 
     private final Path dir;
@@ -19,6 +19,7 @@ final class SampleFiles implements BiConsumer<String, byte[]> {
     @Override
     public void accept(String key, byte[] value) {
         try {
+            Files.createDirectories(dir);
             Path next = Files.write(dir.resolve(key + ".tmp"), value);
             Files.move(next, dir.resolve(key + ".bin"), StandardCopyOption.ATOMIC_MOVE);
         } catch (IOException e) {

@@ -9,10 +9,12 @@ import java.util.function.BiConsumer;
 /** Where this JVM leaves its acks and samples for the node's agent: an LMDB environment of its own. */
 public final class SampleStore implements Closeable {
 
-    private final BiConsumer<String, byte[]> backend;
+    private final Path dir;
+    private BiConsumer<String, byte[]> backend;
     private long version;
 
-    private SampleStore(BiConsumer<String, byte[]> backend) {
+    SampleStore(Path dir, BiConsumer<String, byte[]> backend) {
+        this.dir = dir;
         this.backend = backend;
     }
 
@@ -24,11 +26,11 @@ public final class SampleStore implements Closeable {
     public static SampleStore open(Path dir) throws IOException {
         Files.createDirectories(dir);
         try {
-            return new SampleStore(LmdbLoader.open(dir));
+            return new SampleStore(dir, new LmdbSamples(dir));
         } catch (ReflectiveOperationException | LinkageError | RuntimeException e) {
             Throwable cause = e.getCause() == null ? e : e.getCause();
             System.err.println("nstorm: LMDB cannot be used, samples go to files in " + dir + ": " + cause);
-            return new SampleStore(new SampleFiles(dir));
+            return new SampleStore(dir, new SampleFiles(dir));
         }
     }
 
@@ -38,12 +40,23 @@ public final class SampleStore implements Closeable {
      * @throws RuntimeException if it cannot be stored; the last value then stays
      */
     public synchronized void put(String key, byte[] payload) {
-        backend.accept(key, new Envelope(++version, payload).toBytes());
+        // The time, so that a JVM that comes to the folder of a dead one goes on above its versions.
+        version = Math.max(version + 1, System.currentTimeMillis());
+        usable().accept(key, new Envelope(version, payload).toBytes());
+    }
+
+    private BiConsumer<String, byte[]> usable() {
+        if (backend instanceof LmdbSamples lmdb && !lmdb.isWhole()) {
+            System.err.println("nstorm: the LMDB environment " + dir + " is shorter than this JVM has written it; "
+                + "from now on samples go to files there");
+            backend = new SampleFiles(dir);
+        }
+        return backend;
     }
 
     @Override
     public synchronized void close() throws IOException {
-        if (backend instanceof Closeable closeable) {
+        if (usable() instanceof Closeable closeable) {
             closeable.close();
         }
     }
