@@ -27,7 +27,7 @@ import org.slf4j.LoggerFactory;
 final class Strays implements Runnable {
     /** Where one tuple can go right now. */
     interface Delivery {
-        /** True if delivered; false to try again later; must not block. */
+        /** True if delivered; false to try again later; must not block. What it throws costs this tuple alone. */
         boolean deliver(AddressedTuple tuple);
 
         /** Called after a round that delivered something, to flush batches of this thread. */
@@ -50,6 +50,7 @@ final class Strays implements Runnable {
     private final Map<Integer, ArrayDeque<AddressedTuple>> byTask = new HashMap<>();
     private final Delivery delivery;
     private final Thread thread;
+    private boolean toldOfDrop;
 
     Strays(Delivery delivery) {
         this.delivery = delivery;
@@ -110,10 +111,9 @@ final class Strays implements Runnable {
         boolean progress = false;
         for (Iterator<ArrayDeque<AddressedTuple>> queues = byTask.values().iterator(); queues.hasNext();) {
             ArrayDeque<AddressedTuple> queue = queues.next();
-            while (!queue.isEmpty() && delivery.deliver(queue.peek())) {
+            while (!queue.isEmpty() && leaves(queue.peek())) {
                 queue.poll();
                 waiting.decrementAndGet();
-                forwarded.incrementAndGet();
                 progress = true;
             }
             if (queue.isEmpty()) {
@@ -124,6 +124,24 @@ final class Strays implements Runnable {
             delivery.flush();
         }
         return progress;
+    }
+
+    /** True if the tuple is delivered, or can never be: one that cannot be serialised must hold up no other. */
+    private boolean leaves(AddressedTuple tuple) {
+        try {
+            boolean delivered = delivery.deliver(tuple);
+            if (delivered) {
+                forwarded.incrementAndGet();
+            }
+            return delivered;
+        } catch (RuntimeException | LinkageError | StackOverflowError e) {
+            dropped.incrementAndGet();
+            if (!toldOfDrop) {
+                toldOfDrop = true;
+                Faults.report("forwarding a tuple for task " + tuple.dest + ", dropped like all that fail so", e);
+            }
+            return true;
+        }
     }
 
     private void drainRetired() {

@@ -15,9 +15,13 @@ class StraysTest {
     private static final class Gate implements Strays.Delivery {
         final List<AddressedTuple> delivered = Collections.synchronizedList(new ArrayList<>());
         volatile int closedTask = -1;
+        volatile int brokenTask = -1;
 
         @Override
         public boolean deliver(AddressedTuple tuple) {
+            if (tuple.dest == brokenTask) {
+                throw new IllegalArgumentException("cannot be serialised");
+            }
             return tuple.dest != closedTask && delivered.add(tuple);
         }
 
@@ -68,5 +72,30 @@ class StraysTest {
         assertEquals(10, strays.dropped.get());
         gate.closedTask = -1;
         await(() -> gate.delivered.size() == 200_000);
+    }
+
+    @Test
+    void oneThatCannotBeSentIsDroppedAndHoldsUpNoOther() throws Exception {
+        Gate gate = new Gate();
+        gate.closedTask = 9;
+        gate.brokenTask = 7;
+        Strays strays = new Strays(gate);
+        long faults = Faults.count();
+        for (int i = 0; i < 100; i++) {
+            for (int task : new int[] {6, 7, 8, 9}) {
+                strays.offer(new AddressedTuple(task, null));
+            }
+        }
+        await(() -> gate.delivered.size() == 200 && strays.dropped.get() == 100);
+        assertEquals(100, strays.parked());
+        gate.brokenTask = -1;
+        gate.closedTask = -1;
+        strays.offer(new AddressedTuple(7, null));
+        await(() -> gate.delivered.size() == 301);
+        assertEquals(0, strays.parked());
+        assertEquals(301, strays.forwarded.get());
+        assertEquals(100, strays.dropped.get());
+        assertEquals(1, Faults.count() - faults);
+        assertTrue(Faults.last().contains("task 7"), Faults.last());
     }
 }
