@@ -12,7 +12,7 @@ AGENT_SOURCES := $(shell find migration/jvm -path '*/target' -prune -o -type f -
 WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o -type f -print)
 PYTHON_FOLDERS := agent controller deploy kvstore migration
 
-.PHONY: setup demo lint test explore clean
+.PHONY: setup demo lint test explore chaos clean
 
 setup: build/tools.stamp build/venv.stamp $(AGENT_JAR) $(WORKLOAD_JAR) build/homes.stamp
 
@@ -58,6 +58,10 @@ test: setup
 # What `make test` does not try, for as long as SECONDS says, else until Ctrl-C.
 explore: build/venv.stamp
 	.venv/bin/python tests/explore.py $(if $(SECONDS),--seconds $(SECONDS))
+
+# The tries of a move with something killed, stopped or damaged in it; about an hour.
+chaos: setup
+	.venv/bin/python -m tests.chaos
 
 clean:
 	rm -rf build deploy/bench/jmh/target deploy/lab/workload/target migration/jvm/target

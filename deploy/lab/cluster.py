@@ -115,6 +115,16 @@ class Lab(Daemons):
         """
         return {row["id"]: row["status"] for row in self._client.ask("cluster")["topologies"]}
 
+    def supervisors(self) -> list[str]:
+        """List the supervisors that Nimbus knows.
+
+        Returns
+        -------
+        list[str]
+            Their hosts.
+        """
+        return [row["host"] for row in self._client.ask("cluster")["supervisors"]]
+
     def topology_id(self, name: str) -> str:
         """Find the id of a topology.
 

@@ -200,13 +200,15 @@ class Daemons:
         command = [sys.executable, "-m", "controller.cli", "agent", "--conf", conf]
         return self._processes.start(f"agent-{node.host}", command, node.log_dir / "agent.log")
 
-    def start_controller(self, mode: str) -> Child:
+    def start_controller(self, mode: str, name: str = "controller") -> Child:
         """Start nstorm's controller beside Nimbus.
 
         Parameters
         ----------
         mode : str
             "observe", "advise" or "auto".
+        name : str
+            Tells it, and its log, from others; of several one leads.
 
         Returns
         -------
@@ -215,9 +217,10 @@ class Daemons:
         """
         root = self.layout.nimbus_dir
         conf = str(root / "conf" / "storm.yaml")
-        command = [sys.executable, "-m", "controller.cli", "controller", "--conf", conf]
-        log = root / "logs" / "controller.log"
-        return self._processes.start("controller", [*command, "--mode", mode], log)
+        # The configuration last: by it `Processes.living` finds what was started but not recorded.
+        command = [sys.executable, "-m", "controller.cli", "controller", "--mode", mode]
+        log = root / "logs" / f"{name}.log"
+        return self._processes.start(name, [*command, "--conf", conf], log)
 
     def stop_controller(self) -> None:
         """End nstorm's controller, if it runs."""

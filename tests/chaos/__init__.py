@@ -1,0 +1,1 @@
+"""Faults in the middle of moves, on a real Storm cluster: ``python -m tests.chaos``."""

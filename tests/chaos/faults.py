@@ -1,0 +1,211 @@
+"""The faults by name. Each is one step; what ends it is another."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from controller.storm.commands import Command
+from deploy.lab import LabError
+from kvstore.election import Candidate
+from migration import wire
+from migration.model import Phase, Slot
+from tests.chaos.services import agent_of
+from tests.chaos.stand import TOPOLOGY, Move, Stand, listens, phases_from
+
+POLL_S = 0.008
+CATCH_LIMIT_S = 60.0
+CATCHES = 6
+BACK_LIMIT_S = 60.0
+PLAIN_LIMIT_S = 120.0
+
+
+class Faults:
+    """Does harm to a stand, and counts what of it must come back by that."""
+
+    def __init__(self, stand: Stand) -> None:
+        self._stand = stand
+        self._lab = stand.lab
+        self.topology = stand.lab.topology_id(TOPOLOGY)
+        self.workers_killed = 0
+        self.services_killed = 0
+        self._stopped_leader = ""
+        self.complaints: list[str] = []
+
+    def when(self, phase: Phase) -> Move:
+        """Ask for moves until one is seen in a phase, at once."""
+        for _ in range(CATCHES):
+            move = self._stand.ask()
+            if self._catch(move, phase):
+                return move
+            self._stand.wait(
+                "the move that was too fast ends", lambda: self._stand.operator.entries() == 0
+            )
+        raise LabError(f"{CATCHES} moves, and none was seen in {phase}: the machine is too busy")
+
+    def _catch(self, move: Move, phase: Phase) -> bool:
+        deadline = time.monotonic() + CATCH_LIMIT_S
+        while time.monotonic() < deadline:
+            entry = self._stand.entry(self.topology, move)
+            if entry is not None and entry.phase == phase:
+                return True
+            late = entry is not None and entry.phase in phases_from(phase)
+            told: Command | None = self._stand.told(move) if entry is None else None
+            if late or (told is not None and told.ended):
+                return False
+            time.sleep(POLL_S)
+        raise LabError(f"the move of {move.executor} did not reach {phase} in {CATCH_LIMIT_S} s")
+
+    def plain_move(self) -> Move:
+        """Move something while nothing else happens."""
+        move = self._stand.ask()
+        told = self._stand.operator.follow(move.path, lambda now: False, PLAIN_LIMIT_S)
+        if told.state != "MOVED":
+            raise LabError(f"a plain move ended {told.state}: {told.reason}")
+        return move
+
+    def kill_worker(self, slot: Slot) -> None:
+        """Kill -9 the worker of a slot; Storm starts it again."""
+        os.kill(self._stand.pids[str(slot)], signal.SIGKILL)
+        self.workers_killed += 1
+
+    def agent(self, slot: Slot) -> str:
+        """Name the agent of a slot's node."""
+        return agent_of(self._lab.node(slot.supervisor).host)
+
+    def stop_process(self, name: str) -> None:
+        """SIGSTOP an agent, a controller or a daemon."""
+        self._lab.kill_daemon(name, signal.SIGSTOP)
+
+    def continue_process(self, name: str) -> None:
+        """SIGCONT it."""
+        if self._lab.daemon(name) is not None:
+            self._lab.kill_daemon(name, signal.SIGCONT)
+
+    def kill_agent(self, slot: Slot) -> None:
+        """Kill -9 the agent of a slot's node and keep it down until `start_agent`."""
+        name = self.agent(slot)
+        self._stand.services.keep_down(name)
+        self._lab.kill_daemon(name)
+        self.services_killed += 1
+
+    def start_agent(self, slot: Slot) -> None:
+        """Let the service manager start the agent again."""
+        self._stand.services.let_up(self.agent(slot))
+
+    def leader(self) -> str:
+        """Name the controller that leads."""
+        name = Candidate(self._stand.session, wire.LEADER, "").leader()
+        if name is None:
+            raise LabError("no controller leads")
+        return self._stand.services.name_of(int(name.rpartition(":")[2]))
+
+    def kill_leader(self) -> None:
+        """Kill -9 the leading controller; the other one stands by."""
+        self._lab.kill_daemon(self.leader())
+        self.services_killed += 1
+
+    def stop_leader(self) -> None:
+        """SIGSTOP the leading controller."""
+        self._stopped_leader = self.leader()
+        self.stop_process(self._stopped_leader)
+
+    def continue_leader(self) -> None:
+        """SIGCONT the controller that `stop_leader` has stopped."""
+        self.continue_process(self._stopped_leader)
+
+    def stop_daemon(self, name: str) -> None:
+        """Kill -9 ZooKeeper, Nimbus or, by its host, a supervisor."""
+        self._lab.kill_daemon(name)
+
+    def start_daemon(self, name: str) -> None:
+        """Start it again."""
+        with self._stand.services.starting:
+            self._lab.start_daemon(name)
+
+    def truncate(self, path: Path) -> None:
+        """Cut a file to nothing."""
+        os.truncate(path, 0)
+
+    def plan_store(self, slot: Slot) -> Path:
+        """Give the file of a node's local plan."""
+        return self._lab.node(slot.supervisor).store_dir / "plan" / "data.mdb"
+
+    def sample_store(self, slot: Slot) -> Path:
+        """Give the file where a worker leaves its acks and its load."""
+        folder = f"{slot.port}-{self._stand.pids[str(slot)]}"
+        return self._lab.node(slot.supervisor).store_dir / "w" / folder / "data.mdb"
+
+    def delete_plan(self) -> None:
+        """Delete the plan in ZooKeeper."""
+        self._stand.session.delete(wire.plan_path(self.topology))
+
+    def garble_plan(self) -> None:
+        """Write garbage over the plan in ZooKeeper."""
+        self._stand.session.set(wire.plan_path(self.topology), b"garbage{")
+
+    def rebalance(self, workers: int | None = None, counts: int | None = None) -> None:
+        """Let the user rebalance, as many workers and executors of the count bolt as he likes."""
+        self._lab.rebalance(TOPOLOGY, workers, {"count": counts} if counts else None)
+
+    def deactivate(self) -> None:
+        """Let the spouts rest."""
+        self._lab.deactivate(TOPOLOGY)
+
+    def activate(self) -> None:
+        """Let the spouts emit again."""
+        self._lab.activate(TOPOLOGY)
+
+    def kill_topology(self) -> None:
+        """Kill the topology and wait for the end of its workers."""
+        self._lab.kill_topology(TOPOLOGY)
+
+    def submit(self) -> None:
+        """Submit it again."""
+        self._stand.submit()
+
+    def rebuild_zookeeper(self) -> None:
+        """Lose all that ZooKeeper holds, with Storm down; adopt the new cluster and submit."""
+        daemons = ("zookeeper", "nimbus", *(node.host for node in self._lab.nodes))
+        self.kill_topology()
+        self._stand.disconnect()
+        for name in daemons:
+            self.stop_daemon(name)
+        shutil.rmtree(self._lab.layout.run_dir / "zookeeper" / "data" / "version-2")
+        self.start_daemon("zookeeper")
+        self._stand.wait("ZooKeeper listens", lambda: listens(self._lab.layout.zookeeper_port))
+        for name in daemons[1:]:
+            self.start_daemon(name)
+        hosts = {node.host for node in self._lab.nodes}
+        self._stand.wait("supervisors register", lambda: {*self._lab.supervisors()} == hosts)
+        self._await_services()
+        self._adopt()
+        self._stand.submit()
+
+    def _await_services(self) -> None:
+        """Wait until agents and controllers are back, or say that they are not and restart them."""
+        try:
+            self._stand.wait("the services are back", self._services_speak, BACK_LIMIT_S)
+        except LabError:
+            self.complaints.append(
+                f"agents and controllers not back {BACK_LIMIT_S:.0f} s after the new ZooKeeper"
+            )
+            for name in self._stand.services.names:
+                self._lab.kill_daemon(name)
+                self.services_killed += 1
+            self._stand.wait("the restarted services speak", self._services_speak)
+
+    def _services_speak(self) -> bool:
+        """Tell whether there is a leader and every agent has said something since."""
+        session = self._stand.session
+        led = session.read(wire.CLUSTER) is not None
+        return led and len(session.children(wire.ACKS) or []) == len(self._lab.nodes)
+
+    def _adopt(self) -> None:
+        for node in self._lab.nodes:
+            conf = str(node.conf_dir / "storm.yaml")
+            command = [sys.executable, "-m", "controller.cli", "agent", "adopt-cluster"]
+            subprocess.run([*command, "--conf", conf], check=True, capture_output=True)

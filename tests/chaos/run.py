@@ -1,0 +1,164 @@
+"""Makes one try after the other; a cluster serves as many as leave it whole."""
+
+import random
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+
+from controller.storm.collect import PAUSED
+from deploy.lab import LabError
+from deploy.lab.ledger import Totals
+from kvstore.errors import StoreError
+from migration.model import Counters, Phase
+from tests.chaos.faults import Faults
+from tests.chaos.judge import MOVED, NO_MOVE, Expected, Seen, Window, judge
+from tests.chaos.stand import RATE_TPS, TOPOLOGY, Move, Stand, standing
+from tests.chaos.tries import Try
+
+LAB = "chaos"
+WINDOW_S = 3.0
+NEXT_LIMIT_S = 60.0
+SOAK = "soak"
+SOAK_RATE_TPS = 400.0
+KILL_EVERY_S = 60.0
+SOAK_EXPECTED = Expected(frozenset({NO_MOVE}), within_s=90.0, tuples_fail=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A try and what is wrong with what it did."""
+
+    name: str
+    seen: Seen
+    wrong: list[str]
+
+    @property
+    def wedged(self) -> bool:
+        """Whether the cluster is of no more use."""
+        seen = self.seen
+        return seen.window is None or seen.next_move != MOVED or seen.next_restarts > 0
+
+
+def run_tries(tries: Iterable[Try], seed: int) -> Iterator[Result]:
+    """Make tries; after one that has left its cluster wedged the next has a fresh one."""
+    with ExitStack() as cluster:
+        stand: Stand | None = None
+        for row in tries:
+            if stand is None:
+                stand = cluster.enter_context(standing(LAB, "observe", seed))
+            result = _one(stand, row)
+            yield result
+            if result.wedged:
+                cluster.close()
+                stand = None
+
+
+def _one(stand: Stand, row: Try) -> Result:
+    seen, faults = Seen(), Faults(stand)
+    broke: list[str] = []
+    try:
+        _try(stand, faults, row, seen)
+    except (LabError, StoreError) as error:
+        broke = [f"broke off: {error}"]
+    return Result(row.name, seen, [*broke, *faults.complaints, *judge(row.expected, seen)])
+
+
+def _try(stand: Stand, faults: Faults, row: Try, seen: Seen) -> None:
+    before, late = stand.rest(), stand.counters()
+    stand.ledger.set_rate(RATE_TPS)
+    stand.pids = stand.note_workers()
+    known = set(stand.workers_seen)
+    stand.services.restarts.clear()
+    if row.phase is None:
+        move, seen.outcome = faults.plain_move(), MOVED
+    else:
+        move, seen.phase = faults.when(row.phase), row.phase
+    row.strike(faults, move)
+    seen.undone_while_held = _hold(stand, faults, move, row.hold_s)
+    row.lift(faults, move)
+    seen.recovered_s, seen.flaw = stand.wait_whole(row.expected.within_s)
+    if row.phase is not None:
+        seen.outcome = stand.outcome(move)
+    seen.restarts = len(stand.workers_seen - known) - faults.workers_killed
+    resubmitted = faults.topology != stand.lab.topology_id(TOPOLOGY)
+    _count(stand, seen, Totals() if resubmitted else before)
+    if seen.recovered_s is not None:
+        _count_late(stand, seen, late)
+        _afterwards(stand, seen)
+    seen.services_ended = stand.services.restarts.total() - faults.services_killed
+
+
+def _hold(stand: Stand, faults: Faults, move: Move, hold_s: float) -> bool:
+    """Wait until the fault is to be lifted; tell whether the move was undone meanwhile."""
+    undone = False
+    lift_at_s = time.monotonic() + hold_s
+    while (left_s := lift_at_s - time.monotonic()) > 0:
+        with suppress(StoreError):
+            entry = stand.entry(faults.topology, move)
+            undone = undone or (entry is not None and entry.phase is Phase.UNDO)
+        time.sleep(min(0.1, left_s))
+    return undone
+
+
+def _count(stand: Stand, seen: Seen, before: Totals) -> None:
+    """Count since a rest; what is pending at rest are the sentences of dead spouts."""
+    after = stand.rest()
+    seen.failed = after.failed - before.failed
+    seen.double_acked = after.double_acked - before.double_acked
+    seen.lost = after.pending - before.pending
+
+
+def _count_late(stand: Stand, seen: Seen, before: dict[str, Counters]) -> None:
+    for incarnation, now in stand.counters().items():
+        then = before.get(incarnation, Counters())
+        seen.forwarded += now.forwarded - then.forwarded
+        seen.dropped += now.dropped - then.dropped
+
+
+def _afterwards(stand: Stand, seen: Seen) -> None:
+    """Load for some seconds, drained; then a plain move."""
+    rested = stand.ledger.totals()
+    stand.ledger.set_rate(RATE_TPS)
+    time.sleep(WINDOW_S)
+    seen.window = Window.between(rested, stand.rest())
+    stand.ledger.set_rate(RATE_TPS)
+    pids = stand.note_workers()
+    Faults(stand).plain_move()
+    seconds, flaw = stand.wait_whole(NEXT_LIMIT_S)
+    seen.next_move = MOVED if seconds is not None else f"{MOVED}, but then: {flaw}"
+    seen.next_restarts = len(stand.note_workers().items() - pids.items())
+
+
+def soak(seconds: float, seed: int) -> Result:
+    """Let the controller move by itself, kill a random worker each minute, and account."""
+    seen = Seen()
+    broke: list[str] = []
+    with standing(f"{LAB}-{SOAK}", "auto", seed) as stand:
+        try:
+            _soak(stand, seconds, seed, seen)
+        except (LabError, StoreError) as error:
+            broke = [f"broke off: {error}"]
+    return Result(SOAK, seen, [*broke, *judge(SOAK_EXPECTED, seen)])
+
+
+def _soak(stand: Stand, seconds: float, seed: int, seen: Seen) -> None:
+    stand.ledger.set_rate(SOAK_RATE_TPS)
+    known = set(stand.note_workers().items())
+    chosen, kills = random.Random(seed), 0
+    ends_at_s = time.monotonic() + seconds
+    kill_at_s = time.monotonic() + KILL_EVERY_S / 2
+    while time.monotonic() < ends_at_s:
+        pids = stand.note_workers()
+        if time.monotonic() >= kill_at_s and pids:
+            kill_at_s += KILL_EVERY_S
+            stand.lab.kill_worker(chosen.choice(sorted(pids)))
+            kills += 1
+        time.sleep(1.0)
+    stand.session.put(PAUSED, b"the account is made")
+    seen.recovered_s, seen.flaw = stand.wait_whole(SOAK_EXPECTED.within_s)
+    seen.restarts = len(stand.workers_seen - known) - kills
+    _count(stand, seen, Totals())
+    if seen.recovered_s is not None:
+        _afterwards(stand, seen)
+    seen.services_ended = stand.services.restarts.total()

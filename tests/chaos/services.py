@@ -1,0 +1,77 @@
+"""A small service manager: agents and controllers that end are started again, as by systemd."""
+
+import threading
+import time
+from collections import Counter
+from functools import partial
+from typing import Self
+
+from deploy.lab.cluster import Lab
+
+RESTART_AFTER_S = 1.0
+LOOK_EVERY_S = 0.2
+
+
+def agent_of(host: str) -> str:
+    """Give the name of a node's agent."""
+    return f"agent-{host}"
+
+
+class Services:
+    """One agent a node and two controllers, kept running inside the block."""
+
+    def __init__(self, lab: Lab, mode: str) -> None:
+        self._lab = lab
+        self._start = {agent_of(node.host): partial(lab.start_agent, node) for node in lab.nodes}
+        for name in ("controller-1", "controller-2"):
+            self._start[name] = partial(lab.start_controller, mode, name)
+        self._kept_down: set[str] = set()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._tend, name="service-manager")
+        # The list of the lab's processes is read, changed and written.
+        self.starting = threading.Lock()
+        self.restarts: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        for start in self._start.values():
+            start()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def keep_down(self, name: str) -> None:
+        """Do not start a service again until `let_up`."""
+        self._kept_down.add(name)
+
+    def let_up(self, name: str) -> None:
+        """Start a service again that was kept down."""
+        self._kept_down.discard(name)
+
+    @property
+    def names(self) -> list[str]:
+        """All services."""
+        return [*self._start]
+
+    def missing(self) -> list[str]:
+        """Name the services that do not run."""
+        return [name for name in self._start if self._lab.daemon(name) is None]
+
+    def name_of(self, pid: int) -> str:
+        """Find a service by its process id."""
+        pids = {name: self._lab.daemon(name) for name in self._start}
+        return next(name for name, child in pids.items() if child and child.pid == pid)
+
+    def _tend(self) -> None:
+        gone_at_s: dict[str, float] = {}
+        while not self._ended.wait(LOOK_EVERY_S):
+            missing = {name for name in self.missing() if name not in self._kept_down}
+            now_s = time.monotonic()
+            gone_at_s = {name: gone_at_s.get(name, now_s) for name in missing}
+            for name, since_s in gone_at_s.items():
+                if now_s - since_s >= RESTART_AFTER_S:
+                    self.restarts[name] += 1
+                    with self.starting:
+                        self._start[name]()

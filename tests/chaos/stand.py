@@ -1,0 +1,283 @@
+"""The cluster that is tried: Storm with a fed WordCount, services beside it, and eyes on all."""
+
+import random
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from controller.storm import status
+from controller.storm.commands import Command
+from deploy.bench.operator import Operator
+from deploy.lab import LabError
+from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab
+from deploy.lab.ledger import Totals
+from kvstore.errors import StoreError
+from kvstore.zookeeper import Session
+from migration import WireError, wire
+from migration.model import Counters, Entry, ExecutorId, NodeAcks, Phase, Plan, Slot
+from tests.chaos.services import Services
+from tests.chaos.threads import Dumps
+
+TOPOLOGY = "chaos"
+RATE_TPS = 200.0
+CONF = {
+    "topology.message.timeout.secs": 8,
+    # A worker that starts on a busy machine needs more than Storm's 30 s, and an executor that
+    # Nimbus assigns elsewhere meanwhile is another fault than the one that is tried.
+    "nimbus.task.timeout.secs": 90,
+}
+READY_LIMIT_S = 120.0
+DRAIN_LIMIT_S = 60.0
+LOOK_EVERY_S = 0.5
+# What is whole for a moment only, between a fault and Storm's notice of it, is not whole.
+STEADY_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move that was asked for."""
+
+    executor: ExecutorId
+    source: Slot
+    target: Slot
+    path: str
+    asked_s: float
+
+
+class Stand:
+    """Looks at the cluster and asks for moves; what it finds is never a cached answer."""
+
+    def __init__(self, lab: Lab, services: Services, dumps: Dumps, chosen: random.Random) -> None:
+        self.lab = lab
+        self.services = services
+        self.ledger = lab.ledger(TOPOLOGY)
+        # By slot as before the fault: to look them up costs longer than a phase lasts.
+        self.pids: dict[str, int] = {}
+        self.workers_seen: set[tuple[str, int]] = set()
+        self._dumps = dumps
+        self._chosen = chosen
+        self._connected: tuple[Session, Operator] | None = None
+
+    @property
+    def session(self) -> Session:
+        """A session that is not lost."""
+        return self._connect()[0]
+
+    @property
+    def operator(self) -> Operator:
+        """Somebody who moves executors by hand; he knows how long the nodes have been silent."""
+        return self._connect()[1]
+
+    def _connect(self) -> tuple[Session, Operator]:
+        if self._connected is not None and self._connected[0].lost:
+            self.disconnect()
+        if self._connected is None:
+            session = Session(self.lab.zookeeper)
+            session.connect()
+            self._connected = (session, Operator(session, TOPOLOGY))
+        return self._connected
+
+    def disconnect(self) -> None:
+        """End the session; the next question opens another."""
+        connected, self._connected = self._connected, None
+        if connected is not None:
+            connected[0].close()
+
+    def submit(self) -> None:
+        """Submit the WordCount and wait until it is fed and may be moved."""
+        self.lab.submit(TOPOLOGY, rate_tps=RATE_TPS)
+        self.lab.wait_ready(TOPOLOGY)
+        self.ledger = self.lab.ledger(TOPOLOGY)
+        self.wait("all workers answer their agents", self._may_move)
+
+    def _may_move(self) -> bool:
+        # Asked anew each time: the session, and the operator with it, may be another by then.
+        return self.operator.ready()
+
+    def wait(self, what: str, done: Callable[[], bool], limit_s: float = READY_LIMIT_S) -> None:
+        """Wait for something, across the times in which ZooKeeper or Nimbus does not answer."""
+
+        def done_if_known() -> bool:
+            try:
+                return done()
+            except (LabError, StoreError):
+                return False
+
+        self.lab.wait_until(what, done_if_known, limit_s)
+
+    def note_workers(self) -> dict[str, int]:
+        """Remember the workers that run now, and give them."""
+        pids = self.lab.worker_pids()
+        self.workers_seen.update(pids.items())
+        return pids
+
+    def plan_of(self, topology: str) -> Plan | None:
+        """Read the plan of a topology by its id; empty if there is none, None if it is garbage."""
+        stored = self.session.read(wire.plan_path(topology))
+        if stored is None:
+            return Plan("", 0, -1, topology)
+        try:
+            return wire.decode(Plan, stored.data)
+        except WireError:
+            return None
+
+    def ask(self) -> Move:
+        """Ask for a move of any executor, never a worker's last, to a worker of another node."""
+        self.wait("a move may begin", lambda: self._may_move() and self.operator.entries() == 0)
+        operator = self.operator
+        placement = operator.placement()
+        held = Counter(placement.slot_of.values())
+        free = [e for e in placement.free if held[placement.slot_of[e]] > 1]
+        executor = self._chosen.choice(free)
+        source = placement.slot_of[executor]
+        target = self._chosen.choice(sorted(s for s in held if s.supervisor != source.supervisor))
+        asked_s = time.time()
+        return Move(executor, source, target, operator.ask(executor, target), asked_s)
+
+    def entry(self, topology: str, move: Move) -> Entry | None:
+        """Find a move in the plan."""
+        plan = self.plan_of(topology)
+        found = plan.entries if plan else ()
+        return next((entry for entry in found if entry.executor == move.executor), None)
+
+    def told(self, move: Move) -> Command | None:
+        """Read what the operator was told; None if his session is gone, and the wish with it."""
+        try:
+            return self.operator.look(move.path)
+        except (LabError, StoreError):
+            return None
+
+    def outcome(self, move: Move, limit_s: float = 15.0) -> str:
+        """Tell how a move ended: as people were told, else by where the executor is."""
+        deadline = time.monotonic() + limit_s
+        while True:
+            told = self.told(move)
+            if told is not None and told.ended:
+                return told.state
+            for row in (status.read(self.session) or {}).get("ended_moves", []):
+                if row["executor"] == str(move.executor) and row["ended_s"] > move.asked_s:
+                    return str(row["outcome"])
+            if told is None or time.monotonic() > deadline:
+                return self._by_place(move)
+            time.sleep(LOOK_EVERY_S)
+
+    def _by_place(self, move: Move) -> str:
+        task = move.executor.start
+        placed = {e.executor[0]: e.slot for e in self.lab.assignment(TOPOLOGY)}.get(task)
+        ends = {str(move.source): "AT_SOURCE", str(move.target): "AT_TARGET"}
+        return ends.get(str(placed), "ELSEWHERE")
+
+    def flaw(self) -> str | None:
+        """Say what is not whole: plan empty, one live copy of each executor where Nimbus has it."""
+        self.note_workers()
+        if not listens(self.lab.layout.nimbus_port):
+            return "Nimbus does not listen"
+        try:
+            return self._flaw()
+        except (LabError, StoreError) as error:
+            return str(error)
+
+    def _flaw(self) -> str | None:
+        topology = self.lab.topology_id(TOPOLOGY)
+        state = self.lab.topologies()[topology]
+        if state != "ACTIVE":
+            return f"the topology is {state}"
+        plan = self.plan_of(topology)
+        if plan is None:
+            return "the plan holds garbage"
+        if plan.entries:
+            return "under way: " + ", ".join(f"{e.executor} {e.phase}" for e in plan.entries)
+        for folder in (wire.PLANS, wire.TOPOLOGIES):
+            gone = set(self.session.children(folder) or []) - {topology}
+            if gone:
+                return f"{folder} still has {sorted(gone)}"
+        assigned = self.lab.assignment(TOPOLOGY)
+        wanted = {ExecutorId(*placed.executor): placed.slot for placed in assigned}
+        return misplaced(wanted, self.copies())
+
+    def copies(self) -> dict[str, Counter[ExecutorId]]:
+        """Count the live copies of each executor in each worker, by thread dumps."""
+        pids = self.lab.worker_pids()
+        return {slot: self._dumps.executors(pid) for slot, pid in pids.items()}
+
+    def wait_whole(self, limit_s: float) -> tuple[float | None, str]:
+        """Wait until all is whole and stays so; give the seconds until then, or what is not."""
+        began_s = time.monotonic()
+        since_s: float | None = None
+        flaw: str | None = "not looked at yet"
+        while time.monotonic() < began_s + limit_s or (flaw is None):
+            flaw = self.flaw()
+            now_s = time.monotonic()
+            since_s = None if flaw else since_s if since_s is not None else now_s
+            if since_s is not None and now_s - since_s >= STEADY_S:
+                return round(since_s - began_s, 1), ""
+            time.sleep(LOOK_EVERY_S)
+        return None, str(flaw)
+
+    def rest(self) -> Totals:
+        """Pause the spouts until those that live have heard of every sentence; count."""
+        self.ledger.set_rate(0)
+        time.sleep(1.0)
+        self.lab.wait_until(
+            "nothing is in flight", lambda: self.ledger.in_flight() == 0, DRAIN_LIMIT_S
+        )
+        return self.ledger.drain(0)
+
+    def counters(self) -> dict[str, Counters]:
+        """Read what the workers say of late tuples, by incarnation."""
+        found = {}
+        for node in self.session.children(wire.ACKS) or []:
+            stored = self.session.read(wire.acks_path(node))
+            if stored is not None:
+                acks = wire.decode(NodeAcks, stored.data)
+                found.update({worker.incarnation: worker.counters for worker in acks.workers})
+        return found
+
+
+def misplaced(wanted: dict[ExecutorId, str], copies: dict[str, Counter[ExecutorId]]) -> str | None:
+    """Say which executor has not exactly one live copy where it is wanted; None if all have."""
+    if not wanted:
+        return "Storm has assigned nothing"
+    live: dict[ExecutorId, list[str]] = {executor: [] for executor in wanted}
+    for slot, found in copies.items():
+        for executor, count in found.items():
+            live.setdefault(executor, []).extend([slot] * count)
+    for executor, slots in sorted(live.items()):
+        if slots != [wanted.get(executor)]:
+            where = ", ".join(slots) or "nowhere"
+            return f"{executor} lives {where}; Nimbus has it at {wanted.get(executor)}"
+    return None
+
+
+def listens(port: int) -> bool:
+    """Tell whether somebody listens on a port of this machine."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def phases_from(phase: Phase) -> frozenset[Phase]:
+    """Give a phase and those that follow it on the way forward."""
+    order = (Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP, Phase.SETTLE)
+    return frozenset(order[order.index(phase) :])
+
+
+@contextmanager
+def standing(name: str, mode: str, seed: int) -> Iterator[Stand]:
+    """Have a cluster with services and a fed WordCount; nothing of it is left afterwards."""
+    with (
+        Dumps() as dumps,
+        plan_lab(name, slots=3, agent_jar=AGENT_JAR, conf=CONF) as lab,
+        Services(lab, mode) as services,
+    ):
+        stand = Stand(lab, services, dumps, random.Random(seed))
+        try:
+            stand.submit()
+            yield stand
+        finally:
+            stand.disconnect()
