@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from migration import ConfigError
-from migration.storm_yaml import PREFIX, own_keys, refuse_unknown, zookeeper_hosts
+from migration.storm_yaml import PREFIX, own_keys, refuse_unknown, storm_zookeeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +15,8 @@ class AgentConfig:
 
     Parameters
     ----------
-    hosts : str
-        ZooKeeper, ``host:port`` with commas.
+    zookeeper : str
+        ``host:port`` with commas, then Storm's root.
     store_dir : Path
         Where the stores of this node are.
     supervisor : str or None
@@ -27,7 +27,7 @@ class AgentConfig:
         The period of the load reports.
     """
 
-    hosts: str
+    zookeeper: str
     store_dir: Path
     supervisor: str | None = None
     sync_s: float = 3.0
@@ -56,7 +56,7 @@ def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
     refuse_unknown(own)
     _check_poll(own)
     return AgentConfig(
-        zookeeper_hosts(document),
+        storm_zookeeper(document),
         _store_dir(own, document.get("storm.local.dir")),
         None if own.get("supervisor.id") is None else _text(own, "supervisor.id"),
         _period_s(own, "agent.sync.secs", 3.0),

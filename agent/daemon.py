@@ -13,13 +13,14 @@ from types import FrameType
 import structlog
 
 from agent.config import AgentConfig
+from agent.connection import await_storm, say_waiting, without_storm
 from agent.errors import AgentError
 from agent.pull import ADOPT_FILE, Puller
 from agent.push import Pusher
 from agent.samples import SampleStores
 from kvstore.errors import NotConnectedError, SessionLostError, StoreError, ZooKeeperError
 from kvstore.writer import PlanWriter
-from kvstore.zookeeper import Session, Waiting
+from kvstore.zookeeper import Session
 from migration.model import MOVING
 from migration.wire import CLUSTER
 
@@ -144,12 +145,12 @@ def run(config: AgentConfig, stop: threading.Event) -> int:
         except StoreError as error:
             log.error("agent_cannot_start", reason=str(error))
             return 1
-        session = stack.enter_context(Session(config.hosts, on_state=lambda state: wake.set()))
-        if not session.connect(on_wait=say_waiting, stop=stop):
+        session = stack.enter_context(Session(config.zookeeper, on_state=lambda state: wake.set()))
+        if not session.connect(on_wait=say_waiting, stop=stop) or not await_storm(session, stop):
             return 0
         agent = Agent(config, session, writer, wake)
         stack.callback(agent.close)
-        log.info("agent_started", store=str(config.store_dir), zookeeper=config.hosts)
+        log.info("agent_started", store=str(config.store_dir), zookeeper=config.zookeeper)
         code = _loop(agent, wake, stop)
         log.info("agent_stopped", exit_code=code)
         return code
@@ -201,23 +202,6 @@ def ended_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def say_waiting(waiting: Waiting) -> None:
-    """Tell where ZooKeeper was sought and when it is tried again, once a second.
-
-    Parameters
-    ----------
-    waiting : Waiting
-        The state of the attempts.
-    """
-    log.warning(
-        "zookeeper_away",
-        zookeeper=waiting.hosts,
-        attempt=waiting.attempt,
-        retry_in_s=round(waiting.retry_in_s),
-        reason=waiting.error,
-    )
-
-
 def adopt_cluster(config: AgentConfig) -> str:
     """Let this node follow the cluster that ZooKeeper now is of, after it was rebuilt.
 
@@ -234,15 +218,18 @@ def adopt_cluster(config: AgentConfig) -> str:
     Raises
     ------
     AgentError
-        If there is no cluster in ZooKeeper, or no answer within one attempt.
+        If there is no Storm or no cluster in ZooKeeper, or no answer within one attempt.
     """
     stop = threading.Event()
-    with Session(config.hosts) as session:
+    with Session(config.zookeeper) as session:
         if not session.connect(on_wait=lambda waiting: stop.set(), stop=stop):
-            raise AgentError(f"ZooKeeper does not answer at {config.hosts}; start it first")
+            raise AgentError(f"ZooKeeper does not answer at {config.zookeeper}; start it first")
+        problem = without_storm(session)
+        if problem is not None:
+            raise AgentError(problem)
         stored = session.read(CLUSTER)
     if stored is None:
-        raise AgentError(f"{CLUSTER} is not in ZooKeeper at {config.hosts}; start a controller")
+        raise AgentError(f"{CLUSTER} is not in ZooKeeper at {config.zookeeper}; start a controller")
     return _leave_word(config.store_dir, stored.data.decode().strip())
 
 

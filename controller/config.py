@@ -15,10 +15,8 @@ from controller.core.classify import Limits
 from controller.core.cluster import topology_name
 from controller.policies import NAMES, Options
 from migration import ConfigError
-from migration.storm_yaml import PREFIX, own_keys, refuse_unknown, zookeeper_hosts
+from migration.storm_yaml import PREFIX, own_keys, refuse_unknown, storm_zookeeper
 
-# Where Storm keeps its own nodes in ZooKeeper unless told otherwise.
-STORM_ROOT = "/storm"
 # Known to nobody but `nstorm decide`.
 VETOES = "vetoes"
 
@@ -129,14 +127,6 @@ class Config:
     def keys_in_force(self) -> dict[str, Any]:
         """What `build` makes this configuration of again, after an argument of the command too."""
         return {**self.keys, "mode": self.mode.value, "policy": self.policy}
-
-
-@dataclass(frozen=True, slots=True)
-class Storm:
-    """Where Storm's ZooKeeper is."""
-
-    hosts: str
-    root: str
 
 
 class _Reader:
@@ -286,7 +276,7 @@ def _options(read: _Reader, plain: Options) -> Options:
     return Options(aniello=aniello, target=target)
 
 
-def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, Storm]:
+def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, str]:
     """Take out what concerns the controller.
 
     Parameters
@@ -298,8 +288,8 @@ def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, Storm]:
     -------
     Config
         Of the ``nstorm.*`` keys.
-    Storm
-        Of Storm's own keys, with Storm's defaults.
+    str
+        Where Storm keeps its nodes in ZooKeeper.
 
     Raises
     ------
@@ -309,12 +299,9 @@ def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, Storm]:
     own = own_keys(document)
     if VETOES in own:
         raise ConfigError(f"{PREFIX}{VETOES}: only for `nstorm decide`; a live run always has them")
-    root = document.get("storm.zookeeper.root", STORM_ROOT)
     if isinstance(document.get("storm.local.dir"), str):
         own.setdefault("journal.dir", str(Path(document["storm.local.dir"]) / "nstorm-journal"))
-    if not isinstance(root, str) or not root.startswith("/"):
-        raise ConfigError(f"storm.zookeeper.root: must be a path that begins with /, is {root!r}")
-    return build(own), Storm(zookeeper_hosts(document), root)
+    return build(own), storm_zookeeper(document)
 
 
 def from_assignments(assignments: Sequence[str]) -> Config:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self, cast
@@ -74,7 +74,7 @@ class _Client(Protocol):
 
     connected: bool
 
-    def start(self, timeout: float) -> None: ...
+    def start_async(self) -> threading.Event: ...
     def stop(self) -> None: ...
     def close(self) -> None: ...
     def add_listener(self, listener: Callable[[str], None]) -> None: ...
@@ -83,7 +83,7 @@ class _Client(Protocol):
     def exists_async(self, path: str, watch: Callable[[object], None] | None) -> _Result: ...
     def set_async(self, path: str, value: bytes, version: int) -> _Result: ...
     def create_async(
-        self, path: str, value: bytes, *, ephemeral: bool, sequence: bool, makepath: bool
+        self, path: str, value: bytes, *, ephemeral: bool, sequence: bool
     ) -> _Result: ...
     def delete_async(self, path: str, version: int) -> _Result: ...
     def transaction(self) -> _Transaction: ...
@@ -95,7 +95,7 @@ class Session:
     Parameters
     ----------
     hosts : str
-        ``host:port``, several with commas.
+        ``host:port``, several with commas, then the root that all nodes are under, if any.
     session_timeout_s : float
         After this long without a connection the ensemble ends the session.
     deadline_s : float
@@ -170,15 +170,13 @@ class Session:
         attempt = 0
         while not stop.is_set():
             attempt += 1
-            try:
-                self._client.start(timeout=self.deadline_s)
-            except (KazooTimeoutError, kazoo_errors.KazooException, OSError) as error:
-                self._renew()
-                reason = str(error) or "no answer"
-            else:
+            # kazoo's own start() looks for the root, without a deadline, and warns people of it.
+            self._client.start_async().wait(self.deadline_s)
+            if self._client.connected:
                 return True
+            self._renew()
             for left_s in _countdown(retry_s):
-                on_wait(Waiting(self.hosts, attempt, left_s, reason))
+                on_wait(Waiting(self.hosts, attempt, left_s, "no answer"))
                 if stop.wait(min(1.0, left_s)):
                     break
         return False
@@ -243,15 +241,25 @@ class Session:
         ------
         NodeExistsError
             If it is there.
+        NoNodeError
+            If the session's root is not there: whose it is, nobody else may make it.
         """
-        with self._call("create", path):
-            return str(
-                self._wait(
-                    self._client.create_async(
-                        path, data, ephemeral=ephemeral, sequence=sequence, makepath=True
-                    )
-                )
-            )
+
+        def make() -> str:
+            with self._call("create", path):
+                made = self._client.create_async(path, data, ephemeral=ephemeral, sequence=sequence)
+                return str(self._wait(made))
+
+        try:
+            return make()
+        except NoNodeError:
+            # kazoo's own makepath would make the root, too.
+            parent = path.rpartition("/")[0]
+            if not parent:
+                raise
+            with suppress(NodeExistsError):
+                self.create(parent)
+            return make()
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
         """Write a node that is there.

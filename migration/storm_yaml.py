@@ -11,6 +11,8 @@ import yaml
 from migration import ConfigError
 
 PREFIX = "nstorm."
+# Where Storm keeps its own nodes in ZooKeeper unless told otherwise.
+STORM_ROOT = "/storm"
 _AGENT = "agent.sync.secs load.secs store.dir supervisor.id"
 _CONTROLLER = """
     aniello.alpha aniello.beta aniello.delta aniello.gamma aniello.spread asc.threshold
@@ -103,8 +105,8 @@ def refuse_unknown(given: Mapping[str, Any], also: Iterable[str] = ()) -> None:
         raise ConfigError(f"{PREFIX}{key}: unknown key{hint}")
 
 
-def zookeeper_hosts(document: Mapping[str, Any]) -> str:
-    """Say where Storm's ZooKeeper is.
+def storm_zookeeper(document: Mapping[str, Any]) -> str:
+    """Say where Storm keeps its nodes in ZooKeeper.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ def zookeeper_hosts(document: Mapping[str, Any]) -> str:
     Returns
     -------
     str
-        ``host:port`` with commas; Storm's default where nothing is given.
+        ``host:port`` with commas, then Storm's root; Storm's defaults where nothing is given.
 
     Raises
     ------
@@ -123,12 +125,16 @@ def zookeeper_hosts(document: Mapping[str, Any]) -> str:
     """
     servers = document.get("storm.zookeeper.servers", ["localhost"])
     port = document.get("storm.zookeeper.port", 2181)
+    root = document.get("storm.zookeeper.root", STORM_ROOT)
     texts = isinstance(servers, list) and all(isinstance(s, str) and s for s in servers)
     if not texts or not servers:
         raise ConfigError(f"storm.zookeeper.servers: must be a list of hosts, is {servers!r}")
     if type(port) is not int or not 0 < port < 65536:
         raise ConfigError(f"storm.zookeeper.port: must be 1 to 65535, is {port!r}")
-    return ",".join(f"{server}:{port}" for server in servers)
+    if not isinstance(root, str) or not (root == "" or root.startswith("/")):
+        raise ConfigError(f"storm.zookeeper.root: must be a path that begins with /, is {root!r}")
+    names = [name for name in root.split("/") if name]
+    return "/".join([",".join(f"{server}:{port}" for server in servers), *names])
 
 
 def _nested(key: str, value: Any) -> str:

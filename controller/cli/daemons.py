@@ -13,8 +13,9 @@ import typer
 
 import agent.config
 import agent.daemon
-from agent.daemon import ended_by_signals, say_waiting
-from controller.config import Config, Mode, Storm, from_storm_yaml
+from agent.connection import await_storm, say_waiting
+from agent.daemon import ended_by_signals
+from controller.config import Config, Mode, from_storm_yaml
 from controller.core.decide import prepare
 from controller.output import example
 from controller.storm.live import LiveController
@@ -82,24 +83,24 @@ def run_controller(
     It steps down at once when ZooKeeper does not answer, and ends when its session is lost, so that
     a service manager starts it afresh. Moves under way stay in the plan for the next leader.
     """
-    config, storm = from_storm_yaml(storm_yaml.read(conf))
+    config, zookeeper = from_storm_yaml(storm_yaml.read(conf))
     if mode is not None:
         config = replace(config, mode=mode)
     with ended_by_signals() as stop:
-        raise typer.Exit(_run(config, storm, stop))
+        raise typer.Exit(_run(config, zookeeper, stop))
 
 
-def _run(config: Config, storm: Storm, stop: threading.Event) -> int:
+def _run(config: Config, zookeeper: str, stop: threading.Event) -> int:
     name = f"{socket.gethostname()}:{os.getpid()}"
-    with Session(storm.hosts) as session:
-        if not session.connect(on_wait=say_waiting, stop=stop):
+    with Session(zookeeper) as session:
+        if not session.connect(on_wait=say_waiting, stop=stop) or not await_storm(session, stop):
             return 0
         begun_s = time.monotonic()
         prepare()
         log.info("decisions_compiled", spent_s=round(time.monotonic() - begun_s, 1))
-        log.info("controller_started", name=name, mode=config.mode.value, zookeeper=storm.hosts)
+        log.info("controller_started", name=name, mode=config.mode.value, zookeeper=zookeeper)
         try:
-            LiveController(session, config, storm, name=name).run(stop)
+            LiveController(session, config, name=name).run(stop)
         except SessionLostError as error:
             log.error("session_lost", reason=str(error))
             return 1

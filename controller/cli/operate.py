@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from agent.daemon import say_waiting
+from agent.connection import say_waiting, without_storm
 from controller.cli.daemons import Conf
 from controller.cli.overview import as_document, as_tables
 from controller.config import from_storm_yaml
@@ -29,12 +29,15 @@ NO_ANSWER_S = 15.0
 
 
 @contextmanager
-def _connected(conf: Path) -> Iterator[tuple[Session, str]]:
-    """Connect to Storm's ZooKeeper; also give Storm's root there."""
-    _, storm = from_storm_yaml(storm_yaml.read(conf))
-    with Session(storm.hosts) as session:
+def _connected(conf: Path) -> Iterator[Session]:
+    """Connect to Storm's part of ZooKeeper."""
+    _, zookeeper = from_storm_yaml(storm_yaml.read(conf))
+    with Session(zookeeper) as session:
         session.connect(on_wait=say_waiting)
-        yield session, storm.root
+        problem = without_storm(session)
+        if problem is not None:
+            raise CommandError(problem)
+        yield session
 
 
 def status(conf: Conf, output: OutputOption = Output.TABLE) -> None:
@@ -42,9 +45,9 @@ def status(conf: Conf, output: OutputOption = Output.TABLE) -> None:
 
     Moves under way and moves that have ended lately are shown, too.
     """
-    with _connected(conf) as (session, root):
+    with _connected(conf) as session:
         clock = SystemClock()
-        view = LiveCluster.of_session(session, root, clock)
+        view = LiveCluster.of_session(session, clock)
         told = read(session)
         views, acks, paused = view.topologies(), view.acks(), view.paused()
     document = as_document(views, acks, told, paused, now_s=clock.time_s())
@@ -74,7 +77,7 @@ def move(
     Returns once the move has begun; with --wait, once Storm's own assignment shows it, too. Exit
     code 1: the move was undone or Storm decided otherwise. Exit code 2: refused, with the reason.
     """
-    with _connected(conf) as (session, _):
+    with _connected(conf) as session:
         wish = Command(topology, executor, slot)
         path = session.create(f"{COMMANDS}/c-", encode(wish), ephemeral=True, sequence=True)
         shown = Console(stderr=output is Output.JSON)
@@ -117,11 +120,11 @@ def pause(
 
     Those under way come to their end; `nstorm move` still works.
     """
-    with _connected(conf) as (session, _):
+    with _connected(conf) as session:
         session.put(PAUSED, reason.encode())
 
 
 def resume(conf: Conf) -> None:
     """Let the controller begin moves again."""
-    with _connected(conf) as (session, _):
+    with _connected(conf) as session:
         session.delete(PAUSED)

@@ -22,31 +22,27 @@ class LiveCluster:
     ----------
     mirror : Mirror
         Reads ZooKeeper.
-    storm_root : str
-        Where Storm keeps its own nodes.
     clock : Clock
         Tells how long ago an answer came.
     timing : Timing
         How old an answer may be.
     """
 
-    def __init__(self, mirror: Mirror, storm_root: str, clock: Clock, timing: Timing) -> None:
+    def __init__(self, mirror: Mirror, clock: Clock, timing: Timing) -> None:
         self._mirror = mirror
-        self._nimbus = NimbusWatch(mirror, storm_root, clock)
+        self._nimbus = NimbusWatch(mirror, clock)
         self._clock = clock
         self._timing = timing
         self._came: dict[str, tuple[int, float]] = {}
 
     @classmethod
-    def of_session(cls, session: Session, storm_root: str, clock: Clock) -> Self:
+    def of_session(cls, session: Session, clock: Clock) -> Self:
         """Make a view for people, who look when they like and need not be woken.
 
         Parameters
         ----------
         session : Session
             Connected to Storm's ZooKeeper.
-        storm_root : str
-            Where Storm keeps its own nodes there.
         clock : Clock
             Tells how long ago an answer came.
 
@@ -55,7 +51,7 @@ class LiveCluster:
         LiveCluster
             The view.
         """
-        return cls(Mirror(session, threading.Event()), storm_root, clock, Timing())
+        return cls(Mirror(session, threading.Event()), clock, Timing())
 
     def topologies(self) -> Sequence[TopologyView]:
         """Return every topology that the hooks in Nimbus publish, by id.
@@ -115,6 +111,8 @@ class LiveCluster:
         list of (str, int)
             Path and version.
         """
+        if self._mirror.stat("/storms") is None:
+            return []  # no Storm here: then it has not killed a topology either
         names = self._mirror.children(wire.PLANS)
         paths = [wire.plan_path(name) for name in names if not self._nimbus.knows(name)]
         found = [(path, self._mirror.node(path)) for path in paths]

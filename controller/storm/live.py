@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 import structlog
 
-from controller.config import Config, Storm
+from controller.config import Config
 from controller.journal.recorder import RecordedController
 from controller.journal.writer import Writer
 from controller.loop import CycleReport
@@ -52,8 +52,6 @@ class LiveController:
         Connected.
     config : Config
         Settings.
-    storm : Storm
-        Where Storm keeps its own nodes.
     name : str
         Who this is, for people who look.
     on_cycle : callable
@@ -64,7 +62,6 @@ class LiveController:
         self,
         session: Session,
         config: Config,
-        storm: Storm,
         *,
         name: str,
         on_cycle: Callable[[tuple[CycleReport, ...]], None] = lambda reports: None,
@@ -78,7 +75,7 @@ class LiveController:
         timing = replace(Timing(), lazy_kill_ms=config.lazy_kill_ms)
         mirror = Mirror(session, self._wake)
         self._leader = Leader(session, name)
-        self._view = LiveCluster(mirror, storm.root, clock, timing)
+        self._view = LiveCluster(mirror, clock, timing)
         self._applier = Applier(
             session, mirror=mirror, leader=self._leader, clock=clock, timing=timing
         )

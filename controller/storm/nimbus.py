@@ -15,8 +15,6 @@ class NimbusWatch:
     ----------
     mirror : Mirror
         Reads ZooKeeper.
-    storm_root : str
-        Storm's own root there.
     clock : Clock
         Tells how long ago a publication came.
 
@@ -26,9 +24,8 @@ class NimbusWatch:
     publication is known to be newer without comparing clocks.
     """
 
-    def __init__(self, mirror: Mirror, storm_root: str, clock: Clock) -> None:
+    def __init__(self, mirror: Mirror, clock: Clock) -> None:
         self._mirror = mirror
-        self._storm_root = storm_root
         self._clock = clock
         self._came: dict[str, tuple[int, float | None]] = {}
 
@@ -77,7 +74,7 @@ class NimbusWatch:
         bool
             False once it has been killed.
         """
-        return self._mirror.stat(f"{self._storm_root}/storms/{topology}") is not None
+        return self._mirror.stat(f"/storms/{topology}") is not None
 
     def _silence_s(self, topology: str, mzxid: int) -> float | None:
         """Measure the age of a publication; None while its age is unknown."""
@@ -92,7 +89,7 @@ class NimbusWatch:
         return None if since_s is None else now_s - since_s
 
     def _written_since(self, folder: str, topology: str, mzxid: int) -> bool:
-        stored = self._mirror.stat(f"{self._storm_root}/{folder}/{topology}")
+        stored = self._mirror.stat(f"/{folder}/{topology}")
         return stored is not None and stored.mzxid > mzxid
 
 

@@ -245,7 +245,7 @@ def by_itself(lab: Lab, operator: Operator, seed: int) -> Iterator[ByItself]:
     ByItself
         Paused at first.
     """
-    with Session(lab.zookeeper) as session:
+    with Session(lab.storm_zookeeper) as session:
         session.connect()
         yield ByItself(lab, operator, session, seed)
 

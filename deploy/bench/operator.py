@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from controller.config import STORM_ROOT
 from controller.ports import TopologyView
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import COMMANDS, WAITING, Command, decode, encode, find
@@ -46,7 +45,7 @@ class Operator:
     def __init__(self, session: Session, topology: str) -> None:
         self._session = session
         self._topology = topology
-        self._view = LiveCluster.of_session(session, STORM_ROOT, SystemClock())
+        self._view = LiveCluster.of_session(session, SystemClock())
 
     def ready(self) -> bool:
         """Tell whether every worker of the topology has hooks and an agent that reports it.
@@ -186,7 +185,7 @@ def beside(lab: Lab, topology: str, mode: str = "observe") -> Iterator[Operator]
             lab.start_agent(node)
     lab.start_controller(mode)
     try:
-        with Session(lab.zookeeper) as session:
+        with Session(lab.storm_zookeeper) as session:
             session.connect()
             operator = Operator(session, topology)
             lab.wait_until("all workers answer their agents", operator.ready)

@@ -65,7 +65,7 @@ def run_plan(writes: int, tell: Callable[[str], None]) -> dict[str, Any]:
         lab.submit(TOPOLOGY, rate_tps=RATE_TPS)
         lab.wait_ready(TOPOLOGY)
         # A controller has to lead once, for the cluster's id and epoch, and is in the way then.
-        with beside(lab, TOPOLOGY), Session(lab.zookeeper) as session:
+        with beside(lab, TOPOLOGY), Session(lab.storm_zookeeper) as session:
             session.connect()
             lab.wait_until("a controller leads", lambda: _epoch(session) > 0)
         tell(f"{writes} plans go from ZooKeeper to the workers")
@@ -223,7 +223,7 @@ def arrivals(lab: Lab, writes: int) -> list[Arrival]:
     """
     pauses = random.Random(SEED)
     alive = set(lab.worker_pids().values())
-    with ExitStack() as opened, Session(lab.zookeeper) as session:
+    with ExitStack() as opened, Session(lab.storm_zookeeper) as session:
         nodes = [Watched(node.store_dir / "plan", PLAN_KEY) for node in lab.nodes]
         paths = (path for node in lab.nodes for path in sorted((node.store_dir / "w").iterdir()))
         workers = [

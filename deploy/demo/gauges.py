@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from controller.config import STORM_ROOT
 from controller.core.cluster import inter_node_tps
 from controller.core.metrics import Rates, build_cluster, build_snapshot, observe
 from controller.core.plan import settled_placement
@@ -81,7 +80,7 @@ class Gauges:
         self._session = session
         self._topology = topology
         self._clock = SystemClock()
-        self._view = LiveCluster.of_session(session, STORM_ROOT, self._clock)
+        self._view = LiveCluster.of_session(session, self._clock)
         self._since_look: Rates = {}
 
     def look(self) -> Look:

@@ -157,7 +157,7 @@ def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
         screen.next_step()
         lab.submit(NAME, TOPOLOGY_CONF)
         lab.wait_ready(NAME)
-        with Session(lab.zookeeper) as session:
+        with Session(lab.storm_zookeeper) as session:
             session.connect()
             session.put(PAUSED, b"the demo measures Storm's own placement first")
             recording = _play(lab, session, screen, began_s)

@@ -19,6 +19,7 @@ from deploy.lab.client import NimbusClient
 from deploy.lab.layout import Layout, Node, save
 from deploy.lab.meters import read_meters
 from deploy.lab.processes import Child, Processes, start_ticks
+from migration.storm_yaml import STORM_ROOT
 
 # Two cores shared with a build or another lab need minutes for what takes half of one alone.
 UP_LIMIT_S = 240.0
@@ -72,6 +73,11 @@ class Daemons:
     def zookeeper(self) -> str:
         """ZooKeeper's address."""
         return f"127.0.0.1:{self.layout.zookeeper_port}"
+
+    @property
+    def storm_zookeeper(self) -> str:
+        """ZooKeeper's address with Storm's root there."""
+        return f"{self.zookeeper}{STORM_ROOT}"
 
     @property
     def nodes(self) -> tuple[Node, ...]:

@@ -33,7 +33,7 @@ def wordcount(lab: Lab) -> Iterator[str]:
 
 @pytest.fixture
 def session(lab: Lab) -> Iterator[Session]:
-    with Session(lab.zookeeper) as session:
+    with Session(lab.storm_zookeeper) as session:
         assert session.connect()
         yield session
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from messages import executor, node_acks, publication, worker_ack, worker_load
 
-from controller.config import Config, Mode, Storm
+from controller.config import Config, Mode
 from controller.storm.apply import EndedMove
 from controller.storm.commands import COMMANDS, Command, decode, encode
 from controller.storm.live import LiveController
@@ -61,8 +62,8 @@ TARGET = {
 class Puppets:
     """Nimbus, two supervisors, four workers and two agents, as the controller sees them."""
 
-    def __init__(self, session: Session, root: str) -> None:
-        self.session, self.root = session, root
+    def __init__(self, session: Session) -> None:
+        self.session = session
         self.places, self.start_secs = dict(PLACES), dict.fromkeys(PLACES, 50)
         self.never_ready = False
         self.round = 0
@@ -70,7 +71,7 @@ class Puppets:
         self._published_s = 0.0
         self._loaded_s = 0.0
         for folder in ("storms", "assignments"):
-            session.put(f"{root}/{folder}/{WC}", b"")
+            session.put(f"/{folder}/{WC}", b"")
 
     def plan(self) -> Plan | None:
         stored = self.session.read(wire.plan_path(WC))
@@ -105,7 +106,7 @@ class Puppets:
         for entry in plan.entries if plan else ():
             if entry.phase in (Phase.STOP, Phase.SETTLE) and entry.void is None:
                 self.places[entry.executor.start] = entry.target
-                self.session.put(f"{self.root}/assignments/{WC}", b"")
+                self.session.put(f"/assignments/{WC}", b"")
 
     def _acks(self, node: str, plan: Plan | None) -> NodeAcks:
         slots = [s for s in (A1, A2, B1, B2) if s.supervisor == node]
@@ -154,40 +155,45 @@ class Puppets:
         return worker_load(slot, here, since_s, sent, other_cores=0.4 - 0.1 * len(here))
 
 
-@pytest.fixture
-def root(zookeeper: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    """Storm's root in ZooKeeper; ours is emptied before."""
+def new_root(zookeeper: str) -> str:
+    """Make the root of a Storm, and give its address."""
+    root = f"/storm-{uuid.uuid4().hex[:8]}"
     with Session(zookeeper) as session:
         assert session.connect()
-        _delete(session, wire.ROOT)
-        yield f"/storm-{abs(hash(request.node.name))}"
-
-
-def _delete(session: Session, path: str) -> None:
-    for name in session.children(path) or []:
-        _delete(session, f"{path}/{name}")
-    session.delete(path)
+        session.create(root)
+    return zookeeper + root
 
 
 @pytest.fixture
-def conf(zookeeper: str, root: str, tmp_path: Path) -> Path:
-    host, port = zookeeper.rsplit(":", 1)
-    path = tmp_path / "storm.yaml"
+def storm(zookeeper: str) -> str:
+    """Address of ZooKeeper with the root of a Storm."""
+    return new_root(zookeeper)
+
+
+def write_conf(path: Path, storm: str) -> Path:
+    hosts, _, root = storm.partition("/")
+    host, port = hosts.rsplit(":", 1)
     path.write_text(
         f"storm.zookeeper.servers: [{host}]\n"
         f"storm.zookeeper.port: {port}\n"
-        f"storm.zookeeper.root: {root}\n"
+        f"storm.zookeeper.root: /{root}\n"
         "nstorm.cycle.secs: 0.5\n"
     )
     return path
 
 
 @pytest.fixture
-def puppets(zookeeper: str, root: str) -> Iterator[Puppets]:
+def conf(storm: str, tmp_path: Path) -> Path:
+    return write_conf(tmp_path / "storm.yaml", storm)
+
+
+@contextmanager
+def played(storm: str) -> Iterator[Puppets]:
+    """Play a Storm until the end of the block."""
     stop = threading.Event()
-    with Session(zookeeper) as session:
+    with Session(storm) as session:
         assert session.connect()
-        puppets = Puppets(session, root)
+        puppets = Puppets(session)
 
         def play() -> None:
             while not stop.wait(0.03):
@@ -195,19 +201,27 @@ def puppets(zookeeper: str, root: str) -> Iterator[Puppets]:
 
         thread = threading.Thread(target=play, name="puppets")
         thread.start()
+        try:
+            yield puppets
+        finally:
+            stop.set()
+            thread.join()
+
+
+@pytest.fixture
+def puppets(storm: str) -> Iterator[Puppets]:
+    with played(storm) as puppets:
         yield puppets
-        stop.set()
-        thread.join()
 
 
 @contextmanager
-def leading(zookeeper: str, root: str, name: str, **settings: Any) -> Iterator[Session]:
+def leading(storm: str, name: str, **settings: Any) -> Iterator[Session]:
     """Run a controller until the end of the block."""
     stop = threading.Event()
     config = Config(**{"mode": Mode.AUTO, "cycle_s": 0.5, **settings})
-    with Session(zookeeper) as session:
+    with Session(storm) as session:
         assert session.connect()
-        live = LiveController(session, config, Storm(zookeeper, root), name=name)
+        live = LiveController(session, config, name=name)
         thread = threading.Thread(target=live.run, args=(stop,), name=name)
         thread.start()
         try:
@@ -233,10 +247,8 @@ def nstorm(*arguments: str, limit_s: float = 60.0) -> subprocess.CompletedProces
     )
 
 
-def test_it_makes_the_best_moves_by_itself(
-    zookeeper: str, root: str, puppets: Puppets, conf: Path
-) -> None:
-    with leading(zookeeper, root, "one", cooldown_s=600.0) as session:
+def test_it_makes_the_best_moves_by_itself(storm: str, puppets: Puppets, conf: Path) -> None:
+    with leading(storm, "one", cooldown_s=600.0) as session:
 
         def ended() -> Any:
             found = read(session)
@@ -268,11 +280,11 @@ def test_it_makes_the_best_moves_by_itself(
 
 
 def test_a_target_that_is_never_ready_ends_in_an_undo(
-    zookeeper: str, root: str, puppets: Puppets, monkeypatch: pytest.MonkeyPatch
+    storm: str, puppets: Puppets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("controller.storm.live.Timing", _hasty)
     puppets.never_ready = True
-    with leading(zookeeper, root, "one") as session:
+    with leading(storm, "one") as session:
         told = wait_for(lambda: (read(session) or {}).get("ended_moves"))
         assert told[0]["outcome"] == "UNDONE"
         assert told[0]["stopped_after_s"] is None
@@ -286,14 +298,14 @@ def _hasty() -> Any:
     return Timing(prepare_limit_s=0.3)
 
 
-def test_another_leader_finishes_the_move(zookeeper: str, root: str, puppets: Puppets) -> None:
+def test_another_leader_finishes_the_move(storm: str, puppets: Puppets) -> None:
     puppets.never_ready = True
-    with leading(zookeeper, root, "one"):
+    with leading(storm, "one"):
         plan = wait_for(lambda: (p := puppets.plan()) and p.entries and p)
         assert plan.epoch == 1
     assert puppets.plan() == plan
     puppets.never_ready = False
-    with leading(zookeeper, root, "two", mode=Mode.ADVISE) as session:
+    with leading(storm, "two", mode=Mode.ADVISE) as session:
         told = wait_for(lambda: (read(session) or {}).get("ended_moves"))
         assert told[0]["outcome"] == "MOVED"
         after = puppets.plan()
@@ -301,10 +313,10 @@ def test_another_leader_finishes_the_move(zookeeper: str, root: str, puppets: Pu
         assert after.epoch == 2
 
 
-def test_the_second_controller_waits(zookeeper: str, root: str, puppets: Puppets) -> None:
-    with leading(zookeeper, root, "one", mode=Mode.ADVISE) as session:
+def test_the_second_controller_waits(storm: str, puppets: Puppets) -> None:
+    with leading(storm, "one", mode=Mode.ADVISE) as session:
         wait_for(lambda: read(session))
-        with leading(zookeeper, root, "two", mode=Mode.ADVISE):
+        with leading(storm, "two", mode=Mode.ADVISE):
             time.sleep(1.5)
             assert (read(session) or {})["controller"] == "one"
             stored = session.read(wire.EPOCH)
@@ -312,8 +324,8 @@ def test_the_second_controller_waits(zookeeper: str, root: str, puppets: Puppets
             assert stored.version == 1
 
 
-def test_move_of_an_operator(zookeeper: str, root: str, puppets: Puppets, conf: Path) -> None:
-    with leading(zookeeper, root, "one", mode=Mode.ADVISE) as session:
+def test_move_of_an_operator(storm: str, puppets: Puppets, conf: Path) -> None:
+    with leading(storm, "one", mode=Mode.ADVISE) as session:
         wait_for(
             lambda: (read(session) or {}).get("cycles", [{}])[0].get("outcome") == "WOULD_MOVE"
         )
@@ -352,25 +364,23 @@ def ask(session: Session, *wish: str) -> Command:
     return answer
 
 
-def test_pause_and_resume(zookeeper: str, root: str, puppets: Puppets, conf: Path) -> None:
+def test_pause_and_resume(storm: str, puppets: Puppets, conf: Path) -> None:
     assert nstorm("pause", "upgrade", "--conf", str(conf)).returncode == 0
 
     def outcome() -> str:
         cycles = (read(session) or {}).get("cycles") or [{}]
         return str(cycles[0].get("outcome"))
 
-    with leading(zookeeper, root, "one", mode=Mode.ADVISE) as session:
+    with leading(storm, "one", mode=Mode.ADVISE) as session:
         wait_for(lambda: outcome() == "PAUSED")
         assert nstorm("resume", "--conf", str(conf)).returncode == 0
         wait_for(lambda: outcome() == "WOULD_MOVE")
 
 
-def test_a_leader_that_finds_garbage_for_a_plan_stands_back(
-    zookeeper: str, root: str, puppets: Puppets
-) -> None:
+def test_a_leader_that_finds_garbage_for_a_plan_stands_back(storm: str, puppets: Puppets) -> None:
     puppets.plan = lambda: None  # type: ignore[method-assign]
     puppets.session.put(wire.plan_path(WC), b"not a plan")
-    with leading(zookeeper, root, "one") as session:
+    with leading(storm, "one") as session:
 
         def reason() -> str:
             cycles = (read(session) or {}).get("cycles") or [{}]

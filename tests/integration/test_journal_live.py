@@ -2,12 +2,11 @@
 
 import threading
 import time
-import uuid
 from pathlib import Path
 
 import pytest
 
-from controller.config import Storm, build
+from controller.config import build
 from controller.core.decide import Outcome
 from controller.journal.reader import Log
 from controller.replay.playback import replay
@@ -16,8 +15,7 @@ from controller.replay.rerun.run import as_recorded, rerun
 from controller.storm.live import LiveController
 from controller.storm.status import read
 from kvstore.zookeeper import Session
-from migration import wire
-from tests.integration.test_controller_live import Puppets, _delete, wait_for
+from tests.integration.test_controller_live import Puppets, new_root, wait_for
 
 pytestmark = pytest.mark.zookeeper
 
@@ -26,20 +24,19 @@ pytestmark = pytest.mark.zookeeper
 def test_a_live_run_is_decided_again_byte_for_byte(
     zookeeper: str, tmp_path: Path, policy: str
 ) -> None:
-    root, journal = f"/storm-{uuid.uuid4().hex[:8]}", str(tmp_path / "journal")
+    storm, journal = new_root(zookeeper), str(tmp_path / "journal")
     config = build({"mode": "auto", "policy": policy, "cycle.secs": 0.5, "journal.dir": journal})
     stop = threading.Event()
-    with Session(zookeeper) as session, Session(zookeeper) as other:
+    with Session(storm) as session, Session(storm) as other:
         assert session.connect()
         assert other.connect()
-        _delete(session, wire.ROOT)  # other tests use the same ZooKeeper
-        puppets = Puppets(other, root)
+        puppets = Puppets(other)
 
         def play() -> None:
             while not stop.wait(0.03):
                 puppets.step()
 
-        live = LiveController(session, config, Storm(zookeeper, root), name="one")
+        live = LiveController(session, config, name="one")
         threads = [threading.Thread(target=play), threading.Thread(target=live.run, args=(stop,))]
         for thread in threads:
             thread.start()

@@ -146,6 +146,17 @@ def test_a_node_is_made_read_written_and_deleted(session: Session):
     assert session.children("/a/b") is None
 
 
+def test_the_root_itself_is_never_made(zookeeper: str, place: str, session: Session):
+    with Session(f"{zookeeper}{place}/root") as rootless:
+        assert rootless.connect()
+        for make in (rootless.create, rootless.put):
+            with pytest.raises(NoNodeError, match=f"{place}/root: no such node"):
+                make("/a/b", b"")
+        assert session.children("/") == []
+        session.create("/root")
+        assert rootless.create("/a/b/c-", sequence=True) == "/a/b/c-0000000000"
+
+
 def test_put_writes_whether_the_node_is_there_or_not(session: Session):
     assert [session.put("/deep/er/node", data) for data in (b"a", b"b", b"c")] == [0, 1, 2]
 

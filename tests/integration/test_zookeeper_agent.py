@@ -142,6 +142,7 @@ def world(zookeeper: str, tmp_path: Path) -> Iterator[World]:
         session.connect()
         session.create(CLUSTER, b"c1")
         session.create(PLANS)
+        session.create("/storms")
         made = World(zookeeper + place, tmp_path / "nstorm", session)
         made.store.mkdir()
         (made.store / "log").touch()

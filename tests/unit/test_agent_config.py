@@ -12,7 +12,7 @@ from migration.storm_yaml import read
 
 def test_defaults():
     assert from_storm_yaml({"storm.local.dir": "/var/storm"}) == AgentConfig(
-        "localhost:2181", Path("/var/storm/nstorm"), None, 3.0, 2.0
+        "localhost:2181/storm", Path("/var/storm/nstorm"), None, 3.0, 2.0
     )
 
 
@@ -21,6 +21,7 @@ def test_every_key(tmp_path: Path):
     path.write_text(
         "storm.zookeeper.servers: [zk1, zk2]\n"
         "storm.zookeeper.port: 2182\n"
+        "storm.zookeeper.root: /other\n"
         "nstorm.store.dir: /fast/nstorm\n"
         "nstorm.supervisor.id: s1\n"
         "nstorm.agent.sync.secs: 1\n"
@@ -29,7 +30,7 @@ def test_every_key(tmp_path: Path):
         "topology.workers: 4\n"
     )
     assert from_storm_yaml(read(path)) == AgentConfig(
-        "zk1:2182,zk2:2182", Path("/fast/nstorm"), "s1", 1.0, 0.5
+        "zk1:2182,zk2:2182/other", Path("/fast/nstorm"), "s1", 1.0, 0.5
     )
 
 
@@ -51,6 +52,8 @@ def test_every_key(tmp_path: Path):
         ({"storm.zookeeper.port": "2181"}, "storm.zookeeper.port"),
         ({"storm.zookeeper.servers": ["zk1", 7]}, "storm.zookeeper.servers"),
         ({"storm.zookeeper.port": 0}, "storm.zookeeper.port"),
+        ({"storm.zookeeper.root": "storm"}, "storm.zookeeper.root: must be a path"),
+        ({"storm.zookeeper.root": None}, "storm.zookeeper.root: must be a path"),
         ({"storm.local.dir": None}, "nstorm.store.dir"),
         (
             {"nstorm": {"load": {"secs": 1}}},

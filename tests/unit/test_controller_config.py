@@ -16,7 +16,7 @@ from migration import ConfigError, storm_yaml
 
 
 def test_defaults() -> None:
-    config, storm = from_storm_yaml({})
+    config, zookeeper = from_storm_yaml({})
     assert config == Config()
     assert (config.mode, config.policy, config.cycle_s) == (Mode.ADVISE, "safe", 5.0)
     assert (config.limits.high_frac, config.limits.low_frac) == (0.85, 0.6)
@@ -24,7 +24,7 @@ def test_defaults() -> None:
     assert (config.limits.weight_node, config.limits.weight_worker) == (0.8, 0.2)
     assert (config.max_moves, config.cooldown_s, config.ewma) == (1, 105.0, 0.3)
     assert config.lazy_kill_ms == 2000
-    assert (storm.hosts, storm.root) == ("localhost:2181", "/storm")
+    assert zookeeper == "localhost:2181/storm"
 
 
 def test_keys_are_read_beside_storms_own(tmp_path: Path) -> None:
@@ -41,11 +41,11 @@ def test_keys_are_read_beside_storms_own(tmp_path: Path) -> None:
         "nstorm.store.dir: /var/nstorm\n"
         "nstorm.excluded.components: [split]\n"
     )
-    config, storm = from_storm_yaml(storm_yaml.read(path))
+    config, zookeeper = from_storm_yaml(storm_yaml.read(path))
     assert (config.mode, config.cycle_s, config.limits.gain_tps) == (Mode.AUTO, 2.0, 12.0)
     assert config.worker_capacity_cores == 0.5
     assert config.excluded.components == {"split"}
-    assert (storm.hosts, storm.root) == ("zk1:2199,zk2:2199", "/other")
+    assert zookeeper == "zk1:2199,zk2:2199/other"
 
 
 @pytest.mark.parametrize(

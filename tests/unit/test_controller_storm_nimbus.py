@@ -36,7 +36,7 @@ class World:
         self.mzxid[topology_path(WC)] = mzxid
 
     def write(self, folder: str, mzxid: int) -> None:
-        self.mzxid[f"/storm/{folder}/{WC}"] = mzxid
+        self.mzxid[f"/{folder}/{WC}"] = mzxid
 
 
 def watching() -> tuple[World, NimbusWatch]:
@@ -45,7 +45,7 @@ def watching() -> tuple[World, NimbusWatch]:
     world.publish(10)
     world.write("storms", 5)
     world.write("assignments", 6)
-    watch = NimbusWatch(cast(Mirror, world), "/storm", world)
+    watch = NimbusWatch(cast(Mirror, world), world)
     first = watch.stand_back(PUBLICATION, EMPTY)
     assert first is not None
     assert "waiting for the first publication" in first
@@ -88,7 +88,7 @@ def test_absorbing_a_move_is_no_surprise_but_a_change_of_the_topology_is() -> No
 def test_a_killed_topology() -> None:
     world, watch = watching()
     assert watch.knows(WC)
-    del world.mzxid[f"/storm/storms/{WC}"]
+    del world.mzxid[f"/storms/{WC}"]
     assert not watch.knows(WC)
     del world.mzxid[topology_path(WC)]
     assert watch.stand_back(PUBLICATION, EMPTY) is not None

@@ -7,7 +7,7 @@ import pytest
 
 from controller.config import VETOES, build, from_storm_yaml
 from migration import ConfigError
-from migration.storm_yaml import KEYS, read, zookeeper_hosts
+from migration.storm_yaml import KEYS, read, storm_zookeeper
 
 README = (Path(__file__).parent.parent.parent / "README.md").read_text()
 ROW = re.compile(r"^\| ((?:`[a-z.]+`(?:, )?)+) \|", re.MULTILINE)
@@ -44,4 +44,13 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_an_empty_storm_yaml_gives_the_defaults_of_storm(tmp_path: Path) -> None:
     path = tmp_path / "storm.yaml"
     path.write_text("")
-    assert zookeeper_hosts(read(path)) == "localhost:2181"
+    assert storm_zookeeper(read(path)) == "localhost:2181/storm"
+
+
+@pytest.mark.parametrize(
+    ("root", "where"),
+    [("/storm", "/storm"), ("/storm//", "/storm"), ("/", ""), ("", ""), ("/a//b/", "/a/b")],
+)
+def test_storms_root_is_part_of_the_address(root: str, where: str) -> None:
+    document = {"storm.zookeeper.servers": ["zk1", "zk2"], "storm.zookeeper.root": root}
+    assert storm_zookeeper(document) == f"zk1:2181,zk2:2181{where}"
