@@ -1,33 +1,31 @@
 package nstorm.store;
 
+import java.io.Closeable;
+import java.io.EOFException;
 import java.io.IOException;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
+import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 
 /**
- * Reads one key of an LMDB 0.9 environment from its mapped data file, without the library and without locks.
+ * Reads one key of an LMDB 0.9 environment from its data file, without the library, without locks and without a map.
  *
- * <p>A reader of the library's own writes the lock file and dies with SIGBUS when somebody truncates the data
- * file; this one needs no right to write and gets an {@link InternalError} then. Without a reader slot nothing
- * keeps the writer from reusing pages, so each read is checked: LMDB reuses the pages of snapshot t at the
- * earliest while it writes t+3, thus what was copied is whole if the newest snapshot is then at most t+1.
+ * <p>The library's own reader writes the lock file and dies with SIGBUS when somebody truncates the data file. A map
+ * in Java is no way out: the JVM then throws an {@link InternalError} at some later point of the thread, be it in the
+ * middle of the JDK. A read of a file only falls short, and needs no right to write. Without a reader slot nothing
+ * keeps the writer from reusing pages, so each read is checked: LMDB reuses the pages of snapshot t at the earliest
+ * while it writes t+3, thus what was copied is whole if the newest snapshot is then at most t+1.
  *
  * <p>The layout is that of {@code MDB_page}, {@code MDB_meta}, {@code MDB_db} and {@code MDB_node} in LMDB's
  * mdb.c, data version 1, on a 64-bit machine.
  */
-final class LmdbFile {
-
-    private static final ByteOrder ORDER = ByteOrder.nativeOrder();
-    private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ORDER);
+final class LmdbFile implements Closeable {
 
     private static final int MAGIC = 0xBEEFC0DE;
     private static final int DATA_VERSION = 1;
+    private static final int LARGEST_PAGE = 1 << 16;
     private static final int PAGE_HEAD = 16;
     private static final int PAGE_FLAGS = 10;
     private static final int PAGE_LOWER = 12;
@@ -44,9 +42,10 @@ final class LmdbFile {
     private static final int BIG_DATA = 0x01;
     private static final int TRIES = 20;
 
-    private final Path file;
+    private final Path path;
+    private final RandomAccessFile file;
     private final int pageSize;
-    private ByteBuffer map;
+    private final ByteBuffer number = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.nativeOrder());
 
     /** A snapshot's number and the page where its main database begins; -1 where that is empty. */
     private record Snapshot(long txn, long root) {
@@ -57,28 +56,47 @@ final class LmdbFile {
     }
 
     /**
-     * Maps the data file.
+     * Opens the data file.
      *
      * @throws IOException if it is absent, unreadable or not of LMDB 0.9
      */
     LmdbFile(Path dataFile) throws IOException {
-        file = dataFile;
-        map = mapped();
-        if (map.capacity() < META_END || map.getInt(PAGE_HEAD) != MAGIC || map.getInt(META_VERSION) != DATA_VERSION) {
-            throw new IOException(file + " is not an LMDB 0.9 file");
-        }
-        pageSize = map.getInt(META_PAGE_SIZE);
-        if (Integer.bitCount(pageSize) != 1 || pageSize < 512 || map.capacity() < pageSize + META_END) {
-            throw new IOException(file + " has pages of " + pageSize + " bytes");
+        path = dataFile;
+        file = new RandomAccessFile(dataFile.toFile(), "r");
+        try {
+            pageSize = checkedPageSize();
+        } catch (IOException e) {
+            file.close();
+            throw e;
         }
     }
 
-    /** The number of the newest snapshot: two reads of memory. */
-    long newest() {
+    private int checkedPageSize() throws IOException {
+        ByteBuffer meta = file.length() < META_END ? ByteBuffer.allocate(META_END) : bytes(0, META_END);
+        if (meta.getInt(PAGE_HEAD) != MAGIC || meta.getInt(META_VERSION) != DATA_VERSION) {
+            throw new IOException(path + " is not an LMDB 0.9 file");
+        }
+        int size = meta.getInt(META_PAGE_SIZE);
+        if (Integer.bitCount(size) != 1 || size < 512 || size > LARGEST_PAGE) {
+            throw new IOException(path + " has pages of " + size + " bytes");
+        }
+        return size;
+    }
+
+    /**
+     * The number of the newest snapshot: reads two longs.
+     *
+     * @throws EOFException if the file has been truncated
+     */
+    long newest() throws IOException {
         return Math.max(txn(0), txn(pageSize));
     }
 
-    /** The newest value of a key, copied. */
+    /**
+     * The newest value of a key.
+     *
+     * @throws EOFException if the file has been truncated
+     */
     Read read(String key) throws IOException {
         byte[] wanted = key.getBytes(StandardCharsets.UTF_8);
         Exception torn = null;
@@ -99,71 +117,75 @@ final class LmdbFile {
                 return new Read(snapshot.txn, value);
             }
         }
-        throw new IOException(file + " was written " + TRIES + " times while it was read", torn);
+        throw new IOException(path + " was written " + TRIES + " times while it was read", torn);
     }
 
-    private long txn(int page) {
-        return (long) LONG.getVolatile(map, page + META_TXN);
+    @Override
+    public void close() throws IOException {
+        file.close();
     }
 
-    private Snapshot snapshot() {
-        int page = txn(0) > txn(pageSize) ? 0 : pageSize;
-        return new Snapshot(txn(page), map.getLong(page + META_MAIN_ROOT));
+    private long txn(int page) throws IOException {
+        return number(page + META_TXN);
+    }
+
+    /** The number first, then the root: LMDB writes them the other way round. */
+    private Snapshot snapshot() throws IOException {
+        long first = txn(0);
+        long second = txn(pageSize);
+        int page = first > second ? 0 : pageSize;
+        return new Snapshot(Math.max(first, second), number(page + META_MAIN_ROOT));
     }
 
     private byte[] find(long root, byte[] key) throws IOException {
-        int page = offset(root, pageSize);
-        if ((map.getShort(page + PAGE_FLAGS) & LEAF) == 0) {
-            throw new IOException(file + " holds more keys than a page, or its root is damaged");
+        long at = offset(root);
+        ByteBuffer page = bytes(at, pageSize);
+        if ((page.getShort(PAGE_FLAGS) & LEAF) == 0) {
+            throw new IOException(path + " holds more keys than a page, or its root is damaged");
         }
-        int nodes = (Short.toUnsignedInt(map.getShort(page + PAGE_LOWER)) - PAGE_HEAD) / 2;
-        if (nodes < 0 || nodes > pageSize / NODE_KEY) {
-            throw new IOException(file + " has a damaged page: " + nodes + " nodes");
-        }
+        int nodes = (Short.toUnsignedInt(page.getShort(PAGE_LOWER)) - PAGE_HEAD) / 2;
         for (int i = 0; i < nodes; i++) {
-            int node = page + Short.toUnsignedInt(map.getShort(page + PAGE_HEAD + 2 * i));
-            int keySize = Short.toUnsignedInt(map.getShort(node + NODE_KEY_SIZE));
-            if (keySize == key.length && map.slice(node + NODE_KEY, keySize).equals(ByteBuffer.wrap(key))) {
-                return value(node, keySize);
+            int node = Short.toUnsignedInt(page.getShort(PAGE_HEAD + 2 * i));
+            int keySize = Short.toUnsignedInt(page.getShort(node + NODE_KEY_SIZE));
+            if (keySize == key.length && page.slice(node + NODE_KEY, keySize).equals(ByteBuffer.wrap(key))) {
+                return value(page, node, at + node + NODE_KEY + keySize);
             }
         }
         return null;
     }
 
-    private byte[] value(int node, int keySize) throws IOException {
-        int size = map.getInt(node);
-        int at = node + NODE_KEY + keySize;
-        if ((map.getShort(node + NODE_FLAGS) & BIG_DATA) != 0) {
-            int page = offset(map.getLong(at), (long) PAGE_HEAD + size);
-            if ((map.getShort(page + PAGE_FLAGS) & OVERFLOW) == 0) {
-                throw new IOException(file + " has a damaged overflow page");
-            }
-            at = page + PAGE_HEAD;
+    private byte[] value(ByteBuffer page, int node, long at) throws IOException {
+        int size = page.getInt(node);
+        if ((page.getShort(node + NODE_FLAGS) & BIG_DATA) == 0) {
+            return bytes(at, size).array();
         }
-        if (size < 0 || (long) at + size > map.capacity()) {
-            throw new IOException(file + " has a value of " + size + " bytes at " + at + ", past its end");
+        long overflow = offset(number(at));
+        if ((bytes(overflow, PAGE_HEAD).getShort(PAGE_FLAGS) & OVERFLOW) == 0) {
+            throw new IOException(path + " has a damaged overflow page");
         }
-        byte[] value = new byte[size];
-        map.get(at, value);
-        return value;
+        return bytes(overflow + PAGE_HEAD, size).array();
     }
 
-    /** Where a page is in the map; maps anew if the file has grown past the old one. */
-    private int offset(long page, long length) throws IOException {
-        long at = page * pageSize;
-        if (page >= 0 && at + length > map.capacity()) {
-            map = mapped();
+    private long offset(long page) throws IOException {
+        if (page < 0 || page >= file.length() / pageSize) {
+            throw new IOException(path + " names page " + page + ", past its end");
         }
-        if (page < 0 || page > Integer.MAX_VALUE || length < 0 || at + length > map.capacity()) {
-            throw new IOException(file + " names page " + page + ", past its end");
-        }
-        return (int) at;
+        return page * pageSize;
     }
 
-    private ByteBuffer mapped() throws IOException {
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-            long size = Math.min(channel.size(), Integer.MAX_VALUE);
-            return channel.map(FileChannel.MapMode.READ_ONLY, 0, size).order(ORDER);
+    private long number(long at) throws IOException {
+        file.seek(at);
+        file.readFully(number.array());
+        return number.getLong(0);
+    }
+
+    private ByteBuffer bytes(long at, int size) throws IOException {
+        if (size < 0 || at + size > file.length()) {
+            throw new IOException(path + " has " + size + " bytes at " + at + ", past its end");
         }
+        byte[] bytes = new byte[size];
+        file.seek(at);
+        file.readFully(bytes);
+        return ByteBuffer.wrap(bytes).order(ByteOrder.nativeOrder());
     }
 }

@@ -1,5 +1,6 @@
 package nstorm.store;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,7 +23,7 @@ public final class PlanStore {
 
     private static final Logger LOG = LoggerFactory.getLogger(PlanStore.class);
     private static final String KEY = "plan";
-    /** How many polls see nothing of a file that was put in place of the mapped one. */
+    /** How many polls see nothing of a file that was put in place of the open one. */
     private static final int POLLS_A_LOOK = 64;
 
     private final Path file;
@@ -46,14 +47,25 @@ public final class PlanStore {
             if (lmdb.newest() != seen) {
                 read();
             }
+        } catch (EOFException e) {
+            close();
+            error = file + " was truncated";
         } catch (IOException | WireException e) {
             error = e.getMessage();
-        } catch (RuntimeException | InternalError e) {
-            // InternalError: the file was truncated under the map. A later look maps it again.
-            lmdb = null;
+        } catch (RuntimeException e) {
+            close();
             error = file + " cannot be read: " + e;
         }
         return good;
+    }
+
+    /** The next poll opens the file anew. */
+    private void close() {
+        try (LmdbFile closing = lmdb) {
+            lmdb = null;
+        } catch (IOException e) {
+            error = e.getMessage();
+        }
     }
 
     /** What was wrong with the newest plan; null while the last good one is the newest. */
@@ -64,12 +76,12 @@ public final class PlanStore {
     private void look() throws IOException {
         untilLook = POLLS_A_LOOK;
         if (!Files.exists(file)) {
-            lmdb = null;
+            close();
             throw new IOException("no plan at " + file);
         }
         Object key = Files.readAttributes(file, BasicFileAttributes.class).fileKey();
         if (lmdb == null || !key.equals(fileKey)) {
-            lmdb = null;
+            close();
             lmdb = new LmdbFile(file);
             fileKey = key;
             seen = -1;

@@ -7,10 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -20,6 +23,7 @@ import nstorm.wire.LocalPlan;
 import nstorm.wire.Plan;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 class PlanStoreTest {
@@ -179,6 +183,70 @@ class PlanStoreTest {
         Python.writePlan(dir, local(plan("t", 1, 2, 1)));
         assertEquals(2, pollMany().of("t").version());
         assertNull(store.lastError());
+    }
+
+    /** A reader that maps the file may hang here: the JVM tells it of the truncation in the middle of the JDK. */
+    @Test
+    @Timeout(300)
+    void keepsThePlanWhileTheFileIsTruncatedAndPutBack(@TempDir Path aside) throws Exception {
+        Python.writePlan(dir, local(plan("t", 1, 1, 200)));
+        byte[] whole = Files.readAllBytes(dir.resolve("data.mdb"));
+        LocalPlan first = store.poll();
+        Thread vandal = new Thread(() -> {
+            for (int round = 0; round < 2000; round++) {
+                truncateAndPutBack(aside.resolve("data.mdb"), whole, round);
+            }
+        });
+        vandal.start();
+        while (vandal.isAlive()) {
+            assertEquals(first, store.poll());
+            readAnew();
+        }
+        vandal.join();
+        assertEquals(first, pollMany());
+        assertNull(store.lastError());
+    }
+
+    private void readAnew() {
+        try (LmdbFile file = new LmdbFile(dir.resolve("data.mdb"))) {
+            file.read("plan");
+        } catch (IOException e) {
+            // Truncated, and told so.
+        }
+    }
+
+    private void truncateAndPutBack(Path next, byte[] whole, int round) {
+        try {
+            try (RandomAccessFile file = new RandomAccessFile(dir.resolve("data.mdb").toFile(), "rw")) {
+                file.setLength(whole.length * (round % 4) / 4);
+            }
+            Thread.sleep(1);
+            Files.move(Files.write(next, whole), dir.resolve("data.mdb"), StandardCopyOption.ATOMIC_MOVE);
+        } catch (IOException | InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @Test
+    void keepsThePlanWhateverIsWrittenOverTheFile() throws Exception {
+        Python.writePlan(dir, local(plan("t", 1, 1, 200)));
+        byte[] whole = Files.readAllBytes(dir.resolve("data.mdb"));
+        LocalPlan first = store.poll();
+        Random random = new Random(7);
+        for (int round = 0; round < 2000; round++) {
+            byte[] damaged = whole.clone();
+            byte[] garbage = new byte[1 + random.nextInt(200)];
+            random.nextBytes(garbage);
+            int end = round % 2 == 0 ? 3 * 4096 : damaged.length;
+            System.arraycopy(garbage, 0, damaged, random.nextInt(end - garbage.length), garbage.length);
+            Files.write(dir.resolve("data.mdb"), damaged);
+            assertEquals(first, store.poll());
+            LocalPlan fresh = new PlanStore(dir).poll();
+            assertTrue(fresh == null || fresh.equals(first), "a JVM that starts now has the plan or none");
+        }
+        Python.run("import os; os.remove(sys.argv[1] + '/data.mdb')", dir);
+        Python.writePlan(dir, local(plan("t", 1, 2, 1)));
+        assertEquals(2, pollMany().of("t").version());
     }
 
     @Test
