@@ -29,6 +29,8 @@ from kvstore.errors import (
 )
 
 ANY_VERSION = -1
+# ZooKeeper drops the connection of who sends more than jute.maxbuffer, by default just below 1 MiB.
+NODE_LIMIT_BYTES = 900_000
 
 
 @dataclass(frozen=True, slots=True)

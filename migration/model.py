@@ -376,11 +376,15 @@ class WorkerLoad:
 
 @dataclass(frozen=True, slots=True)
 class NodeLoad:
-    """What the workers of one node measured."""
+    """What the workers of one node measured.
+
+    `left_out` counts the traffic rows, those of the fewest tuples, that found no room in the node.
+    """
 
     node: str
     time_ms: int
     workers: tuple[WorkerLoad, ...] = ()
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,8 @@ def status(conf: Conf, output: OutputOption = Output.TABLE) -> None:
         view = LiveCluster.of_session(session, clock)
         told = read(session)
         views, acks, paused = view.topologies(), view.acks(), view.paused()
-    document = as_document(views, acks, told, paused, now_s=clock.time_s())
+        left_out = {load.node: load.left_out for load in view.loads()}
+    document = as_document(views, acks, told, paused, left_out=left_out, now_s=clock.time_s())
     if output is Output.JSON:
         print(json.dumps(document, indent=1))
         return

@@ -1,6 +1,6 @@
 """What ``nstorm status`` shows: one document, and the tables made of it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
@@ -21,6 +21,7 @@ def as_document(
     told: Document | None,
     paused: str | None,
     *,
+    left_out: Mapping[str, int],
     now_s: float,
 ) -> Document:
     """Put together what ZooKeeper and the leading controller say.
@@ -35,6 +36,8 @@ def as_document(
         What the leading controller last wrote.
     paused : str or None
         Why it is paused.
+    left_out : mapping of str to int
+        How many rows of traffic each node's report had no room for.
     now_s : float
         Unix seconds.
 
@@ -58,6 +61,7 @@ def as_document(
                 "said_s_ago": round(now_s - node.time_ms / 1000, 1),
                 "workers": len(node.workers),
                 "supervisor_hooks": node.supervisor.hooks if node.supervisor else None,
+                "traffic_rows_left_out": left_out.get(node.node, 0),
             }
             for node in acks
         ],
@@ -151,9 +155,11 @@ def as_tables(document: Document) -> Iterator[RenderableType]:
         yield "no agent has spoken: start one on each node with `nstorm agent`"
     for agent in document["agents"]:
         hooks = "with hooks" if agent["supervisor_hooks"] else "WITHOUT HOOKS"
+        left_out = agent["traffic_rows_left_out"]
+        cut = f", load without its {left_out} smallest rows of traffic" if left_out else ""
         yield (
             f"agent {agent['node']} {agent['version']}: {agent['workers']} workers, "
-            f"supervisor {hooks}"
+            f"supervisor {hooks}{cut}"
         )
     if document["last_cycle"]:
         cycle = document["last_cycle"]

@@ -35,6 +35,8 @@ class WorkerRates:
         CPU of the whole JVM.
     sent : Traffic
         Tuples sent, between task ids instead of executors.
+    left_out : int or None
+        How many rows of traffic the node had to leave out of its newest report; None if none.
     """
 
     report: WorkerLoad
@@ -44,6 +46,7 @@ class WorkerRates:
     cpu_cores: Mapping[ExecutorId, float] = field(default_factory=dict)
     process_cores: float = 0.0
     sent: Traffic = field(default_factory=lambda: _traffic(()))
+    left_out: int | None = None
 
 
 Rates = Mapping[Slot, WorkerRates]
@@ -72,38 +75,44 @@ def observe(
     dict of Slot to WorkerRates
         Only workers that are in the reports.
     """
-    reports = [w for load in loads for w in load.workers if w.topology == topology]
-    return {w.slot: _observe_worker(rates.get(w.slot), w, now_s, ewma) for w in reports}
+    found = {}
+    for load in loads:
+        for report in load.workers:
+            if report.topology == topology:
+                first = WorkerRates(
+                    report, now_s, _cpu_totals(report), left_out=load.left_out or None
+                )
+                found[report.slot] = _observe_worker(rates.get(report.slot), first, ewma)
+    return found
 
 
-def _observe_worker(
-    before: WorkerRates | None, report: WorkerLoad, now_s: float, ewma: float
-) -> WorkerRates:
-    first = WorkerRates(report, now_s, _cpu_totals(report))
+def _observe_worker(before: WorkerRates | None, first: WorkerRates, ewma: float) -> WorkerRates:
+    report = first.report
     if before is None or before.report.incarnation != report.incarnation:
         return first
     if report.time_ms <= before.report.time_ms:
         return before
-    newest = _rates_since(before, report, now_s)
+    newest = _rates_since(before, first)
     if newest is None:
         return first
     return _smooth(before, newest, ewma) if before.known else newest
 
 
-def _rates_since(before: WorkerRates, new: WorkerLoad, now_s: float) -> WorkerRates | None:
+def _rates_since(before: WorkerRates, first: WorkerRates) -> WorkerRates | None:
     """Divide what was added by the time between; None if a total fell, so the JVM is another."""
-    old = before.report
+    old, new = before.report, first.report
     span_s = (new.time_ms - old.time_ms) / MS_PER_S
-    totals_ns = _cpu_totals(new)
-    added_ns = {e: ns - before.total_ns.get(e, 0) for e, ns in totals_ns.items()}
+    added_ns = {e: ns - before.total_ns.get(e, 0) for e, ns in first.total_ns.items()}
     process_ns = new.process_cpu_ns - old.process_cpu_ns
-    added = _combine(_totals(new), 1.0, _totals(old), -1.0)
+    sent, sent_before = _totals(new), _totals(old)
+    if first.left_out or before.left_out:
+        sent, sent_before = _of_pairs_in(sent_before, sent), _of_pairs_in(sent, sent_before)
+    added = _combine(sent, 1.0, sent_before, -1.0)
     if min([process_ns, *added_ns.values()]) < 0 or added.tps.min(initial=0) < 0:
         return None
-    return WorkerRates(
-        report=new,
-        seen_s=now_s,
-        total_ns={**before.total_ns, **totals_ns},
+    return replace(
+        first,
+        total_ns={**before.total_ns, **first.total_ns},
         known=True,
         cpu_cores={executor: ns / NS_PER_S / span_s for executor, ns in added_ns.items()},
         process_cores=process_ns / NS_PER_S / span_s,
@@ -313,6 +322,13 @@ def _between_executors(executors: list[ExecutorId], sent: list[Traffic]) -> Traf
 
 def _totals(report: WorkerLoad) -> Traffic:
     return _traffic((t.source_task, t.target_task, t.tuples) for t in report.traffic)
+
+
+def _of_pairs_in(other: Traffic, one: Traffic) -> Traffic:
+    """Keep the pairs that another report has, too: one that was left out is no new one."""
+    size = 1 + max(one.target.max(initial=0), other.target.max(initial=0))
+    kept = np.isin(one.source * size + one.target, other.source * size + other.target)
+    return Traffic.build(one.source[kept], one.target[kept], one.tps[kept])
 
 
 def _traffic(rows: Iterable[tuple[int, int, float]]) -> Traffic:

@@ -273,7 +273,8 @@ def _load(document: Any) -> NodeLoad:
             )
             for row in document["workers"]
         )
-        return NodeLoad(document["node"], document["time_ms"], workers)
+        left_out = document.get("left_out", 0)
+        return NodeLoad(document["node"], document["time_ms"], workers, left_out)
     except (KeyError, TypeError, ValueError) as error:
         raise JournalError(f"the journal is of another version of nstorm: {error!r}") from error
 

@@ -10,7 +10,7 @@ from controller.core.cluster import inter_node_tps, worker_cpu_cores
 from controller.core.headroom import headroom
 from controller.loop import CycleReport
 from controller.storm.apply import EndedMove
-from kvstore.zookeeper import Session
+from kvstore.zookeeper import NODE_LIMIT_BYTES, Session
 from migration import wire
 
 STATUS = f"{wire.ROOT}/status"
@@ -103,7 +103,7 @@ def publish(session: Session, found: dict[str, Any]) -> None:
         From `document`; without its executors if it would not fit into a node.
     """
     data = json.dumps(found).encode()
-    if len(data) > 900_000:  # a node holds less than 1 MB
+    if len(data) > NODE_LIMIT_BYTES:
         for cycle in found["cycles"]:
             cycle.pop("executors", None)
         data = json.dumps(found).encode()

@@ -36,6 +36,7 @@ from migration.model import (
     Plan,
     Publication,
     Slot,
+    Traffic,
     WorkerAck,
     WorkerLoad,
 )
@@ -316,6 +317,32 @@ def test_acks_and_load_are_published(world: World):
         return () if stored is None else decode(NodeLoad, stored.data).workers
 
     eventually(lambda: loads() == (load,))
+
+
+def test_a_load_too_large_for_a_node_keeps_no_ack_back(world: World):
+    world.started(node=None)
+    rows = tuple(Traffic(i // 300, i % 300, 10**9 + i) for i in range(60_000))
+    world.say("ack", encode(ack()), 1)
+    world.say("load", encode(WorkerLoad("wc-1", HERE, "1-1", 5, 1_000_000, (), rows)), 1)
+
+    def load() -> NodeLoad:
+        stored = world.session.read(load_path("s1"))
+        return NodeLoad("s1", 0) if stored is None else decode(NodeLoad, stored.data)
+
+    eventually(lambda: load().workers)
+    cut = load()
+    assert cut.left_out == len(rows) - len(cut.workers[0].traffic) > 0
+    for version in range(1, 6):
+        world.say("ack", encode(ack(epoch=1, version=version)), version + 1)
+
+        def arrived(version: int = version) -> bool:
+            stored = world.session.read(acks_path("s1"))
+            assert stored is not None
+            return [w.version for w in decode(NodeAcks, stored.data).workers] == [version]
+
+        eventually(arrived)
+    assert world.logged("zookeeper_away") == []
+    assert [entry["left_out"] for entry in world.logged("load_cut")] == [cut.left_out]
 
 
 def test_the_acks_say_which_cluster_is_followed(world: World):

@@ -4,17 +4,24 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from agent.push import Pusher
 from agent.samples import Samples
 from kvstore.errors import NotConnectedError
 from kvstore.zookeeper import Session
 from migration.model import (
+    Base,
+    Entry,
+    ExecutorId,
+    ExecutorLoad,
     NodeAcks,
     NodeLoad,
+    Phase,
     Plan,
     Slot,
     SupervisorAck,
+    Traffic,
     WorkerAck,
     WorkerLoad,
 )
@@ -32,10 +39,15 @@ class Recorder:
     def __init__(self) -> None:
         self.written: list[tuple[str, bytes]] = []
         self.away = False
+        self.refuses = "/nothing"
+        self.refused = 0
 
     def put(self, path: str, data: bytes) -> int:
         if self.away:
             raise NotConnectedError("away")
+        if path.startswith(self.refuses):
+            self.refused += 1
+            raise NotConnectedError("dropped")
         self.written.append((path, data))
         return 0
 
@@ -100,6 +112,88 @@ def test_load_is_published_at_its_own_pace(pusher: Pusher, recorder: Recorder):
         pusher.push(SAMPLES, "s1", "c", tick * 0.05)
         times += [tick * 0.05] * recorder.take().count("/nstorm/load/s1")
     assert times == [0.0, 2.0, 4.0]
+
+
+def loads(rows: list[tuple[int, int, int]], workers: int = 1) -> Samples:
+    """Report traffic, dealt out to the workers in turn."""
+    traffic = [tuple(Traffic(*row) for row in rows[i::workers]) for i in range(workers)]
+    return replace(SAMPLES, loads=tuple(replace(LOAD, traffic=part) for part in traffic))
+
+
+def test_a_load_that_is_too_large_keeps_the_largest_rows(pusher: Pusher, recorder: Recorder):
+    rows = [
+        (10_000 + i // 500, 20_000 + i % 500, 1_000_000 + i * 7919 % 60_000) for i in range(60_000)
+    ]
+    samples = loads(rows, workers=3)
+    with capture_logs() as logs:
+        for now_s in (0.0, 2.0):
+            pusher.push(samples, "s1", "c", now_s)
+        sent = [data for path, data in recorder.written if path == "/nstorm/load/s1"]
+        assert len(sent) == 2
+        load = decode(NodeLoad, sent[1])
+        kept = [row for worker in load.workers for row in worker.traffic]
+        assert load.left_out == len(rows) - len(kept) > 0
+        # What was left out is smaller than what was kept, and not one row more would have fitted.
+        assert min(row.tuples for row in kept) == sorted(n for _, _, n in rows)[load.left_out]
+        assert 900_000 - 50 < len(sent[1]) <= 900_000
+        for worker, whole in zip(load.workers, samples.loads, strict=True):
+            there = set(worker.traffic)
+            assert worker.traffic == tuple(row for row in whole.traffic if row in there)
+        pusher.push(loads(rows[:100]), "s1", "c", 4.0)
+        assert decode(NodeLoad, recorder.written[-1][1]).left_out == 0
+    assert [(entry["event"], entry["rows"]) for entry in logs] == [("load_cut", 60_000)]
+    assert logs[0]["left_out"] == load.left_out
+
+
+def test_a_load_without_room_for_a_row_is_not_sent_and_said_once(
+    pusher: Pusher, recorder: Recorder
+):
+    crowd = tuple(ExecutorLoad(ExecutorId(i, i), "c" * 50, 0, 0, 1, None) for i in range(9000))
+    samples = replace(SAMPLES, loads=(replace(LOAD, executors=crowd, traffic=(Traffic(1, 2, 3),)),))
+    with capture_logs() as logs:
+        for now_s in (0.0, 2.0, 4.0):
+            pusher.push(samples, "s1", "c", now_s)
+    assert recorder.take() == ["/nstorm/acks/s1"]
+    assert [entry["event"] for entry in logs] == ["load_cut", "load_too_large"]
+    assert logs[1]["size_bytes"] > logs[1]["limit_bytes"] == 900_000
+
+
+def test_a_load_that_zookeeper_does_not_take_keeps_its_period_and_stops_nothing(
+    pusher: Pusher, recorder: Recorder
+):
+    recorder.refuses = "/nstorm/load"
+    with capture_logs() as logs:
+        for tick in range(100):
+            pusher.push(
+                replace(SAMPLES, workers=(replace(ACK, version=tick),)), "s1", "c", tick * 0.05
+            )
+    assert recorder.refused == 3
+    assert recorder.take().count("/nstorm/acks/s1") == 100
+    assert [entry["event"] for entry in logs] == ["load_not_published"]
+
+
+def test_acks_that_are_too_large_are_refused_by_themselves(pusher: Pusher, recorder: Recorder):
+    crowd = replace(ACK, executors=tuple(ExecutorId(i, i) for i in range(90_000)))
+    with capture_logs() as logs:
+        for now_s in (0.0, 2.0):
+            pusher.push(replace(SAMPLES, workers=(crowd,)), "s1", "c", now_s)
+    assert recorder.take() == ["/nstorm/load/s1"] * 2
+    assert [entry["event"] for entry in logs] == ["acks_too_large"]
+
+
+def test_lost_plans_that_are_too_large_do_not_keep_the_acks_back(
+    pusher: Pusher, recorder: Recorder
+):
+    base = Base(Slot("s1", 6700), 1)
+    entries = tuple(
+        Entry(f"m{i}", ExecutorId(i, i), base.slot, Slot("s2", 6700), Phase.SETTLE, base, "x" * 200)
+        for i in range(4000)
+    )
+    pusher.push(SAMPLES, "s1", "c", 0.0, (Plan("c", 1, 0, "wc", entries),))
+    path, acks = recorder.written[0]
+    assert path == "/nstorm/acks/s1"
+    assert decode(NodeAcks, acks).workers == (ACK,)
+    assert decode(NodeAcks, acks).held == ()
 
 
 def test_what_could_not_be_published_is_tried_again(pusher: Pusher, recorder: Recorder):

@@ -127,6 +127,22 @@ def test_an_executor_that_comes_back_brings_no_spike() -> None:
     assert rates[S1].cpu_cores[ExecutorId(1, 1)] == pytest.approx(0.2)
 
 
+def test_a_pair_that_one_report_had_no_room_for_is_no_other_jvm_and_brings_no_spike() -> None:
+    rows = [(1, 2, 100), (1, 3, 9000)], [(1, 2, 300), (1, 4, 9500)], [(1, 3, 9900), (1, 4, 9700)]
+    cut = [replace(report(S1, 10 + 2 * i, {1: 5.0}, r), left_out=1) for i, r in enumerate(rows)]
+    for rounds, sent in {
+        (cut[0], cut[1]): [(1, 2, 100.0)],
+        (cut[1], cut[2]): [(1, 4, 100.0)],
+        (replace(cut[0], left_out=0), cut[1]): [(1, 2, 100.0)],
+        (cut[1], replace(cut[2], left_out=0)): [(1, 4, 100.0)],
+    }.items():
+        worker = follow(*([load] for load in rounds))[S1]
+        assert worker.known
+        traffic = worker.sent
+        found = zip(traffic.source, traffic.target, traffic.tps, strict=True)
+        assert list(found) == sent
+
+
 def test_stale_workers_are_named() -> None:
     rates = follow([report(S1, 0, {1: 0.0})], [report(S1, 1, {1: 0.1})])
     assert stale_workers(rates, [S1], now_s=16, limit_s=15) == ()

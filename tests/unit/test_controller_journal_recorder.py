@@ -24,10 +24,10 @@ def test_a_disk_that_refuses_is_told_by_status(tmp_path: Path) -> None:
     assert problems == [None, *["Not a directory"] * 3]
     assert Outcome.MOVED in [report.outcome for report in reports]
     told = document(reports, (), Config(), name="c", epoch=1, journal_problem=problems[-1])
-    shown = list(as_tables(as_document((), (), told, None, now_s=0.0)))
+    shown = list(as_tables(as_document((), (), told, None, left_out={}, now_s=0.0)))
     assert "journal not written: Not a directory" in shown
     whole = document(reports, (), Config(), name="c", epoch=1, journal_problem=problems[0])
-    shown = list(as_tables(as_document((), (), whole, None, now_s=0.0)))
+    shown = list(as_tables(as_document((), (), whole, None, left_out={}, now_s=0.0)))
     assert not any("journal" in str(line) for line in shown)
 
 

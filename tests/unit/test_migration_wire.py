@@ -83,7 +83,7 @@ def test_a_typical_move_is_small():
 
 def test_empty_messages():
     assert encode(LocalPlan("c")) == b'{"cluster":"c","plans":[]}'
-    assert encode(NodeLoad("s1", 5)) == b'{"node":"s1","time_ms":5,"workers":[]}'
+    assert encode(NodeLoad("s1", 5)) == b'{"node":"s1","time_ms":5,"workers":[],"left_out":0}'
 
 
 def test_paths():
