@@ -17,7 +17,7 @@ import net.bytebuddy.matcher.ElementMatchers;
 import net.bytebuddy.pool.TypePool;
 import net.bytebuddy.utility.JavaModule;
 
-/** The agent's entry: checks every symbol, then weaves the hooks of this JVM's role, or leaves it stock. */
+/** The agent: checks every symbol, then weaves the hooks of this JVM's role, or leaves it stock. */
 public final class HookAgent {
 
     /** The version told to the controller. */
@@ -31,7 +31,7 @@ public final class HookAgent {
     private HookAgent() {
     }
 
-    /** Called by the JVM before main; may load no class of Storm and may never throw. */
+    /** Called before main, by {@link AgentEntry}; may load no class of Storm and may never throw. */
     public static void premain(String args, Instrumentation inst) {
         try {
             Role role = Role.of(args, System.getProperty("sun.java.command"));
