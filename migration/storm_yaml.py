@@ -21,7 +21,7 @@ _CONTROLLER = """
     load.ewma load.high load.low max.moves.per.cycle mode policy target.fill target.gain
     target.move.price weight.node weight.worker worker.cpu.capacity
 """
-_HOOKS = "worker.poll.ms"
+_HOOKS = "cleanup worker.poll.ms"
 # Without the prefix. One storm.yaml serves a whole node, so each reader knows what others read.
 KEYS = frozenset(f"{_AGENT} {_CONTROLLER} {_HOOKS}".split())
 

@@ -27,6 +27,7 @@ def test_every_key(tmp_path: Path):
         "nstorm.agent.sync.secs: 1\n"
         "nstorm.load.secs: 0.5\n"
         "nstorm.mode: auto\n"
+        "nstorm.cleanup: [sink]\n"
         "topology.workers: 4\n"
     )
     assert from_storm_yaml(read(path)) == AgentConfig(

@@ -16,9 +16,8 @@ import org.apache.storm.utils.Utils.SmartThread;
 final class ExecutorCopy {
     private static final long STUCK_AFTER_NANOS = TimeUnit.SECONDS.toNanos(5);
     /**
-     * With {@code topology.producer.batch.size} above 1 Storm puts a flush tuple into every queue each
-     * millisecond, so that of an executor that sleeps is never empty for long. Tuples among so few go on
-     * to the new owner when the executor stops.
+     * Where Storm puts a flush tuple into every queue each millisecond, that of an executor that sleeps is
+     * never empty for long. Tuples among so few go on to the new owner when the executor stops.
      */
     private static final int FLUSH_TUPLES = 16;
 
@@ -36,9 +35,9 @@ final class ExecutorCopy {
     private boolean drained;
     private long stopAskedNanos;
 
-    ExecutorCopy(ExecutorShutdown running, boolean batchesProducers) {
+    ExecutorCopy(ExecutorShutdown running, boolean getsFlushTuples) {
         this.running = running;
-        queuedWhenIdle = batchesProducers ? FLUSH_TUPLES : 0;
+        queuedWhenIdle = getsFlushTuples ? FLUSH_TUPLES : 0;
         executor = StormFields.get(StormFields.SHUTDOWN_EXECUTOR, running);
         thread = StormFields.<List<SmartThread>>get(StormFields.SHUTDOWN_THREADS, running).get(0);
         id = ExecutorId.of(executor.getExecutorId());

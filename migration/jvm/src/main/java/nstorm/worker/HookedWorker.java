@@ -51,6 +51,8 @@ final class HookedWorker implements Strays.Delivery {
     final Strays strays;
     final Map<ExecutorId, ExecutorCopy> copies = new ConcurrentHashMap<>();
     final boolean batchesProducers;
+    private final boolean flushTuples;
+    private final Set<String> cleanedUp;
     private final Routes.TaskIds taskIds;
     private final Set<List<Long>> localExecutors;
     private final Map<Integer, JCQueue> taskToQueue;
@@ -89,13 +91,21 @@ final class HookedWorker implements Strays.Delivery {
         taskToNodePort = StormFields.get(StormFields.TASK_TO_NODE_PORT, state);
         WorkerTransfer transfer = StormFields.get(StormFields.WORKER_TRANSFER, state);
         remoteBackPressure = StormFields.get(StormFields.REMOTE_BACK_PRESSURE, transfer);
-        batchesProducers = ObjectReader.getInt(
-                state.getTopologyConf().get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE), 1) > 1;
-        messageTimeoutSecs = ObjectReader.getInt(
-                state.getTopologyConf().get(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS), 30);
+        Map<String, Object> conf = state.getTopologyConf();
+        batchesProducers = ObjectReader.getInt(conf.get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE), 1) > 1;
+        flushTuples = publishesFlushTuples(conf);
+        messageTimeoutSecs = ObjectReader.getInt(conf.get(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS), 30);
+        cleanedUp = UserCleanup.components(conf);
         Traffic.prepare(maxTaskId);
         taskIds.forEach(Traffic::addSource);
         strays = new Strays(this);
+    }
+
+    /** True if Storm puts a flush tuple into every queue at intervals, as {@code setupFlushTupleTimer} decides. */
+    static boolean publishesFlushTuples(Map<String, Object> topologyConf) {
+        boolean batches = ObjectReader.getInt(topologyConf.get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE)) != 1
+                || ObjectReader.getInt(topologyConf.get(Config.TOPOLOGY_TRANSFER_BATCH_SIZE)) != 1;
+        return batches && ObjectReader.getLong(topologyConf.get(Config.TOPOLOGY_BATCH_FLUSH_INTERVAL_MILLIS)) != 0;
     }
 
     private <K, V> Map<K, V> swapMap(java.lang.reflect.Field field) {
@@ -116,7 +126,7 @@ final class HookedWorker implements Strays.Delivery {
         List<IRunningExecutor> shared = new RunningExecutors(started);
         for (IRunningExecutor executor : started) {
             if (executor.getExecutorId().get(0) >= 0) {
-                register(new ExecutorCopy((ExecutorShutdown) executor, batchesProducers));
+                register(new ExecutorCopy((ExecutorShutdown) executor, flushTuples));
             }
         }
         StormFields.<AtomicReference<List<IRunningExecutor>>>get(StormFields.EXECUTORS_ATOM, worker).set(shared);
@@ -145,7 +155,7 @@ final class HookedWorker implements Strays.Delivery {
             }
             Executor executor = Executor.mkExecutor(state, stormId, credentials());
             ExecutorShutdown started = startThread(executor, queue);
-            register(new ExecutorCopy(started, batchesProducers));
+            register(new ExecutorCopy(started, flushTuples));
             running.add(started);
         } catch (ReflectiveOperationException | RuntimeException e) {
             state.getExecutorReceiveQueueMap().remove(stormId);
@@ -243,30 +253,21 @@ final class HookedWorker implements Strays.Delivery {
         running.remove(copy.running);
         Ticks.cancel(copy.thread());
         StopSwitch.forget(copy.executor());
-        state.getExecutorReceiveQueueMap().remove(copy.id.toStorm(), copy.queue);
-        Thread cleanup = new Thread(() -> cleanUp(copy), "nstorm-cleanup-" + copy.id);
-        cleanup.setDaemon(true);
-        cleanup.start();
+        JCQueue queue = copy.queue;
+        state.getExecutorReceiveQueueMap().remove(copy.id.toStorm(), queue);
+        UserCleanup.shutDown(copy, cleanedUp.contains(copy.component));
         ExecutorMetrics.remove(state.getMetricRegistry(), copy.id, me.port());
         Map<Integer, BackpressureState> last = new HashMap<>();
         for (int task = copy.id.start(); task <= copy.id.end(); task++) {
             copyByTask.remove(task, copy);
             last.put(task, backPressure.get(task));
         }
-        strays.retire(copy.queue, messageTimeoutSecs, () -> last.forEach((task, pressure) -> {
-            taskToQueue.remove(task, copy.queue);
+        // Holds the queue alone: with the copy it would hold the user's bolt until the messages have timed out.
+        strays.retire(queue, messageTimeoutSecs, () -> last.forEach((task, pressure) -> {
+            taskToQueue.remove(task, queue);
             backPressure.remove(task, pressure);
         }));
         copies.remove(copy.id, copy);
-    }
-
-    /** The user's cleanup() may block: it has a thread of its own. */
-    private static void cleanUp(ExecutorCopy copy) {
-        try {
-            copy.running.shutdown();
-        } catch (RuntimeException e) {
-            Faults.report("cleanup of executor " + copy.id, e);
-        }
     }
 
     /** Routes are changing or have just changed: messages may be queued for tasks that become local. */

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.management.ManagementFactory;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.TimeUnit;
@@ -164,6 +165,7 @@ class ExecutorChurnIT {
         conf.setNumWorkers(1);
         conf.setNumAckers(1);
         conf.setMessageTimeoutSecs(3);
+        conf.put("nstorm.cleanup", List.of("sink"));
         try (LocalCluster cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1).build();
                 LocalCluster.LocalTopology topology = cluster.submitTopology("churn", conf, builder.createTopology())) {
             await("hooked worker", () -> WorkerCalls.worker() != null && ACKED.get() > 100);

@@ -1,0 +1,61 @@
+package nstorm.worker;
+
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.storm.executor.Executor;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Shuts an executor down whose thread has ended, with the user's {@code cleanup()} only where the user says so.
+ *
+ * <p>Stock Storm calls {@code cleanup()} when the whole JVM ends, so a bolt may well close there what all bolts
+ * of the JVM share.
+ */
+final class UserCleanup {
+    private static final Logger LOG = LoggerFactory.getLogger(UserCleanup.class);
+    private static final String KEY = "nstorm.cleanup";
+
+    private UserCleanup() {
+    }
+
+    /** The components whose bolts are cleaned up when they leave a JVM that lives on: {@code nstorm.cleanup}. */
+    static Set<String> components(Map<String, Object> topologyConf) {
+        Object given = topologyConf.getOrDefault(KEY, List.of());
+        if (given instanceof Collection<?> list && list.stream().allMatch(String.class::isInstance)) {
+            return list.stream().map(String.class::cast).collect(Collectors.toUnmodifiableSet());
+        }
+        LOG.warn("{} must be a list of component ids, is {}: it is taken as empty, so no bolt's cleanup() is"
+                + " called when the bolt moves away", KEY, given);
+        return Set.of();
+    }
+
+    static void shutDown(ExecutorCopy copy, boolean cleanUp) {
+        if (cleanUp) {
+            // The user's cleanup() may block: it has a thread of its own.
+            Thread thread = new Thread(() -> contained(copy, copy.running::shutdown), "nstorm-cleanup-" + copy.id);
+            thread.setDaemon(true);
+            thread.start();
+        } else {
+            contained(copy, () -> release(copy.executor()));
+        }
+    }
+
+    /** What {@code ExecutorShutdown.shutdown()} does besides calling the user's code. */
+    private static void release(Executor executor) {
+        executor.getReceiveQueue().close();
+        executor.getStats().cleanupStats();
+        executor.getStormClusterState().disconnect();
+    }
+
+    private static void contained(ExecutorCopy copy, Runnable shutdown) {
+        try {
+            shutdown.run();
+        } catch (RuntimeException | LinkageError e) {
+            Faults.report("shutting down executor " + copy.id, e);
+        }
+    }
+}
