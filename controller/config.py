@@ -15,7 +15,7 @@ from controller.core.classify import Limits
 from controller.core.cluster import topology_name
 from controller.policies import NAMES, Options
 from migration import ConfigError
-from migration.storm_yaml import PREFIX, own_keys, refuse_unknown, storm_zookeeper
+from migration.storm_yaml import PREFIX, load, own_keys, refuse_unknown, storm_zookeeper
 
 # Known to nobody but `nstorm decide`.
 VETOES = "vetoes"
@@ -350,7 +350,7 @@ def keys_of(assignments: Sequence[str]) -> dict[str, Any]:
             raise ConfigError(f"{assignment!r}: must be key=value")
         # YAML 1.1 reads on and off as truth values, which is what people type.
         try:
-            value = yaml.safe_load(text)
+            value = load(text)
         except yaml.YAMLError:
             raise ConfigError(f"{assignment!r}: the value is not YAML") from None
         given[key.strip().removeprefix(PREFIX)] = value

@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,42 @@ _HOOKS = "cleanup worker.poll.ms"
 KEYS = frozenset(f"{_AGENT} {_CONTROLLER} {_HOOKS}".split())
 
 
+class _Loader(yaml.SafeLoader):
+    """Takes 1e-3 for a number too, as YAML 1.2 does, and whoever writes it."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$"),
+    list("-+.0123456789"),
+)
+
+
+def load(text: str) -> Any:
+    """Read what people write as YAML: a storm.yaml, a scenario, a value on the command line.
+
+    Parameters
+    ----------
+    text : str
+        YAML 1.1, with the numbers of 1.2.
+
+    Returns
+    -------
+    object
+        What it says.
+
+    Raises
+    ------
+    yaml.YAMLError
+        It is no YAML, or holds a date or a number that cannot be.
+    """
+    try:
+        return yaml.load(text, _Loader)
+    # The parser does not look at what it makes values of, nor at how deep it goes.
+    except (ValueError, RecursionError) as error:
+        raise yaml.YAMLError(str(error)) from None
+
+
 def read(path: Path) -> dict[str, Any]:
     """Read a storm.yaml.
 
@@ -45,7 +82,7 @@ def read(path: Path) -> dict[str, Any]:
         It cannot be read or holds no mapping.
     """
     try:
-        document = yaml.safe_load(path.read_text("utf-8"))
+        document = load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         why = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise ConfigError(f"{path}: {why}") from None

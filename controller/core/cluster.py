@@ -20,7 +20,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 
-def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
+def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     """Order ids as people do: ``n2`` before ``n10``.
 
     Parameters
@@ -33,8 +33,10 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     tuple
         A key for ``sorted``.
     """
-    parts = re.split(r"(\d+)", name)
-    return tuple((1, int(p), "") if i % 2 else (0, 0, p) for i, p in enumerate(parts))
+    # Every second part is digits. Of two numbers the longer one is larger, so that none has to be
+    # made of the digits, which Python does only up to a few thousand of them.
+    parts = re.split(r"0*([0-9]+)", name)
+    return tuple((len(p), p) if i % 2 else (-1, p) for i, p in enumerate(parts))
 
 
 def topology_name(topology: str) -> str:

@@ -5,7 +5,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import yaml
+
 from controller.errors import ScenarioError
+from migration.storm_yaml import load
 
 
 def section(kind: Any, given: Any, path: str) -> Any:
@@ -44,7 +47,7 @@ def section(kind: Any, given: Any, path: str) -> Any:
             values[key] = count(value, one.metadata.get("least", 1), at)
         else:
             values[key] = number(value, one.metadata.get("least", 0.0), at)
-            if math.isinf(value) and not math.isinf(one.default):
+            if math.isinf(values[key]) and not math.isinf(one.default):
                 raise ScenarioError(f"{at}: must be finite")
     return kind(**values)
 
@@ -172,9 +175,42 @@ def number(value: Any, least: float, path: str) -> float:
         It is no number or a lower one.
     """
     good = isinstance(value, int | float) and not isinstance(value, bool)
-    if not good or math.isnan(value) or value < least:
+    # What is no number at all passes no comparison.
+    if not good or not value >= least:
         raise ScenarioError(f"{path}: must be a number of at least {least:g}, is {value!r}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def written_number(text: str, least: float, path: str) -> float:
+    """Read a number that stands within a line.
+
+    Parameters
+    ----------
+    text : str
+        As YAML writes numbers.
+    least : float
+        The lowest.
+    path : str
+        Where it stands, for the message.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    ScenarioError
+        It is no number or a lower one.
+    """
+    try:
+        value = load(text)
+    except yaml.YAMLError:
+        value = text
+    return number(value, least, path)
 
 
 def count(value: Any, least: int, path: str) -> int:
@@ -199,6 +235,6 @@ def count(value: Any, least: int, path: str) -> int:
     ScenarioError
         It is not whole or lower.
     """
-    if number(value, least, path) != int(value):
+    if not number(value, least, path).is_integer():
         raise ScenarioError(f"{path}: must be a whole number, is {value!r}")
     return int(value)

@@ -18,17 +18,20 @@ from controller.config import build as build_config
 from controller.errors import ScenarioError
 from controller.sim.fields import (
     choice,
+    count,
     listed,
     mapping,
     number,
     refuse_unknown,
     section,
+    written_number,
 )
 from controller.sim.flow.load import Metering
 from controller.sim.flow.workload import WORKLOADS, Topology
 from controller.sim.flow.world import Feed, Hardware
 from controller.sim.restart_cost import Delays, System
 from migration import ConfigError
+from migration.storm_yaml import load
 
 MARKER = "---\n"
 
@@ -200,7 +203,7 @@ def parse(text: str) -> Scenario:
         The message starts with the key that is wrong.
     """
     try:
-        head = yaml.safe_load(split(text)[0])
+        head = load(split(text)[0])
     except yaml.YAMLError as error:
         raise ScenarioError(f"not YAML: {' '.join(str(error).split())}") from None
     head = mapping(head, "scenario")
@@ -220,7 +223,7 @@ def parse(text: str) -> Scenario:
         raise ScenarioError(f"baseline: must be one of {', '.join(names)}, is {baseline!r}")
     return Scenario(
         title=str(head.get("title", "")),
-        seed=int(number(head.get("seed", 1), 0.0, "seed")),
+        seed=count(head.get("seed", 1), 0, "seed"),
         runs=tuple(runs),
         baseline=baseline,
         expect=tuple(_expectation(line) for line in listed(head, "expect")),
@@ -285,7 +288,7 @@ def _controller(given: Any) -> Config | None:
 
 
 _EVENT = re.compile(
-    r"(?P<when>at|every) (?P<s>[\d.]+): (?P<what>kill|slow|feed|keys)(?P<rest>( \S+)*)"
+    r"(?P<when>at|every) (?P<s>\S+): (?P<what>kill|slow|feed|keys)(?P<rest>( \S+)*)"
 )
 
 
@@ -295,7 +298,8 @@ def _happening(line: Any, hardware: Hardware) -> Happening:
     usage = "at SECONDS: kill WORKER | slow NODE PART | feed TPS | keys, or every SECONDS: the same"
     if found is None:
         raise ScenarioError(f"events: {line!r} is not {usage}")
-    what, words, time_s = What(found["what"]), found["rest"].split(), float(found["s"])
+    what, words = What(found["what"]), found["rest"].split()
+    time_s = written_number(found["s"], 0.0, f"events: {line!r}")
     nodes = [f"n{n}" for n in range(hardware.nodes)]
     workers = [f"{n}:{6700 + w}" for n in nodes for w in range(hardware.workers)]
     expected = {What.KILL: 1, What.SLOW: 2, What.FEED: 1, What.KEYS: 0}[what]
@@ -305,7 +309,7 @@ def _happening(line: Any, hardware: Hardware) -> Happening:
     if what in (What.KILL, What.SLOW):
         who = choice(words[0], workers if what is What.KILL else nodes, f"events: {line!r}")
     if what in (What.SLOW, What.FEED):
-        value = number(yaml.safe_load(words[-1]), 0.0, f"events: {line!r}")
+        value = written_number(words[-1], 0.0, f"events: {line!r}")
     return Happening(time_s, what, time_s if found["when"] == "every" else 0.0, who, value)
 
 
@@ -326,5 +330,5 @@ def _figure(line: Any) -> Figure:
     found = _FIGURE.fullmatch(str(line))
     if found is None:
         raise ScenarioError(f"figures: {line!r} is not RUN.MEASURE is NUMBER in SOURCE")
-    value = yaml.safe_load(found[2])
-    return Figure(found[1], number(value, -math.inf, f"figures: {line!r}"), found[3])
+    value = written_number(found[2], -math.inf, f"figures: {line!r}")
+    return Figure(found[1], value, found[3])

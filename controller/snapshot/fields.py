@@ -8,14 +8,44 @@ from typing import Any
 
 from controller.errors import SnapshotError
 
-Row = dict[str, Any]
+# So that sums, products and quotients of quantities stay finite; what is less counts as nothing.
+MOST, LEAST = 1e15, 1e-15
 
-# So that sums and products of them stay finite.
-MOST = 1e15
+
+class Row(dict[str, Any]):
+    """A JSON object, of which is known which key stands in it twice.
+
+    Attributes
+    ----------
+    twice : str or None
+        The first of them.
+    """
+
+    twice: str | None = None
+
+    @classmethod
+    def of(cls, pairs: list[tuple[str, Any]]) -> "Row":
+        """Make one of all pairs as they stand.
+
+        Parameters
+        ----------
+        pairs : list of (str, object)
+            As a JSON decoder hands them over.
+
+        Returns
+        -------
+        Row
+            Of a key that is there twice it has the last value.
+        """
+        row = cls(pairs)
+        if len(row) < len(pairs):
+            keys = [key for key, _ in pairs]
+            row.twice = next(key for i, key in enumerate(keys) if key in keys[:i])
+        return row
 
 
 def known_only(row: Row, keys: Collection[str], path: str) -> None:
-    """Refuse what the format does not have: a misspelt key would be ignored otherwise.
+    """Refuse what the format does not have or has once: a key would be ignored otherwise.
 
     Parameters
     ----------
@@ -29,8 +59,10 @@ def known_only(row: Row, keys: Collection[str], path: str) -> None:
     Raises
     ------
     SnapshotError
-        It has another key.
+        It has another key, or one twice.
     """
+    if row.twice is not None:
+        raise SnapshotError(f"{_path(path, row.twice)}: is given twice")
     for key in row:
         if key not in keys:
             near = difflib.get_close_matches(key, keys, n=1)
@@ -82,7 +114,7 @@ def rows(row: Row, key: str, keys: Collection[str], path: str = "") -> Iterator[
     """
     for i, found in enumerate(items(row, key, path)):
         at = f"{_path(path, key)}[{i}]"
-        if not isinstance(found, dict):
+        if not isinstance(found, Row):
             raise SnapshotError(f"{at}: must be an object")
         known_only(found, keys, at)
         yield at, found
@@ -103,11 +135,16 @@ def text(row: Row, key: str, path: str) -> str:
     Returns
     -------
     str
-        Not empty.
+        Not empty, and can be written.
     """
     value = row.get(key)
     if not isinstance(value, str) or not value:
         raise SnapshotError(f"{_path(path, key)}: must be a non-empty string")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        told = f"half a character, as in {json.dumps(value)}, is no text"
+        raise SnapshotError(f"{_path(path, key)}: {told}") from None
     return value
 
 
@@ -199,7 +236,7 @@ def nonnegative(value: Any, path: str) -> float:
     Returns
     -------
     float
-        Finite, not negative, and not so large that sums of it are not finite.
+        0, or from `LEAST` to `MOST`.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise SnapshotError(f"{path}: must be a number")
@@ -207,7 +244,7 @@ def nonnegative(value: Any, path: str) -> float:
         raise SnapshotError(f"{path}: must be finite and not negative, is {value}")
     if value > MOST:
         raise SnapshotError(f"{path}: must be at most {MOST:g}")
-    return float(value)
+    return float(value) if value >= LEAST else 0.0
 
 
 def _path(path: str, key: str) -> str:

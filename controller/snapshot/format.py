@@ -21,6 +21,7 @@ from controller.core.cluster import (
 )
 from controller.errors import SnapshotError
 from controller.snapshot.fields import (
+    LEAST,
     Row,
     count,
     items,
@@ -86,14 +87,15 @@ def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
     Raises
     ------
     SnapshotError
-        The text is not JSON, a field is missing, unknown or of the wrong kind, an id is unknown or
-        given twice, a quantity is negative or not a number; the message starts with the field.
+        The text is not JSON, a field is missing, unknown, given twice or of the wrong kind, an id
+        is unknown or given twice, a quantity is negative or not a number; the message starts with
+        the field.
     """
     try:
-        document = json.loads(snapshot)
+        document = json.loads(snapshot, object_pairs_hook=Row.of)
     except (ValueError, RecursionError) as error:
         raise SnapshotError(f"not JSON: {error}") from None
-    if not isinstance(document, dict):
+    if not isinstance(document, Row):
         raise SnapshotError("the snapshot must be a JSON object")
     known_only(document, TOP_KEYS, "")
     cluster = _cluster(document)
@@ -106,7 +108,7 @@ def _cluster(document: Row) -> Cluster:
     for path, row in rows(document, "workers", KEYS["workers"]):
         capacity = quantity(row, "cpu_capacity", path)
         if capacity == 0:
-            raise SnapshotError(f"{path}.cpu_capacity: must be above 0")
+            raise SnapshotError(f"{path}.cpu_capacity: must be at least {LEAST:g}")
         workers.append((text(row, "id", path), one_of(row, "node", path, nodes), capacity))
     _ids(document, "workers")
     machines = {
@@ -161,10 +163,10 @@ def _load(document: Row, cluster: Cluster) -> LoadSnapshot:
 
 def _profile(component: Row, path: str) -> Profile:
     profile = component["profile"]
-    if not isinstance(profile, dict):
+    if not isinstance(profile, Row):
         raise SnapshotError(f"{path}: must be an object")
     known_only(profile, ("selectivity", "performance", "costs"), path)
-    given = {"performance": [], "costs": [], **profile}
+    given = Row({"performance": [], "costs": [], **profile})
     return Profile(
         quantity(profile, "selectivity", path) if "selectivity" in profile else 1.0,
         tuple(

@@ -15,7 +15,7 @@ import yaml
 from controller.config import Config, build
 from controller.errors import TuneError
 from migration import ConfigError
-from migration.storm_yaml import PREFIX
+from migration.storm_yaml import PREFIX, load
 
 Values = Mapping[str, tuple[Any, ...]]
 
@@ -141,7 +141,7 @@ def read_space(path: Path) -> Space:
         A key cannot be tuned or a value cannot be; the message names it.
     """
     try:
-        document = yaml.safe_load(path.read_text())
+        document = load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         told = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise TuneError(f"{path}: {told}") from None

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from controller.sim.engine import SimulationResult, run
@@ -39,15 +39,16 @@ def scenarios(draw: st.DrawFn) -> tuple[Setting, int]:
     )
     link = draw(st.sampled_from([float("inf"), 20000.0, 500.0]))
     moves = draw(st.integers(1, 5))
+    system = draw(st.sampled_from(System))
+    return scenario(events, moves, system, link), draw(st.integers(0, 99))
+
+
+def scenario(events: list[str], moves: int, system: System, link_tps: float) -> Setting:
     (setting,) = parse(
         f"{HEAD}events: {events}\nredeploy: {{executors: {moves}, every_s: 7, first_s: 3}}\n"
     ).runs
-    setting = replace(
-        setting,
-        system=draw(st.sampled_from(System)),
-        hardware=replace(setting.hardware, link_tps=link),
-    )
-    return setting, draw(st.integers(0, 99))
+    hardware = replace(setting.hardware, link_tps=link_tps)
+    return replace(setting, system=system, hardware=hardware)
 
 
 def every_byte(result: SimulationResult) -> bytes:
@@ -62,6 +63,7 @@ def every_byte(result: SimulationResult) -> bytes:
 
 
 @settings(max_examples=15)
+@example((scenario(["at 1: slow n1 1e-05"], 1, System.STORM, float("inf")), 0))
 @given(scenarios())
 def test_what_was_emitted_is_done_queued_or_lost(drawn: tuple[Setting, int]) -> None:
     setting, seed = drawn

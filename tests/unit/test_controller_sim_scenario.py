@@ -43,6 +43,14 @@ def test_events() -> None:
     assert feed.value == float("inf")
 
 
+@pytest.mark.parametrize("number", ["1e-05", "1e-5", "1E-5", "1.e-5", ".1e-4", "0.00001"])
+def test_a_number_may_be_written_with_a_power_of_ten(number: str) -> None:
+    events = f'["at 1e1: slow n1 {number}", "at 1.5: feed 2e+3"]'
+    (run,) = parse(f"{HEAD}seconds: 6e2\nevents: {events}\nfigures: [a is {number} in b]").runs
+    assert run.seconds == 600
+    assert [(one.at_s, one.value) for one in run.happenings] == [(10, 1e-5), (1.5, 2000)]
+
+
 def test_what_is_generated_is_not_read() -> None:
     assert parse(HEAD + "---\n: : nonsense").runs
     assert split("a: 1\n---\nb\n") == ("a: 1\n", "b\n")
@@ -70,6 +78,11 @@ def test_what_is_generated_is_not_read() -> None:
         ("runs: [a]", "runs: must hold keys"),
         ("baseline: b", "baseline: must be one of run"),
         ("seed: -1", "seed: must be"),
+        ("seed: .inf", "seed: must be a whole number"),
+        ("cluster: {nodes: .inf}", "cluster.nodes: must be a whole number"),
+        pytest.param(f"cluster: {{cores: 1{'0' * 400}}}", "cluster.cores: must be fi", id="big"),
+        pytest.param(f"seconds: 1{'0' * 5000}", "not YAML: Exceeds the limit", id="too big"),
+        ("title: 2024-99-99", "not YAML: month must be in 1..12"),
         ("step_s: 0", "step_s: must be"),
         ("step_s: 2", "step_s: must be"),
         ("window_s: 60", "window_s: warm_s and window_s"),
@@ -79,6 +92,8 @@ def test_what_is_generated_is_not_read() -> None:
         ('events: ["at 5: kill"]', "events: 'at 5: kill' is not"),
         ('events: ["every 0: keys"]', "events: 'every 0: keys' is not"),
         ('events: ["at 5: slow n0 x"]', "events: 'at 5: slow n0 x': must be a number"),
+        ('events: ["at 5: slow n0 ["]', "events: 'at 5: slow n0 [': must be a number"),
+        ('events: ["at 1.2.3: keys"]', "events: 'at 1.2.3: keys': must be a number"),
         ("events: 5", "events: must be a list"),
     ],
 )

@@ -40,7 +40,13 @@ def broken(change: Break) -> str:
         (lambda d: d["executors"].clear(), "executors: must not be empty"),
         (lambda d: d["workers"][0].pop("node"), "workers[0].node: must be"),
         (lambda d: d["workers"][0].update(node="n7"), 'workers[0].node: unknown node "n7"'),
-        (lambda d: d["workers"][0].update(cpu_capacity=0), "workers[0].cpu_capacity: must be abov"),
+        (lambda d: d["workers"][0].update(cpu_capacity=0), "workers[0].cpu_capacity: must be at l"),
+        (lambda d: d["workers"][0].update(cpu_capacity=1e-300), "workers[0].cpu_capacity: must be"),
+        (
+            lambda d: d["executors"][1].update(id="\ud800"),
+            r'executors[1].id: half a character, as in "\ud800", is no text',
+        ),
+        (lambda d: d.update(topology="a\udfff"), "topology: half a character, as in"),
         (lambda d: d["workers"][1].update(id="n0:6700"), 'workers[1].id: "n0:6700" is given twice'),
         (lambda d: d["nodes"][1].update(id="n0"), 'nodes[1].id: "n0" is given twice'),
         (lambda d: d["nodes"].append("n3"), "nodes[2]: must be an object"),
@@ -83,6 +89,46 @@ def test_a_refusal_names_the_field(change: Break, message: str) -> None:
         parse(broken(change))
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("once", "instead", "path"),
+    [
+        ('"traffic": [', '"traffic": [], "traffic": [', "traffic"),
+        ('{"id": "n1"', '{"id": "n0", "id": "n1"', "nodes[1].id"),
+        ('"kind": "bolt"', '"kind": "spout", "kind": "bolt"', "components[0].kind"),
+        (
+            '"kind": "bolt"',
+            '"profile": {"costs": [], "costs": 0}, "kind": "bolt"',
+            "components[0].profile.costs",
+        ),
+        ('"kind": "bolt"', '"nonsense": {"a": 1, "a": 1}', "components[0].nonsense: unknown key"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(once: str, instead: str, path: str) -> None:
+    text = json.dumps(json.loads(HAND_GRAPH.read_text()))
+    assert text.count(once)
+    with pytest.raises(SnapshotError) as error:
+        parse(text.replace(once, instead, 1))
+    assert str(error.value).startswith(path)
+    assert "unknown key" in path or str(error.value) == f"{path}: is given twice"
+
+
+def test_an_id_may_have_any_number_of_digits() -> None:
+    most = "9" * 5000
+
+    def rename(document: dict[str, Any]) -> None:
+        for row, name in zip(document["nodes"], (f"{most}8", "01"), strict=False):
+            row["id"] = name
+        for row in document["workers"]:
+            row["node"] = f"{most}8" if row["node"] == "n0" else "01"
+        document["executors"][0]["id"] = most
+        document["executors"][1]["id"] = f"1{most}"
+        document["traffic"] = [[most, f"1{most}", 8.0]]
+
+    cluster, snapshot = parse(broken(rename))
+    assert cluster.nodes == ("01", f"{most}8")
+    assert snapshot.executors == ("2-2", "3-3", "4-4", "5-5", most, f"1{most}")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", pytest.param("[" * 100_000, id="deep")])
