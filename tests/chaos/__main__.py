@@ -2,9 +2,11 @@
 
 import argparse
 import json
+import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing, suppress
 from dataclasses import asdict
 
 from rich.console import Console
@@ -36,17 +38,24 @@ def main() -> int:
     if unknown:
         print(f"no such try: {', '.join(sorted(unknown))}; there are {' '.join(known)}")
         return 2
+    # kazoo tells of each attempt while ZooKeeper is away, which is what is tried here.
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     sweep()
-    results = []
-    for result in _results(asked.only or known, asked.repeat, asked.seed, asked.soak):
-        results.append(result)
-        said = "as expected" if not result.wrong else "; ".join(result.wrong)
-        print(f"{time.strftime('%H:%M:%S')} {result.name}: {said}", file=sys.stderr, flush=True)
+    results: list[Result] = []
+    complete = False
+    made = _results(asked.only or known, asked.repeat, asked.seed, asked.soak)
+    # However it ends: the cluster is down before what is known is told.
+    with suppress(KeyboardInterrupt), closing(made):
+        for result in made:
+            results.append(result)
+            said = "; ".join(result.wrong) or "as expected"
+            print(f"{time.strftime('%H:%M:%S')} {result.name}: {said}", file=sys.stderr, flush=True)
+        complete = True
     if asked.output == "json":
         print(json.dumps([asdict(result) for result in results], indent=1))
     else:
         Console(width=None if sys.stdout.isatty() else 200).print(_table(results))
-    return int(any(result.wrong for result in results))
+    return int(not complete or any(result.wrong for result in results))
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -59,7 +68,9 @@ def _arguments() -> argparse.ArgumentParser:
     return parser
 
 
-def _results(names: list[str], repeat: int, seed: int, soak_s: float) -> Iterator[Result]:
+def _results(
+    names: list[str], repeat: int, seed: int, soak_s: float
+) -> Generator[Result, None, None]:
     rows = [row for row in TRIES if row.name in names]
     for turn in range(repeat):
         yield from run_tries(rows, seed + turn)

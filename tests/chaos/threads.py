@@ -31,14 +31,15 @@ class Dumps:
     """Asks JVMs for thread dumps, and removes the sockets of those that died by SIGKILL."""
 
     def __init__(self) -> None:
-        self._asked: set[int] = set()
+        # With its start: hours later another process may have the id.
+        self._asked: dict[int, int | None] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for pid in self._asked:
-            if start_ticks(pid) is None:
+        for pid, started in self._asked.items():
+            if start_ticks(pid) != started:
                 _socket_of(pid).unlink(missing_ok=True)
 
     def executors(self, pid: int) -> Counter[ExecutorId]:
@@ -64,7 +65,7 @@ class Dumps:
         """Make the JVM listen: it does so when it finds this file at a SIGQUIT."""
         if _socket_of(pid).exists() or not catches_quit(Path(f"/proc/{pid}/status").read_text()):
             return
-        self._asked.add(pid)
+        self._asked[pid] = start_ticks(pid)
         wish = Path(f"/tmp/.attach_pid{pid}")
         wish.touch()
         try:
