@@ -31,7 +31,7 @@ final class Desired {
         WATCH
     }
 
-    /** One executor's part; entry is null for a copy that is left over from an entry that has gone. */
+    /** One executor's part; entry is null for what is left over from an entry that has gone. */
     record Part(Entry entry, ExecutorId executor, Task task) {
     }
 
@@ -44,10 +44,10 @@ final class Desired {
      * @param assignment Storm's own assignment, before the plan is laid over it
      * @param planOrNull the plan of this topology
      * @param me this worker's slot
-     * @param started executors whose copies were started here by a plan
+     * @param unsettled executors that a plan has moved from or to here
      */
     static List<Part> of(Map<ExecutorId, Assigned> assignment, Plan planOrNull, Slot me,
-            Iterable<ExecutorId> started) {
+            Iterable<ExecutorId> unsettled) {
         List<Part> parts = new ArrayList<>();
         List<ExecutorId> seen = new ArrayList<>();
         if (planOrNull != null) {
@@ -56,10 +56,9 @@ final class Desired {
                 parts.add(new Part(entry, entry.executor(), task(entry, assignment.get(entry.executor()), me)));
             }
         }
-        for (ExecutorId executor : started) {
-            Assigned now = assignment.get(executor);
-            if (!seen.contains(executor) && (now == null || !now.slot().equals(me))) {
-                parts.add(new Part(null, executor, Task.RETIRE));
+        for (ExecutorId executor : unsettled) {
+            if (!seen.contains(executor)) {
+                parts.add(new Part(null, executor, without(assignment.get(executor), me)));
             }
         }
         return parts;
@@ -73,9 +72,14 @@ final class Desired {
         return nowOrNull == null ? null : nowOrNull.slot();
     }
 
+    /** The task where no entry counts: Storm's own assignment does. */
+    private static Task without(Assigned nowOrNull, Slot me) {
+        return nowOrNull != null && nowOrNull.slot().equals(me) ? Task.RUN : Task.RETIRE;
+    }
+
     private static Task task(Entry entry, Assigned nowOrNull, Slot me) {
         if (!entry.counts(nowOrNull)) {
-            return nowOrNull != null && nowOrNull.slot().equals(me) ? Task.RUN : Task.RETIRE;
+            return without(nowOrNull, me);
         }
         Phase phase = entry.phase();
         if (me.equals(entry.to())) {

@@ -29,6 +29,7 @@ final class ExecutorCopy {
     final String pinned;
     private final Executor executor;
     private final SmartThread thread;
+    private final StopSwitch stopSwitch;
     private final int queuedWhenIdle;
     private volatile boolean forwarding;
     private long idleSinceNanos;
@@ -40,6 +41,7 @@ final class ExecutorCopy {
         queuedWhenIdle = getsFlushTuples ? FLUSH_TUPLES : 0;
         executor = StormFields.get(StormFields.SHUTDOWN_EXECUTOR, running);
         thread = StormFields.<List<SmartThread>>get(StormFields.SHUTDOWN_THREADS, running).get(0);
+        stopSwitch = StopSwitch.of(executor);
         id = ExecutorId.of(executor.getExecutorId());
         component = executor.getComponentId();
         queue = executor.getReceiveQueue();
@@ -48,7 +50,7 @@ final class ExecutorCopy {
     }
 
     boolean ready() {
-        return executor.getOpenOrPrepareWasCalled().get() && StopSwitch.of(executor) != null;
+        return executor.getOpenOrPrepareWasCalled().get() && stopSwitch.looping();
     }
 
     boolean alive() {
@@ -102,17 +104,11 @@ final class ExecutorCopy {
         return stopAskedNanos != 0;
     }
 
-    /** Asks the executor to end between two tuples; one that is still in prepare() is interrupted. */
+    /** Asks the executor to end; see {@link StopSwitch#stop}. */
     void stop(HookedWorker takeOver) {
-        if (stopAskedNanos != 0) {
-            return;
-        }
-        stopAskedNanos = System.nanoTime();
-        StopSwitch stop = StopSwitch.of(executor);
-        if (stop == null) {
-            thread.interrupt();
-        } else {
-            stop.stop(takeOver);
+        if (stopAskedNanos == 0) {
+            stopAskedNanos = System.nanoTime();
+            stopSwitch.stop(takeOver, thread);
         }
     }
 

@@ -141,28 +141,43 @@ final class HookedWorker implements Strays.Delivery {
         }
     }
 
-    /** Builds queue and executor and starts its thread; it takes no tuples until it is routed to. */
+    /**
+     * Builds queue and executor and starts its thread; it takes no tuples until it is routed to.
+     *
+     * @throws IllegalStateException if the user's classes or Storm threw anything; nothing of it is left then
+     */
     void start(ExecutorId id) {
         List<Long> stormId = id.toStorm();
         JCQueue queue = makeQueue(stormId);
         state.getExecutorReceiveQueueMap().put(stormId, queue);
         try {
+            Executor executor = Executor.mkExecutor(state, stormId, credentials());
             for (int task = id.start(); task <= id.end(); task++) {
                 Traffic.addSource(task);
+                taskToQueue.put(task, queue);
                 backPressure.put(task, (BackpressureState) StormFields.BP_STATE.newInstance(
                         queue, task, state.getTaskToComponent().get(task), state.getMetricRegistry()));
-                taskToQueue.put(task, queue);
             }
-            Executor executor = Executor.mkExecutor(state, stormId, credentials());
-            ExecutorShutdown started = startThread(executor, queue);
-            register(new ExecutorCopy(started, flushTuples));
-            running.add(started);
-        } catch (ReflectiveOperationException | RuntimeException e) {
-            state.getExecutorReceiveQueueMap().remove(stormId);
-            ExecutorMetrics.remove(state.getMetricRegistry(), id, me.port());
-            queue.close();
-            throw new IllegalStateException("cannot build executor " + stormId, e);
+            ExecutorCopy copy = new ExecutorCopy(withThread(executor, queue), flushTuples);
+            copy.thread().start();
+            register(copy);
+            running.add(copy.running);
+        } catch (Throwable t) {
+            // Of any kind: the user's classes are loaded and built here.
+            forget(id, queue);
+            throw new IllegalStateException("cannot build it: " + t, t);
         }
+    }
+
+    private void forget(ExecutorId id, JCQueue queue) {
+        state.getExecutorReceiveQueueMap().remove(id.toStorm(), queue);
+        for (int task = id.start(); task <= id.end(); task++) {
+            if (taskToQueue.remove(task, queue)) {
+                backPressure.remove(task);
+            }
+        }
+        ExecutorMetrics.remove(state.getMetricRegistry(), id, me.port());
+        queue.close();
     }
 
     private JCQueue makeQueue(List<Long> stormId) {
@@ -181,10 +196,10 @@ final class HookedWorker implements Strays.Delivery {
     }
 
     /**
-     * As {@code Executor.execute()}, but a bolt that throws before it is prepared ends only its own
-     * thread: stock Storm would end the whole worker for a copy that nobody depends on yet.
+     * As {@code Executor.execute()}, its thread not started yet. A bolt that throws before it is prepared
+     * ends only its own thread: stock Storm would end the whole worker for a copy that nobody depends on yet.
      */
-    private static ExecutorShutdown startThread(Executor executor, JCQueue queue) {
+    private static ExecutorShutdown withThread(Executor executor, JCQueue queue) {
         Thread.UncaughtExceptionHandler stock = StormFields.get(StormFields.REPORT_ERROR_DIE, executor);
         Thread.UncaughtExceptionHandler careful = (thread, error) -> {
             if (executor.getOpenOrPrepareWasCalled().get()) {
@@ -193,7 +208,7 @@ final class HookedWorker implements Strays.Delivery {
                 Faults.report("prepare of " + executor.getComponentId() + executor.getExecutorId(), error);
             }
         };
-        SmartThread thread = Utils.asyncLoop(executor, false, careful, Thread.NORM_PRIORITY, true, true,
+        SmartThread thread = Utils.asyncLoop(executor, false, careful, Thread.NORM_PRIORITY, true, false,
                 executor.getComponentId() + "-executor" + executor.getExecutorId());
         List<SmartThread> threads = new ArrayList<>(List.of(thread));
         return new ExecutorShutdown(executor, threads, StormFields.get(StormFields.ID_TO_TASK, executor), queue);

@@ -30,9 +30,12 @@ final class Reconciler {
     private static final long STATUS_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final HookedWorker worker;
-    /** Executors whose copies a plan started here; read by Storm's refresh thread too. */
-    private final Set<ExecutorId> started = ConcurrentHashMap.newKeySet();
-    private final Map<ExecutorId, Long> failedStarts = new HashMap<>();
+    /**
+     * Executors that a plan moves from or to here, until what runs here is again what Storm itself assigns
+     * here; read by Storm's refresh thread too.
+     */
+    private final Set<ExecutorId> unsettled = ConcurrentHashMap.newKeySet();
+    private final FailedStarts failedStarts = new FailedStarts();
     private Map<ExecutorId, Slot> owners = Map.of();
     private Map<ExecutorId, Assigned> routedFrom = Map.of();
     private long statusNanos = System.nanoTime();
@@ -46,14 +49,12 @@ final class Reconciler {
         boolean newer = worker.overlay.poll();
         Plan plan = worker.overlay.plan();
         Map<ExecutorId, Assigned> assigned = worker.overlay.assigned();
-        if (newer) {
-            failedStarts.clear();
-        }
+        buryTheDead();
+        follow(plan, assigned);
         if (busy()) {
             worker.watchForStrays();
         }
-        buryTheDead();
-        List<Part> parts = Desired.of(assigned, plan, worker.me, started);
+        List<Part> parts = Desired.of(assigned, plan, worker.me, unsettled);
         for (Part part : parts) {
             prepare(part);
         }
@@ -71,7 +72,7 @@ final class Reconciler {
     /** True while something is under way that should be looked at often. */
     boolean busy() {
         Plan plan = worker.overlay.plan();
-        return plan != null && !plan.entries().isEmpty() || !started.isEmpty();
+        return plan != null && !plan.entries().isEmpty() || !unsettled.isEmpty();
     }
 
     /** True while a phase waits for this worker to read Storm's own assignment again. */
@@ -83,39 +84,55 @@ final class Reconciler {
 
     /** True if each executor is one that a plan moves to or from here: then no difference is a reason to die. */
     boolean explains(Set<ExecutorId> difference) {
-        Set<ExecutorId> known = new HashSet<>(started);
-        Plan plan = worker.overlay.plan();
-        if (plan != null) {
-            plan.entries().stream().filter(e -> e.touches(worker.me)).forEach(e -> known.add(e.executor()));
-        }
+        Set<ExecutorId> known = new HashSet<>(unsettled);
+        known.addAll(touching(worker.overlay.plan()));
         return known.containsAll(difference);
+    }
+
+    private Set<ExecutorId> touching(Plan planOrNull) {
+        Set<ExecutorId> touching = new HashSet<>();
+        if (planOrNull != null) {
+            planOrNull.entries().stream().filter(e -> e.touches(worker.me)).forEach(e -> touching.add(e.executor()));
+        }
+        return touching;
+    }
+
+    private void follow(Plan planOrNull, Map<ExecutorId, Assigned> assigned) {
+        Set<ExecutorId> touching = touching(planOrNull);
+        unsettled.addAll(touching);
+        unsettled.removeIf(executor -> !touching.contains(executor) && settled(executor, assigned.get(executor)));
+    }
+
+    private boolean settled(ExecutorId executor, Assigned nowOrNull) {
+        boolean assignedHere = nowOrNull != null && nowOrNull.slot().equals(worker.me);
+        return assignedHere ? worker.delivers(executor) : !worker.copies.containsKey(executor);
     }
 
     private void buryTheDead() {
         for (ExecutorCopy copy : new ArrayList<>(worker.copies.values())) {
-            boolean failed = started.contains(copy.id) && !copy.ready() && !copy.alive() && !copy.stopping();
+            boolean failed = unsettled.contains(copy.id) && !copy.ready() && !copy.alive() && !copy.stopping();
             if (failed) {
-                failedStarts.put(copy.id, System.nanoTime());
+                failedStarts.add(copy.id, System.nanoTime());
             }
             if (failed || copy.stopping() && !copy.alive()) {
                 worker.bury(copy);
-                started.remove(copy.id);
             }
         }
     }
 
     private void prepare(Part part) {
+        ExecutorId executor = part.executor();
+        ExecutorCopy copy = worker.copies.get(executor);
         boolean wanted = part.task() == Task.PREPARE || part.task() == Task.RUN;
-        if (!wanted || worker.copies.containsKey(part.executor()) || failedStarts.containsKey(part.executor())) {
-            return;
-        }
-        started.add(part.executor());
-        try {
-            worker.start(part.executor());
-        } catch (RuntimeException e) {
-            started.remove(part.executor());
-            failedStarts.put(part.executor(), System.nanoTime());
-            Faults.report("starting executor " + part.executor(), e);
+        if (!wanted || copy != null && copy.ready()) {
+            failedStarts.forget(executor);
+        } else if (copy == null && !failedStarts.mustWait(executor, System.nanoTime())) {
+            try {
+                worker.start(executor);
+            } catch (IllegalStateException e) {
+                failedStarts.add(executor, System.nanoTime());
+                Faults.report("starting executor " + executor, e);
+            }
         }
     }
 

@@ -19,23 +19,18 @@ final class StopSwitch implements Callable<Long> {
     private static final Map<Executor, StopSwitch> BY_EXECUTOR = new ConcurrentHashMap<>();
 
     private final Executor executor;
-    private final Callable<Long> stockLoop;
+    private Callable<Long> stockLoop;
+    private boolean abandoned;
+    private volatile boolean looping;
     private volatile HookedWorker takeOver;
 
-    private StopSwitch(Executor executor, Callable<Long> stockLoop) {
+    private StopSwitch(Executor executor) {
         this.executor = executor;
-        this.stockLoop = stockLoop;
     }
 
-    /** Wraps the loop that {@code BoltExecutor.call()} returned. */
-    static Callable<Long> wrap(Executor executor, Callable<Long> stockLoop) {
-        StopSwitch stop = new StopSwitch(executor, stockLoop);
-        BY_EXECUTOR.put(executor, stop);
-        return stop;
-    }
-
+    /** The switch of an executor, also before its loop exists: the executor may still be in prepare(). */
     static StopSwitch of(Executor executor) {
-        return BY_EXECUTOR.get(executor);
+        return BY_EXECUTOR.computeIfAbsent(executor, StopSwitch::new);
     }
 
     /** To be called once the executor's thread is dead, or Storm's executor would be kept for ever. */
@@ -46,9 +41,27 @@ final class StopSwitch implements Callable<Long> {
         }
     }
 
-    /** Asks the loop to end; the tuples still queued become strays of {@code worker}. */
-    void stop(HookedWorker worker) {
-        if (takeOver == null) {
+    /** Wraps the loop that {@code BoltExecutor.call()} returned: prepare() has ended. */
+    synchronized Callable<Long> wrap(Callable<Long> loop) {
+        stockLoop = loop;
+        looping = true;
+        return abandoned ? () -> null : this;
+    }
+
+    /** True once prepare() has ended. */
+    boolean looping() {
+        return looping;
+    }
+
+    /**
+     * Asks the executor to end between two tuples; the tuples still queued become strays of {@code worker}.
+     * One that is still in prepare() is interrupted, and ends as soon as prepare() returns.
+     */
+    synchronized void stop(HookedWorker worker, Thread executorThread) {
+        if (!looping) {
+            abandoned = true;
+            executorThread.interrupt();
+        } else if (takeOver == null) {
             takeOver = worker;
             STOPPING.incrementAndGet();
         }

@@ -32,12 +32,12 @@ final class WorkerAgent implements Runnable {
 
     final HookedWorker worker;
     final Thread thread = new Thread(this, "nstorm-worker");
-    private final Reconciler reconciler;
+    final Reconciler reconciler;
     private final Path dir;
     private final String incarnation;
     private final long pollMs;
     private SampleStore samples;
-    private byte[] lastAck = new byte[0];
+    volatile byte[] lastAck = new byte[0];
     private long lastAckNanos;
     private long lastSettleNanos;
 

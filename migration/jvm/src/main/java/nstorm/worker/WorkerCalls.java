@@ -39,10 +39,9 @@ public final class WorkerCalls {
     private WorkerCalls() {
     }
 
-    /** The worker of this JVM, or null while it is stock. */
-    static HookedWorker worker() {
-        WorkerAgent now = agent;
-        return now == null ? null : now.worker;
+    /** What runs in this JVM's worker, or null while it is stock. */
+    static WorkerAgent agent() {
+        return agent;
     }
 
     /** Storm's constructor of the worker state has ended: take the state over, whole or not at all. */
@@ -212,7 +211,7 @@ public final class WorkerCalls {
     }
 
     public static Callable<Long> boltLoop(Executor executor, Callable<Long> stock) {
-        return agent == null ? stock : StopSwitch.wrap(executor, stock);
+        return agent == null ? stock : StopSwitch.of(executor).wrap(stock);
     }
 
     /** True if the recurring task of an executor has been scheduled by us, so that it can be cancelled. */

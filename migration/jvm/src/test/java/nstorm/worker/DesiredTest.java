@@ -34,14 +34,16 @@ class DesiredTest {
 
     @ParameterizedTest
     @CsvSource({
-        "PREPARE, RUN, PREPARE, WATCH",
-        "SWITCH, DRAIN, RUN, WATCH",
-        "DRAIN, DRAIN, RUN, WATCH",
-        "STOP, STOP, RUN, WATCH",
-        "SETTLE, STOP, RUN, WATCH",
-        "UNDO, RUN, RETIRE, WATCH"})
-    void eachPhaseHasOneOwnerAndAtMostOneCopyToEnd(Phase phase, Task source, Task target, Task bystander) {
+        "PREPARE, RUN, PREPARE, WATCH, s1:6700",
+        "SWITCH, DRAIN, RUN, WATCH, s2:6701",
+        "DRAIN, DRAIN, RUN, WATCH, s2:6701",
+        "STOP, STOP, RUN, WATCH, s2:6701",
+        "SETTLE, STOP, RUN, WATCH, s2:6701",
+        "UNDO, RUN, RETIRE, WATCH, s1:6700"})
+    void eachPhaseHasOneOwnerAndAtMostOneCopyToEnd(Phase phase, Task source, Task target, Task bystander,
+            String owner) {
         Assigned base = new Assigned(FROM, 100);
+        assertEquals(owner, Desired.owner(entry(phase, null), base).toString());
         assertEquals(source, task(entry(phase, null), FROM, base));
         assertEquals(target, task(entry(phase, null), TO, base));
         assertEquals(bystander, task(entry(phase, null), OTHER, base));
@@ -79,11 +81,13 @@ class DesiredTest {
     }
 
     @Test
-    void aCopyWhoseEntryHasGoneRetiresUnlessStormAssignsItHere() {
+    void whatIsLeftOfAnEntryThatHasGoneIsAsStormAssignsIt() {
         Map<ExecutorId, Assigned> elsewhere = Map.of(EXECUTOR, new Assigned(FROM, 100));
         Map<ExecutorId, Assigned> here = Map.of(EXECUTOR, new Assigned(TO, 100));
-        List<ExecutorId> started = List.of(EXECUTOR);
-        assertEquals(List.of(new Desired.Part(null, EXECUTOR, Task.RETIRE)), Desired.of(elsewhere, null, TO, started));
-        assertEquals(List.of(), Desired.of(here, null, TO, started));
+        List<ExecutorId> unsettled = List.of(EXECUTOR);
+        assertEquals(List.of(new Desired.Part(null, EXECUTOR, Task.RETIRE)), Desired.of(elsewhere, null, TO, unsettled));
+        assertEquals(List.of(new Desired.Part(null, EXECUTOR, Task.RETIRE)), Desired.of(Map.of(), null, TO, unsettled));
+        assertEquals(List.of(new Desired.Part(null, EXECUTOR, Task.RUN)), Desired.of(here, null, TO, unsettled));
+        assertEquals(List.of(), Desired.of(here, null, TO, List.of()));
     }
 }

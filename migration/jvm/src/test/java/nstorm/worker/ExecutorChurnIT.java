@@ -168,8 +168,8 @@ class ExecutorChurnIT {
         conf.put("nstorm.cleanup", List.of("sink"));
         try (LocalCluster cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1).build();
                 LocalCluster.LocalTopology topology = cluster.submitTopology("churn", conf, builder.createTopology())) {
-            await("hooked worker", () -> WorkerCalls.worker() != null && ACKED.get() > 100);
-            HookedWorker worker = WorkerCalls.worker();
+            await("hooked worker", () -> WorkerCalls.agent() != null && ACKED.get() > 100);
+            HookedWorker worker = WorkerCalls.agent().worker;
             ExecutorId id = worker.copies.values().stream().filter(c -> c.component.equals("sink"))
                     .findFirst().orElseThrow().id;
             for (int i = 0; i < 50; i++) {

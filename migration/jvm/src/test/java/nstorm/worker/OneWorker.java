@@ -1,0 +1,211 @@
+package nstorm.worker;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.ObjectInputStream;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+import nstorm.store.PlanWriting;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.Phase;
+import nstorm.wire.Slot;
+import org.apache.storm.Config;
+import org.apache.storm.LocalCluster;
+import org.apache.storm.spout.SpoutOutputCollector;
+import org.apache.storm.task.OutputCollector;
+import org.apache.storm.task.TopologyContext;
+import org.apache.storm.topology.OutputFieldsDeclarer;
+import org.apache.storm.topology.TopologyBuilder;
+import org.apache.storm.topology.base.BaseRichBolt;
+import org.apache.storm.topology.base.BaseRichSpout;
+import org.apache.storm.tuple.Fields;
+import org.apache.storm.tuple.Tuple;
+import org.apache.storm.tuple.Values;
+import org.apache.storm.utils.Utils;
+
+/**
+ * A real worker in this JVM, hooked by the real agent, that follows plans as a node's agent would write them.
+ * It is the topology's only one: the other ends of its moves are slots where nothing runs.
+ */
+final class OneWorker implements AutoCloseable {
+    /** Emits a tuple about every millisecond. */
+    public static final class Source extends BaseRichSpout {
+        private static final long serialVersionUID = 1L;
+        private transient SpoutOutputCollector out;
+
+        @Override
+        public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {
+            out = collector;
+        }
+
+        @Override
+        public void nextTuple() {
+            Utils.sleep(1);
+            out.emit(new Values(1));
+        }
+
+        @Override
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {
+            declarer.declare(new Fields("n"));
+        }
+    }
+
+    /** Counts, and does in its constructor and prepare() what a test asks for. */
+    public static final class Sink extends BaseRichBolt {
+        static final AtomicLong EXECUTED = new AtomicLong();
+        static final AtomicInteger PREPARES = new AtomicInteger();
+        static final AtomicInteger CLEANUPS = new AtomicInteger();
+        static volatile CountDownLatch prepareGate = new CountDownLatch(0);
+        static volatile boolean failsWhenBuilt;
+        static volatile boolean failsInPrepare;
+
+        private static final long serialVersionUID = 1L;
+        private transient OutputCollector out;
+
+        private void readObject(ObjectInputStream in) {
+            if (failsWhenBuilt) {
+                throw new NoClassDefFoundError("of the user");
+            }
+        }
+
+        @Override
+        public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
+            PREPARES.incrementAndGet();
+            if (failsInPrepare) {
+                throw new IllegalStateException("no connection to the user's database");
+            }
+            out = collector;
+            while (prepareGate.getCount() > 0) {
+                try {
+                    prepareGate.await();
+                } catch (InterruptedException e) {
+                    // As a bolt that tries again until it is connected.
+                }
+            }
+        }
+
+        @Override
+        public void execute(Tuple tuple) {
+            EXECUTED.incrementAndGet();
+            out.ack(tuple);
+        }
+
+        @Override
+        public void cleanup() {
+            CLEANUPS.incrementAndGet();
+        }
+
+        @Override
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {
+        }
+
+        @Override
+        public Map<String, Object> getComponentConfiguration() {
+            return new HashMap<>(Map.of(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS, 1));
+        }
+    }
+
+    final WorkerAgent agent;
+    final HookedWorker worker;
+    /** The executor that is moved: the only one of the component {@code sink}. */
+    final ExecutorId id;
+    final Slot elsewhere;
+    final Slot elsewhereToo;
+    private final LocalCluster cluster;
+    private final Path plans;
+    private int version;
+
+    OneWorker(Path dir) throws Exception {
+        TopologyBuilder builder = new TopologyBuilder();
+        builder.setSpout("source", new Source(), 1);
+        builder.setBolt("sink", new Sink(), 1).shuffleGrouping("source");
+        Config conf = new Config();
+        conf.setNumWorkers(1);
+        conf.setMessageTimeoutSecs(3);
+        // Storm's connections inside a JVM know no back-pressure.
+        cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1)
+                .withSupervisorSlotPortMin(freePort()).withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
+                .withDaemonConf("nstorm.store.dir", dir.toString()).build();
+        cluster.submitTopology("one", conf, builder.createTopology());
+        await("a hooked worker", () -> WorkerCalls.agent() != null && Sink.EXECUTED.get() > 100);
+        agent = WorkerCalls.agent();
+        worker = agent.worker;
+        id = worker.copies.values().stream().filter(c -> c.component.equals("sink")).findFirst().orElseThrow().id;
+        elsewhere = new Slot(worker.me.supervisor(), worker.me.port() + 1);
+        elsewhereToo = new Slot(worker.me.supervisor(), worker.me.port() + 2);
+        plans = Files.createDirectories(dir.resolve("plan"));
+    }
+
+    private static int freePort() throws Exception {
+        try (ServerSocket socket = new ServerSocket(0)) {
+            return socket.getLocalPort();
+        }
+    }
+
+    static void await(String what, BooleanSupplier condition) throws InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() < end, "waited 60 s in vain: " + what);
+            Thread.sleep(1);
+        }
+    }
+
+    /** Writes a plan with one entry for {@link #id}, as the assignment is now. */
+    void plan(String move, Slot from, Slot to, Phase phase) throws Exception {
+        long startSecs = worker.overlay.assigned().get(id).startSecs();
+        write(String.format("{\"id\":\"%s\",\"executor\":[%d,%d],\"from\":\"%s\",\"to\":\"%s\",\"phase\":\"%s\","
+                + "\"base\":[\"%s\",%d],\"void\":null}", move, id.start(), id.end(), from, to, phase, worker.me, startSecs));
+    }
+
+    /** Writes a plan in which nothing moves. */
+    void planNothing() throws Exception {
+        write("");
+    }
+
+    private void write(String entries) throws Exception {
+        PlanWriting.write(plans, String.format("{\"cluster\":\"c\",\"plans\":[{\"cluster\":\"c\",\"epoch\":1,"
+                + "\"version\":%d,\"topology\":\"%s\",\"entries\":[%s]}]}", ++version, worker.state.getTopologyId(), entries));
+    }
+
+    /** Waits until this worker has acknowledged the newest plan with this state of the move. */
+    void awaitAck(String move, String state) throws InterruptedException {
+        String applied = "\"version\":" + version + ",";
+        String entry = "{\"id\":\"" + move + "\",\"state\":\"" + state + "\"";
+        await(move + " " + state, () -> ack().contains(applied) && ack().contains(entry));
+    }
+
+    String ack() {
+        return new String(agent.lastAck, StandardCharsets.UTF_8);
+    }
+
+    void awaitTuples() throws InterruptedException {
+        long before = Sink.EXECUTED.get();
+        await("tuples reach the copy here", () -> Sink.EXECUTED.get() > before + 10);
+    }
+
+    /** Waits until nothing of the last move is left and the executor runs here. */
+    void settle() throws Exception {
+        planNothing();
+        await("settled", () -> !agent.reconciler.busy());
+        awaitTuples();
+    }
+
+    List<Thread> threadsOfSink() {
+        return Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().contains("sink-executor")).toList();
+    }
+
+    @Override
+    public void close() throws Exception {
+        cluster.close();
+    }
+}

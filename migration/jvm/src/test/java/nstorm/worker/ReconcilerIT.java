@@ -1,0 +1,190 @@
+package nstorm.worker;
+
+import static nstorm.worker.OneWorker.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.ref.WeakReference;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import nstorm.wire.Phase;
+import nstorm.wire.Slot;
+import nstorm.worker.OneWorker.Sink;
+import org.apache.storm.daemon.worker.WorkerTransfer;
+import org.apache.storm.executor.Executor;
+import org.apache.storm.generated.NodeInfo;
+import org.apache.storm.utils.JCQueue;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A worker under the plans of moves, each as seen from one of its ends. */
+class ReconcilerIT {
+    private static OneWorker one;
+
+    @BeforeAll
+    static void start(@TempDir Path dir) throws Exception {
+        one = new OneWorker(dir);
+    }
+
+    @AfterAll
+    static void end() throws Exception {
+        one.close();
+    }
+
+    @AfterEach
+    void onlyOneCopyRunsHere() throws Exception {
+        Sink.prepareGate.countDown();
+        Sink.failsInPrepare = false;
+        Sink.failsWhenBuilt = false;
+        one.settle();
+        assertEquals(1, one.threadsOfSink().size(), one.threadsOfSink().toString());
+    }
+
+    private static boolean running() {
+        return one.worker.copies.containsKey(one.id);
+    }
+
+    /** A move to here that is undone: afterwards no copy of the executor runs here. */
+    private static void withoutCopy() throws Exception {
+        one.plan("away", one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("away", "STOPPED");
+        assertFalse(running());
+    }
+
+    @Test
+    void aCopyThatSwallowsTheInterruptInPrepareEndsWhenPrepareReturns() throws Exception {
+        withoutCopy();
+        Sink.prepareGate = new CountDownLatch(1);
+        int prepares = Sink.PREPARES.get();
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
+        await("in prepare()", () -> Sink.PREPARES.get() > prepares);
+        ExecutorCopy copy = one.worker.copies.get(one.id);
+        one.plan("m", one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("m", "STUCK");
+        long executed = Sink.EXECUTED.get();
+        Sink.prepareGate.countDown();
+        one.awaitAck("m", "STOPPED");
+        assertEquals(executed, Sink.EXECUTED.get());
+        assertEquals(List.of(), one.threadsOfSink());
+        assertNull(one.worker.state.getExecutorReceiveQueueMap().get(one.id.toStorm()));
+        assertEquals(0, StopSwitch.STOPPING.get());
+        Map<Integer, JCQueue> queues = StormFields.get(StormFields.TASK_TO_QUEUE, one.worker.state);
+        await("its queue is forgotten", () -> queues.get(one.id.start()) != copy.queue);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aStartThatFailsIsTriedAgainWhileThePlanStands(boolean inPrepare) throws Exception {
+        withoutCopy();
+        Sink.failsInPrepare = inPrepare;
+        Sink.failsWhenBuilt = !inPrepare;
+        long before = Faults.count();
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
+        await("two tries", () -> Faults.count() >= before + 2);
+        one.awaitAck("m", "NONE");
+        String reason = inPrepare ? "no connection to the user's database" : "NoClassDefFoundError";
+        assertTrue(one.ack().contains(reason), one.ack());
+        await("no copy of the failed start is left", () -> !running());
+        Sink.failsInPrepare = false;
+        Sink.failsWhenBuilt = false;
+        one.awaitAck("m", "READY");
+    }
+
+    @Test
+    void aMoveThatHasSettledLeavesTheWorkerIdle() throws Exception {
+        withoutCopy();
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
+        one.awaitAck("m", "READY");
+        one.plan("m", one.elsewhere, one.worker.me, Phase.SETTLE);
+        one.awaitAck("m", "ROUTED");
+        assertTrue(one.agent.reconciler.busy());
+        one.planNothing();
+        await("idle", () -> !one.agent.reconciler.busy());
+        await("no look at what is sent", () -> !one.worker.watchingForStrays());
+    }
+
+    @Test
+    void aSourceThatHasDrainedOwnsTheExecutorAgainAfterUndo() throws Exception {
+        AtomicBoolean flag = backPressure()[one.id.start()];
+        one.plan("m", one.worker.me, one.elsewhere, Phase.SWITCH);
+        one.awaitAck("m", "ROUTED");
+        await("routed away", () -> one.elsewhere.equals(route()));
+        one.plan("m", one.worker.me, one.elsewhere, Phase.DRAIN);
+        one.awaitAck("m", "DRAINED");
+        ExecutorCopy copy = one.worker.copies.get(one.id);
+        flag.set(true);
+        one.plan("m", one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        one.awaitTuples();
+        assertEquals(one.worker.me, route());
+        assertEquals(copy, one.worker.copies.get(one.id));
+        assertFalse(flag.get(), "held back by a flag of the dead target");
+        one.plan("again", one.worker.me, one.elsewhere, Phase.DRAIN);
+        one.awaitAck("again", "DRAINED");
+        one.plan("again", one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("again", "ROUTED");
+    }
+
+    @Test
+    void aTargetThatComesBackInUndoBuildsNoCopy() throws Exception {
+        withoutCopy();
+        int prepares = Sink.PREPARES.get();
+        one.plan("m", one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("m", "STOPPED");
+        assertFalse(running());
+        assertEquals(one.elsewhere, route());
+        assertEquals(prepares, Sink.PREPARES.get());
+    }
+
+    @Test
+    void aBystanderRoutesBackInUndo() throws Exception {
+        one.plan("m", one.elsewhere, one.elsewhereToo, Phase.DRAIN);
+        one.awaitAck("m", "ROUTED");
+        await("routed to the target", () -> one.elsewhereToo.equals(route()));
+        AtomicBoolean flag = backPressure()[one.id.start()];
+        flag.set(true);
+        one.plan("m", one.elsewhere, one.elsewhereToo, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        assertEquals(one.elsewhere, route());
+        assertFalse(flag.get());
+        // It is this worker's by Storm's assignment after all.
+        one.plan("back", one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("back", "ROUTED");
+    }
+
+    @Test
+    void aStoppedExecutorIsFreedAtOnceAndItsBoltNotCleanedUp() throws Exception {
+        WeakReference<Executor> executor = new WeakReference<>(one.worker.copies.get(one.id).executor());
+        withoutCopy();
+        Map<Integer, JCQueue> queues = StormFields.get(StormFields.TASK_TO_QUEUE, one.worker.state);
+        assertNotNull(queues.get(one.id.start()), "late tuples are still awaited");
+        await("collected", () -> {
+            System.gc();
+            return executor.get() == null;
+        });
+        assertEquals(0, Sink.CLEANUPS.get());
+    }
+
+    private static Slot route() {
+        AtomicReference<Map<Integer, NodeInfo>> routes =
+                StormFields.get(StormFields.TASK_TO_NODE_PORT, one.worker.state);
+        return PlanOverlay.slot(routes.get().get(one.id.start()));
+    }
+
+    private static AtomicBoolean[] backPressure() {
+        WorkerTransfer transfer = StormFields.get(StormFields.WORKER_TRANSFER, one.worker.state);
+        return StormFields.get(StormFields.REMOTE_BACK_PRESSURE, transfer);
+    }
+}
