@@ -53,7 +53,6 @@ class Agent:
     ) -> None:
         self._config = config
         self._session = session
-        self._writer = writer
         self._wake = wake
         self._stores = SampleStores(config.store_dir)
         self._puller = Puller(session, writer, config.store_dir, wake)
@@ -81,7 +80,7 @@ class Agent:
             self._tended_s = now_s
             self._stores.discover()
             self._stores.check_readers()
-            self._writer.check_readers()
+            self._puller.tend_store()
         samples = self._stores.read()
         self._learn_node(samples.node)
         if self._node is not None:

@@ -57,9 +57,18 @@ class Puller:
         """The plans that this node holds and ZooKeeper has lost."""
         return self._lost
 
+    def tend_store(self) -> None:
+        """Free what dead readers of the plan's store hold, and mend it if it is damaged."""
+        self._writer.check_readers()
+        self._say_damage()
+
+    def _say_damage(self) -> None:
+        problem, self._writer.problem = self._writer.problem, None
+        if problem is not None:
+            log.error("plan_store_damaged", reason=problem)
+
     def _stored(self) -> LocalPlan | None:
-        if self._writer.problem is not None:
-            log.error("plan_store_damaged", reason=self._writer.problem)
+        self._say_damage()
         if self._writer.last is None:
             return None
         try:

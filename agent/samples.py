@@ -12,6 +12,7 @@ from typing import TypeVar
 import psutil
 import structlog
 
+from kvstore.env import Files
 from kvstore.errors import StoreError
 from kvstore.reader import StoreReader
 from migration import WireError
@@ -21,7 +22,7 @@ from migration.wire import ACK_KEY, LOAD_KEY, decode
 # JVMs refresh their ack every 2 s. Storm takes one that is silent for 30 s for dead; what says
 # nothing for twice that is stopped for good, or its process id is somebody else's by now.
 SILENT_AFTER_MS = 60_000
-# A store in the making is no news.
+# An environment in the making is no news; files are whole from the first.
 _YOUNG_S = 2.0
 
 log = structlog.get_logger()
@@ -62,7 +63,7 @@ class SampleStores:
         self._folders = (store_dir / "w", store_dir / "s")
         self._open: dict[Path, StoreReader] = {}
         self._decoded: dict[tuple[Path, bytes], tuple[int, object]] = {}
-        self._said: dict[Path, str] = {}
+        self._said: dict[Path, set[str]] = {}
 
     def discover(self) -> None:
         """Open the stores that are new, and drop those whose process is gone."""
@@ -74,7 +75,7 @@ class SampleStores:
                 self._forget(path)
                 # A killed JVM also leaves the native library there that it had unpacked.
                 shutil.rmtree(path, ignore_errors=True)
-            elif path not in self._open and time.time() - path.stat().st_mtime > _YOUNG_S:
+            elif path not in self._open and _is_made(path):
                 self._try_open(path)
 
     def _try_open(self, path: Path) -> None:
@@ -120,8 +121,9 @@ class SampleStores:
 
     def _report(self, path: Path, problem: str) -> None:
         """Say it once, not twenty times a second."""
-        if self._said.get(path) != problem:
-            self._said[path] = problem
+        said = self._said.setdefault(path, set())
+        if problem not in said:
+            said.add(problem)
             log.warning("sample_unreadable", store=str(path), reason=problem)
 
     def _forget(self, path: Path) -> None:
@@ -151,6 +153,10 @@ def _stores(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     return [path for path in folder.iterdir() if re.fullmatch(pattern, path.name)]
+
+
+def _is_made(path: Path) -> bool:
+    return Files(path).there() or time.time() - path.stat().st_mtime > _YOUNG_S
 
 
 def _pid(path: Path) -> int:

@@ -6,6 +6,8 @@ both and lets an environment variable choose. So the format is always said here.
 
 from __future__ import annotations
 
+import mmap
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,12 +43,16 @@ class Env:
     -----
     A process must not open an environment twice: closing the second would free the reader slots of
     the first. The library refuses that itself since 2.0. Open after fork, never before.
-    A reader needs to write the lock file, and a file that somebody truncates while it is mapped
-    ends the process with SIGBUS; nothing in Python can catch that.
+    A reader needs to write the lock file.
+
+    To touch a mapped page beyond the end of its file ends the process with SIGBUS, and nothing in
+    Python can catch that. So each access first looks whether the files are as long as they have to
+    be. Between that look and the access microseconds remain in which somebody may truncate them.
     """
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
+        self._data, self._lock = path / "data.mdb", path / "lock.mdb"
         with _translated(path, "open"):
             if writable:
                 path.mkdir(parents=True, exist_ok=True)
@@ -66,12 +72,44 @@ class Env:
                 mode=_MODE,
                 lib_version=0,
             )
+            self._inode, _ = _inode_and_bytes(self._data)
+            self._lock_seen = _inode_and_bytes(self._lock)
+            try:
+                self._check_whole()
+            except FormatError:
+                self.close()
+                raise
+
+    def _check_whole(self) -> None:
+        """Refuse to touch files that were truncated, or replaced since they were opened."""
+        if self._lock_is_cut():
+            raise FormatError(f"{self._lock} was truncated")
+        for _ in range(2):  # the writer may be adding pages between the two looks
+            inode, size_bytes = _inode_and_bytes(self._data)
+            if inode != self._inode:
+                raise FormatError(f"{self._data} is {'another file now' if inode else 'gone'}")
+            pages = 2
+            if size_bytes >= pages * mmap.PAGESIZE:  # else not even the head may be touched
+                pages = self._env.info()["last_pgno"] + 1
+            if size_bytes >= pages * mmap.PAGESIZE:
+                return
+        raise FormatError(
+            f"{self._data} was truncated to {size_bytes} bytes of {pages * mmap.PAGESIZE}"
+        )
+
+    def _lock_is_cut(self) -> bool:
+        inode, size_bytes = self._lock_seen
+        inode_now, now_bytes = _inode_and_bytes(self._lock)
+        # One that was deleted stays whole where it is mapped.
+        return inode_now == inode and now_bytes < size_bytes
 
     def get(self, key: bytes) -> bytes | None:
         """Return the newest value of a key, None if there is none."""
-        with _translated(self.path, "read"), self._env.begin() as txn:
-            value = txn.get(key)
-            return None if value is None else bytes(value)
+        with _translated(self.path, "read"):
+            self._check_whole()
+            with self._env.begin() as txn:
+                value = txn.get(key)
+                return None if value is None else bytes(value)
 
     def put(self, key: bytes, value: bytes) -> None:
         """Write a value; it is on the disk when this returns.
@@ -87,6 +125,7 @@ class Env:
             If it cannot be written, also after freeing what dead readers held.
         """
         with _translated(self.path, "write"):
+            self._check_whole()
             try:
                 self._put(key, value)
             except lmdb.MapFullError:
@@ -101,10 +140,14 @@ class Env:
     def check_readers(self) -> int:
         """Free the slots of readers that have died; return how many there were."""
         with _translated(self.path, "check the readers of"):
+            self._check_whole()
             return self._env.reader_check()
 
     def close(self) -> None:
         """Close it; harmless if it is closed."""
+        # LMDB frees its slots in the mapped lock file now; the data file it touches no more.
+        if self._lock_is_cut():
+            os.truncate(self._lock, self._lock_seen[1])
         self._env.close()
 
     def __enter__(self) -> Self:
@@ -120,7 +163,7 @@ class Env:
 
 
 class Files:
-    """One file a key: what a JVM writes where LMDB's native library cannot be loaded.
+    """One file a key: what a JVM writes where it cannot use LMDB.
 
     Parameters
     ----------
@@ -131,10 +174,9 @@ class Files:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    @staticmethod
-    def there(path: Path) -> bool:
-        """Tell whether a folder holds such files."""
-        return any(path.glob("*.bin"))
+    def there(self) -> bool:
+        """Tell whether the folder holds such files."""
+        return any(self.path.glob("*.bin"))
 
     def get(self, key: bytes) -> bytes | None:
         """Return the newest value of a key, None if there is none."""
@@ -144,12 +186,14 @@ class Files:
             except FileNotFoundError:
                 return None
 
-    def check_readers(self) -> int:
-        """Do nothing: files know no readers."""
-        return 0
 
-    def close(self) -> None:
-        """Do nothing: no file stays open."""
+def _inode_and_bytes(path: Path) -> tuple[int, int]:
+    """Look at a file by its path: to close one of our own would free LMDB's locks on it."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_ino, found.st_size
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Self
 
 from kvstore.env import Env, Files
 from kvstore.envelope import Envelope, unpack
-from kvstore.errors import EnvelopeError
+from kvstore.errors import EnvelopeError, FormatError, StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,19 @@ class StoreReader:
     """
 
     def __init__(self, path: Path) -> None:
-        self._env = Files(path) if Files.there(path) else Env(path, writable=False)
+        self._path = path
+        self._files = Files(path)
+        self._env: Env | None = None
+        self._problem: str | None = None
         self._good: dict[bytes, Envelope] = {}
+        try:
+            self._env = Env(path, writable=False)
+        except StoreError:
+            if not self._files.there():
+                raise
 
     def read(self, key: bytes) -> Reading:
-        """Read the newest value of a key.
+        """Read the newest value of a key, be it in the environment or in a file.
 
         Parameters
         ----------
@@ -59,31 +67,70 @@ class StoreReader:
         Raises
         ------
         StoreError
-            If the environment itself cannot be read.
+            If the store itself cannot be read.
         """
+        newest, problem = self._newest(key)
         good = self._good.get(key)
-        data = self._env.get(key)
-        if data is None:
-            return Reading(good, None if good is None else f"{self._at(key)}: is gone")
-        try:
-            newest = unpack(data)
-        except EnvelopeError as error:
-            return Reading(good, f"{self._at(key)}: {error}")
+        if newest is None:
+            gone = None if good is None else f"{self._at(key)}: is gone"
+            return Reading(good, problem or gone)
         if good is not None and newest.version < good.version:
-            return Reading(good, f"{self._at(key)}: {newest.version} came after {good.version}")
+            late = f"{self._at(key)}: {newest.version} came after {good.version}"
+            return Reading(good, problem or late)
         self._good[key] = newest
         return Reading(newest, None)
 
+    def _newest(self, key: bytes) -> tuple[Envelope | None, str | None]:
+        """Return the newest sound envelope, and what was wrong with another one."""
+        newest, problem = None, self._problem
+        # A JVM that can no longer use its environment goes on in files.
+        for get in (self._files.get, self._of_env):
+            try:
+                data = get(key)
+                found = None if data is None else unpack(data)
+            except EnvelopeError as error:
+                problem = f"{self._at(key)}: {error}"
+            except FormatError as error:
+                problem = self._problem = str(error)
+                self._close_env()
+            else:
+                newest = max(newest, found, key=_version)
+        return newest, problem
+
+    def _of_env(self, key: bytes) -> bytes | None:
+        return None if self._env is None else self._env.get(key)
+
     def _at(self, key: bytes) -> str:
-        return f"{self._env.path}, key {key.decode()}"
+        return f"{self._path}, key {key.decode()}"
 
     def check_readers(self) -> None:
-        """Free what dead readers of this environment hold."""
-        self._env.check_readers()
+        """Free what dead readers of this environment hold; open it again if it is whole again."""
+        if self._env is None:
+            self._reopen()
+            return
+        try:
+            self._env.check_readers()
+        except FormatError as error:
+            self._problem = str(error)
+            self._close_env()
+
+    def _reopen(self) -> None:
+        if self._problem is None:
+            return  # there are only files
+        try:
+            self._env = Env(self._path, writable=False)
+        except StoreError:
+            return  # every reading says why
+        self._problem = None
+
+    def _close_env(self) -> None:
+        if self._env is not None:
+            self._env.close()
+            self._env = None
 
     def close(self) -> None:
         """Close the environment."""
-        self._env.close()
+        self._close_env()
 
     def __enter__(self) -> Self:
         return self
@@ -95,3 +142,7 @@ class StoreReader:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _version(envelope: Envelope | None) -> int:
+    return -1 if envelope is None else envelope.version

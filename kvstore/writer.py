@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -57,11 +58,24 @@ class PlanWriter:
         try:
             return Env(path, writable=True)
         except FormatError as error:
-            # Renamed, never truncated: a process that has it mapped would die of SIGBUS.
-            aside = path / f"data.mdb.bad-{self._wall_ms()}"
+            return self._begin_anew(path, error)
+
+    def _begin_anew(self, path: Path, error: FormatError) -> Env:
+        # Renamed, never truncated: a process that has it mapped would die of SIGBUS.
+        aside = path / f"data.mdb.bad-{self._wall_ms()}"
+        with suppress(FileNotFoundError):
             (path / "data.mdb").rename(aside)
-            self.problem = f"{error}; moved it to {aside} and began anew"
-            return Env(path, writable=True)
+        self.problem = f"{error}; moved what there was to {aside.name} and began anew"
+        return Env(path, writable=True)
+
+    def _put(self, version: int, payload: bytes) -> None:
+        data = pack(version, payload)
+        try:
+            self._env.put(self._key, data)
+        except FormatError as error:
+            self._env.close()
+            self._env = self._begin_anew(self._env.path, error)
+            self._env.put(self._key, data)
 
     def _load(self) -> Envelope | None:
         data = self._env.get(self._key)
@@ -105,16 +119,23 @@ class PlanWriter:
             raise StoreError(
                 f"{self._env.path}: version {version} is not newer than {self._last.version}"
             )
-        self._env.put(self._key, pack(version, payload))
+        self._put(version, payload)
         self._last = Envelope(version, payload)
         return version
 
     def check_readers(self) -> None:
-        """Free what dead readers hold, at most once a second; call it in every turn of a loop."""
+        """Free what dead readers hold, at most once a second; call it in every turn of a loop.
+
+        If the environment is damaged, what was written last is written to a new one.
+        """
         now_s = time.monotonic()
         if now_s - self._checked_s >= _CHECK_EVERY_S:
             self._checked_s = now_s
-            self._env.check_readers()
+            try:
+                self._env.check_readers()
+            except FormatError:
+                if self._last is not None:
+                    self.write_version(self._last.version + 1, self._last.payload)
 
     def close(self) -> None:
         """Close the environment."""

@@ -20,6 +20,7 @@ import pytest
 from agent.config import AgentConfig
 from agent.daemon import adopt_cluster
 from agent.errors import AgentError
+from kvstore.env import Env
 from kvstore.envelope import pack
 from kvstore.errors import StoreError
 from kvstore.reader import StoreReader
@@ -272,6 +273,33 @@ def test_a_damaged_store_is_reported_and_filled_again(world: World):
     assert len(world.logged("plan_store_damaged")) == 1
 
 
+def test_truncated_stores_do_not_end_the_agent(world: World):
+    plan = Plan("c1", 1, 0, "wc-1", (MOVE,))
+    world.write(plan)
+    folder = world.store / "w" / f"6700-{os.getpid()}"
+    with Env(folder, writable=True) as samples:
+        samples.put(b"ack", pack(1, encode(ack(version=1))))
+        os.utime(folder, (time.time() - 60,) * 2)
+        agent = world.started()
+        eventually(lambda: world.holds(plan) and _acked(world) == [1])
+        os.truncate(world.store / "plan" / "data.mdb", 8192)
+        os.truncate(folder / "data.mdb", 0)
+        eventually(lambda: world.logged("plan_store_damaged") and world.logged("sample_unreadable"))
+    eventually(lambda: world.holds(plan))
+    world.say("ack", encode(ack(version=2)), 2)
+    eventually(lambda: _acked(world) == [2])
+    newer = replace(plan, version=1)
+    world.write(newer)
+    eventually(lambda: world.holds(newer))
+    assert agent.poll() is None
+    assert len(world.logged("plan_store_damaged")) == len(world.logged("sample_unreadable")) == 1
+
+
+def _acked(world: World) -> list[int]:
+    stored = world.session.read(acks_path("s1"))
+    return [] if stored is None else [w.version for w in decode(NodeAcks, stored.data).workers]
+
+
 def test_only_plans_that_concern_the_node_are_stored(world: World):
     mine, touching = Plan("c1", 1, 0, "mine-1"), Plan("c1", 1, 0, "touching-3", (MOVE,))
     unpublished, foreign = Plan("c1", 1, 0, "unpublished-4"), Plan("c1", 1, 0, "foreign-2")
@@ -297,16 +325,11 @@ def test_acks_and_load_are_published(world: World):
     world.say("ack", encode(ack()), 1)
     eventually(lambda: world.session.read(acks_path("s1")))
 
-    def states() -> list[int]:
-        stored = world.session.read(acks_path("s1"))
-        assert stored is not None
-        return [worker.version for worker in decode(NodeAcks, stored.data).workers]
-
     delays_s = []
     for version in range(1, 11):
         world.say("ack", encode(ack(epoch=1, version=version)), version + 1)
         began_s = time.monotonic()
-        eventually(lambda version=version: states() == [version])
+        eventually(lambda version=version: _acked(world) == [version])
         delays_s.append(time.monotonic() - began_s)
     assert median(delays_s) < 0.5
     load = WorkerLoad("wc-1", HERE, "1-1", 5, 1_000_000)
@@ -334,13 +357,7 @@ def test_a_load_too_large_for_a_node_keeps_no_ack_back(world: World):
     assert cut.left_out == len(rows) - len(cut.workers[0].traffic) > 0
     for version in range(1, 6):
         world.say("ack", encode(ack(epoch=1, version=version)), version + 1)
-
-        def arrived(version: int = version) -> bool:
-            stored = world.session.read(acks_path("s1"))
-            assert stored is not None
-            return [w.version for w in decode(NodeAcks, stored.data).workers] == [version]
-
-        eventually(arrived)
+        eventually(lambda version=version: _acked(world) == [version])
     assert world.logged("zookeeper_away") == []
     assert [entry["left_out"] for entry in world.logged("load_cut")] == [cut.left_out]
 

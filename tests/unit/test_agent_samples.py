@@ -105,6 +105,80 @@ def test_a_young_store_is_not_opened_yet(tmp_path: Path, stores: SampleStores):
     assert looked(stores) == Samples()
 
 
+def put_file(path: Path, key: str, data: bytes) -> None:
+    """Write a value as a JVM does that cannot use LMDB."""
+    path.mkdir(parents=True, exist_ok=True)
+    (path / f"{key}.tmp").write_bytes(data)
+    (path / f"{key}.tmp").rename(path / f"{key}.bin")
+
+
+def test_a_jvm_that_writes_files_is_seen_while_it_writes(tmp_path: Path, stores: SampleStores):
+    path = tmp_path / "w" / f"6700-{os.getpid()}"
+    for version in range(1, 4):
+        put_file(path, "ack", ack(version, pid=version))
+        assert [worker.pid for worker in looked(stores).workers] == [version]
+
+
+def test_a_jvm_that_changes_to_files_is_followed(tmp_path: Path, stores: SampleStores):
+    path = store(tmp_path, ack=ack(5, pid=5), load=pack(6, encode(LOAD)))
+    assert [worker.pid for worker in looked(stores).workers] == [5]
+    put_file(path, "ack", ack(7, pid=7))
+    assert [worker.pid for worker in looked(stores).workers] == [7]
+    assert looked(stores).loads == (LOAD,)
+    put_file(path, "ack", ack(3, pid=3))
+    assert [worker.pid for worker in looked(stores).workers] == [7]
+
+
+TRUNCATED = """
+import os, sys
+from pathlib import Path
+from structlog.testing import capture_logs
+from agent.samples import SampleStores
+from tests.unit.test_agent_samples import LOAD, ack, encode, looked, pack, put_file, store
+
+folder = Path(sys.argv[1])
+stores = SampleStores(folder)
+path = store(folder, ack=ack(5, pid=5), load=pack(6, encode(LOAD)))
+looked(stores)
+os.truncate(path / "data.mdb", 0)
+with capture_logs() as logs:
+    for _ in range(3):
+        assert [worker.pid for worker in looked(stores).workers] == [5]
+        stores.check_readers()
+assert ["was truncated" in entry["reason"] for entry in logs] == [True], logs
+put_file(path, "ack", ack(7, pid=7))
+with capture_logs() as logs:
+    for _ in range(3):
+        samples = looked(stores)
+        assert [worker.pid for worker in samples.workers] == [7]
+        assert samples.loads == (LOAD,)
+        stores.check_readers()
+assert logs == [], logs
+stores.close()
+"""
+
+
+def test_a_truncated_store_is_said_once_and_files_beside_it_go_on(tmp_path: Path):
+    # In a process of its own, because it would end by a signal.
+    done = subprocess.run(
+        [sys.executable, "-c", TRUNCATED, tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr or f"ended by signal {-done.returncode}"
+
+
+def test_two_bad_samples_of_a_store_are_each_said_once(tmp_path: Path, stores: SampleStores):
+    path = tmp_path / "w" / f"6700-{os.getpid()}"
+    for key, good in (("ack", ack(pid=11)), ("load", pack(1, encode(LOAD)))):
+        put_file(path, key, good)
+    assert looked(stores).loads == (LOAD,)
+    for key in ("ack", "load"):
+        put_file(path, key, b"garbage")
+    with capture_logs() as logs:
+        for _ in range(3):
+            assert looked(stores).loads == (LOAD,)
+    assert len(logs) == 2
+
+
 @pytest.mark.parametrize(
     "garbage", [b"garbage", pack(1, b"{}"), pack(1, b"\xff"), pack(1, encode(LOAD))]
 )
