@@ -241,6 +241,10 @@ def misplaced(wanted: dict[ExecutorId, str], copies: dict[str, Counter[ExecutorI
     """Say which executor has not exactly one live copy where it is wanted; None if all have."""
     if not wanted:
         return "Storm has assigned nothing"
+    # Each other worker has to have answered, or its executors live nowhere.
+    idle = copies.keys() - set(wanted.values())
+    if idle:
+        return f"workers run at {', '.join(sorted(idle))}, where Nimbus has nothing"
     live: dict[ExecutorId, list[str]] = {executor: [] for executor in wanted}
     for slot, found in copies.items():
         for executor, count in found.items():

@@ -63,6 +63,11 @@ def test_any_other_number_of_copies_is_told(
     assert said in str(misplaced({A: "x:1", B: "y:1"}, copies))
 
 
+def test_a_worker_without_an_assignment_is_not_whole() -> None:
+    copies = {"x:1": Counter({A: 1}), "z:1": Counter[ExecutorId]()}
+    assert "z:1" in str(misplaced({A: "x:1"}, copies))
+
+
 def test_an_assignment_that_is_not_there_is_not_whole() -> None:
     assert misplaced({}, {}) is not None
 
