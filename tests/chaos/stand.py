@@ -75,7 +75,7 @@ class Stand:
         if self._connected is not None and self._connected[0].lost:
             self.disconnect()
         if self._connected is None:
-            session = Session(self.lab.zookeeper)
+            session = Session(self.lab.storm_zookeeper)
             session.connect()
             self._connected = (session, Operator(session, TOPOLOGY))
         return self._connected

@@ -349,8 +349,9 @@ class World:
             # What has come home by a move needs no link any more.
             free = np.where(near, self.wire[node], 0.0)
             waiting = np.bincount(home, self.wire[node] - free, len(link))
-            part = np.divide(link[node], waiting, out=np.zeros(len(link)), where=waiting > 0)
-            over = (self.wire[node] - free) * np.minimum(part, 1.0)[home]
+            fits = np.minimum(link[node], waiting)
+            part = np.divide(fits, waiting, out=np.zeros(len(link)), where=waiting > 0)
+            over = (self.wire[node] - free) * part[home]
             link[node] -= np.bincount(home, over, len(link))
             self.queue += over + free
             self.wire[node] -= over + free
