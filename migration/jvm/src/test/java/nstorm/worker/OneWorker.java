@@ -3,14 +3,18 @@ package nstorm.worker;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ObjectInputStream;
+import java.io.OutputStream;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -35,7 +39,7 @@ import org.apache.storm.utils.Utils;
 
 /**
  * A real worker in this JVM, hooked by the real agent, that follows plans as a node's agent would write them.
- * It is the topology's only one: the other ends of its moves are slots where nothing runs.
+ * It is the topology's only one: the other ends of its moves are slots where nothing of Storm runs.
  */
 final class OneWorker implements AutoCloseable {
     /** Emits a tuple about every millisecond. */
@@ -141,8 +145,8 @@ final class OneWorker implements AutoCloseable {
         agent = WorkerCalls.agent();
         worker = agent.worker;
         id = worker.copies.values().stream().filter(c -> c.component.equals("sink")).findFirst().orElseThrow().id;
-        elsewhere = new Slot(worker.me.supervisor(), worker.me.port() + 1);
-        elsewhereToo = new Slot(worker.me.supervisor(), worker.me.port() + 2);
+        elsewhere = new Slot(worker.me.supervisor(), deafPort());
+        elsewhereToo = new Slot(worker.me.supervisor(), deafPort());
         plans = Files.createDirectories(dir.resolve("plan"));
     }
 
@@ -150,6 +154,24 @@ final class OneWorker implements AutoCloseable {
         try (ServerSocket socket = new ServerSocket(0)) {
             return socket.getLocalPort();
         }
+    }
+
+    /** A port of the test's own, so that no tuple reaches a stranger: takes what is sent to it and answers nothing. */
+    private static int deafPort() throws Exception {
+        ServerSocket server = new ServerSocket(0);
+        daemon(() -> {
+            while (true) {
+                Socket socket = server.accept();
+                daemon(() -> socket.getInputStream().transferTo(OutputStream.nullOutputStream()));
+            }
+        });
+        return server.getLocalPort();
+    }
+
+    private static void daemon(Callable<?> body) {
+        Thread thread = new Thread(new FutureTask<>(body), "deaf-slot");
+        thread.setDaemon(true);
+        thread.start();
     }
 
     static void await(String what, BooleanSupplier condition) throws InterruptedException {
