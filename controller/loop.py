@@ -25,9 +25,8 @@ from controller.targeting.search import Search, at_once
 from controller.vetoes import (
     Veto,
     Vetoes,
-    decide,
+    decide_and_begin,
     hooked_slots,
-    of_refusal,
     of_the_moment,
     pinned_executors,
     standing,
@@ -281,38 +280,35 @@ class Controller:
         snapshot: LoadSnapshot,
         epoch: int,
     ) -> CycleReport:
-        """Begin up to the allowed number of moves, one after the other."""
         config = self._config
         free = config.max_moves - sum(
             e.void is None and e.phase in MOVING for e in view.plan.entries
         )
         limits = replace(config.limits, max_moves=free, keep_workers=True)
-        vetoes = self._vetoes(view, cluster, snapshot)
-        while True:
-            decision = decide(self._policy, cluster, snapshot, limits, vetoes)
-            begun = len(report.moves)
-            # What was begun stays, so what does not go on from there has to wait for a cycle.
-            if decision.moves[:begun] != report.moves or len(decision.moves) == begun:
-                return report if begun else _ended(report, decision)
-            refused = Vetoes()
-            for move in decision.moves[begun:free]:
-                entry = _entry(view, move)
-                if isinstance(entry, Refusal):
-                    refused = of_refusal(move, entry)
-                    break
-                plan = self._begin(view, entry, epoch)
-                if plan is None and report.moves:
-                    return report
-                if plan is None:
-                    reason = "the plan was changed by somebody else meanwhile"
-                    return replace(report, outcome=Outcome.STAND_BACK, reason=reason)
-                view = replace(view, plan=plan)
-                report = _begun(report, decision, move, plan)
-                if config.mode is Mode.AUTO:
-                    report = replace(report, outcome=Outcome.MOVED)
-            if not refused.executors:
-                return report
-            vetoes = vetoes.joined(refused)
+        vetoes, written = self._vetoes(view, cluster, snapshot), view
+
+        def begin(move: Proposal) -> Refusal | Decision | None:
+            nonlocal written
+            entry = _entry(written, move)
+            if isinstance(entry, Refusal):
+                return entry
+            plan = self._begin(written, entry, epoch)
+            if plan is None:
+                reason = "the plan was changed by somebody else meanwhile"
+                return Decision(Outcome.STAND_BACK, reason)
+            written = replace(written, plan=plan)
+            return None
+
+        decision = decide_and_begin(self._policy, cluster, snapshot, limits, vetoes, begin=begin)
+        is_moved = decision.moves and config.mode is Mode.AUTO
+        return replace(
+            report,
+            outcome=Outcome.MOVED if is_moved else decision.outcome,
+            reason=decision.reason,
+            moves=decision.moves,
+            plan=written.plan if decision.moves else None,
+            warnings=decision.warnings,
+        )
 
     def _begin(self, view: TopologyView, entry: Entry, epoch: int) -> Plan | None:
         if self._config.mode is not Mode.AUTO:
@@ -336,19 +332,6 @@ class Controller:
 
     def _report(self, topology: str, outcome: Outcome, reason: str) -> CycleReport:
         return CycleReport(self._tick, topology, self._clock.time_s(), outcome, reason)
-
-
-def _ended(report: CycleReport, decision: Decision) -> CycleReport:
-    return replace(
-        report,
-        outcome=decision.outcome,
-        reason=decision.reason,
-        warnings=tuple(dict.fromkeys((*report.warnings, *decision.warnings))),
-    )
-
-
-def _begun(report: CycleReport, decision: Decision, move: Proposal, plan: Plan) -> CycleReport:
-    return replace(_ended(report, decision), moves=(*report.moves, move), plan=plan)
 
 
 def _entry(view: TopologyView, move: Proposal) -> Entry | Refusal:

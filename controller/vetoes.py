@@ -1,10 +1,12 @@
 """What a policy may want and the live run does not allow, and why.
 
 All of it concerns one executor or one target worker, so a veto is laid into the snapshot before the
-policy looks; a vetoed candidate gives way to the next by itself.
+policy looks; a vetoed candidate gives way to the next by itself. What moves of one decision do to
+each other is judged move by move, when each is begun.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -189,24 +191,6 @@ def of_the_moment(
     return Vetoes(executors, workers)
 
 
-def of_refusal(move: Proposal, refusal: Refusal) -> Vetoes:
-    """Make a veto of what the validator of plans refused, so that the next best is tried.
-
-    Parameters
-    ----------
-    move : Proposal
-        What was wanted.
-    refusal : Refusal
-        What is in the way.
-
-    Returns
-    -------
-    Vetoes
-        On the executor.
-    """
-    return Vetoes({move.executor: Veto(_OUTCOME_OF_REFUSAL[refusal.code], refusal.reason)})
-
-
 def hooked_slots(view: TopologyView) -> list[Slot]:
     """List the topology's workers that, like their supervisors, have the hooks.
 
@@ -304,6 +288,81 @@ def decide(
         if instead is not None and not has_seen(instead.applied(cluster, snapshot)):
             return instead
     return Decision(veto.outcome, f"{veto.reason}, but {free.reason}", (), free.warnings)
+
+
+# Begins a move; says what is in its way, or ends it all by a decision to make no move at all.
+Begin = Callable[[Proposal], Refusal | Decision | None]
+
+
+def decide_and_begin(
+    policy: Policy,
+    cluster: Cluster,
+    snapshot: LoadSnapshot,
+    limits: Limits,
+    vetoes: Vetoes,
+    *,
+    begin: Begin,
+) -> Decision:
+    """Decide, and begin up to the allowed number of moves, one after the other.
+
+    Parameters
+    ----------
+    policy, cluster, snapshot, limits, vetoes : Policy, Cluster, LoadSnapshot, Limits, Vetoes
+        As in `decide`.
+    begin : Begin
+        Is asked of each move, in the order of the decision.
+
+    Returns
+    -------
+    Decision
+        Its moves are those that were begun. What is refused gives way to the next best.
+    """
+    begun, told = Decision(Outcome.NOTHING_TO_GAIN, ""), ""
+    while True:
+        decision = decide(policy, cluster, snapshot, limits, vetoes)
+        count = len(begun.moves)
+        # What was begun stays, so what does not go on from there has to wait for a cycle.
+        if decision.moves[:count] != begun.moves or len(decision.moves) == count:
+            return replace(begun, reason=begun.reason + told) if count else decision
+        for move in decision.moves[count : limits.max_moves]:
+            refused = begin(move)
+            if isinstance(refused, Decision):
+                return begun if begun.moves else refused
+            if refused is not None:
+                break
+            warnings = tuple(dict.fromkeys((*begun.warnings, *decision.warnings)))
+            begun = replace(decision, moves=(*begun.moves, move), warnings=warnings)
+        else:
+            return begun
+        veto = Veto(_OUTCOME_OF_REFUSAL[refused.code], refused.reason)
+        vetoes, told = vetoes.joined(Vetoes({move.executor: veto})), f", but {veto.reason}"
+
+
+def keeping_workers(cluster: Cluster, snapshot: LoadSnapshot) -> Begin:
+    """Judge moves as the validator of plans does: of a worker's executors one has to stay.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Who is there now. Who comes by a move of the same decision does not count.
+
+    Returns
+    -------
+    Begin
+        For one decision.
+    """
+    staying = Counter(cluster.workers[w] for w in snapshot.place)
+
+    def begin(move: Proposal) -> Refusal | None:
+        if staying[move.source] == 1:
+            reason = f"{move.executor} is the last executor of {move.source}"
+            return Refusal(RefusalCode.LAST_IN_WORKER, reason)
+        staying[move.source] -= 1
+        return None
+
+    return begin
 
 
 def keeps_worker(veto: Veto) -> bool:

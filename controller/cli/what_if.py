@@ -4,13 +4,20 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from controller.config import Config, Excluded
+from controller.config import Config
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps, topology_name
 from controller.core.decide import Decision, Outcome
 from controller.core.headroom import headroom
 from controller.policies import policy
-from controller.vetoes import decide, exclusions, resting, standing
+from controller.vetoes import (
+    decide,
+    decide_and_begin,
+    exclusions,
+    keeping_workers,
+    resting,
+    standing,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +51,28 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
     chosen = policy(config.policy, config.options)
     limits = replace(config.limits, max_moves=config.max_moves, keep_workers=config.vetoes)
     moved_at: dict[str, int] = {}
+
+    def decided(step: int, now: LoadSnapshot) -> Decision:
+        if config.excluded.has_topology(now.topology):
+            reason = f"topology {topology_name(now.topology)} is excluded"
+            return Decision(Outcome.EXCLUDED, reason)
+        if not config.vetoes:
+            return decide(chosen, cluster, now, limits, exclusions(cluster, now, config.excluded))
+        left_s = {
+            executor: config.cooldown_s - (step - at) * config.cycle_s
+            for executor, at in moved_at.items()
+        }
+        vetoes = resting(left_s).joined(standing(cluster, now, config.excluded))
+        begin = keeping_workers(cluster, now)
+        return decide_and_begin(chosen, cluster, now, limits, vetoes, begin=begin)
+
     for step in range(steps):
-        vetoes = exclusions(cluster, snapshot, config.excluded)
-        if config.vetoes:
-            left_s = {
-                executor: config.cooldown_s - (step - at) * config.cycle_s
-                for executor, at in moved_at.items()
-            }
-            vetoes = resting(left_s).joined(standing(cluster, snapshot, config.excluded))
-        decision = _of_topology(snapshot.topology, config.excluded)
-        decision = decision or decide(chosen, cluster, snapshot, limits, vetoes)
+        decision = decided(step, snapshot)
         moved_at |= {move.executor: step for move in decision.moves}
         snapshot = decision.applied(cluster, snapshot)
         yield Step(decision, snapshot)
         if not decision.moves:
             return
-
-
-def _of_topology(topology: str, excluded: Excluded) -> Decision | None:
-    """Decide at once where the whole topology is to be left alone."""
-    if not excluded.has_topology(topology):
-        return None
-    return Decision(Outcome.EXCLUDED, f"topology {topology_name(topology)} is excluded")
 
 
 def as_document(cluster: Cluster, steps: list[Step], config: Config) -> dict[str, Any]:

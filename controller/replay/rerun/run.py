@@ -32,7 +32,7 @@ from controller.replay.rerun.series import (
     Series,
     joined,
 )
-from controller.vetoes import Veto, Vetoes, decide
+from controller.vetoes import Veto, Vetoes, decide_and_begin, keeping_workers
 
 # Keys of storm.yaml that change nothing here.
 UNUSED_KEYS = (
@@ -225,8 +225,12 @@ class Rerun:
         now_s, snapshot = float(course.now_s[row]), course.snapshot(row, allowed.standing.place)
         resting = {e: _RESTS for e, until_s in self._rests_until_s.items() if until_s > now_s}
         vetoes = Vetoes(resting).joined(allowed.vetoes)
-        decision = decide(self._policy, course.span.cluster, snapshot, self._limits, vetoes)
-        moves = decision.moves[: self._config.max_moves]
+        cluster = course.span.cluster
+        begin = keeping_workers(cluster, snapshot)
+        decision = decide_and_begin(
+            self._policy, cluster, snapshot, self._limits, vetoes, begin=begin
+        )
+        moves = decision.moves
         outcome = Outcome.MOVED if moves else decision.outcome
         course.table[row, OUTCOME] = OUTCOMES.index(outcome)
         self._rests_until_s = {e: self._rests_until_s[e] for e in resting}

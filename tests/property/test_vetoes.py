@@ -1,0 +1,164 @@
+"""No decision of a live run empties a worker, and a file and a replay are decided as one."""
+
+import json
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from messages import node_acks, publication, worker_load
+
+from controller.cli.what_if import walk
+from controller.config import Config, Mode, build
+from controller.core.decide import Decision, Outcome
+from controller.loop import Controller
+from controller.policies import NAMES
+from controller.replay.recording import Span
+from controller.replay.rerun.run import Rerun
+from controller.snapshot import parse
+from migration.model import Node, NodeAcks, NodeLoad, Publication, Slot, WorkerLoad
+from tests.property.test_core_policies import World
+from tests.property.test_core_target import worlds
+from tests.property.test_snapshot_files import two_workers
+from tests.unit.test_controller_loop import World as LiveWorld
+
+SLOTS = tuple(Slot(node, port) for node in "abc" for port in (1, 2))
+
+
+def rules(policy: str, max_moves: int, gain_frac: float, weight_worker: float) -> Config:
+    keys = {"policy": policy, "max.moves.per.cycle": max_moves, "asc.threshold": gain_frac}
+    return build({**keys, "weight.worker": weight_worker, "vetoes": True, "load.low": 0.4})
+
+
+configs = st.builds(
+    rules,
+    # These need profiles, without which they move nobody.
+    st.sampled_from([name for name in NAMES if name not in ("sam", "heterogeneity")]),
+    st.integers(1, 6),
+    st.sampled_from([0.0, 0.01]),
+    st.sampled_from([0.0, 0.2]),
+)
+
+
+def emptied(world: World, decision: Decision) -> list[str]:
+    """List the workers of which nobody stays."""
+    cluster, snapshot = world
+    moved = {move.executor for move in decision.moves}
+    pairs = zip(snapshot.executors, snapshot.place, strict=True)
+    staying = {cluster.workers[w] for name, w in pairs if name not in moved}
+    return [cluster.workers[w] for w in set(snapshot.place) if cluster.workers[w] not in staying]
+
+
+def two_that_would_both_go() -> World:
+    """Put two who belong to two other nodes in one worker."""
+    document = two_workers()
+    names = ("1-1", "2-2", "3-3", "4-4")
+    document["nodes"] = [{"id": node} for node in ("n0", "n1", "n2")]
+    document["workers"] = [
+        {"id": f"{n}:1", "node": n, "cpu_capacity": 1.0} for n in ("n0", "n1", "n2")
+    ]
+    at = ("n1:1", "n1:1", "n0:1", "n2:1")
+    document["executors"] = [
+        {"id": name, "component": "b", "worker": w, "cpu": 0.1, "queue": 0}
+        for name, w in zip(names, at, strict=True)
+    ]
+    document["traffic"] = [["1-1", "3-3", 100.0], ["2-2", "4-4", 90.0]]
+    return parse(json.dumps(document))
+
+
+@settings(max_examples=300)
+@example(two_that_would_both_go(), rules("safe", 2, 0.01, 0.2))
+@example(two_that_would_both_go(), rules("even", 4, 0.01, 0.2))
+@given(worlds(), configs)
+def test_no_worker_is_emptied(world: World, config: Config) -> None:
+    cluster, before = world
+    for step in walk(cluster, before, config, steps=4):
+        assert not emptied((cluster, before), step.decision)
+        assert len(step.decision.moves) <= config.max_moves
+        before = step.after
+
+
+@settings(max_examples=200)
+@example(two_that_would_both_go(), rules("safe", 2, 0.01, 0.2))
+@given(worlds(), configs)
+def test_a_replay_is_decided_as_a_file(world: World, config: Config) -> None:
+    cluster, first = world
+    config = replace(config, cooldown_s=0.0, ewma=1.0)
+    (step,) = walk(cluster, first, config, 1)
+    traffic = first.traffic
+    span = Span(
+        cluster=cluster,
+        hosts={node: node for node in cluster.nodes},
+        first=first,
+        place=first.place,
+        time_s=np.array([first.time_s]),
+        span_s=np.array([5.0]),
+        cpu_cores=first.cpu_cores[None],
+        traffic_tps=traffic.tps[None],
+        source=traffic.source,
+        target=traffic.target,
+        held=np.zeros(1, dtype=np.bool_),
+        shifts=(),
+    )
+    for explain in (True, False):
+        run = Rerun(config, explain=explain)
+        run.take(span)
+        made = [(move.executor, move.source, move.target) for move in run.series().moves]
+        assert made == [(move.executor, move.source, move.target) for move in step.decision.moves]
+
+
+@dataclass
+class Live(LiveWorld):
+    """A live run over three nodes."""
+
+    tps: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def publication(self) -> Publication:
+        nodes = [Node(n, f"host-{n}", 200.0, (1, 2), 2) for n in "abc"]
+        return publication(self.places, nodes, spouts=[1])
+
+    def acks(self) -> tuple[NodeAcks, ...]:
+        taken = sorted(set(self.places.values()))
+        return tuple(
+            node_acks(node, [self.ack(slot) for slot in taken if slot.supervisor == node], "uuid")
+            for node in "abc"
+        )
+
+    def loads(self) -> list[NodeLoad]:
+        taken = sorted(set(self.places.values()))
+        return [
+            NodeLoad(node, 0, tuple(self.load(s, self.now) for s in taken if s.supervisor == node))
+            for node in "abc"
+        ]
+
+    def load(self, slot: Slot, at_s: float) -> WorkerLoad:
+        here = self.here(slot)
+        sent = {ends: tps for ends, tps in self.tps.items() if ends[0] in here}
+        return worker_load(slot, here, at_s, sent)
+
+
+@st.composite
+def live_worlds(draw: st.DrawFn) -> Live:
+    tasks = range(1, draw(st.integers(2, 8)) + 1)
+    places = {task: draw(st.sampled_from(SLOTS)) for task in tasks}
+    task = st.sampled_from(tasks)
+    tps = draw(st.dictionaries(st.tuples(task, task), st.integers(1, 100), max_size=12))
+    return Live(places=places, tps=tps)
+
+
+@settings(max_examples=200)
+@given(live_worlds(), configs, st.sampled_from([Mode.ADVISE, Mode.AUTO]))
+def test_a_live_run_is_decided_as_a_file(world: Live, config: Config, mode: Mode) -> None:
+    config = replace(config, mode=mode)
+    live = Controller(config, view=world, source=world, sink=world, lead=world, clock=world)
+    live.cycle()
+    world.now += 1
+    (report,) = live.cycle()
+    assert report.cluster is not None
+    assert report.snapshot is not None
+    (step,) = walk(report.cluster, report.snapshot, config, 1)
+    assert report.moves == step.decision.moves
+    assert report.reason == step.decision.reason
+    moves = mode is Mode.AUTO and report.moves
+    assert report.outcome is (Outcome.MOVED if moves else step.decision.outcome)
+    assert not emptied((report.cluster, report.snapshot), step.decision)
