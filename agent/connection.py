@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import structlog
 
-from kvstore.errors import NotConnectedError
+from kvstore.errors import NotConnectedError, StoreError
 from kvstore.zookeeper import Session, Waiting
 
 # Made by the first of Storm's daemons that comes up, in each of its roots.
@@ -93,3 +94,38 @@ def await_storm(session: Session, stop: threading.Event) -> bool:
             said = True
         stop.wait(_LOOK_AGAIN_S)
     return False
+
+
+def serve(
+    zookeeper: str,
+    work: Callable[[Session], None],
+    stop: threading.Event,
+    on_state: Callable[[str], None] = lambda state: None,
+) -> None:
+    """Do a daemon's work, and do it anew in another session whenever one is lost.
+
+    Parameters
+    ----------
+    zookeeper : str
+        ``host:port`` with commas, then Storm's root.
+    work : callable
+        Works in a session until `stop` is set. What it has built on a session ends with it.
+    stop : threading.Event
+        Ends it.
+    on_state : callable, optional
+        As for `Session`.
+
+    Raises
+    ------
+    StoreError
+        As `work`, unless the session was lost.
+    """
+    while not stop.is_set():
+        with Session(zookeeper, on_state=on_state) as session:
+            try:
+                if session.connect(on_wait=say_waiting, stop=stop) and await_storm(session, stop):
+                    work(session)
+            except StoreError as error:
+                if not session.lost:
+                    raise
+                log.warning("session_lost", reason=str(error))

@@ -6,14 +6,14 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 
 import structlog
 
 from agent.config import AgentConfig
-from agent.connection import await_storm, say_waiting, without_storm
+from agent.connection import serve, without_storm
 from agent.errors import AgentError
 from agent.pull import ADOPT_FILE, Puller
 from agent.push import Pusher
@@ -134,28 +134,28 @@ def run(config: AgentConfig, stop: threading.Event) -> int:
     Returns
     -------
     int
-        The exit code: 0 if it was stopped, 1 if the session was lost or the store cannot be
-        opened; the service manager then starts it again.
+        The exit code: 0 if it was stopped, 1 if the store cannot be opened; the service manager
+        then starts it again.
     """
     wake = threading.Event()
-    with ExitStack() as stack:
-        try:
-            writer = stack.enter_context(PlanWriter(config.store_dir / "plan"))
-        except StoreError as error:
-            log.error("agent_cannot_start", reason=str(error))
-            return 1
-        session = stack.enter_context(Session(config.zookeeper, on_state=lambda state: wake.set()))
-        if not session.connect(on_wait=say_waiting, stop=stop) or not await_storm(session, stop):
-            return 0
-        agent = Agent(config, session, writer, wake)
-        stack.callback(agent.close)
-        log.info("agent_started", store=str(config.store_dir), zookeeper=config.zookeeper)
-        code = _loop(agent, wake, stop)
-        log.info("agent_stopped", exit_code=code)
-        return code
+    try:
+        writer = PlanWriter(config.store_dir / "plan")
+    except StoreError as error:
+        log.error("agent_cannot_start", reason=str(error))
+        return 1
+
+    def work(session: Session) -> None:
+        with closing(Agent(config, session, writer, wake)) as agent:
+            log.info("agent_started", store=str(config.store_dir), zookeeper=config.zookeeper)
+            _loop(agent, wake, stop)
+
+    with writer:
+        serve(config.zookeeper, work, stop, on_state=lambda state: wake.set())
+    log.info("agent_stopped")
+    return 0
 
 
-def _loop(agent: Agent, wake: threading.Event, stop: threading.Event) -> int:
+def _loop(agent: Agent, wake: threading.Event, stop: threading.Event) -> None:
     away = False
     while not stop.is_set():
         try:
@@ -163,9 +163,8 @@ def _loop(agent: Agent, wake: threading.Event, stop: threading.Event) -> int:
             if away:
                 log.info("zookeeper_back")
             away = False
-        except SessionLostError as error:
-            log.error("session_lost", reason=str(error))
-            return 1
+        except SessionLostError:
+            raise
         except NotConnectedError as error:
             if not away:
                 log.warning("zookeeper_away", reason=str(error))
@@ -176,7 +175,6 @@ def _loop(agent: Agent, wake: threading.Event, stop: threading.Event) -> int:
             log.exception("turn_failed")
             stop.wait(_AFTER_SURPRISE_S)
         wake.wait(agent.look_every_s)
-    return 0
 
 
 @contextmanager

@@ -22,7 +22,7 @@ class NotConnectedError(ZooKeeperError):
 
 
 class SessionLostError(ZooKeeperError):
-    """The session is over and its ephemeral nodes are gone: end the process and start again."""
+    """The session is over and its ephemeral nodes are gone: another one has to be opened."""
 
 
 class NoNodeError(ZooKeeperError):

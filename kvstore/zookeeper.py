@@ -31,6 +31,8 @@ from kvstore.errors import (
 ANY_VERSION = -1
 # ZooKeeper drops the connection of who sends more than jute.maxbuffer, by default just below 1 MiB.
 NODE_LIMIT_BYTES = 900_000
+# kazoo doubles the pause between two attempts up to an hour, so that long outages lasted twice.
+_RECONNECT = {"max_tries": -1, "max_delay": 5.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class _Client(Protocol):
     """The part of KazooClient that is used here."""
 
     connected: bool
+    last_zxid: int
 
     def start_async(self) -> threading.Event: ...
     def stop(self) -> None: ...
@@ -125,10 +128,14 @@ class Session:
         self.lost = False
         self._on_state = on_state
         self._session_timeout_s = session_timeout_s
+        self._away_since_s = 0.0
         self._client = self._new_client()
 
     def _new_client(self) -> _Client:
-        client = cast(_Client, KazooClient(hosts=self.hosts, timeout=self._session_timeout_s))
+        made = KazooClient(
+            hosts=self.hosts, timeout=self._session_timeout_s, connection_retry=_RECONNECT
+        )
+        client = cast(_Client, made)
         client.add_listener(lambda state: self._listen(client, state))
         return client
 
@@ -137,6 +144,7 @@ class Session:
             return
         if state != "CONNECTED":
             self.interruptions += 1
+            self._away_since_s = time.monotonic()
         self.lost = self.lost or state == "LOST"
         self._on_state(state)
 
@@ -376,6 +384,7 @@ class Session:
         if self.lost:
             raise SessionLostError(f"{said}: the session is lost")
         if not self._client.connected:
+            self._let_expire()
             raise NotConnectedError(f"{said}: not connected")
         try:
             yield
@@ -395,6 +404,16 @@ class Session:
             raise NotConnectedError(f"{said}: no answer in {self.deadline_s:g} s") from error
         except kazoo_errors.KazooException as error:
             raise ZooKeeperError(f"{said}: {error!r}") from error
+
+    def _let_expire(self) -> None:
+        """Let a rebuilt ZooKeeper say that it does not know the session, and so end it.
+
+        A server refuses whoever has seen more than it has itself, and says nothing. One that was
+        rebuilt has seen nothing: kazoo would knock for ever. After the session's own timeout no
+        promise is broken by forgetting how much was seen.
+        """
+        if time.monotonic() - self._away_since_s > self._session_timeout_s:
+            self._client.last_zxid = 0
 
     def close(self) -> None:
         """End the session; its ephemeral nodes go at once."""

@@ -13,13 +13,12 @@ import typer
 
 import agent.config
 import agent.daemon
-from agent.connection import await_storm, say_waiting
+from agent.connection import serve
 from agent.daemon import ended_by_signals
 from controller.config import Config, Mode, from_storm_yaml
 from controller.core.decide import prepare
 from controller.output import example
 from controller.storm.live import LiveController
-from kvstore.errors import SessionLostError
 from kvstore.zookeeper import Session
 from migration import storm_yaml
 
@@ -80,28 +79,24 @@ def run_controller(
 ) -> None:
     """Run the controller; of several, one leads, the others wait.
 
-    It steps down at once when ZooKeeper does not answer, and ends when its session is lost, so that
-    a service manager starts it afresh. Moves under way stay in the plan for the next leader.
+    It steps down at once when ZooKeeper does not answer, and begins anew in another session when
+    its own is lost. Moves under way stay in the plan for the next leader.
     """
     config, zookeeper = from_storm_yaml(storm_yaml.read(conf))
     if mode is not None:
         config = replace(config, mode=mode)
     with ended_by_signals() as stop:
-        raise typer.Exit(_run(config, zookeeper, stop))
+        _run(config, zookeeper, stop)
 
 
-def _run(config: Config, zookeeper: str, stop: threading.Event) -> int:
+def _run(config: Config, zookeeper: str, stop: threading.Event) -> None:
     name = f"{socket.gethostname()}:{os.getpid()}"
-    with Session(zookeeper) as session:
-        if not session.connect(on_wait=say_waiting, stop=stop) or not await_storm(session, stop):
-            return 0
+
+    def work(session: Session) -> None:
         begun_s = time.monotonic()
         prepare()
         log.info("decisions_compiled", spent_s=round(time.monotonic() - begun_s, 1))
         log.info("controller_started", name=name, mode=config.mode.value, zookeeper=zookeeper)
-        try:
-            LiveController(session, config, name=name).run(stop)
-        except SessionLostError as error:
-            log.error("session_lost", reason=str(error))
-            return 1
-    return 0
+        LiveController(session, config, name=name).run(stop)
+
+    serve(zookeeper, work, stop)

@@ -106,7 +106,7 @@ class LiveController:
         Raises
         ------
         kvstore.errors.SessionLostError
-            ZooKeeper ended the session: start the process again.
+            ZooKeeper ended the session: begin anew in another one.
         """
         if self._config.journal.dir is None:
             log.info("journal_off", reason="nstorm.journal.dir and storm.local.dir are not set")

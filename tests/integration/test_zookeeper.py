@@ -259,6 +259,12 @@ def test_a_call_without_an_answer_ends_by_its_deadline(proxy: Proxy, place: str)
         proxy.mend()
 
 
+def test_the_pause_between_two_attempts_stays_short(zookeeper: str):
+    with Session(zookeeper) as session:
+        pauses = session._client._conn_retry  # type: ignore[attr-defined]
+        assert (pauses.max_delay, pauses.max_tries) == (5.0, -1)
+
+
 def test_a_lost_session_stays_lost(zookeeper: str, place: str):
     states: list[str] = []
     with Session(zookeeper + place, on_state=states.append) as mortal:

@@ -64,9 +64,9 @@ from agent.config import AgentConfig
 from agent.daemon import ended_by_signals, run
 structlog.configure(processors=[structlog.processors.format_exc_info,
                                 structlog.processors.JSONRenderer()])
-hosts, store, node = json.loads(sys.argv[1])
+hosts, store, node, sync_s = json.loads(sys.argv[1])
 with ended_by_signals() as stop:
-    sys.exit(run(AgentConfig(hosts, Path(store), node, sync_s=30.0, load_s=0.2), stop))
+    sys.exit(run(AgentConfig(hosts, Path(store), node, sync_s=sync_s, load_s=0.2), stop))
 """
 
 
@@ -78,9 +78,11 @@ class World:
     store: Path
     session: Session
     agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    # So long that only a watch brings a plan at once.
+    sync_s: float = 30.0
 
     def start(self, node: str | None = "s1", hosts: str | None = None) -> subprocess.Popen[bytes]:
-        arguments = json.dumps([hosts or self.hosts, str(self.store), node])
+        arguments = json.dumps([hosts or self.hosts, str(self.store), node, self.sync_s])
         with (self.store / "log").open("ab") as log:
             agent = subprocess.Popen([sys.executable, "-c", RUN, arguments], stdout=log, stderr=log)
         self.agents.append(agent)
