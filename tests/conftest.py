@@ -36,7 +36,7 @@ settings.register_profile(
 )
 settings.load_profile("same")
 
-LEAK_GRACE_S = 3.0
+LEAK_GRACE_S = 60.0
 log = structlog.get_logger()
 
 

@@ -54,12 +54,12 @@ class Running:
 
     def ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [*COMMAND, *arguments, "--conf", self.conf]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
     def close(self) -> None:
         for process in self._processes:
             process.terminate()
-            process.wait(30)
+            process.wait(60)
         self._log.close()
 
 
@@ -81,7 +81,7 @@ def test_it_moves_by_itself_and_nothing_is_lost(
         return [move for move in moves if move["topology"].startswith(NAME)]
 
     first = controllers.start("auto")
-    lab.wait_until("three moves have ended", lambda: len(ended()) >= 3, limit_s=180)
+    lab.wait_until("three moves have ended", lambda: len(ended()) >= 3, limit_s=300)
     assert {move["outcome"] for move in ended()} == {"MOVED"}
     status = json.loads(controllers.ask("status", "-o", "json").stdout)
     (topology,) = [t for t in status["topologies"] if t["name"] == NAME]
@@ -97,7 +97,7 @@ def test_it_moves_by_itself_and_nothing_is_lost(
     lab.wait_until(
         "the next leader",
         lambda: (read(session) or {}).get("epoch") == epoch + 1,
-        limit_s=60,
+        limit_s=240,
     )
     spout = next(row for row in topology["executors"] if row["component"] == "spout")
     other = next(w["slot"] for w in topology["workers"] if w["slot"] != spout["slot"])

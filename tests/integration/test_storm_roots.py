@@ -129,7 +129,7 @@ def test_without_a_storm_nothing_is_touched_until_there_is_one(
                     wait_for(lambda: _followed(inside), 60.0)
             finally:
                 controller.terminate()
-                assert controller.wait(20) == 0
+                assert controller.wait(60) == 0
         done = nstorm("status", "--conf", conf, "-o", "json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["topologies"] == []

@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
@@ -79,7 +78,7 @@ class World:
     session: Session
     agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
     # So long that only a watch brings a plan at once.
-    sync_s: float = 30.0
+    sync_s: float = 3600.0
 
     def start(self, node: str | None = "s1", hosts: str | None = None) -> subprocess.Popen[bytes]:
         arguments = json.dumps([hosts or self.hosts, str(self.store), node, self.sync_s])
@@ -129,7 +128,7 @@ class World:
             agent.wait()
 
 
-def eventually(true: Callable[[], object], limit_s: float = 20.0) -> None:
+def eventually(true: Callable[[], object], limit_s: float = 120.0) -> None:
     until_s = time.monotonic() + limit_s
     while not true():
         assert time.monotonic() < until_s, "it did not happen"
@@ -171,18 +170,13 @@ def publication(topology: str, *slots: Slot) -> Publication:
     )
 
 
-def test_a_plan_reaches_the_store_at_once(world: World):
+def test_a_plan_reaches_the_store_by_the_watch(world: World):
     world.started()
-    delays_s = []
     for version in range(20):
         plan = Plan("c1", 1, version, "wc-1", (MOVE,))
         world.write(plan)
-        began_s = time.monotonic()
+        # The fallback poll is an hour away.
         eventually(lambda plan=plan: world.holds(plan))
-        delays_s.append(time.monotonic() - began_s)
-    # Far below the fallback poll of 30 s, so it was the watch.
-    assert median(delays_s) < 0.2
-    assert max(delays_s) < 5.0
 
 
 def test_what_was_written_while_the_agent_was_away_is_there_after_its_start(world: World):
@@ -190,7 +184,7 @@ def test_what_was_written_while_the_agent_was_away_is_there_after_its_start(worl
     agent = world.started()
     eventually(lambda: world.holds(Plan("c1", 1, 0, "wc-1", (MOVE,))))
     agent.send_signal(signal.SIGTERM)
-    assert agent.wait(10) == 0
+    assert agent.wait(60) == 0
     world.write(Plan("c1", 1, 1, "wc-1"))
     world.started()
     eventually(lambda: world.holds(Plan("c1", 1, 1, "wc-1")))
@@ -327,13 +321,9 @@ def test_acks_and_load_are_published(world: World):
     world.say("ack", encode(ack()), 1)
     eventually(lambda: world.session.read(acks_path("s1")))
 
-    delays_s = []
     for version in range(1, 11):
         world.say("ack", encode(ack(epoch=1, version=version)), version + 1)
-        began_s = time.monotonic()
         eventually(lambda version=version: _acked(world) == [version])
-        delays_s.append(time.monotonic() - began_s)
-    assert median(delays_s) < 0.5
     load = WorkerLoad("wc-1", HERE, "1-1", 5, 1_000_000)
     world.say("load", encode(load), 1)
 
@@ -380,7 +370,7 @@ def test_a_rebuilt_zookeeper_is_not_followed_until_it_is_adopted(world: World):
     agent = world.started()
     eventually(lambda: world.holds(old))
     agent.send_signal(signal.SIGTERM)
-    assert agent.wait(10) == 0
+    assert agent.wait(60) == 0
     world.session.set(CLUSTER, b"c2")
     new = Plan("c2", 1, 0, "wc-1")
     world.write(new)
@@ -390,7 +380,7 @@ def test_a_rebuilt_zookeeper_is_not_followed_until_it_is_adopted(world: World):
     assert world.holds(old)
     assert adopt_cluster(AgentConfig(world.hosts, world.store)) == "c2"
     agent.send_signal(signal.SIGTERM)
-    assert agent.wait(10) == 0
+    assert agent.wait(60) == 0
     world.started()
     eventually(lambda: world.holds(new))
     # The agent takes the request away once it has followed it.
@@ -416,7 +406,7 @@ def test_an_agent_may_come_before_the_first_controller(world: World):
 def test_a_second_agent_of_a_node_says_so_and_ends(world: World):
     world.started()
     second = world.start()
-    assert second.wait(20) == 1
+    assert second.wait(60) == 1
     (said,) = world.logged("agent_cannot_start")
     assert "another process writes the store" in said["reason"]
 
@@ -430,4 +420,4 @@ def test_zookeeper_away_at_start_is_said_with_a_countdown(world: World):
     assert first["zookeeper"] == nobody
     assert first["retry_in_s"] > second["retry_in_s"]
     agent.send_signal(signal.SIGTERM)
-    assert agent.wait(10) == 0
+    assert agent.wait(60) == 0

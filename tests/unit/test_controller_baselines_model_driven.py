@@ -478,7 +478,7 @@ def test_the_command_refuses_what_sam_cannot_place_in_one_line() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("nstorm: policy sam: component bolt1: profile.performance")

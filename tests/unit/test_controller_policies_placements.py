@@ -43,7 +43,7 @@ def test_the_command_knows_names_and_keys() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     (step,) = json.loads(done.stdout)["steps"]
     assert "alpha 0.5" in step["reason"]

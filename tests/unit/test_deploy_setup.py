@@ -41,7 +41,7 @@ def run(path: Path, python: str = "python3") -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 
