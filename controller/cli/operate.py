@@ -22,10 +22,13 @@ from controller.storm.collect import PAUSED, LiveCluster
 from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decode, encode
 from controller.storm.live import SystemClock
 from controller.storm.status import read
+from kvstore.errors import NotConnectedError, SessionLostError
 from kvstore.zookeeper import Session
 from migration import storm_yaml
 
 NO_ANSWER_S = 15.0
+# What was asked for goes on while ZooKeeper is away; its end is waited for.
+AWAY_LIMIT_S = 60.0
 
 
 @contextmanager
@@ -76,7 +79,8 @@ def move(
     """Ask the leading controller to move one executor.
 
     Returns once the move has begun; with --wait, once Storm's own assignment shows it, too. Exit
-    code 1: the move was undone or Storm decided otherwise. Exit code 2: refused, with the reason.
+    code 1: the move was undone or Storm decided otherwise. Exit code 2: refused, or ZooKeeper was
+    away for too long to know, with the reason.
     """
     with _connected(conf) as session:
         wish = Command(topology, executor, slot)
@@ -97,10 +101,8 @@ def _follow(session: Session, path: str, console: Console, *, until_begun: bool)
     asked_s = time.monotonic()
     while True:
         changed.clear()
-        stored = session.read(path, changed.set)
-        command = None if stored is None else decode(stored.data)
-        if command is None:
-            raise CommandError("the command has vanished from ZooKeeper; see `nstorm status`")
+        command, away_s = _look(session, path, changed, console)
+        asked_s += away_s
         if command != before:
             before = command
             reason = f": {command.reason}" if command.reason else ""
@@ -112,6 +114,31 @@ def _follow(session: Session, path: str, console: Console, *, until_begun: bool)
         if unheard and time.monotonic() - asked_s > NO_ANSWER_S:
             raise CommandError("no controller leads: start one with `nstorm controller`")
         changed.wait(1.0)
+
+
+def _look(
+    session: Session, path: str, changed: threading.Event, console: Console
+) -> tuple[Command, float]:
+    """Read a command; while ZooKeeper is away wait for it, and tell for how long that was."""
+    began_s = time.monotonic()
+    said = False
+    while True:
+        try:
+            stored = session.read(path, changed.set)
+            break
+        except SessionLostError as error:
+            raise CommandError(f"{error}; see `nstorm status` for what came of it") from error
+        except NotConnectedError as error:
+            if time.monotonic() - began_s > AWAY_LIMIT_S:
+                raise CommandError(f"{error}; see `nstorm status` for what came of it") from error
+        if not said:
+            console.print("ZooKeeper is away: waiting for it", highlight=False)
+            said = True
+        time.sleep(0.5)
+    command = None if stored is None else decode(stored.data)
+    if command is None:
+        raise CommandError("the command has vanished from ZooKeeper; see `nstorm status`")
+    return command, time.monotonic() - began_s
 
 
 def pause(

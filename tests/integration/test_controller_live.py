@@ -1,5 +1,6 @@
 """The controller against a real ZooKeeper; Storm and the JVMs are played by `Puppets`."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -38,6 +39,7 @@ from migration.model import (
     WorkerAck,
     WorkerLoad,
 )
+from tests.integration.test_zookeeper import Proxy
 
 pytestmark = pytest.mark.zookeeper
 
@@ -361,6 +363,31 @@ def test_move_of_an_operator(storm: str, puppets: Puppets, conf: Path) -> None:
         ]:
             assert words in ask(session, "wc", executor_id, slot).reason
         assert "no topology gone" in ask(session, "gone", "2-2", "a:6701").reason
+
+
+def test_a_move_is_waited_for_while_zookeeper_is_away(
+    storm: str, puppets: Puppets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.storm.live.Timing", lambda: Timing(prepare_limit_s=600.0))
+    puppets.never_ready = True
+    hosts, _, root = storm.partition("/")
+    with contextlib.closing(Proxy(hosts)) as line, leading(storm, "one", mode=Mode.ADVISE):
+        conf = write_conf(tmp_path / "storm.yaml", f"{line.address}/{root}")
+        log = tmp_path / "log"
+        with log.open("wb") as sink:
+            command = [NSTORM, "move", "wc", "7-7", "a:6701", "--wait", "--conf", conf]
+            asking = subprocess.Popen(command, stdout=sink, stderr=sink)
+        try:
+            wait_for(lambda: "PREPARE" in log.read_text(), 60.0)
+            line.cut()
+            wait_for(lambda: "away" in log.read_text() or asking.poll() is not None)
+            line.mend()
+            puppets.never_ready = False
+            assert asking.wait(60.0) == 0, log.read_text()
+        finally:
+            asking.kill()
+            asking.wait()
+    assert "7-7 MOVED" in log.read_text()
 
 
 def ask(session: Session, *wish: str) -> Command:
