@@ -1,5 +1,6 @@
 """`make explore` prints what breaks as code to paste, and goes on; `make test` does not search."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,13 @@ def test_it_goes_on_until_nothing_is_left_that_does_not_break(tmp_path: Path) ->
         "3 failed\ntest_broken.py::test_breaks\n"
         "test_broken.py::test_crashes\ntest_broken.py::TestAdding::runTest\n"
     )
+
+
+def test_it_finds_the_tests_from_where_make_runs_it() -> None:
+    one = "tests/property/test_core_rest.py::test_safe_never_returns_to_a_placement"
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, EXPLORE, "--seed", "1", one]
+    root = EXPLORE.parent.parent
+    done = subprocess.run(command, cwd=root, env=plain, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
