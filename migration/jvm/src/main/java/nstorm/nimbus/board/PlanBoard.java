@@ -1,6 +1,5 @@
 package nstorm.nimbus.board;
 
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -9,11 +8,9 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
-import java.util.function.LongFunction;
 import nstorm.wire.Entry;
 import nstorm.wire.Plan;
 import nstorm.wire.json.WireException;
-import nstorm.wire.report.Publication;
 import org.apache.storm.cluster.IStormClusterState;
 import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.NodeInfo;
@@ -34,12 +31,8 @@ public final class PlanBoard implements Plans, Runnable {
 
     private static final Logger LOG = LoggerFactory.getLogger(PlanBoard.class);
     private static final String PLANS = "/nstorm/plans";
-    private static final String TOPOLOGIES = "/nstorm/topologies";
     private static final long PASS_MS = 5_000;
     private static final long GONE_NANOS = TimeUnit.SECONDS.toNanos(15);
-
-    private record Written(byte[] timeless, long nanos) {
-    }
 
     private final Map<String, Object> conf;
     private final IStormClusterState state;
@@ -48,11 +41,11 @@ public final class PlanBoard implements Plans, Runnable {
     private final Semaphore wake = new Semaphore(0);
     private final Watcher watcher = event -> wake.release();
     private final CountDownLatch firstRead = new CountDownLatch(1);
-    private final Map<String, Written> written = new HashMap<>();
     private final Map<String, Long> goneSince = new HashMap<>();
     private final Set<Plan> demanded = new HashSet<>();
 
     private Znodes znodes;
+    private Publications publications;
     private volatile Map<String, Plan> plans;
     private volatile Topologies topologies;
     private volatile String scheduler = "";
@@ -126,6 +119,7 @@ public final class PlanBoard implements Plans, Runnable {
     private void pass() throws Exception {
         if (znodes == null) {
             znodes = new Znodes(conf);
+            publications = new Publications(znodes);
         }
         readPlans();
         plans.values().forEach(this::demandRound);
@@ -190,26 +184,23 @@ public final class PlanBoard implements Plans, Runnable {
         for (TopologyDetails details : current == null ? List.<TopologyDetails>of() : current.getTopologies()) {
             StormBase base = active.contains(details.getId()) ? state.stormBase(details.getId(), null) : null;
             if (base != null) {
-                TopologyView view = new TopologyView(details, assignments);
-                put(time -> view.publication(base, scheduler, time, round, of(details.getId()), supervisors));
+                publish(base, new TopologyView(details, assignments), supervisors);
             }
         }
     }
 
-    private void put(LongFunction<Publication> at) throws Exception {
-        Publication timeless = at.apply(0);
-        byte[] content = timeless.toJson();
-        Written last = written.get(timeless.topology());
-        boolean same = last != null && Arrays.equals(content, last.timeless);
-        if (!same || System.nanoTime() - last.nanos > TimeUnit.MILLISECONDS.toNanos(PASS_MS) * 9 / 10) {
-            znodes.write(TOPOLOGIES + "/" + timeless.topology(), at.apply(System.currentTimeMillis()).toJson());
-            written.put(timeless.topology(), new Written(content, System.nanoTime()));
+    /** One topology that cannot be published stops neither the others nor the plans. */
+    private void publish(StormBase base, TopologyView view, Map<String, SupervisorInfo> supervisors) {
+        try {
+            publications.put(time -> view.publication(base, scheduler, time, round, of(view.id()), supervisors));
+        } catch (Exception | LinkageError e) {
+            LOG.warn("nstorm: topology {} was not published, next try in {} ms", view.id(), PASS_MS, e);
         }
     }
 
     /** A topology that is not there for a while is gone, and so is what is ours of it. */
     private void removeGone(Set<String> active) throws Exception {
-        Set<String> known = new HashSet<>(znodes.children(TOPOLOGIES, null));
+        Set<String> known = new HashSet<>(znodes.children(Publications.PATH, null));
         known.addAll(plans.keySet());
         goneSince.keySet().retainAll(known);
         goneSince.keySet().removeAll(active);
@@ -217,9 +208,8 @@ public final class PlanBoard implements Plans, Runnable {
             if (!active.contains(topology)) {
                 long since = goneSince.computeIfAbsent(topology, key -> System.nanoTime());
                 if (System.nanoTime() - since > GONE_NANOS) {
-                    znodes.delete(TOPOLOGIES + "/" + topology);
+                    publications.delete(topology);
                     znodes.delete(PLANS + "/" + topology);
-                    written.remove(topology);
                 }
             }
         }

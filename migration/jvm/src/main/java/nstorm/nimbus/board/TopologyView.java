@@ -47,6 +47,10 @@ final class TopologyView {
         this.assignments = assignments;
     }
 
+    String id() {
+        return details.getId();
+    }
+
     Publication publication(StormBase base, String scheduler, long timeMs, long round, Plan plan,
                             Map<String, SupervisorInfo> supervisors) {
         return new Publication(details.getId(), base.get_name(), base.get_status().name(), timeMs, HookAgent.VERSION,

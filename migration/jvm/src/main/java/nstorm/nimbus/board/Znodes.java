@@ -9,7 +9,7 @@ import org.apache.storm.shade.org.apache.zookeeper.KeeperException;
 import org.apache.storm.shade.org.apache.zookeeper.Watcher;
 import org.apache.storm.zookeeper.ClientZookeeper;
 
-/** The few operations on ZooKeeper, by Storm's own client, at the root of the ensemble. */
+/** The few operations on ZooKeeper, by Storm's own client; every path is below Storm's root there. */
 final class Znodes implements AutoCloseable {
 
     private final CuratorFramework zookeeper;
@@ -17,7 +17,13 @@ final class Znodes implements AutoCloseable {
     @SuppressWarnings("unchecked")
     Znodes(Map<String, Object> conf) {
         zookeeper = ClientZookeeper.mkClient(conf, (List<String>) conf.get(Config.STORM_ZOOKEEPER_SERVERS),
-            conf.get(Config.STORM_ZOOKEEPER_PORT), "", (state, type, path) -> { }, conf, DaemonType.NIMBUS);
+            conf.get(Config.STORM_ZOOKEEPER_PORT), root(conf), (state, type, path) -> { }, conf, DaemonType.NIMBUS);
+    }
+
+    /** A Storm cluster is its root: another one on the same ensemble has another root. */
+    private static String root(Map<String, Object> conf) {
+        Object root = conf.get(Config.STORM_ZOOKEEPER_ROOT);
+        return root == null ? "" : root.toString().replaceAll("/+$", "");
     }
 
     /** The children's names; the node is made if absent. */
