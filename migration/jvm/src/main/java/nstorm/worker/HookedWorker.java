@@ -223,9 +223,12 @@ final class HookedWorker implements Strays.Delivery {
         }
     }
 
-    /** Connections to the new owner come first: see {@link #stopDelivering}. */
+    /**
+     * Connections to the new owner come first: see {@link #stopDelivering}. The executor stays in this worker's
+     * heartbeats while its copy lives: the new owner may not have read that it is the owner, and Nimbus takes an
+     * executor of which nobody speaks for dead.
+     */
     void renounce(ExecutorId id) {
-        localExecutors.remove(id.toStorm());
         taskIds.removeAllOf(id.start(), id.end());
     }
 
@@ -266,6 +269,7 @@ final class HookedWorker implements Strays.Delivery {
     /** Takes down what is left of an executor whose thread has ended. */
     void bury(ExecutorCopy copy) {
         running.remove(copy.running);
+        localExecutors.remove(copy.id.toStorm());
         Ticks.cancel(copy.thread());
         StopSwitch.forget(copy.executor());
         JCQueue queue = copy.queue;

@@ -116,6 +116,26 @@ class ReconcilerIT {
     }
 
     @Test
+    void aSourceSpeaksForItsExecutorUntilItsCopyHasStopped() throws Exception {
+        for (Phase phase : List.of(Phase.SWITCH, Phase.DRAIN)) {
+            one.plan("m", one.worker.me, one.elsewhere, phase);
+            one.awaitAck("m", phase == Phase.SWITCH ? "ROUTED" : "DRAINED");
+            await("routed away", () -> one.elsewhere.equals(route()));
+            assertTrue(inHeartbeats(), "Nimbus takes an executor of which nobody speaks for dead");
+        }
+        one.plan("m", one.worker.me, one.elsewhere, Phase.STOP);
+        one.awaitAck("m", "STOPPED");
+        assertFalse(inHeartbeats());
+        one.plan("back", one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("back", "ROUTED");
+        assertTrue(inHeartbeats());
+    }
+
+    private static boolean inHeartbeats() {
+        return one.worker.state.getLocalExecutors().contains(one.id.toStorm());
+    }
+
+    @Test
     void aSourceThatHasDrainedOwnsTheExecutorAgainAfterUndo() throws Exception {
         AtomicBoolean flag = backPressure()[one.id.start()];
         one.plan("m", one.worker.me, one.elsewhere, Phase.SWITCH);
