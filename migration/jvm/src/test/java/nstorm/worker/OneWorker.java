@@ -119,6 +119,8 @@ final class OneWorker implements AutoCloseable {
         }
     }
 
+    static final int MESSAGE_TIMEOUT_SECS = 3;
+
     final WorkerAgent agent;
     final HookedWorker worker;
     /** The executor that is moved: the only one of the component {@code sink}. */
@@ -135,7 +137,7 @@ final class OneWorker implements AutoCloseable {
         builder.setBolt("sink", new Sink(), 1).shuffleGrouping("source");
         Config conf = new Config();
         conf.setNumWorkers(1);
-        conf.setMessageTimeoutSecs(3);
+        conf.setMessageTimeoutSecs(MESSAGE_TIMEOUT_SECS);
         // Storm's connections inside a JVM know no back-pressure.
         cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1)
                 .withSupervisorSlotPortMin(freePort()).withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
