@@ -36,7 +36,7 @@ class AgentEntryIT {
 
     private static Path java11() {
         Path java = Path.of(System.getProperty("java11"));
-        assumeTrue(Files.isExecutable(java), "no Java 11 at " + java + " (make fetches it where PyPI has one)");
+        assumeTrue(Files.isExecutable(java), "no Java 11 at " + java + " (make test fetches it where there is one)");
         return java;
     }
 
