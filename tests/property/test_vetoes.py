@@ -32,8 +32,8 @@ def rules(policy: str, max_moves: int, gain_frac: float, weight_worker: float) -
 
 configs = st.builds(
     rules,
-    # These need profiles, without which they move nobody.
-    st.sampled_from([name for name in NAMES if name not in ("sam", "heterogeneity")]),
+    # Two need profiles, without which they move nobody; one refuses all but the smallest worlds.
+    st.sampled_from([name for name in NAMES if name not in {"sam", "heterogeneity", "exhaustive"}]),
     st.integers(1, 6),
     st.sampled_from([0.0, 0.01]),
     st.sampled_from([0.0, 0.2]),
