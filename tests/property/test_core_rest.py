@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 
 from controller.config import Excluded
@@ -70,23 +71,38 @@ def test_target_never_returns_to_a_placement_where_no_worker_may_end(
     rests(as_live(Targeting(choice)), world, replace(rules, max_moves=1))
 
 
-def test_nobody_takes_a_last_executors_place_where_a_target_took_them_from() -> None:
-    """Which gains in the end, but by way of a placement that was left."""
-    slots = [(f"n0:{6700 + i}", "n0", 0.5) for i in range(3)]
+def on_one_node(
+    place: list[int], spout: int, tps: dict[tuple[int, int], float]
+) -> tuple[Cluster, LoadSnapshot]:
+    """Put idle executors, one of them a spout, into the workers of one node."""
+    slots = [(f"n0:{6700 + i}", "n0", 0.5) for i in range(max(place) + 1)]
+    count = len(place)
+    ends = np.array(list(tps))
     snapshot = LoadSnapshot(
         topology="t",
         time_s=0.0,
-        components=(Component("c", "bolt", 4),),
+        components=(Component("c", "bolt", count),),
         edges=(),
-        executors=("0-0", "1-1", "2-2", "3-3"),
-        component_of=("c",) * 4,
-        place=np.array([0, 2, 2, 1]),
-        cpu_cores=np.zeros(4),
-        queue=np.zeros(4),
-        pinned=("spout", None, None, None),
-        traffic=Traffic.build(np.array([0, 0]), np.array([1, 2]), np.array([2.0, 1.0])),
+        executors=tuple(f"{e}-{e}" for e in range(count)),
+        component_of=("c",) * count,
+        place=np.array(place),
+        cpu_cores=np.zeros(count),
+        queue=np.zeros(count),
+        pinned=tuple("spout" if e == spout else None for e in range(count)),
+        traffic=Traffic.build(ends[:, 0], ends[:, 1], np.array(list(tps.values()))),
     )
+    return Cluster.build(["n0"], slots), snapshot
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        # Somebody takes a last executor's place who has just been taken from it.
+        on_one_node([0, 2, 2, 1], 0, {(0, 1): 2.0, (0, 2): 1.0}),
+        # Of two who gain together the first goes back to where it has just come from.
+        on_one_node([0, 0, 0, 1, 0], 4, {(0, 3): 5.0, (0, 4): 4.0, (1, 3): 2.0}),
+    ],
+)
+def test_what_gains_in_the_end_does_not_lead_back_into_the_way_of_a_target(world: World) -> None:
     policy = as_live(Targeting(TargetOptions(0.0, 0.0, 1.0)))
-    rests(
-        policy, (Cluster.build(["n0"], slots), snapshot), Limits(gain_frac=0.0, weight_worker=0.2)
-    )
+    rests(policy, world, Limits(gain_frac=0.0, weight_worker=0.2))

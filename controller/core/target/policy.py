@@ -103,8 +103,9 @@ def target(
     On frozen traffic no placement comes back. Placements without a target under way fall strictly
     by (excess of hot workers, weighted cost): a move of `safe` lowers it, and so does a target from
     where it is adopted to where it ends; a relief drops the target. A way ends at the best
-    placement on it, so nothing later returns into the middle of it, and one that would come through
-    a placement already seen is not adopted. Every step of a way is one that was foreseen.
+    placement on it, and one that would come through a placement already seen is not adopted. The
+    first of two moves of `safe` that gain together might lead into the middle of an earlier way: it
+    is not made then. Every step of a way is one that was foreseen.
     """
     view = View.of(cluster, snapshot, limits)
     hot = [int(worker) for worker in np.flatnonzero(view.classes.high)]
@@ -117,9 +118,21 @@ def target(
         # A search beside the cycle answers late: it has to be worth it now.
         decision = _follow(view, options, goal, adopts=True) if goal else None
     if decision is None:
-        return safe(cluster, snapshot, limits), replace(memory, target=None)
+        decision = _unless_seen(safe(cluster, snapshot, limits), cluster, snapshot, memory)
+        return decision, replace(memory, target=None)
     warnings = safe(cluster, snapshot, limits).warnings if hot else ()
     return replace(decision, warnings=warnings), replace(memory, target=goal)
+
+
+def _unless_seen(
+    decision: Decision, cluster: Cluster, snapshot: LoadSnapshot, memory: Memory
+) -> Decision:
+    """Make no move back to a placement that was left."""
+    after = decision.applied(cluster, snapshot)
+    if not decision.moves or digest(after.place) not in memory.seen:
+        return decision
+    reason = f"it would lead back to a placement that was left, though {decision.reason}"
+    return Decision(Outcome.NOTHING_TO_GAIN, reason, (), decision.warnings)
 
 
 def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -> Decision | None:
