@@ -69,8 +69,7 @@ final class WorkerAgent implements Runnable {
                 List<EntryAck> entries = reconciler.pass();
                 acknowledge(entries);
                 settle();
-            } catch (RuntimeException | LinkageError | InternalError e) {
-                // InternalError: the plan file was truncated under its mapping; the last good plan stays.
+            } catch (RuntimeException | LinkageError e) {
                 Faults.report("reconciling", e);
             }
             try {
