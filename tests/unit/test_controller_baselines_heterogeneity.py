@@ -270,3 +270,10 @@ def test_measured_cpu_counts_although_the_spouts_emit_nothing() -> None:
     )
     # Each would fit alone, but all three stay on one node with one core.
     assert heterogeneity(cluster, snapshot, Limits()).outcome is Outcome.NO_LOW_WORKER
+
+
+def test_where_nearly_everything_fits_the_raise_of_the_input_ends() -> None:
+    """The step became too small to change the number, and the loop went on for ever."""
+    model = Model(np.array([1.0]), np.array([[1e-17]]), np.zeros((1, 1)))
+    placement, reached = maximize_throughput(model, np.ones((1, 1), dtype=np.int64), 800.0)
+    assert reached == pytest.approx(model.reachable_tps(placement))

@@ -142,9 +142,11 @@ def maximize_throughput(
         over = np.flatnonzero(load > 1 + SLACK)
         if not over.size:
             final = placement, rate_tps
-            if model.reachable_tps(placement) == inf:
+            raised_tps = rate_tps + rate_tps / scale
+            # Above 2^53 t/s the step may be too small to change the number.
+            if model.reachable_tps(placement) == inf or raised_tps == rate_tps:
                 return final
-            rate_tps += rate_tps / scale
+            rate_tps = raised_tps
             continue
         tcu = model.tcu(placement.sum(axis=1), rate_tps)[:, over[0]]
         hottest = int(np.argmax(np.where(placement[:, over[0]] > 0, rounded(tcu), -1.0)))
