@@ -65,6 +65,7 @@ def every_byte(result: SimulationResult) -> bytes:
 @settings(max_examples=15)
 @example((scenario(["at 1: slow n1 1e-05"], 1, System.STORM, float("inf")), 0))
 @example((scenario(["at 1: slow n1 5.683720318885759e-306"], 1, System.NONE, 20000.0), 0))
+@example((scenario(["at 1: feed 0"], 1, System.NONE, float("inf")), 0))
 @given(scenarios())
 def test_what_was_emitted_is_done_queued_or_lost(drawn: tuple[Setting, int]) -> None:
     setting, seed = drawn

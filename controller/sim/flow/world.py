@@ -16,6 +16,8 @@ from controller.sim.flow.workload import ACKER, Link, Topology
 US_PER_S = 1e6
 # No tuple is free: a nanosecond, so that nothing is divided by zero.
 LEAST_S = 1e-9
+# A queue that nothing feeds any more fades away, to numbers by which nothing can be divided.
+NOTHING_S = 1e-100
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +303,8 @@ class World:
         need_s = need_s * alive
         group, have_s = self._groups(dt_s)
         total_s = np.bincount(group, need_s, len(have_s))
-        scale = np.divide(have_s, total_s, out=np.zeros_like(total_s), where=total_s > 0)
+        some = total_s > NOTHING_S
+        scale = np.divide(have_s, total_s, out=np.zeros_like(total_s), where=some)
         # What is left serves what comes unexpected.
         shared: Floats = np.minimum(need_s * scale[group], dt_s)
         return shared
