@@ -135,7 +135,9 @@ class Operator:
             raise LabError(f"the command {path} has vanished from ZooKeeper")
         return command
 
-    def follow(self, path: str, until: Callable[[Command], bool], limit_s: float = 60.0) -> Command:
+    def follow(
+        self, path: str, until: Callable[[Command], bool], limit_s: float = 300.0
+    ) -> Command:
         """Wait until a wish has come far enough.
 
         Parameters

@@ -112,7 +112,7 @@ def kill_until_reassigned(lab: Lab, slot: str) -> int:
                 kills += 1
         return False
 
-    lab.wait_until(f"the executors of {slot} are assigned elsewhere", reassigned, 120)
+    lab.wait_until(f"the executors of {slot} are assigned elsewhere", reassigned, 300)
     return kills
 
 
@@ -162,7 +162,7 @@ def test_the_dead_worker_alone_is_replaced(packed: Lab, size: int) -> None:
 def rest(lab: Lab, ledger: Ledger) -> Totals:
     """Pause the spouts and wait until those that live have heard of every sentence."""
     ledger.set_rate(0)
-    lab.wait_until("nothing is in flight", lambda: ledger.in_flight() == 0, 60)
+    lab.wait_until("nothing is in flight", lambda: ledger.in_flight() == 0, 300)
     return ledger.drain(0)
 
 
