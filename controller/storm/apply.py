@@ -185,7 +185,9 @@ class Applier:
             return False
         now_s = self._clock.now_s()
         since_s = self._lost_s.setdefault(topology, now_s)
-        last = known.plan or stored or Plan(view.plan.cluster, 0, -1, topology)
+        there = [plan for plan in (known.plan, stored) if plan is not None]
+        nothing = Plan(view.plan.cluster, 0, -1, topology)
+        last = max(there, key=lambda plan: plan.stamp, default=nothing)
         waits = now_s - since_s < self._timing.ack_fresh_s
         if last.stamp < known.read and waits:
             return True  # a node whose JVM has read the newest one may still say what it holds
@@ -206,19 +208,22 @@ class Applier:
 
     def _renew(self, above: int) -> bool:
         """Take a higher epoch; what this leader remembers stays good, for nobody led between."""
-        epoch = self._leader.renew(above)
+        before, epoch = self._leader.epoch, self._leader.renew(above)
         if epoch is None:
             return False
         for held in self._held.values():
-            held.flight = replace(held.flight, epoch=epoch)
-        return True
+            if held.flight.epoch == before:
+                held.flight = replace(held.flight, epoch=epoch)
+        return epoch > above
 
     def _write_anew(self, last: Plan, lost: str) -> None:
         epoch = self._leader.epoch
         if epoch is None:
             return
-        flight = resume(last, epoch, self._clock.now_s())
-        held = self._held.setdefault(last.topology, _Held(flight))
+        held = self._held.get(last.topology)
+        if held is None or held.flight.epoch != epoch:
+            held = _Held(resume(last, epoch, self._clock.now_s()))
+            self._held[last.topology] = held
         plan = last.followed_by(last.entries, epoch)
         log.warning("plan_written_anew", topology=last.topology, reason=f"the plan {lost}")
         with suppress(NodeExistsError):

@@ -12,6 +12,8 @@ from migration import wire
 
 log = structlog.get_logger()
 
+RENEWED_AT_ONCE = 100
+
 
 class Leader:
     """One controller's part in the election.
@@ -56,7 +58,7 @@ class Leader:
             log.info("leader_elected", epoch=self._epoch)
 
     def renew(self, above: int) -> int | None:
-        """Take a higher epoch while leading, because JVMs have read plans of higher ones.
+        """Take higher epochs while leading, because JVMs have read plans of higher ones.
 
         Parameters
         ----------
@@ -66,10 +68,13 @@ class Leader:
         Returns
         -------
         int or None
-            The new epoch; None if another controller has taken one meanwhile.
+            The new epoch; None if another controller has taken one meanwhile. It may be lower than
+            asked for: so that nothing else waits for long, the next call goes on.
         """
         epoch = self.epoch
-        while epoch is not None and epoch <= above:
+        for _ in range(RENEWED_AT_ONCE):
+            if epoch is None or epoch > above:
+                break
             try:
                 epoch = self._session.set(wire.EPOCH, b"", epoch)
             except (ConflictError, NoNodeError):

@@ -91,7 +91,7 @@ class Led(World):
     def lead_anew(self) -> None:
         """Let a controller lead that remembers nothing."""
         self.mirror = Mirror(self.store, threading.Event())  # type: ignore[arg-type]
-        leader = Leader(self.store, "one")  # type: ignore[arg-type]
+        self.leader = leader = Leader(self.store, "one")  # type: ignore[arg-type]
         leader._candidate.leads = lambda: True  # type: ignore[method-assign]
         leader.refresh()
         self.store.nodes[wire.CLUSTER] = Stored(CLUSTER.encode(), 0, 1, 1)
@@ -234,3 +234,31 @@ def test_a_topology_without_a_plan_needs_none() -> None:
     world = Led()
     world.turn_led()
     assert PLAN not in world.store.nodes
+
+
+@pytest.mark.parametrize("how", ["deleted", "garbled", "older"])
+def test_a_leader_whose_connection_blinked_writes_a_lost_plan_under_its_new_epoch(how: str) -> None:
+    world = Led()
+    world.begin()
+    world.go_on(lambda: world.phases() == [Phase.DRAIN])
+    world.everybody()
+    lose(world, how)
+    world.store.interruptions += 1
+    world.leader.refresh()
+    epoch = world.leader.epoch
+    world.turn_led()
+    assert world.leader.epoch == epoch
+    assert world.phases() == [Phase.DRAIN]
+    assert world.stored.epoch == epoch
+
+
+def test_an_epoch_out_of_reach_stops_nothing_else() -> None:
+    """Somebody wrote a plan by hand; JVMs have read it."""
+    world = Led()
+    world.agents_hold = False
+    world.publication = replace(world.publication, plan=PlanVersion(10**9, 4))
+    for _ in range(2):
+        world.turn_led()
+        world.now_s += TIMING.ack_fresh_s
+    assert PLAN not in world.store.nodes
+    assert world.leader.epoch is not None

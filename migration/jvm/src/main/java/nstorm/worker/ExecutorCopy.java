@@ -30,14 +30,16 @@ final class ExecutorCopy {
     private final Executor executor;
     private final SmartThread thread;
     private final StopSwitch stopSwitch;
+    private final boolean startedHere;
     private final int queuedWhenIdle;
     private volatile boolean forwarding;
     private long idleSinceNanos;
     private boolean drained;
     private long stopAskedNanos;
 
-    ExecutorCopy(ExecutorShutdown running, boolean getsFlushTuples) {
+    ExecutorCopy(ExecutorShutdown running, boolean getsFlushTuples, boolean startedHere) {
         this.running = running;
+        this.startedHere = startedHere;
         queuedWhenIdle = getsFlushTuples ? FLUSH_TUPLES : 0;
         executor = StormFields.get(StormFields.SHUTDOWN_EXECUTOR, running);
         thread = StormFields.<List<SmartThread>>get(StormFields.SHUTDOWN_THREADS, running).get(0);
@@ -108,7 +110,7 @@ final class ExecutorCopy {
     void stop(HookedWorker takeOver) {
         if (stopAskedNanos == 0) {
             stopAskedNanos = System.nanoTime();
-            stopSwitch.stop(takeOver, thread);
+            stopSwitch.stop(takeOver, startedHere ? thread : null);
         }
     }
 

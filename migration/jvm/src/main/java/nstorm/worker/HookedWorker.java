@@ -126,7 +126,7 @@ final class HookedWorker implements Strays.Delivery {
         List<IRunningExecutor> shared = new RunningExecutors(started);
         for (IRunningExecutor executor : started) {
             if (executor.getExecutorId().get(0) >= 0) {
-                register(new ExecutorCopy((ExecutorShutdown) executor, flushTuples));
+                register(new ExecutorCopy((ExecutorShutdown) executor, flushTuples, false));
             }
         }
         StormFields.<AtomicReference<List<IRunningExecutor>>>get(StormFields.EXECUTORS_ATOM, worker).set(shared);
@@ -158,7 +158,7 @@ final class HookedWorker implements Strays.Delivery {
                 backPressure.put(task, (BackpressureState) StormFields.BP_STATE.newInstance(
                         queue, task, state.getTaskToComponent().get(task), state.getMetricRegistry()));
             }
-            ExecutorCopy copy = new ExecutorCopy(withThread(executor, queue), flushTuples);
+            ExecutorCopy copy = new ExecutorCopy(withThread(executor, queue), flushTuples, true);
             copy.thread().start();
             register(copy);
             running.add(copy.running);

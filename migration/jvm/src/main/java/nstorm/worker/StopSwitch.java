@@ -55,12 +55,17 @@ final class StopSwitch implements Callable<Long> {
 
     /**
      * Asks the executor to end between two tuples; the tuples still queued become strays of {@code worker}.
-     * One that is still in prepare() is interrupted, and ends as soon as prepare() returns.
+     * One that is still in prepare() ends as soon as prepare() returns.
+     *
+     * @param interruptible the thread to interrupt in prepare(); null for one that Storm itself started: what
+     *     prepare() then throws would end the whole worker
      */
-    synchronized void stop(HookedWorker worker, Thread executorThread) {
+    synchronized void stop(HookedWorker worker, Thread interruptible) {
         if (!looping) {
             abandoned = true;
-            executorThread.interrupt();
+            if (interruptible != null) {
+                interruptible.interrupt();
+            }
         } else if (takeOver == null) {
             takeOver = worker;
             STOPPING.incrementAndGet();

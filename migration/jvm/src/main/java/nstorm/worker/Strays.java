@@ -134,7 +134,7 @@ final class Strays implements Runnable {
                 forwarded.incrementAndGet();
             }
             return delivered;
-        } catch (RuntimeException | LinkageError | StackOverflowError e) {
+        } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
             dropped.incrementAndGet();
             if (!toldOfDrop) {
                 toldOfDrop = true;

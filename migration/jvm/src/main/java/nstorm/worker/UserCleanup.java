@@ -54,7 +54,8 @@ final class UserCleanup {
     private static void contained(ExecutorCopy copy, Runnable shutdown) {
         try {
             shutdown.run();
-        } catch (RuntimeException | LinkageError e) {
+        } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
+            // What escapes a thread of the worker ends the worker.
             Faults.report("shutting down executor " + copy.id, e);
         }
     }
