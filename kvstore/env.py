@@ -145,10 +145,15 @@ class Env:
 
     def close(self) -> None:
         """Close it; harmless if it is closed."""
-        # LMDB frees its slots in the mapped lock file now; the data file it touches no more.
-        if self._lock_is_cut():
-            os.truncate(self._lock, self._lock_seen[1])
+        # LMDB frees its slots in the mapped lock file now; the data file it touches no more. Cut
+        # again afterwards: the JVM that writes here must see it, and go on with plain files.
+        if not self._lock_is_cut():
+            self._env.close()
+            return
+        cut_bytes = self._lock.stat().st_size
+        os.truncate(self._lock, self._lock_seen[1])
         self._env.close()
+        os.truncate(self._lock, cut_bytes)
 
     def __enter__(self) -> Self:
         return self

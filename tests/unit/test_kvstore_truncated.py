@@ -123,6 +123,16 @@ def test_a_reader_outlives_a_truncated_lock_file(tmp_path: Path):
     run(READS_LOCK, tmp_path / "store", "lock.mdb", 0)
 
 
+def test_a_lock_file_stays_cut_so_that_the_jvm_that_writes_there_sees_it(tmp_path: Path):
+    code = """
+with Env(folder, writable=True) as env:
+    env.put(b"ack", pack(1, b"ack"))
+    truncate()
+assert (folder / "lock.mdb").stat().st_size == 0
+"""
+    run(code, tmp_path / "store", "lock.mdb", 0)
+
+
 def test_a_data_file_that_is_gone_is_written_anew(tmp_path: Path):
     code = """
 with PlanWriter(folder) as writer:
