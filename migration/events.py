@@ -182,6 +182,9 @@ class Case:
     def ends(self) -> tuple[Slot, Slot]:
         return self.entry.source, self.entry.target
 
+    def ends_heard(self) -> bool:
+        return all(self.heard(end) for end in self.ends())
+
     def bystanders(self) -> list[Slot]:
         return [slot for slot in self.sight.live_slots() if slot not in self.ends()]
 
@@ -214,7 +217,7 @@ def _limit(case: Case) -> bool:
     if longest_s is None or case.now_s - case.progress.since_s < longest_s:
         return False
     if case.entry.phase is Phase.SWITCH:
-        return all(case.heard(end) for end in case.ends())
+        return case.ends_heard()
     return case.entry.phase is not Phase.DRAIN or _supervised(case)
 
 
@@ -234,7 +237,7 @@ def _target_dead(case: Case) -> bool:
 
 def _unsupervised(case: Case) -> bool:
     late = case.now_s - case.progress.since_s >= case.timing.supervisor_limit_s
-    return late and not _supervised(case) and all(case.heard(end) for end in case.ends())
+    return late and not _supervised(case) and case.ends_heard()
 
 
 def _supervised(case: Case) -> bool:
@@ -259,7 +262,7 @@ def _target_ready(case: Case) -> bool:
 def _target_restarted(case: Case) -> bool:
     target = case.sight.workers.get(case.entry.target)
     another = target is not None and target.incarnation != case.progress.target_incarnation
-    return another and all(case.heard(end) for end in case.ends())
+    return another and case.ends_heard()
 
 
 def _routed(case: Case) -> bool:
