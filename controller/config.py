@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import yaml
 
 from controller.core.classify import Limits
-from controller.core.cluster import topology_name
+from controller.core.veto import Excluded
 from controller.policies import NAMES, Options
 from migration import ConfigError
 from migration.storm_yaml import PREFIX, load, own_keys, refuse_unknown, storm_zookeeper
@@ -29,46 +29,6 @@ class Mode(StrEnum):
     OBSERVE = "observe"
     ADVISE = "advise"
     AUTO = "auto"
-
-
-@dataclass(frozen=True, slots=True)
-class Excluded:
-    """What is never touched, by name."""
-
-    topologies: frozenset[str] = frozenset()
-    components: frozenset[str] = frozenset()
-    hosts: frozenset[str] = frozenset()
-
-    def has_topology(self, topology: str) -> bool:
-        """Tell whether a topology is among them, by its id or its name.
-
-        Parameters
-        ----------
-        topology : str
-            Its id.
-
-        Returns
-        -------
-        bool
-            Whether nothing of it may move.
-        """
-        return bool(self.topologies & {topology, topology_name(topology)})
-
-    def on(self, hosts: Mapping[str, str]) -> "Excluded":
-        """Name nodes instead of hosts.
-
-        Parameters
-        ----------
-        hosts : mapping of str to str
-            Host name of each node.
-
-        Returns
-        -------
-        Excluded
-            Its `hosts` are ids of nodes.
-        """
-        nodes = (node for node, host in hosts.items() if {node, host} & self.hosts)
-        return replace(self, hosts=frozenset(nodes))
 
 
 @dataclass(frozen=True, slots=True)

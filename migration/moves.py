@@ -149,19 +149,37 @@ def _pinned(source: WorkerAck, executor: ExecutorId) -> Refusal | None:
     return None
 
 
-def _is_last(publication: Publication, plan: Plan, moving: PlacedExecutor) -> bool:
-    """Tell whether Storm would find the worker empty at any time from now on.
+def staying_executors(publication: Publication, plan: Plan) -> list[PlacedExecutor]:
+    """List the executors that no move takes from the slot where Storm assigns them.
 
     A departure counts at once. An arrival counts only when Storm has the executor there: until then
     its move may be undone, and Storm ends a worker to which it assigns nothing.
+
+    Parameters
+    ----------
+    publication : Publication
+        Storm's own assignment.
+    plan : Plan
+        The moves laid over it.
+
+    Returns
+    -------
+    list of PlacedExecutor
+        In the order of the publication.
     """
     leaving = {
-        entry.executor
+        (entry.executor, entry.source)
         for entry in plan.entries
-        if entry.void is None and entry.phase is not Phase.UNDO and entry.source == moving.slot
+        if entry.void is None and entry.phase is not Phase.UNDO
     }
+    return [
+        placed for placed in publication.executors if (placed.executor, placed.slot) not in leaving
+    ]
+
+
+def _is_last(publication: Publication, plan: Plan, moving: PlacedExecutor) -> bool:
+    """Tell whether Storm would find the worker empty at any time from now on."""
     return not any(
-        placed.slot == moving.slot and placed.executor not in leaving
-        for placed in publication.executors
-        if placed.executor != moving.executor
+        placed.slot == moving.slot and placed.executor != moving.executor
+        for placed in staying_executors(publication, plan)
     )

@@ -108,31 +108,32 @@ def resume(plan: Plan, epoch: int, now_s: float) -> Flight:
     return Flight(plan, epoch, progress)
 
 
-def begin(flight: Flight, entry: Entry, now_s: float) -> Step:
-    """Add a move that `migration.moves.validate_move` has allowed.
+def begin(flight: Flight, entries: Iterable[Entry], now_s: float) -> Step:
+    """Add moves that `migration.moves.validate_move` has allowed.
 
     Parameters
     ----------
     flight : Flight
         The plan so far.
-    entry : Entry
-        The move, in PREPARE.
+    entries : iterable of Entry
+        The moves, in PREPARE.
     now_s : float
         Monotonic seconds.
 
     Returns
     -------
     Step
-        The plan with it.
+        The plan with them.
 
     Raises
     ------
     ModelError
-        If the plan has an entry of this id or executor.
+        If the plan has an entry of such an id or executor.
     """
-    plan = flight.plan.followed_by((*flight.plan.entries, entry), flight.epoch)
-    made = Progress(entry.id, now_s, now_s, plan.stamp, plan.stamp)
-    return Step(plan, replace(flight, plan=plan, progress=(*flight.progress, made)))
+    added = tuple(entries)
+    plan = flight.plan.followed_by((*flight.plan.entries, *added), flight.epoch)
+    made = (Progress(entry.id, now_s, now_s, plan.stamp, plan.stamp) for entry in added)
+    return Step(plan, replace(flight, plan=plan, progress=(*flight.progress, *made)))
 
 
 def step(

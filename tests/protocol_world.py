@@ -291,7 +291,7 @@ class World:
             keep_last=True,
         )
         if isinstance(entry, Entry):
-            self.write(begin(self.flight, entry, self.now_s))
+            self.write(begin(self.flight, [entry], self.now_s))
         return entry
 
     def lead(self) -> Step:

@@ -1,19 +1,19 @@
-"""A small world of two nodes whose load is known tick by tick, and a controller that records it."""
+"""A small world of two nodes whose load is known tick by tick, and recorded cycles over it."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import messages
 import numpy as np
-from structlog.testing import capture_logs
 
-from controller.config import build
-from controller.journal.recorder import RecordedController
+from controller.config import Config, build
+from controller.cycle import Memory, Seen, TopologyReport, cycle, cycle_with_searches, failed
+from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
-from controller.loop import CycleReport
 from controller.replay.ingest.world import Window, WindowWorld
-from controller.targeting.search import Search, at_once
-from migration.model import Edge, Node, Publication, Slot
+from controller.targeting.search import Answer
+from migration.model import Edge, ExecutorId, Node, Publication, Slot
 
 SLOTS = tuple(Slot(node, port) for node in "ab" for port in (1, 2))
 BEGIN_S = 1_700_000_000.0
@@ -49,15 +49,48 @@ def windows(executors: int, seed: int = 1) -> Callable[[int], Window]:
     return window
 
 
-class LedWorld(WindowWorld):
-    """A world in which the test says who leads."""
+@dataclass
+class Recorded:
+    """A world whose cycles are recorded; a test may change what the next look shows."""
 
-    leads: int | None = 0
+    world: WindowWorld
+    recorder: Recorder
+    config: Config
+    delay_ticks: int = 0
+    epoch: int | None = 0
+    error: Exception | None = None
+    shift_s: float = 0.0
+    unwritten: bool = False
+    rests: tuple[tuple[str, ExecutorId, float], ...] = ()
+    memory: Memory = field(default_factory=Memory)
+    searching: dict[str, tuple[int, Answer]] = field(default_factory=dict)
 
-    @property
-    def epoch(self) -> int | None:
-        """The epoch the test gave."""
-        return self.leads
+    def look(self) -> Seen:
+        seen = self.world.seen(self.epoch)
+        answers = tuple((t, answer) for t, (left, answer) in self.searching.items() if not left)
+        self.searching = {t: (left - 1, a) for t, (left, a) in self.searching.items() if left}
+        seen = replace(seen, time_s=seen.time_s - self.shift_s, rests=self.rests, answers=answers)
+        self.rests = ()
+        return seen
+
+    def tick(self) -> tuple[TopologyReport, ...]:
+        before, seen = self.memory, None
+        if self.error is not None:
+            self.memory, report = failed(before, self.world.seen().time_s, self.error)
+        elif not self.delay_ticks:
+            self.memory, report, seen = cycle_with_searches(before, self.look(), self.config)
+        else:
+            seen = self.look()
+            self.memory, report = cycle(before, seen, self.config)
+        for question in report.questions:
+            topology = question.snapshot.topology
+            if topology not in self.searching:
+                self.searching[topology] = self.delay_ticks - 1, Answer(question.answer())
+        unwritten = ("wc-1",) if self.unwritten else ()
+        self.recorder.record(before, seen, report, unwritten)
+        if not self.unwritten:
+            self.world.write(report)
+        return report.topologies
 
 
 def record(
@@ -70,31 +103,19 @@ def record(
     epoch: int | None = 0,
     mode: str = "auto",
     policy: str = "safe",
-    search: Search = at_once,
-    each: Callable[[int, RecordedController, LedWorld], None] = lambda tick, controller, world: (
-        None
-    ),
-) -> list[CycleReport]:
-    """Run a recorded controller over some ticks."""
-    world, window = LedWorld(publication(executors)), windows(executors)
-    world.leads = epoch
+    delay_ticks: int = 0,
+    each: Callable[[int, Recorded], None] = lambda tick, run: None,
+) -> list[TopologyReport]:
+    """Run recorded cycles over some ticks; a search takes so many of them."""
+    world, window = WindowWorld(publication(executors)), windows(executors)
+    config = build({"mode": mode, "policy": policy, "cooldown.executor.secs": 12})
     writer = Writer(folder, name, bounds or Bounds())
-    controller = RecordedController(
-        build({"mode": mode, "policy": policy, "cooldown.executor.secs": 12}),
-        view=world,
-        source=world,
-        sink=world,
-        lead=world,
-        clock=world,
-        journal=writer,
-        search=search,
-    )
-    reports = []
-    with capture_logs():  # a traceback takes longer to print than a cycle
-        for tick in ticks:
-            world.advance(window(tick))
-            each(tick, controller, world)
-            reports += controller.cycle()
-            writer.wait()
-        controller.close()
+    run = Recorded(world, Recorder(config, writer), config, delay_ticks, epoch)
+    reports: list[TopologyReport] = []
+    for tick in ticks:
+        world.advance(window(tick))
+        each(tick, run)
+        reports += run.tick()
+        writer.wait()
+    run.recorder.close()
     return reports

@@ -20,7 +20,6 @@ from controller.errors import CommandError
 from controller.output import Output, OutputOption
 from controller.storm.collect import PAUSED, LiveCluster
 from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decode, encode
-from controller.storm.live import SystemClock
 from controller.storm.status import read
 from kvstore.errors import NotConnectedError, SessionLostError
 from kvstore.zookeeper import Session
@@ -49,12 +48,11 @@ def status(conf: Conf, output: OutputOption = Output.TABLE) -> None:
     Moves under way and moves that have ended lately are shown, too.
     """
     with _connected(conf) as session:
-        clock = SystemClock()
-        view = LiveCluster.of_session(session, clock)
+        view = LiveCluster.of_session(session)
         told = read(session)
         views, acks, paused = view.topologies(), view.acks(), view.paused()
         left_out = {load.node: load.left_out for load in view.loads()}
-    document = as_document(views, acks, told, paused, left_out=left_out, now_s=clock.time_s())
+    document = as_document(views, acks, told, paused, left_out=left_out, now_s=time.time())
     if output is Output.JSON:
         print(json.dumps(document, indent=1))
         return

@@ -6,9 +6,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from controller.core.plan import settled_placement
-from controller.ports import TopologyView
-from controller.vetoes import pinned_executors
+from controller.core.picture import pinned_executors, settled_placement
+from controller.core.topology import TopologyView
 from migration.events import Sight
 from migration.model import NodeAcks
 
@@ -112,7 +111,10 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
 
 
 def _executors(view: TopologyView, cycle: Document | None) -> Iterator[Document]:
-    placement, pinned = settled_placement(view.publication, view.plan), pinned_executors(view)
+    placement, pinned = (
+        settled_placement(view.publication, view.plan),
+        pinned_executors(view, view.hooked_slots()),
+    )
     measured = {row["executor"]: row for row in (cycle or {}).get("executors", [])}
     for placed in sorted(view.publication.executors, key=lambda p: p.executor):
         load = measured.get(str(placed.executor), {})

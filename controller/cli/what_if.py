@@ -5,19 +5,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from controller.config import Config
+from controller.core.choose import choose
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps, topology_name
 from controller.core.decide import Decision, Outcome
 from controller.core.headroom import headroom
+from controller.core.veto import cooldown, exclusions, placement_vetoes
 from controller.policies import policy
-from controller.vetoes import (
-    decide,
-    decide_and_begin,
-    exclusions,
-    keeping_workers,
-    resting,
-    standing,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +51,13 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
             reason = f"topology {topology_name(now.topology)} is excluded"
             return Decision(Outcome.EXCLUDED, reason)
         if not config.vetoes:
-            return decide(chosen, cluster, now, limits, exclusions(cluster, now, config.excluded))
+            return choose(chosen, cluster, now, limits, exclusions(cluster, now, config.excluded))
         left_s = {
             executor: config.cooldown_s - (step - at) * config.cycle_s
             for executor, at in moved_at.items()
         }
-        vetoes = resting(left_s).joined(standing(cluster, now, config.excluded))
-        begin = keeping_workers(cluster, now)
-        return decide_and_begin(chosen, cluster, now, limits, vetoes, begin=begin)
+        vetoes = cooldown(left_s).joined(placement_vetoes(cluster, now, config.excluded))
+        return choose(chosen, cluster, now, limits, vetoes)
 
     for step in range(steps):
         decision = decided(step, snapshot)

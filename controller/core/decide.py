@@ -37,6 +37,19 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Veto:
+    """The outcome of a cycle if nothing else is left, and the reason."""
+
+    outcome: Outcome
+    reason: str
+
+    @property
+    def keeps_worker(self) -> bool:
+        """Whether it holds only as long as no other executor comes to the worker."""
+        return self.outcome is Outcome.LAST_IN_WORKER
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
     """A move that a policy wants.
 

@@ -1,86 +1,90 @@
-"""Tells placements, moves and plans into each other."""
+"""Lays the moves of a decision over the plan of a topology: the next plan, as a value."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
-from migration.model import ExecutorId, Phase, Plan, Publication, Slot
+from controller.core.decide import Decision, Outcome, Proposal
+from controller.core.topology import TopologyView
+from migration.model import ExecutorId, Plan, Slot
+from migration.moves import Refusal, RefusalCode, validate_move
 
-
-@dataclass(frozen=True, slots=True, order=True)
-class Move:
-    """One executor from a slot to another."""
-
-    executor: ExecutorId
-    source: Slot
-    target: Slot
-
-
-def diff(before: Mapping[ExecutorId, Slot], after: Mapping[ExecutorId, Slot]) -> tuple[Move, ...]:
-    """List the moves that lead from one placement to another.
-
-    Parameters
-    ----------
-    before, after : mapping of ExecutorId to Slot
-        Placements of the same executors.
-
-    Returns
-    -------
-    tuple of Move
-        In the order of the executors.
-
-    Raises
-    ------
-    KeyError
-        An executor is in `before` only.
-    """
-    return tuple(
-        Move(executor, slot, after[executor])
-        for executor, slot in sorted(before.items())
-        if after[executor] != slot
-    )
+# What the vetoes could not foresee.
+_OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
+    RefusalCode.NOT_ACTIVE: Outcome.STAND_BACK,
+    RefusalCode.UNKNOWN_EXECUTOR: Outcome.STAND_BACK,
+    RefusalCode.UNKNOWN_SLOT: Outcome.NO_WORKER_IN_SLOT,
+    RefusalCode.SAME_SLOT: Outcome.STALE_METRICS,
+    RefusalCode.MOVE_IN_FLIGHT: Outcome.MOVE_IN_FLIGHT,
+    RefusalCode.NO_WORKER_IN_SLOT: Outcome.NO_WORKER_IN_SLOT,
+    RefusalCode.NO_HOOKS: Outcome.NO_WORKER_IN_SLOT,
+    RefusalCode.NOT_RUNNING: Outcome.MOVE_IN_FLIGHT,
+    RefusalCode.PINNED: Outcome.EXCLUDED,
+    RefusalCode.LAST_IN_WORKER: Outcome.LAST_IN_WORKER,
+}
 
 
-def apply(before: Mapping[ExecutorId, Slot], moves: Iterable[Move]) -> dict[ExecutorId, Slot]:
-    """Make moves, the inverse of `diff`.
+def plan_each(
+    views: Iterable[TopologyView], decisions: Mapping[str, Decision], epoch: int
+) -> dict[str, tuple[Plan | None, Decision]]:
+    """Make the plans that begin the moves of decisions.
 
     Parameters
     ----------
-    before : mapping of ExecutorId to Slot
-        A placement.
-    moves : iterable of Move
-        At most one an executor.
+    views : iterable of TopologyView
+        The topologies, with their plans as they are written.
+    decisions : mapping of str to Decision
+        By topology.
+    epoch : int
+        Of the leader who will write the plans.
 
     Returns
     -------
-    dict of ExecutorId to Slot
-        The placement after them.
+    dict of str to (Plan or None, Decision)
+        As of `next_plan`, by topology.
     """
-    return {**before, **{move.executor: move.target for move in moves}}
+    return {view.id: next_plan(view, decisions[view.id], epoch) for view in views}
 
 
-def settled_placement(publication: Publication, plan: Plan | None) -> dict[ExecutorId, Slot]:
-    """Tell where each executor will be once the moves under way have ended.
+def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan | None, Decision]:
+    """Make the plan that begins the moves of a decision.
 
     Parameters
     ----------
-    publication : Publication
-        Storm's own assignment.
-    plan : Plan or None
-        The moves laid over it.
+    view : TopologyView
+        The topology, with its plan as it is written.
+    decision : Decision
+        The moves.
+    epoch : int
+        Of the leader who will write the plan.
 
     Returns
     -------
-    dict of ExecutorId to Slot
-        Without executors that Storm has not assigned.
-
-    Notes
-    -----
-    A target is filled from the start of a move, so that the next decision leaves it the room.
+    Plan or None
+        One version higher, whatever the number of moves; None if none begins.
+    Decision
+        The same with the moves that the validator allows; if it allows none, its refusal.
     """
-    placed = {p.executor: p for p in publication.executors if p.slot is not None}
-    placement = {executor: p.slot for executor, p in placed.items() if p.slot is not None}
-    for entry in plan.entries if plan else ():
-        storm = placed.get(entry.executor)
-        if storm and entry.phase is not Phase.UNDO and entry.counts(storm.slot, storm.start_secs):
-            placement[entry.executor] = entry.target
-    return placement
+    plan, refused = view.plan, None
+    moves: list[Proposal] = []
+    for move in decision.moves:
+        number = f".{len(moves) + 1}" if moves else ""
+        entry = validate_move(
+            view.publication,
+            plan,
+            view.acks,
+            ExecutorId.parse(move.executor),
+            Slot.parse(move.target),
+            move_id=f"m{view.plan.version + 1}{number}",
+            keep_last=True,
+        )
+        if isinstance(entry, Refusal):
+            refused = entry
+            break
+        plan = replace(plan, entries=(*plan.entries, entry))
+        moves.append(move)
+    if not moves:
+        if refused is None:
+            return None, decision
+        outcome = _OUTCOME_OF_REFUSAL[refused.code]
+        return None, Decision(outcome, refused.reason, (), decision.warnings)
+    return view.plan.followed_by(plan.entries, epoch), replace(decision, moves=tuple(moves))

@@ -8,81 +8,17 @@ None by default is left out while it is, so that a key can be added to what is w
 import base64
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from controller.core.metrics import WorkerRates
 from controller.journal.record import JournalError
-from controller.loop import Controller
-from controller.targeting.policy import Remembered, Targeting
 from migration import MigrationError, wire
 from migration.model import ExecutorId, NodeLoad, Slot, WorkerLoad
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What a controller remembers.
-
-    Attributes
-    ----------
-    tick : int
-        Number of the last cycle.
-    rates : mapping of str to mapping of Slot to WorkerRates
-        What the workers do, by topology.
-    moved_s : mapping of (str, ExecutorId) to float
-        When executors began to rest, by the monotonic clock.
-    unheard_s : mapping of (str, Slot) to float
-        Since when workers have been waited for.
-    targeting : Remembered or None
-        What the policy `target` remembers; None with any other.
-    """
-
-    tick: int = 0
-    rates: Mapping[str, Mapping[Slot, WorkerRates]] = field(default_factory=dict)
-    moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
-    unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
-    targeting: Remembered | None = None
-
-
-class RememberingController(Controller):
-    """A controller whose memory can be taken and given."""
-
-    @property
-    def memory(self) -> Memory:
-        """What it remembers now; only valid until the next cycle."""
-        targeting = self._policy.remembered if isinstance(self._policy, Targeting) else None
-        return Memory(self._tick, self._rates, self._moved_s, self._unheard_s, targeting)
-
-    def recall(self, memory: Memory) -> None:
-        """Remember this and nothing else.
-
-        Parameters
-        ----------
-        memory : Memory
-            As taken from another controller.
-        """
-        self._tick = memory.tick
-        self._rates = {topology: dict(rates) for topology, rates in memory.rates.items()}
-        self._moved_s = dict(memory.moved_s)
-        self._unheard_s = dict(memory.unheard_s)
-        if isinstance(self._policy, Targeting):
-            self._policy.recall(memory.targeting or Remembered())
-
-    def rest(self, since: Iterable[tuple[str, ExecutorId, float]]) -> None:
-        """Let executors rest.
-
-        Parameters
-        ----------
-        since : iterable of (str, ExecutorId, float)
-            Topology, executor and when its rest began.
-        """
-        for topology, executor, at_s in since:
-            self._moved_s[topology, executor] = at_s
 
 
 def encode(what: Any, loads: Iterable[NodeLoad] = ()) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from controller.errors import ControllerError
 
 # A reader refuses a segment of another format; raise it whenever a key changes its meaning.
-FORMAT = 1
+FORMAT = 2
 _LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})",')
 
 

@@ -7,12 +7,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
-from controller.core.metrics import build_cluster, whole_cpu_cores
-from controller.core.plan import settled_placement
-from controller.ports import TopologyView
+from controller.core.picture import (
+    build_cluster,
+    pinned_executors,
+    settled_placement,
+    whole_cpu_cores,
+)
+from controller.core.topology import TopologyView
 from controller.replay.playback import read_message
 from controller.replay.rates import TASK_BITS, JvmRates, Range
-from controller.vetoes import hooked_slots, pinned_executors
 from migration.model import NodeAcks, Plan, Publication
 
 M = TypeVar("M", NodeAcks, Plan, Publication)
@@ -130,16 +133,17 @@ class Layout:
         Returns
         -------
         Layout
-            As the loop would measure it, but with workers without hooks closed.
+            As the live cycle would measure it, but with workers without hooks closed.
         """
         publication = view.publication
         placement = settled_placement(publication, view.plan)
         slots = publication.slots | frozenset(placement.values())
         plain = build_cluster(publication, slots, capacity_cores)
-        hooked = set(map(str, hooked_slots(view)))
+        slots_with_hooks = view.hooked_slots()
+        hooked = set(map(str, slots_with_hooks))
         closed = tuple(None if name in hooked else "no worker with hooks" for name in plain.workers)
         cluster = Cluster(plain.nodes, plain.workers, plain.node_of, plain.capacity_cores, closed)
-        executors, pinned = sorted(placement), pinned_executors(view)
+        executors, pinned = sorted(placement), pinned_executors(view, slots_with_hooks)
         component = {placed.executor: placed.component for placed in publication.executors}
         worker = {name: w for w, name in enumerate(cluster.workers)}
         place = np.array([worker[str(placement[e])] for e in executors], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Runs the controller's own loop over a journal: the ports answer what they answered then.
+"""Folds the controller's own cycle over a journal.
 
 With the recorded configuration that gives the recorded cycles, byte for byte.
 """
@@ -10,16 +10,15 @@ from itertools import starmap
 from typing import Any, TypeVar
 
 from controller.config import Config, build
-from controller.journal.memory import Memory, RememberingController, decode
+from controller.core.topology import TopologyView
+from controller.cycle import Memory, Report, Seen, cycle, failed
+from controller.journal.memory import decode
 from controller.journal.reader import Log, Tick
 from controller.journal.record import JournalError, compact
 from controller.journal.recorder import cycle_record
-from controller.loop import CycleReport
-from controller.ports import TopologyView
-from controller.targeting.search import Answer, Question
+from controller.targeting.search import Answer
 from migration import ConfigError, WireError, wire
 from migration.model import (
-    Entry,
     ExecutorId,
     ExecutorLoad,
     NodeAcks,
@@ -35,34 +34,33 @@ M = TypeVar("M", NodeAcks, Plan, Publication)
 
 
 class _RecordedError(Exception):
-    """An error that a port raised; it looks like the recorded one."""
+    """An error that kept the recorded cycle from looking; it is shown as it was then."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
-class Ports:
-    """All ports of the loop, answering from one tick after the other."""
+class SeenReader:
+    """Makes each tick's `Seen` again; a record holds only the messages that had changed."""
 
     def __init__(self) -> None:
-        self._tick: dict[str, Any] = {"now_s": 0.0, "time_s": 0.0, "epoch": None}
         self._publications: dict[str, Publication] = {}
         self._acks: dict[str, NodeAcks] = {}
         self._loads: dict[str, NodeLoad] = {}
-        self._begun: list[dict[str, Any]] = []
-        self._answers: list[dict[str, Any]] = []
 
-    def show(self, record: dict[str, Any]) -> None:
-        """Go to the next tick.
+    def seen(self, record: dict[str, Any]) -> Seen:
+        """Read the next tick.
 
         Parameters
         ----------
         record : dict
             From the journal.
+
+        Returns
+        -------
+        Seen
+            As it was.
         """
-        self._tick = record
-        self._begun = list(record["begun"])
-        self._answers = list(record.get("answers", ()))
         for one in record["publications"]:
             publication = read_message(Publication, one)
             self._publications[publication.topology] = publication
@@ -70,6 +68,16 @@ class Ports:
             acks = read_message(NodeAcks, one)
             self._acks[acks.node] = acks
         self.take_loads(record["loads"])
+        return Seen(
+            float(record["now_s"]),
+            float(record["time_s"]),
+            record["epoch"],
+            record["paused"],
+            tuple(self._views(record)),
+            tuple(self._loads[node] for node in record["load_nodes"] if node in self._loads),
+            tuple((t, ExecutorId.parse(executor), s) for t, executor, s in record["rests"]),
+            tuple((one["topology"], decode(Answer, one["answer"])) for one in record["answers"]),
+        )
 
     def take_loads(self, documents: Sequence[Any]) -> Sequence[NodeLoad]:
         """Take reports in.
@@ -88,68 +96,15 @@ class Ports:
         self._loads.update({load.node: load for load in loads})
         return loads
 
-    def now_s(self) -> float:
-        """Tell the monotonic time of then."""
-        return float(self._tick["now_s"])
-
-    def time_s(self) -> float:
-        """Tell the time of day of then."""
-        return float(self._tick["time_s"])
-
-    @property
-    def epoch(self) -> int | None:
-        """The epoch of then."""
-        found: int | None = self._tick["epoch"]
-        return found
-
-    def topologies(self) -> Sequence[TopologyView]:
-        """Show the topologies as they were seen."""
-        self._raise_at("topologies")
-        return [
-            TopologyView(
-                self._publications[view["topology"]],
-                read_message(Plan, view["plan"]),
-                tuple(self._acks[node] for node in view["acks"] if node in self._acks),
-                view["stand_back"],
-            )
-            for view in self._tick["views"]
-            if view["topology"] in self._publications
-        ]
-
-    def loads(self) -> Sequence[NodeLoad]:
-        """Deliver the load that was delivered."""
-        self._raise_at("loads")
-        return [self._loads[node] for node in self._tick["load_nodes"] if node in self._loads]
-
-    def paused(self) -> str | None:
-        """Tell who had paused the controller."""
-        self._raise_at("paused")
-        found: str | None = self._tick.get("paused")
-        return found
-
-    def begin(self, plan: Plan, entry: Entry) -> Plan | None:
-        """Answer to a move as it was answered; other moves are taken as written."""
-        wish = self._begun.pop(0) if self._begun else {}
-        if (wish.get("executor"), wish.get("to")) != (str(entry.executor), str(entry.target)):
-            return plan.followed_by((*plan.entries, entry), self.epoch or 0)
-        if "plan" not in wish:
-            self._raise_at("begin")
-        return None if wish["plan"] is None else read_message(Plan, wish["plan"])
-
-    def search(self, question: Question) -> Answer | None:
-        """Answer as it was answered; a search that was not asked for then has no answer yet."""
-        if not self._answers:
-            self._raise_at("search")
-            return None
-        given = self._answers.pop(0)
-        if given["topology"] != question.snapshot.topology or given["answer"] is None:
-            return None
-        return decode(Answer, given["answer"])
-
-    def _raise_at(self, port: str) -> None:
-        failed = self._tick.get("failed")
-        if failed and failed["port"] == port:
-            raise _RecordedError(failed["error"])
+    def _views(self, record: dict[str, Any]) -> Iterator[TopologyView]:
+        for view in record["views"]:
+            if view["topology"] in self._publications:
+                yield TopologyView(
+                    self._publications[view["topology"]],
+                    read_message(Plan, view["plan"]),
+                    tuple(self._acks[node] for node in view["acks"] if node in self._acks),
+                    view["stand_back"],
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,18 +115,18 @@ class Replayed:
     ----------
     tick : Tick
         As recorded.
+    seen : Seen
+        Of the tick.
+    report : Report
+        As decided now.
     cycles : list of dict
-        As decided now, in the form of the journal.
-    reports : tuple of CycleReport
-        The same with the snapshots.
-    views : sequence of TopologyView
-        What the ports showed.
+        The same in the form of the journal.
     """
 
     tick: Tick
+    seen: Seen
+    report: Report
     cycles: list[dict[str, Any]]
-    reports: tuple[CycleReport, ...]
-    views: Sequence[TopologyView]
 
     @property
     def identical(self) -> bool:
@@ -201,34 +156,21 @@ def replay(log: Log, writer: int, since_s: float = 0.0) -> Iterator[Replayed]:
     JournalError
         The journal is of a version of nstorm whose configuration or messages this one cannot read.
     """
-    ports = Ports()
-    controller: RememberingController | None = None
-    config = Config()
+    reader, memory, config = SeenReader(), None, Config()
     for tick in log.ticks(writer, since_s):
-        if tick.head is not None and (tick.gap or controller is None):
+        if tick.head is not None and (tick.gap or memory is None):
             config = recorded_config(tick.head)
-            controller = RememberingController(
-                config,
-                view=ports,
-                source=ports,
-                sink=ports,
-                lead=ports,
-                clock=ports,
-                search=ports.search,
-            )
-            loads = ports.take_loads(tick.head["loads"])
-            controller.recall(decode(Memory, tick.head["memory"], loads))
-        assert controller is not None  # the log gives no tick before the first head
-        ports.show(tick.record)
-        controller.rest(
-            (topology, ExecutorId.parse(executor), at_s)
-            for topology, executor, at_s in tick.record.get("rests", ())
-        )
-        reports = controller.cycle()
-        cycles = [cycle_record(report, config.limits) for report in reports]
-        failed = tick.record.get("failed")
-        views = () if failed else ports.topologies()
-        yield Replayed(tick, cycles, reports, views)
+            loads = reader.take_loads(tick.head["loads"])
+            memory = decode(Memory, tick.head["memory"], loads)
+        assert memory is not None  # the log gives no tick before the first head
+        record = tick.record
+        seen = reader.seen(record)
+        if record["error"] is None:
+            memory, report = cycle(memory, seen, config)
+        else:
+            memory, report = failed(memory, seen.time_s, _RecordedError(record["error"]))
+        cycles = [cycle_record(one) for one in report.topologies]
+        yield Replayed(tick, seen, report, cycles)
 
 
 def recorded_config(head: dict[str, Any]) -> Config:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from controller.config import Config
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decide import Outcome
+from controller.core.topology import TopologyView
 from controller.journal.reader import Log, Tick
-from controller.ports import TopologyView
 from controller.replay.layout import Layout, Views
 from controller.replay.playback import recorded_config
 from controller.replay.rates import JvmRates, observe
@@ -352,7 +352,7 @@ class _Reader:
                 self._head_loads = (tick.head or {}).get("loads", [])
             views = list(self._views.show(tick.record))
             self._loads.update({load["node"]: load for load in tick.record["loads"]})
-            if tick.record["epoch"] is None or tick.superseded or tick.record.get("failed"):
+            if tick.record["epoch"] is None or tick.superseded or tick.record["error"]:
                 yield from self._close(self._topologies)
             else:
                 yield from self._tick(tick, views)

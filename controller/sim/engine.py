@@ -1,4 +1,4 @@
-"""Runs one setting from its first second to its last, deciding with the shipped loop."""
+"""Runs one setting from its first second to its last, deciding with the shipped cycle."""
 
 import math
 from collections.abc import Callable
@@ -9,8 +9,8 @@ import numpy as np
 
 from controller.config import Config
 from controller.core.cluster import Floats
+from controller.cycle import Memory, TopologyReport, cycle_with_searches
 from controller.errors import ScenarioError
-from controller.loop import Controller, CycleReport
 from controller.sim.flow.load import Meter
 from controller.sim.flow.world import World
 from controller.sim.restart_cost import Act, Change, Shift, System
@@ -39,7 +39,7 @@ class SimulationResult:
         Sentences in flight: queued, on links, and on their way.
     moves : tuple of (float, Shift)
         Moves begun, and when.
-    reports : tuple of CycleReport
+    reports : tuple of TopologyReport
         Every cycle of the controller.
     emitted, done, queued, lost : float
         Sentences; the first is the sum of the others.
@@ -51,7 +51,7 @@ class SimulationResult:
     cpu_frac: Floats
     pending: Floats
     moves: tuple[tuple[float, Shift], ...]
-    reports: tuple[CycleReport, ...]
+    reports: tuple[TopologyReport, ...]
     emitted: float
     done: float
     queued: float
@@ -119,15 +119,8 @@ class _Run:
             timing=replace(Timing(), lazy_kill_ms=config.lazy_kill_ms),
             random=polls,
         )
-        self.controller = Controller(
-            config,
-            view=self.storm,
-            source=self.storm,
-            sink=self.storm,
-            lead=self.storm,
-            clock=self.storm,
-        )
-        self.reports: list[CycleReport] = []
+        self.config, self.memory = config, Memory()
+        self.reports: list[TopologyReport] = []
         self.samples: list[tuple[float, float, Floats, float]] = []
         self._done = 0.0
         self._turns = self._agenda()
@@ -195,7 +188,9 @@ class _Run:
         self.meter.report(TOPOLOGY)
 
     def _cycle(self) -> None:
-        self.reports += self.controller.cycle()
+        self.memory, report, _ = cycle_with_searches(self.memory, self.storm.seen(), self.config)
+        self.storm.write(report)
+        self.reports += report.topologies
 
     def _sample(self) -> None:
         self.meter.read()

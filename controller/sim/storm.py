@@ -1,12 +1,13 @@
-"""An imagined Storm with the hooks: every port of the loop, and whoever makes the moves."""
+"""An imagined Storm with the hooks, and the system that makes the moves."""
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
-from controller.ports import TopologyView
+from controller.core.topology import TopologyView
+from controller.cycle import Report, Seen
 from controller.sim.flow.load import Meter
 from controller.sim.flow.world import World
 from controller.sim.restart_cost import Act, Change, Delays, Shift, System, changes
@@ -21,7 +22,6 @@ from migration.model import (
     ExecutorId,
     Node,
     NodeAcks,
-    NodeLoad,
     PersistedSlot,
     Phase,
     PlacedExecutor,
@@ -98,40 +98,29 @@ class Storm:
         self._published: Publication | None = None
         self.moved: list[tuple[float, Shift]] = []
 
-    # The ports of the loop.
+    def seen(self) -> Seen:
+        """Show the one topology and the newest reports that have come; the only controller leads.
 
-    @property
-    def epoch(self) -> int | None:
-        """The only controller leads."""
-        return EPOCH
+        Returns
+        -------
+        Seen
+            At the world's virtual time.
+        """
+        now_s = self._world.now_s
+        view = TopologyView(self._publication(), self._flight.plan, self._acks())
+        return Seen(now_s, now_s, EPOCH, topologies=(view,), loads=tuple(self._meter.loads()))
 
-    def now_s(self) -> float:
-        """Return virtual seconds."""
-        return self._world.now_s
+    def write(self, report: Report) -> None:
+        """Begin the moves of a report.
 
-    def time_s(self) -> float:
-        """Return virtual seconds: there is no other time."""
-        return self._world.now_s
-
-    def paused(self) -> str | None:
-        """Return None: nobody pauses a simulation."""
-        return None
-
-    def loads(self) -> Sequence[NodeLoad]:
-        """Return the newest reports that have come."""
-        return self._meter.loads()
-
-    def topologies(self) -> Sequence[TopologyView]:
-        """Return the one topology."""
-        return (TopologyView(self._publication(), self._flight.plan, self._acks()),)
-
-    def begin(self, plan: Plan, entry: Entry) -> Plan | None:
-        """Write the plan with one more move; None if it is not the newest one."""
-        if plan.version != self._flight.plan.version:
-            return None
-        return self.redeploy((entry,))
-
-    # What else the engine asks for.
+        Parameters
+        ----------
+        report : Report
+            Of a cycle that saw this moment.
+        """
+        begun = len(self._flight.plan.entries)
+        for plan in report.plans.values():
+            self.redeploy(plan.entries[begun:])
 
     def redeploy(self, entries: Iterable[Entry]) -> Plan:
         """Begin moves together.
@@ -152,8 +141,7 @@ class Storm:
             for e in entries
         ]
         self.moved += [(now_s, shift) for shift in shifts]
-        for entry in entries:
-            self._flight = protocol.begin(self._flight, entry, now_s).flight
+        self._flight = protocol.begin(self._flight, entries, now_s).flight
         if self._system is not System.NSTORM:
             made = changes(
                 self._system,

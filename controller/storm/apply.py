@@ -1,5 +1,6 @@
 """Writes plans and drives the moves in them, phase by phase, until each has come to its end."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -7,13 +8,13 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from controller.ports import Clock, TopologyView
+from controller.core.topology import TopologyView
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
-from migration.model import Entry, Phase, Plan, PlanVersion, Timing
+from migration.model import Phase, Plan, PlanVersion, Timing
 from migration.protocol import Event, Flight, Left, Step, begin, resume, step
 from migration.recovery import Known
 
@@ -63,7 +64,7 @@ class _Held:
 
 
 class Applier:
-    """The live world's PlanSink.
+    """Writes the plans of all topologies, and what becomes of the moves in them.
 
     Parameters
     ----------
@@ -73,61 +74,74 @@ class Applier:
         What has to be read again after a write.
     leader : Leader
         Fences the writes.
-    clock : Clock
-        For the limits of the phases.
     timing : Timing
-        The limits.
+        The limits of the phases.
+    now_s, time_s : callable
+        Tell monotonic and Unix seconds.
     """
 
     def __init__(
-        self, session: Session, *, mirror: Mirror, leader: Leader, clock: Clock, timing: Timing
+        self,
+        session: Session,
+        *,
+        mirror: Mirror,
+        leader: Leader,
+        timing: Timing,
+        now_s: Callable[[], float] = time.monotonic,
+        time_s: Callable[[], float] = time.time,
     ) -> None:
         self._session = session
         self._mirror = mirror
         self._leader = leader
-        self._clock = clock
         self._timing = timing
+        self._now_s, self._time_s = now_s, time_s
         self._held: dict[str, _Held] = {}
         self._lost_s: dict[str, float] = {}
         self.ended: deque[EndedMove] = deque(maxlen=REMEMBERED_MOVES)
-        self.on_end: Callable[[EndedMove], None] = lambda move: None
+        self._untold: list[tuple[EndedMove, float]] = []
 
-    def begin(self, plan: Plan, entry: Entry) -> Plan | None:
-        """Write the plan with one more move.
+    def take_ended(self) -> list[tuple[EndedMove, float]]:
+        """Hand over the moves that have ended since the last call, with their monotonic seconds."""
+        untold, self._untold = self._untold, []
+        return untold
+
+    def begin(self, before: Plan, after: Plan) -> bool:
+        """Write the next plan of a topology, with one or more moves that begin in it.
 
         Parameters
         ----------
-        plan : Plan
-            As the caller saw it.
-        entry : Entry
-            The move.
+        before : Plan
+            As it was seen when `after` was made.
+        after : Plan
+            One version higher, under this leader's epoch.
 
         Returns
         -------
-        Plan or None
-            As written; None if somebody else changed it meanwhile or this controller no longer
-            leads.
+        bool
+            False if the plan has changed meanwhile or this controller no longer leads.
         """
-        held = self._take(plan)
+        held = self._take(before)
         if held is None:
-            return None
+            return False
+        entries = after.entries[len(before.entries) :]
         try:
-            made = begin(held.flight, entry, self._clock.now_s())
-        except ModelError as error:  # the caller saw an older plan
-            log.warning("move_refused", topology=plan.topology, reason=str(error))
-            return None
-        if not self._write(held, made):
-            return None
-        log.info(
-            "move_begun",
-            topology=plan.topology,
-            move=entry.id,
-            executor=str(entry.executor),
-            source=str(entry.source),
-            target=str(entry.target),
-            plan_version=held.flight.plan.version,
-        )
-        return held.flight.plan
+            made = begin(held.flight, entries, self._now_s())
+        except ModelError as error:  # `before` is older
+            log.warning("move_refused", topology=before.topology, reason=str(error))
+            return False
+        if made.plan != after or not self._write(held, made):
+            return False
+        for entry in entries:
+            log.info(
+                "move_begun",
+                topology=after.topology,
+                move=entry.id,
+                executor=str(entry.executor),
+                source=str(entry.source),
+                target=str(entry.target),
+                plan_version=after.version,
+            )
+        return True
 
     def step(self, views: Iterable[TopologyView]) -> bool:
         """Look once at every move under way, and write what follows.
@@ -183,7 +197,7 @@ class Applier:
         if lost is None or epoch is None:
             self._lost_s.pop(topology, None)
             return False
-        now_s = self._clock.now_s()
+        now_s = self._now_s()
         since_s = self._lost_s.setdefault(topology, now_s)
         there = [plan for plan in (known.plan, stored) if plan is not None]
         nothing = Plan(view.plan.cluster, 0, -1, topology)
@@ -222,16 +236,16 @@ class Applier:
             return
         held = self._held.get(last.topology)
         if held is None or held.flight.epoch != epoch:
-            held = _Held(resume(last, epoch, self._clock.now_s()))
+            held = _Held(resume(last, epoch, self._now_s()))
             self._held[last.topology] = held
         plan = last.followed_by(last.entries, epoch)
         log.warning("plan_written_anew", topology=last.topology, reason=f"the plan {lost}")
         with suppress(NodeExistsError):
             self._session.create(wire.PLANS, b"")
-        self._write(held, Step(plan, resume(plan, epoch, self._clock.now_s())))
+        self._write(held, Step(plan, resume(plan, epoch, self._now_s())))
 
     def _step(self, held: _Held, view: TopologyView) -> None:
-        now_s = self._clock.now_s()
+        now_s = self._now_s()
         taken = step(held.flight, view.publication, view.acks, now_s, self._timing)
         if not self._write(held, taken):
             return
@@ -249,7 +263,7 @@ class Applier:
         held = self._held.get(seen.topology)
         known = held is not None and held.flight.plan.version >= seen.version
         if held is None or held.flight.epoch != epoch or not known:
-            held = _Held(resume(seen, epoch, self._clock.now_s()))
+            held = _Held(resume(seen, epoch, self._now_s()))
             self._held[seen.topology] = held
         return held
 
@@ -314,9 +328,10 @@ class Applier:
             reason=left.reason,
             phase_s={str(phase): round(seconds, 4) for phase, seconds in spent.items()},
             stopped_after_s=round(sum(spent[phase] for phase in FELT), 4) if whole else None,
-            ended_s=self._clock.time_s(),
+            ended_s=self._time_s(),
         )
         self.ended.append(move)
+        self._untold.append((move, self._now_s()))
         log.info(
             "move_ended",
             topology=topology,
@@ -328,4 +343,3 @@ class Applier:
             reason=move.reason,
             stopped_after_s=move.stopped_after_s,
         )
-        self.on_end(move)

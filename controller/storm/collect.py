@@ -1,10 +1,11 @@
-"""Shows the loop what ZooKeeper holds: topologies, plans, answers and load."""
+"""Shows what ZooKeeper holds: topologies, plans, answers and load."""
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Self
 
-from controller.ports import Clock, TopologyView
+from controller.core.topology import TopologyView
 from controller.storm.mirror import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.zookeeper import Session
@@ -16,42 +17,42 @@ PAUSED = f"{wire.ROOT}/paused"
 
 
 class LiveCluster:
-    """The live world's ClusterView and LoadSource.
+    """The cluster as ZooKeeper shows it.
 
     Parameters
     ----------
     mirror : Mirror
         Reads ZooKeeper.
-    clock : Clock
-        Tells how long ago an answer came.
     timing : Timing
         How old an answer may be.
+    now_s : callable
+        Tells monotonic seconds.
     """
 
-    def __init__(self, mirror: Mirror, clock: Clock, timing: Timing) -> None:
+    def __init__(
+        self, mirror: Mirror, timing: Timing, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
         self._mirror = mirror
-        self._nimbus = NimbusWatch(mirror, clock)
-        self._clock = clock
+        self._nimbus = NimbusWatch(mirror, now_s)
         self._timing = timing
+        self._now_s = now_s
         self._came: dict[str, tuple[int, float]] = {}
 
     @classmethod
-    def of_session(cls, session: Session, clock: Clock) -> Self:
+    def of_session(cls, session: Session) -> Self:
         """Make a view for people, who look when they like and need not be woken.
 
         Parameters
         ----------
         session : Session
             Connected to Storm's ZooKeeper.
-        clock : Clock
-            Tells how long ago an answer came.
 
         Returns
         -------
         LiveCluster
             The view.
         """
-        return cls(Mirror(session, threading.Event()), clock, Timing())
+        return cls(Mirror(session, threading.Event()), Timing())
 
     def topologies(self) -> Sequence[TopologyView]:
         """Return every topology that the hooks in Nimbus publish, by id.
@@ -184,7 +185,7 @@ class LiveCluster:
         stored = self._mirror.node(path)
         if stored is None:
             return float("inf")
-        now_s = self._clock.now_s()
+        now_s = self._now_s()
         mzxid, since_s = self._came.get(path, (-1, now_s))
         if mzxid != stored.mzxid:
             since_s = now_s

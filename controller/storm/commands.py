@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from controller.ports import TopologyView
+from controller.core.gate import moves_under_way
+from controller.core.topology import TopologyView
 from controller.storm.apply import EndedMove
 from controller.storm.mirror import Mirror
 from kvstore.errors import NoNodeError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
-from migration.model import MOVING, Entry, ExecutorId, Plan, Slot
+from migration.model import ExecutorId, Plan, Slot
 from migration.moves import Refusal, validate_move
 
 COMMANDS = f"{wire.ROOT}/commands"
@@ -106,16 +107,16 @@ class CommandQueue:
     mirror : Mirror
         Reads the queue.
     begin : callable
-        Writes a plan with one more move; None if it could not.
+        Writes the plan that follows another; False if it could not.
     max_moves : int
-        How many moves may be under way at a time.
+        How many moves the cluster may have under way at a time.
     """
 
     def __init__(
         self,
         session: Session,
         mirror: Mirror,
-        begin: Callable[[Plan, Entry], Plan | None],
+        begin: Callable[[Plan, Plan], bool],
         max_moves: int,
     ) -> None:
         self._session = session
@@ -136,7 +137,7 @@ class CommandQueue:
         read = {path: decode(node.data) for path, node in stored.items() if node is not None}
         return {path: command for path, command in read.items() if command is not None}
 
-    def work(self, views: Sequence[TopologyView], ended: Iterable[EndedMove]) -> None:
+    def work(self, views: Sequence[TopologyView], ended: Iterable[EndedMove], epoch: int) -> None:
         """Begin what waits, and answer what has gone on.
 
         Parameters
@@ -145,18 +146,20 @@ class CommandQueue:
             All topologies.
         ended : iterable of EndedMove
             Moves that have ended lately.
+        epoch : int
+            The epoch to write under.
         """
         for path, command in self.read().items():
             if command.ended:
                 continue
             answer = self._follow(command, views, ended) if command.move else None
-            answer = answer or self._try(command, views)
+            answer = answer or self._try(command, views, epoch)
             if answer != command:
                 self._answer(path, answer)
             if answer.move and not command.move:
                 return  # the views are of before this move
 
-    def _try(self, command: Command, views: Sequence[TopologyView]) -> Command:
+    def _try(self, command: Command, views: Sequence[TopologyView], epoch: int) -> Command:
         if command.move:
             return command
         try:
@@ -178,11 +181,12 @@ class CommandQueue:
         )
         if isinstance(entry, Refusal):
             return replace(command, state=REFUSED, reason=entry.reason)
-        flying = sum(e.void is None and e.phase in MOVING for e in view.plan.entries)
+        flying = len(moves_under_way(views))
         wait = view.stand_back
         if flying >= self._max_moves:
             wait = f"{flying} move{'s' * (flying > 1)} under way"
-        if wait is None and self._begin(view.plan, entry) is None:
+        after = view.plan.followed_by((*view.plan.entries, entry), epoch)
+        if wait is None and not self._begin(view.plan, after):
             wait = "the plan was changed by somebody else meanwhile"
         if wait is not None:
             return replace(command, reason=wait)

@@ -2,22 +2,23 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 
 import structlog
 
 from controller.config import Config
-from controller.journal.recorder import RecordedController
+from controller.core.decide import Outcome
+from controller.cycle import Memory, Report, Seen, TopologyReport, cycle, failed
+from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
-from controller.loop import CycleReport
-from controller.storm.apply import Applier, EndedMove
+from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, CommandQueue
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from controller.storm.status import document, publish
-from controller.targeting.search import Beside
+from controller.targeting.search import SubprocessSearches
 from kvstore.errors import StoreError
 from kvstore.zookeeper import Session
 from migration.model import ExecutorId, Timing
@@ -29,18 +30,6 @@ STEP_S = 0.1
 GATHER_S = 0.01
 # How often the queue of candidates and the operators' commands are looked at.
 IDLE_S = 0.5
-
-
-class SystemClock:
-    """The machine's clock."""
-
-    def now_s(self) -> float:
-        """Return monotonic seconds."""
-        return time.monotonic()
-
-    def time_s(self) -> float:
-        """Return Unix seconds."""
-        return time.time()
 
 
 class LiveController:
@@ -64,36 +53,23 @@ class LiveController:
         config: Config,
         *,
         name: str,
-        on_cycle: Callable[[tuple[CycleReport, ...]], None] = lambda reports: None,
+        on_cycle: Callable[[tuple[TopologyReport, ...]], None] = lambda reports: None,
     ) -> None:
         self._session = session
         self._config = config
         self._name = name
         self._on_cycle = on_cycle
         self._wake = threading.Event()
-        clock = SystemClock()
         timing = replace(Timing(), lazy_kill_ms=config.lazy_kill_ms)
         mirror = Mirror(session, self._wake)
         self._leader = Leader(session, name)
-        self._view = LiveCluster(mirror, clock, timing)
-        self._applier = Applier(
-            session, mirror=mirror, leader=self._leader, clock=clock, timing=timing
-        )
-        self._search = Beside()
-        self._controller = RecordedController(
-            config,
-            view=self._view,
-            source=self._view,
-            sink=self._applier,
-            lead=self._leader,
-            clock=clock,
-            journal=Writer.of(config.journal),
-            data_of=mirror.data_of,
-            search=self._search,
-        )
+        self._view = LiveCluster(mirror, timing)
+        self._applier = Applier(session, mirror=mirror, leader=self._leader, timing=timing)
+        self._searches = SubprocessSearches()
+        self._memory = Memory()
+        self._recorder = Recorder(config, Writer.of(config.journal), mirror.data_of)
         self._commands = CommandQueue(session, mirror, self._applier.begin, config.max_moves)
         self._asked: dict[str, Command] = {}
-        self._applier.on_end = self._ended
 
     def run(self, stop: threading.Event) -> None:
         """Work until told to stop.
@@ -113,8 +89,8 @@ class LiveController:
         try:
             self._work(stop)
         finally:
-            self._search.close()
-            self._controller.close()
+            self._searches.close()
+            self._recorder.close()
 
     def _work(self, stop: threading.Event) -> None:
         cycle_at_s = time.monotonic()
@@ -143,7 +119,9 @@ class LiveController:
     def _drive(self) -> bool:
         """Look at the moves under way and the commands; return whether moves are under way."""
         moving = self._applier.step(self._view.topologies())
-        self._commands.work(self._view.topologies(), self._applier.ended)
+        epoch = self._leader.epoch
+        if epoch is not None:
+            self._commands.work(self._view.topologies(), self._applier.ended, epoch)
         self._note_commands()
         return moving
 
@@ -152,24 +130,89 @@ class LiveController:
         asked = self._commands.read()
         for path, command in asked.items():
             if self._asked.get(path) != command:
-                self._controller.note_command({"path": path, **asdict(command)})
+                self._recorder.note("commands", {"path": path, **asdict(command)})
         self._asked = asked
 
     def _cycle(self) -> bool:
+        """Look, decide and act; return whether moves have begun."""
         self._applier.sweep(self._view.orphans())
-        reports = self._controller.cycle()
-        if self._leader.epoch is not None:
-            found = document(
-                reports,
-                self._applier.ended,
-                self._config,
-                name=self._name,
-                epoch=self._leader.epoch,
-                journal_problem=self._controller.journal_problem,
-            )
-            publish(self._session, found)
+        before, time_s = self._memory, time.time()
+        seen: Seen | None = None
+        try:
+            seen = self._look(time_s)
+            self._memory, report = cycle(before, seen, self._config)
+        except StoreError:
+            raise
+        except Exception as error:  # a surprise ends the cycle and changes nothing
+            self._memory, report = failed(before, time_s, error)
+        self._searches.begin(report.questions)
+        unwritten = set(report.plans)
+        try:
+            for topology in self._written(seen, report):
+                unwritten.discard(topology)
+        finally:  # a tick that decided is in the journal, also if ZooKeeper has gone meanwhile
+            self._recorder.record(before, seen, report, sorted(unwritten))
+        reports = tuple(_unwritten(r) if r.topology in unwritten else r for r in report.topologies)
+        self._log(replace(report, topologies=reports))
+        self._publish(reports)
         self._on_cycle(reports)
-        return any(report.moves for report in reports)
+        return len(unwritten) < len(report.plans)
+
+    def _look(self, time_s: float) -> Seen:
+        """Take everything in that the cycle may depend on."""
+        now_s, epoch = time.monotonic(), self._leader.epoch
+        seen = Seen(now_s, time_s, epoch)
+        if epoch is not None:
+            seen = replace(
+                seen,
+                paused=self._view.paused(),
+                topologies=tuple(self._view.topologies()),
+                loads=tuple(self._view.loads()),
+            )
+        # Last, for what is taken here would be lost if ZooKeeper did not answer.
+        ended = self._applier.take_ended()
+        for move, _ in ended:
+            self._recorder.note("ended", asdict(move))
+        # An executor rests after its move, whether the policy or an operator asked for it.
+        rests = tuple((m.topology, ExecutorId.parse(m.executor), at_s) for m, at_s in ended)
+        return replace(seen, rests=rests, answers=self._searches.take_answers())
+
+    def _written(self, seen: Seen | None, report: Report) -> Iterator[str]:
+        """Write the plans that begin moves; name the topologies where that worked."""
+        before = {view.id: view.plan for view in seen.topologies} if seen else {}
+        for topology, plan in report.plans.items():
+            if self._applier.begin(before[topology], plan):
+                yield topology
+
+    @staticmethod
+    def _log(report: Report) -> None:
+        if report.error is not None:
+            log.error("cycle_failed", exc_info=report.error)
+        for one in report.topologies:
+            log.info(
+                "cycle",
+                tick=one.tick,
+                topology=one.topology,
+                outcome=one.outcome.value,
+                reason=one.reason,
+                plan_version=one.plan.version if one.plan else None,
+                inter_node_frac=one.inter_node_frac,
+            )
+            for warning in one.warnings:
+                log.warning("placement_cannot_help", tick=one.tick, reason=warning)
+
+    def _publish(self, reports: tuple[TopologyReport, ...]) -> None:
+        if self._leader.epoch is None:
+            return
+        found = document(
+            reports,
+            self._applier.ended,
+            self._config,
+            name=self._name,
+            epoch=self._leader.epoch,
+            journal_problem=self._recorder.problem,
+        )
+        publish(self._session, found)
 
     def _sleep(self, stop: threading.Event, until_s: float, *, moving: bool) -> None:
         pause_s = min(STEP_S if moving else IDLE_S, max(until_s - time.monotonic(), 0.0))
@@ -178,7 +221,8 @@ class LiveController:
             stop.wait(GATHER_S)
             self._wake.clear()
 
-    def _ended(self, move: EndedMove) -> None:
-        # Whoever asked for a move, its executor rests afterwards.
-        self._controller.note_move(move.topology, ExecutorId.parse(move.executor))
-        self._controller.note_end(asdict(move))
+
+def _unwritten(report: TopologyReport) -> TopologyReport:
+    """Say that the plan of a report was not written, because another one came first."""
+    reason = "the plan was changed by another controller meanwhile"
+    return replace(report, outcome=Outcome.STAND_BACK, reason=reason, moves=(), plan=None)

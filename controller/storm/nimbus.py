@@ -1,6 +1,7 @@
 """Notices when Storm is doing something of its own, so that nothing is moved on an old picture."""
 
-from controller.ports import Clock
+from collections.abc import Callable
+
 from controller.storm.mirror import Mirror
 from migration import wire
 from migration.model import ABSORBED, Plan, Publication
@@ -15,8 +16,8 @@ class NimbusWatch:
     ----------
     mirror : Mirror
         Reads ZooKeeper.
-    clock : Clock
-        Tells how long ago a publication came.
+    now_s : callable
+        Tells monotonic seconds.
 
     Notes
     -----
@@ -24,9 +25,9 @@ class NimbusWatch:
     publication is known to be newer without comparing clocks.
     """
 
-    def __init__(self, mirror: Mirror, clock: Clock) -> None:
+    def __init__(self, mirror: Mirror, now_s: Callable[[], float]) -> None:
         self._mirror = mirror
-        self._clock = clock
+        self._now_s = now_s
         self._came: dict[str, tuple[int, float | None]] = {}
 
     def stand_back(self, publication: Publication, plan: Plan) -> str | None:
@@ -78,7 +79,7 @@ class NimbusWatch:
 
     def _silence_s(self, topology: str, mzxid: int) -> float | None:
         """Measure the age of a publication; None while its age is unknown."""
-        now_s = self._clock.now_s()
+        now_s = self._now_s()
         if topology not in self._came:
             # It may have lain there for long: only the next one is known to be new.
             self._came[topology] = (mzxid, None)

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from controller.config import Config
-from controller.core.cluster import inter_node_tps, worker_cpu_cores
+from controller.core.cluster import inter_node_tps
 from controller.core.headroom import headroom
-from controller.loop import CycleReport
+from controller.cycle import TopologyReport
 from controller.storm.apply import EndedMove
 from kvstore.zookeeper import NODE_LIMIT_BYTES, Session
 from migration import wire
@@ -17,7 +17,7 @@ STATUS = f"{wire.ROOT}/status"
 
 
 def document(
-    reports: Iterable[CycleReport],
+    reports: Iterable[TopologyReport],
     ended: Iterable[EndedMove],
     config: Config,
     *,
@@ -29,7 +29,7 @@ def document(
 
     Parameters
     ----------
-    reports : iterable of CycleReport
+    reports : iterable of TopologyReport
         One a topology.
     ended : iterable of EndedMove
         The moves that have ended lately, oldest first.
@@ -59,7 +59,7 @@ def document(
     }
 
 
-def _cycle(report: CycleReport, config: Config) -> dict[str, Any]:
+def _cycle(report: TopologyReport, config: Config) -> dict[str, Any]:
     found: dict[str, Any] = {
         "tick": report.tick,
         "topology": report.topology,
@@ -70,10 +70,10 @@ def _cycle(report: CycleReport, config: Config) -> dict[str, Any]:
         "moves": [move.as_row() for move in report.moves],
         "plan": json.loads(wire.encode(report.plan)) if report.plan else None,
     }
-    cluster, snapshot = report.cluster, report.snapshot
-    if cluster is None or snapshot is None:
+    if report.picture is None:
         return found
-    load_cores = worker_cpu_cores(cluster, snapshot)
+    cluster, snapshot = report.picture.cluster, report.picture.snapshot
+    load_cores = report.picture.classes.load_cores
     found["inter_node_tps"] = inter_node_tps(cluster, snapshot)
     found["total_tps"] = snapshot.traffic.total_tps
     found["headroom"] = asdict(headroom(cluster, snapshot, config.link_tps))

@@ -9,7 +9,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
@@ -89,39 +89,44 @@ def at_once(question: Question) -> Answer:
     return Answer(question.answer())
 
 
-class Beside:
-    """Searches in a process of its own, so that the cycle goes on; one search a topology.
+class SubprocessSearches:
+    """Searches in processes of their own, so that the cycle goes on; one search a topology.
 
-    The process ends with its search, so nothing is left running when the controller dies.
+    A process ends with its search, so nothing is left running when the controller dies.
     """
 
     def __init__(self) -> None:
         self._running: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
 
-    def __call__(self, question: Question) -> Answer | None:
-        """Start a search or fetch the answer of the one that runs.
+    def begin(self, questions: Iterable[Question]) -> None:
+        """Start searches.
 
         Parameters
         ----------
-        question : Question
-            Asked only if no search of its topology runs: the answer may be to an earlier one.
+        questions : iterable of Question
+            Left out where a search of the topology runs already.
+        """
+        for question in questions:
+            topology = question.snapshot.topology
+            if topology not in self._running:
+                self._running[topology] = self._start(question)
+
+    def take_answers(self) -> tuple[tuple[str, Answer], ...]:
+        """Fetch the answers of the searches that have ended since the last call.
 
         Returns
         -------
-        Answer or None
-            None while the search runs; no target if its process failed.
+        tuple of (str, Answer)
+            Topology and answer; without a target where the process failed.
         """
-        topology = question.snapshot.topology
-        if topology not in self._running:
-            self._running[topology] = self._start(question)
-            return None
-        process, output = self._running[topology]
-        if process.poll() is None:
-            return None
-        output.seek(0)
-        answer = pickle.load(output) if process.returncode == 0 else Answer(None)
-        output.close()
-        del self._running[topology]
+        ended = [t for t, (process, _) in self._running.items() if process.poll() is not None]
+        return tuple((topology, self._answer(*self._running.pop(topology))) for topology in ended)
+
+    @staticmethod
+    def _answer(process: "subprocess.Popen[bytes]", output: IO[bytes]) -> Answer:
+        with output:
+            output.seek(0)
+            answer = pickle.load(output) if process.returncode == 0 else Answer(None)
         assert isinstance(answer, Answer)
         return answer
 

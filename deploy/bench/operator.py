@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from controller.ports import TopologyView
+from controller.core.topology import TopologyView
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import COMMANDS, WAITING, Command, decode, encode, find
-from controller.storm.live import SystemClock
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session
@@ -45,7 +44,7 @@ class Operator:
     def __init__(self, session: Session, topology: str) -> None:
         self._session = session
         self._topology = topology
-        self._view = LiveCluster.of_session(session, SystemClock())
+        self._view = LiveCluster.of_session(session)
 
     def ready(self) -> bool:
         """Tell whether every worker of the topology has hooks and an agent that reports it.

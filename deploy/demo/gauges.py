@@ -1,18 +1,18 @@
 """Reads from ZooKeeper what the demo shows: placement, load, traffic, decisions and moves."""
 
+import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 from controller.core.cluster import inter_node_tps
-from controller.core.metrics import Rates, build_cluster, build_snapshot, observe
-from controller.core.plan import settled_placement
-from controller.ports import TopologyView
+from controller.core.metrics import Rates, observe
+from controller.core.picture import build_cluster, build_snapshot, settled_placement
+from controller.core.topology import TopologyView
 from controller.storm import status
 from controller.storm.apply import EndedMove
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import find
-from controller.storm.live import SystemClock
 from deploy.lab import LabError
 from kvstore.zookeeper import Session
 from migration.model import Slot
@@ -79,8 +79,7 @@ class Gauges:
     def __init__(self, session: Session, topology: str) -> None:
         self._session = session
         self._topology = topology
-        self._clock = SystemClock()
-        self._view = LiveCluster.of_session(session, self._clock)
+        self._view = LiveCluster.of_session(session)
         self._since_look: Rates = {}
 
     def look(self) -> Look:
@@ -140,7 +139,7 @@ class Gauges:
     def _rates_since(self, before: Rates, view: TopologyView) -> Rates:
         # Weight 1: nothing of what was before the last look, no smoothing.
         topology, loads = view.publication.topology, self._view.loads()
-        return observe(before, loads, topology, now_s=self._clock.now_s(), ewma=1.0)
+        return observe(before, loads, topology, now_s=time.monotonic(), ewma=1.0)
 
     def _inter_node_frac(self, view: TopologyView, rates: Rates) -> float | None:
         publication = view.publication
@@ -149,7 +148,7 @@ class Gauges:
         if not all(slot in rates and rates[slot].known for slot in slots):
             return None
         cluster = build_cluster(publication, slots, None)
-        time_s = self._clock.time_s()
+        time_s = time.time()
         snapshot = build_snapshot(cluster, publication, placement, rates, {}, time_s=time_s)
         total_tps = snapshot.traffic.total_tps
         return inter_node_tps(cluster, snapshot) / total_tps if total_tps else None

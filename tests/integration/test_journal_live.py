@@ -51,7 +51,7 @@ def test_a_live_run_is_decided_again_byte_for_byte(
     replayed = list(replay(log, 0))
     assert [one.identical for one in replayed] == [True] * len(replayed)
     assert log.said() == []
-    outcomes = [report.outcome for one in replayed for report in one.reports]
+    outcomes = [report.outcome for one in replayed for report in one.report.topologies]
     assert outcomes.count(Outcome.MOVED) >= 2
     ended = [move for one in replayed for move in one.tick.record.get("ended", ())]
     assert [move["outcome"] for move in ended[:2]] == ["MOVED", "MOVED"]

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 
 from controller.config import Excluded
+from controller.core.choose import choose
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decide import Decision, Outcome, Policy, safe
 from controller.core.target.problem import TargetOptions
+from controller.core.veto import placement_vetoes
 from controller.targeting.policy import Targeting
-from controller.vetoes import decide, standing
 from migration.model import Component
 from tests.property.test_core_policies import World
 from tests.property.test_core_target import after, limits, options, worlds
@@ -32,8 +33,8 @@ def as_live(policy: Policy) -> Policy:
     """Lay the vetoes of a live run over a policy, all but the time for which executors rest."""
 
     def vetoed(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> Decision:
-        vetoes = standing(cluster, snapshot, Excluded())
-        return decide(policy, cluster, snapshot, replace(rules, keep_workers=True), vetoes)
+        vetoes = placement_vetoes(cluster, snapshot, Excluded())
+        return choose(policy, cluster, snapshot, replace(rules, keep_workers=True), vetoes)
 
     return vetoed
 

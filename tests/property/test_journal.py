@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.journal.reader import Log
-from controller.journal.record import compact, joined, to_line
+from controller.journal.record import FORMAT, compact, joined, to_line
 from controller.journal.writer import Bounds
 from controller.replay.playback import replay
 from tests.recorded_world import record
@@ -52,7 +52,9 @@ def test_a_log_that_ends_at_any_byte_is_replayed_up_to_there(
 
 
 def test_every_byte_of_a_small_log() -> None:
-    lines = [to_line(compact({"kind": "head", "format": 1}))] + [to_line(tick(i)) for i in range(2)]
+    lines = [to_line(compact({"kind": "head", "format": FORMAT}))] + [
+        to_line(tick(i)) for i in range(2)
+    ]
     whole = b"".join(lines)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "20260101T000000-a-000000.jsonl"
@@ -104,7 +106,7 @@ def test_of_two_leaders_the_epochs_decide(data: st.DataObject) -> None:
             mine = [at for name, at in rows if name == who]
             cut = data.draw(st.integers(0, len(mine)))
             for number, part in enumerate((range(cut), range(cut, len(mine)))):
-                lines = [to_line(compact({"kind": "head", "format": 1}))]
+                lines = [to_line(compact({"kind": "head", "format": FORMAT}))]
                 for seq in part:
                     # b waits without an epoch until the handover.
                     leads = epoch if who == "a" or mine[seq] >= handover else None

@@ -11,7 +11,7 @@ from messages import node_acks, publication, worker_load
 from controller.cli.what_if import walk
 from controller.config import Config, Mode, build
 from controller.core.decide import Decision, Outcome
-from controller.loop import Controller
+from controller.cycle import Memory, cycle
 from controller.policies import NAMES
 from controller.replay.recording import Span
 from controller.replay.rerun.run import Rerun
@@ -20,7 +20,7 @@ from migration.model import Node, NodeAcks, NodeLoad, Publication, Slot, WorkerL
 from tests.property.test_core_policies import World
 from tests.property.test_core_target import worlds
 from tests.property.test_snapshot_files import two_workers
-from tests.unit.test_controller_loop import World as LiveWorld
+from tests.unit.test_controller_cycle import World as LiveWorld
 
 SLOTS = tuple(Slot(node, port) for node in "abc" for port in (1, 2))
 
@@ -150,15 +150,14 @@ def live_worlds(draw: st.DrawFn) -> Live:
 @given(live_worlds(), configs, st.sampled_from([Mode.ADVISE, Mode.AUTO]))
 def test_a_live_run_is_decided_as_a_file(world: Live, config: Config, mode: Mode) -> None:
     config = replace(config, mode=mode)
-    live = Controller(config, view=world, source=world, sink=world, lead=world, clock=world)
-    live.cycle()
+    memory, _ = cycle(Memory(), world.seen(), config)
     world.now += 1
-    (report,) = live.cycle()
-    assert report.cluster is not None
-    assert report.snapshot is not None
-    (step,) = walk(report.cluster, report.snapshot, config, 1)
+    (report,) = cycle(memory, world.seen(), config)[1].topologies
+    assert report.picture is not None
+    cluster, snapshot = report.picture.cluster, report.picture.snapshot
+    (step,) = walk(cluster, snapshot, config, 1)
     assert report.moves == step.decision.moves
     assert report.reason == step.decision.reason
     moves = mode is Mode.AUTO and report.moves
     assert report.outcome is (Outcome.MOVED if moves else step.decision.outcome)
-    assert not emptied((report.cluster, report.snapshot), step.decision)
+    assert not emptied((cluster, snapshot), step.decision)

@@ -12,6 +12,7 @@ import pytest
 
 from controller.cli.what_if import walk as walk_of_files
 from controller.config import Config
+from controller.core.choose import choose
 from controller.core.classify import Limits
 from controller.core.cluster import (
     Cluster,
@@ -20,9 +21,9 @@ from controller.core.cluster import (
     inter_node_tps,
     worker_cpu_cores,
 )
-from controller.core.decide import Decision, Outcome, Policy, Proposal, otd, safe
+from controller.core.decide import Decision, Outcome, Policy, Proposal, Veto, otd, safe
+from controller.core.veto import Vetoes
 from controller.snapshot import parse
-from controller.vetoes import Veto, Vetoes, decide
 from tests.affinity import by_node
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
@@ -294,9 +295,9 @@ def test_a_policy_that_wants_what_it_might_have_had_is_not_held_against_the_veto
         return Decision(Outcome.WOULD_MOVE, "today", (move,))
 
     other = Vetoes({"5-5": Veto(Outcome.EXCLUDED, "component sink is excluded")})
-    assert decide(fickle, cluster, snapshot, PAPER, other).reason == "not today"
+    assert choose(fickle, cluster, snapshot, PAPER, other).reason == "not today"
     its_own = Vetoes({"1-1": Veto(Outcome.EXCLUDED, "component a is excluded")})
-    decision = decide(fickle, cluster, snapshot, PAPER, its_own)
+    decision = choose(fickle, cluster, snapshot, PAPER, its_own)
     assert (decision.outcome, decision.reason) == (
         Outcome.EXCLUDED,
         "component a is excluded, but today",

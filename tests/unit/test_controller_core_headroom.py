@@ -5,15 +5,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from messages import publication
 
 from controller.cli.overview import _topology_tables
 from controller.config import Config
+from controller.core.classify import Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decide import Outcome
 from controller.core.headroom import Headroom, Resource, headroom
-from controller.loop import CycleReport
+from controller.core.picture import Picture
+from controller.core.topology import TopologyView
+from controller.cycle import TopologyReport
 from controller.snapshot import parse
 from controller.storm import status
+from migration.model import Plan, Slot
 
 HAND_GRAPH = Path(__file__).parent.parent / "golden" / "decide" / "hand_graph.json"
 
@@ -67,9 +72,9 @@ def test_traffic_within_a_node_fills_no_link(world: tuple[Cluster, LoadSnapshot]
 
 def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapshot]) -> None:
     cluster, snapshot = world
-    report = CycleReport(
-        1, "t", 0.0, Outcome.NOTHING_TO_GAIN, "calm", cluster=cluster, snapshot=snapshot
-    )
+    view = TopologyView(publication({1: Slot("a", 1)}), Plan("", 0, -1, "t"), ())
+    picture = Picture(view, (), cluster, snapshot, classify(cluster, snapshot, Limits()))
+    report = TopologyReport(1, "t", 0.0, Outcome.NOTHING_TO_GAIN, "calm", picture=picture)
     told = status.document([report], (), Config(link_tps=38.0), name="c", epoch=1)
     (cycle,) = told["cycles"]
     assert cycle["headroom"] == {"factor": 2.0, "binds": "network", "where": "n0 to n1"}

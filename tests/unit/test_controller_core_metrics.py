@@ -7,13 +7,8 @@ import pytest
 from messages import publication
 
 from controller.core.cluster import LoadSnapshot
-from controller.core.metrics import (
-    Rates,
-    build_cluster,
-    build_snapshot,
-    observe,
-    stale_workers,
-)
+from controller.core.metrics import Rates, observe
+from controller.core.picture import build_cluster, build_snapshot, stale_workers
 from migration.model import (
     ExecutorId,
     ExecutorLoad,

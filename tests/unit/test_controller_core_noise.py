@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from controller.config import Config, Excluded
+from controller.core.choose import choose
 from controller.core.cluster import Floats, LoadSnapshot, inter_node_tps
 from controller.core.decide import safe
-from controller.vetoes import decide, resting, standing
+from controller.core.veto import cooldown, placement_vetoes
 from deploy.bench.decide.cases import QUALITY, Case, noisy
 
 CONFIG = Config()
@@ -47,8 +48,8 @@ def run(case: Case, seed: int) -> tuple[LoadSnapshot, list[int], int]:
     for cycle in range(CYCLES):
         seen = meter.read(true)
         left_s = {e: CONFIG.cooldown_s - (cycle - at) * CONFIG.cycle_s for e, at in rests.items()}
-        vetoes = resting(left_s).joined(standing(cluster, seen, Excluded()))
-        for move in decide(safe, cluster, seen, CONFIG.limits, vetoes).moves:
+        vetoes = cooldown(left_s).joined(placement_vetoes(cluster, seen, Excluded()))
+        for move in choose(safe, cluster, seen, CONFIG.limits, vetoes).moves:
             e, w = true.executors.index(move.executor), cluster.workers.index(move.target)
             before, after = int(cluster.node_of[true.place[e]]), int(cluster.node_of[w])
             back = before != after and cycle - left.get((e, after), -99) <= TABU_CYCLES

@@ -8,16 +8,15 @@ from controller.cli.overview import as_document, as_tables
 from controller.config import Config
 from controller.core.decide import Outcome
 from controller.journal import recorder
-from controller.journal.recorder import RecordedController
 from controller.storm.status import document
-from tests.recorded_world import LedWorld, record
+from tests.recorded_world import Recorded, record
 
 
 def test_a_disk_that_refuses_is_told_by_status(tmp_path: Path) -> None:
     problems: list[str | None] = []
 
-    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
-        problems.append(controller.journal_problem)
+    def each(tick: int, run: Recorded) -> None:
+        problems.append(run.recorder.problem)
 
     (tmp_path / "file").write_text("")
     reports = record(tmp_path / "file" / "journal", ticks=range(4), each=each)
@@ -36,10 +35,10 @@ def test_a_fault_of_its_own_is_told_until_it_is_over(
 ) -> None:
     problems: list[str | None] = []
 
-    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
-        problems.append(controller.journal_problem)
+    def each(tick: int, run: Recorded) -> None:
+        problems.append(run.recorder.problem)
         if tick == 1:
-            monkeypatch.setattr(recorder, "cycle_record", lambda report, limits: 1 / 0)
+            monkeypatch.setattr(recorder, "cycle_record", lambda report: 1 / 0)
         if tick == 3:
             monkeypatch.undo()
 

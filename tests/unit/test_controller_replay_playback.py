@@ -1,35 +1,24 @@
 """A recorded run, decided again: the same, byte for byte, from any segment on."""
 
 import gzip
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
-from controller import loop
+from controller import cycle as cycle_module
 from controller.core.decide import Outcome
+from controller.cycle import TopologyReport
 from controller.journal.reader import Log
 from controller.journal.record import JournalError, compact, from_line, to_line
-from controller.journal.recorder import RecordedController
 from controller.journal.writer import Bounds
-from controller.loop import CycleReport
-from controller.ports import TopologyView
 from controller.replay.playback import replay
 from controller.targeting.policy import JUDGED_AFTER
-from controller.targeting.search import Answer, Question, at_once
-from migration.model import ExecutorId, Plan
-from migration.moves import Refusal, RefusalCode, validate_move
-from tests.recorded_world import LedWorld, record
+from migration.model import ExecutorId
+from tests.recorded_world import Recorded, record
 
 SMALL = Bounds(segment_bytes=10_000)
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    with capture_logs():
-        yield
 
 
 def same(*paths: Path) -> list[bool]:
@@ -50,27 +39,11 @@ def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
         path.with_name(path.name.removesuffix(".gz")).write_bytes(changed)
 
 
-class Late:
-    """A search that is asked some times before its answer is there, as one beside the cycle is."""
-
-    def __init__(self, times: int) -> None:
-        self._times = times
-        self._asked: list[Question] = []
-
-    def __call__(self, question: Question) -> Answer | None:
-        self._asked.append(question)
-        if len(self._asked) <= self._times:
-            return None
-        answer = at_once(self._asked[0])
-        self._asked = []
-        return answer
-
-
-def record_target(folder: Path) -> list[CycleReport]:
+def record_target(folder: Path) -> list[TopologyReport]:
     """Run `target` with more executors, so that its ways are long, and some ticks a segment."""
     bounds = Bounds(segment_bytes=20_000)
     return record(
-        folder, executors=24, policy="target", search=Late(3), ticks=range(20), bounds=bounds
+        folder, executors=24, policy="target", delay_ticks=3, ticks=range(20), bounds=bounds
     )
 
 
@@ -78,7 +51,7 @@ def test_a_replay_gives_the_live_decisions(tmp_path: Path) -> None:
     reports = record(tmp_path)
     assert {report.outcome for report in reports} >= {Outcome.MOVED, Outcome.STALE_METRICS}
     log = Log.open([tmp_path])
-    replayed = [report for one in replay(log, 0) for report in one.reports]
+    replayed = [report for one in replay(log, 0) for report in one.report.topologies]
     assert [(r.tick, r.time_s, r.outcome, r.reason, r.moves, r.plan) for r in replayed] == [
         (r.tick, r.time_s, r.outcome, r.reason, r.moves, r.plan) for r in reports
     ]
@@ -120,11 +93,13 @@ def test_a_search_beside_the_cycle_ends_when_it_did(tmp_path: Path) -> None:
     reports = record_target(tmp_path)
     towards = [report.tick for report in reports if "towards a target" in report.reason]
     ticks = Log.open([tmp_path]).ticks(0)
-    asked = [tick.record["seq"] for tick in ticks if "answers" in tick.record]
-    assert towards[0] == asked[0] + 3 + JUDGED_AFTER  # meanwhile it decided as `safe`
+    answered = [tick.record["seq"] for tick in ticks if tick.record["answers"]]
+    asked = next(r.tick for r in reports if r.outcome is not Outcome.STALE_METRICS)
+    assert answered[0] == asked + 3
+    assert towards[0] == answered[0] + JUDGED_AFTER  # until then it decided as `safe`
     assert len(towards) > 3
     assert same(tmp_path) == [True] * 20
-    rewrite(tmp_path, lambda one: one.pop("answers", None))
+    rewrite(tmp_path, lambda one: one.get("answers", []).clear())
     assert same(tmp_path).index(False) == towards[0] - 1
 
 
@@ -138,44 +113,21 @@ def test_a_later_segment_goes_on_to_the_target_under_way(tmp_path: Path) -> None
     assert not all(all(same(path)) for path in tmp_path.iterdir())
 
 
-def test_an_answer_that_comes_within_a_tick_is_given_to_the_same_question(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is refused is decided again, and the search may have ended in between.
-
-    Of 24 executors, `safe` and the target begin with different ones, so it shows who was refused.
-    """
-    refused = 0
-
-    def refuse(*of: Any, **options: Any) -> Any:
-        nonlocal refused
-        refused += 1
-        found = validate_move(*of, **options)
-        return Refusal(RefusalCode.PINNED, "not now") if refused == 1 else found
-
-    monkeypatch.setattr(loop, "validate_move", refuse)
-    reports = record(tmp_path, executors=24, policy="target", search=Late(1))
-    first = next(report for report in reports if report.moves)
-    assert "towards a target" in first.reason
-    refused = 0
-    assert same(tmp_path) == [True] * 12
-
-
 def test_what_only_target_needs_is_written_for_target_only(tmp_path: Path) -> None:
     record(tmp_path)
     ticks = list(Log.open([tmp_path]).ticks(0))
     assert ticks[0].head is not None
     assert "targeting" not in ticks[0].head["memory"]
-    assert not any("answers" in tick.record for tick in ticks)
+    assert not any(tick.record["answers"] for tick in ticks)
 
 
 def test_moves_that_others_asked_for_rest_in_a_replay_too(tmp_path: Path) -> None:
-    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
+    def each(tick: int, run: Recorded) -> None:
         if tick == 1:
-            for task in range(2, 9):
-                controller.note_move("wc-1", ExecutorId(task, task))
-            controller.note_end({"id": "m7", "outcome": "MOVED"})
-            controller.note_command({"path": "/c", "state": "MOVED"})
+            now_s = run.world.seen().now_s
+            run.rests = tuple(("wc-1", ExecutorId(task, task), now_s) for task in range(2, 9))
+            run.recorder.note("ended", {"id": "m7", "outcome": "MOVED"})
+            run.recorder.note("commands", {"path": "/c", "state": "MOVED"})
 
     reports = record(tmp_path, each=each)
     assert reports[1].outcome is Outcome.COOLDOWN
@@ -185,48 +137,44 @@ def test_moves_that_others_asked_for_rest_in_a_replay_too(tmp_path: Path) -> Non
     assert second["commands"] == [{"path": "/c", "state": "MOVED"}]
 
 
-def test_ports_that_fail_fail_again(tmp_path: Path) -> None:
-    def fail() -> Sequence[TopologyView]:
-        raise OSError("no connection")
-
-    def refuse(plan: Plan, entry: object) -> Plan | None:
-        return None
-
-    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
-        world.__dict__.pop("topologies", None)
-        world.__dict__.pop("begin", None)
-        if tick in (0, 4):
-            world.topologies = fail  # type: ignore[method-assign]
-        if tick == 5:
-            world.begin = refuse  # type: ignore[method-assign]
-        if tick == 6:
-            world.begin = lambda plan, entry: 1 / 0  # type: ignore[method-assign,assignment,return-value]
+def test_a_look_that_failed_fails_again(tmp_path: Path) -> None:
+    def each(tick: int, run: Recorded) -> None:
+        run.error = OSError("no connection") if tick in (0, 4) else None
 
     reports = record(tmp_path, each=each)
     assert "no connection" in reports[0].reason
-    assert "somebody else" in reports[5].reason
-    assert "division" in reports[6].reason
+    assert Outcome.MOVED in {report.outcome for report in reports[5:]}
     assert same(tmp_path) == [True] * 12
 
 
-def test_a_search_that_fails_fails_again(tmp_path: Path) -> None:
-    asked = 0
+def test_a_surprise_within_a_cycle_is_a_surprise_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def surprise(*of: object) -> None:
+        raise ArithmeticError("a bug")
 
-    def search(question: Question) -> Answer | None:
-        nonlocal asked
-        asked += 1
-        if asked == 2:
-            raise OSError("no process")
-        return None
+    with monkeypatch.context() as broken:
+        broken.setattr(cycle_module, "veto_each", surprise)
+        reports = record(tmp_path)
+        assert [r.tick for r in reports if "a bug" in r.reason] == list(range(2, 13))
+        assert same(tmp_path) == [True] * 12
+    assert not all(same(tmp_path))
 
-    reports = record(tmp_path, policy="target", search=search)
-    assert [r.outcome for r in reports if "no process" in r.reason] == [Outcome.STAND_BACK]
+
+def test_a_plan_that_was_not_written_is_named(tmp_path: Path) -> None:
+    def each(tick: int, run: Recorded) -> None:
+        run.unwritten = tick == 1
+
+    reports = record(tmp_path, each=each)
+    assert reports[1].outcome is Outcome.MOVED
+    ticks = [tick.record for tick in Log.open([tmp_path]).ticks(0)]
+    assert [tick["unwritten"] for tick in ticks[:3]] == [[], ["wc-1"], []]
     assert same(tmp_path) == [True] * 12
 
 
 def test_a_controller_that_does_not_lead_is_recorded_too(tmp_path: Path) -> None:
-    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
-        world.leads = None if tick < 4 else 3
+    def each(tick: int, run: Recorded) -> None:
+        run.epoch = None if tick < 4 else 3
 
     reports = record(tmp_path, each=each)
     assert reports[0].outcome is Outcome.NOT_LEADER
@@ -244,9 +192,8 @@ def test_a_deposed_leader_counts_until_the_next_epoch_began(tmp_path: Path) -> N
 
 
 def test_a_clock_that_goes_back_is_counted_and_nothing_is_lost(tmp_path: Path) -> None:
-    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
-        shift_s = 3600 if tick >= 6 else 0
-        world.time_s = lambda: world.now_s() - shift_s  # type: ignore[method-assign]
+    def each(tick: int, run: Recorded) -> None:
+        run.shift_s = 3600 if tick >= 6 else 0
 
     record(tmp_path, each=each)
     log = Log.open([tmp_path])

@@ -9,37 +9,40 @@ import numpy as np
 import pytest
 
 from controller.core.cluster import LoadSnapshot
-from controller.core.metrics import Rates, build_cluster, build_snapshot, observe
-from controller.core.plan import settled_placement
+from controller.core.metrics import Rates, observe
+from controller.core.picture import (
+    build_cluster,
+    build_snapshot,
+    pinned_executors,
+    settled_placement,
+)
 from controller.journal.reader import Log, collecting_rarely
 from controller.journal.record import JournalError, compact, from_line, to_line
-from controller.journal.recorder import RecordedController
 from controller.journal.writer import Bounds
 from controller.replay.layout import Views
-from controller.replay.playback import Ports
+from controller.replay.playback import SeenReader
 from controller.replay.recording import Span, spans
-from controller.vetoes import pinned_executors
 from migration.model import ExecutorId
-from tests.recorded_world import SLOTS, LedWorld, record
+from tests.recorded_world import SLOTS, Recorded, record
 
 SMALL = Bounds(segment_bytes=10_000)
 
 
 def measured(log: Log) -> Iterator[LoadSnapshot]:
     """Measure each tick as the loop does, with nothing smoothed."""
-    ports, rates = Ports(), dict[str, Rates]()
+    reader, rates = SeenReader(), dict[str, Rates]()
     for tick in log.ticks(0):
-        ports.show(tick.record)
-        (view,) = ports.topologies()
-        name = view.publication.topology
-        rates[name] = observe(rates.get(name, {}), ports.loads(), name, now_s=0.0, ewma=1.0)
+        seen = reader.seen(tick.record)
+        (view,) = seen.topologies
+        name = view.id
+        rates[name] = observe(rates.get(name, {}), seen.loads, name, now_s=0.0, ewma=1.0)
         placement = settled_placement(view.publication, view.plan)
         slots = view.publication.slots | frozenset(placement.values())
         cluster = build_cluster(view.publication, slots, None)
-        pinned = pinned_executors(view)
+        pinned = pinned_executors(view, view.hooked_slots())
         if all(worker.known for worker in rates[name].values()):
             yield build_snapshot(
-                cluster, view.publication, placement, rates[name], pinned, time_s=ports.time_s()
+                cluster, view.publication, placement, rates[name], pinned, time_s=seen.time_s
             )
 
 
@@ -53,9 +56,9 @@ def dense(snapshot: LoadSnapshot | Span, tps: np.ndarray) -> np.ndarray:
 
 
 def test_each_tick_holds_what_the_loop_measures(tmp_path: Path) -> None:
-    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
+    def each(tick: int, run: Recorded) -> None:
         if tick == 10:  # somebody's rebalance
-            world.places[ExecutorId(4, 4)] = SLOTS[0]
+            run.world.places[ExecutorId(4, 4)] = SLOTS[0]
 
     record(tmp_path, ticks=range(25), each=each)
     log = Log.open([tmp_path])

@@ -10,19 +10,18 @@ import pytest
 from controller.config import build
 from controller.core.cluster import topology_name
 from controller.core.decide import Outcome
+from controller.cycle import TopologyReport
 from controller.journal.reader import Log
-from controller.journal.recorder import RecordedController
-from controller.loop import CycleReport
 from controller.replay.recording import Span, spans
 from controller.replay.rerun.run import as_recorded, rerun
 from controller.replay.rerun.series import NO_CYCLE, OUTCOMES
 from migration.model import ExecutorId
-from tests.recorded_world import SLOTS, TICK_S, LedWorld, record
+from tests.recorded_world import SLOTS, TICK_S, Recorded, record
 
 KEYS = {"cooldown.executor.secs": 12}
 
 
-def moves(reports: list[CycleReport]) -> list[tuple[str, str, str]]:
+def moves(reports: list[TopologyReport]) -> list[tuple[str, str, str]]:
     return [(m.executor, m.source, m.target) for report in reports for m in report.moves]
 
 
@@ -116,9 +115,9 @@ def test_overload_is_counted_in_worker_seconds(tmp_path: Path) -> None:
 
 
 def test_what_storm_places_anew_is_followed_and_the_replays_own_moves_stay(tmp_path: Path) -> None:
-    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
+    def each(tick: int, run: Recorded) -> None:
         if tick == 10:  # somebody's rebalance
-            world.places[ExecutorId(4, 4)] = SLOTS[0]
+            run.world.places[ExecutorId(4, 4)] = SLOTS[0]
 
     record(tmp_path, ticks=range(20), mode="advise", each=each)
     (span,) = measured(tmp_path)
@@ -137,9 +136,9 @@ def test_nothing_is_decided_while_storm_does_something_of_its_own(tmp_path: Path
 
 
 def test_a_worker_that_comes_begins_a_new_span_and_replayed_places_stay(tmp_path: Path) -> None:
-    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
+    def each(tick: int, run: Recorded) -> None:
         if tick == 10:
-            world.places[ExecutorId(2, 2)] = SLOTS[1]
+            run.world.places[ExecutorId(2, 2)] = SLOTS[1]
 
     record(tmp_path, ticks=range(20), mode="advise", executors=5, each=each)
     found = measured(tmp_path)
@@ -157,9 +156,8 @@ def test_a_recording_can_be_sent_to_other_processes(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_goes_back_holds_nothing_up(tmp_path: Path) -> None:
-    def each(tick: int, controller: RecordedController, world: LedWorld) -> None:
-        shift_s = 3600 if tick >= 8 else 0
-        world.time_s = lambda: world.now_s() - shift_s  # type: ignore[method-assign]
+    def each(tick: int, run: Recorded) -> None:
+        run.shift_s = 3600 if tick >= 8 else 0
 
     record(tmp_path / "set", ticks=range(20), mode="advise", each=each)
     record(tmp_path / "plain", ticks=range(20), mode="advise")

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from controller.config import Excluded
+from controller.core.choose import choose
 from controller.core.classify import Limits
 from controller.core.cluster import (
     Cluster,
@@ -19,8 +20,8 @@ from controller.core.cluster import (
     inter_node_tps,
     worker_cpu_cores,
 )
-from controller.core.decide import Decision, Outcome, otd, safe
-from controller.vetoes import Veto, Vetoes, decide, standing
+from controller.core.decide import Decision, Outcome, Veto, otd, safe
+from controller.core.veto import Vetoes, placement_vetoes
 from migration.model import Edge
 
 # Task ids follow the components' names, and the even scheduler deals them out like cards.
@@ -122,8 +123,8 @@ def ratio(snapshot: LoadSnapshot) -> float:
 def run(model: WordCount, most: int = 60) -> tuple[list[LoadSnapshot], Decision]:
     path = [model.snapshot(even())]
     for _ in range(most):
-        vetoes = standing(CLUSTER, path[-1], Excluded())
-        decision = decide(safe, CLUSTER, path[-1], Limits(), vetoes)
+        vetoes = placement_vetoes(CLUSTER, path[-1], Excluded())
+        decision = choose(safe, CLUSTER, path[-1], Limits(), vetoes)
         if not decision.moves:
             return path, decision
         place = path[-1].place.copy()
@@ -197,8 +198,8 @@ def test_noise_does_not_keep_it_moving(seed: int, prefers_local: bool) -> None:
         resting = {
             e: Veto(Outcome.COOLDOWN, "rests") for e, at in rested_at.items() if cycle - at < 30
         }
-        vetoes = Vetoes(resting).joined(standing(CLUSTER, seen, Excluded()))
-        for move in decide(safe, CLUSTER, seen, Limits(), vetoes).moves:
+        vetoes = Vetoes(resting).joined(placement_vetoes(CLUSTER, seen, Excluded()))
+        for move in choose(safe, CLUSTER, seen, Limits(), vetoes).moves:
             moved_at.append(cycle)
             rested_at[move.executor] = cycle
             place = place.copy()

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 import pytest
 from protocol_world import CLUSTER, TIMING, TOPOLOGY, World
 
-from controller.ports import TopologyView
+from controller.core.topology import TopologyView
 from controller.storm.apply import Applier
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import ANY_VERSION, Stored
 from migration import wire
-from migration.model import NodeAcks, Phase, Plan, PlanVersion
+from migration.model import Entry, NodeAcks, Phase, Plan, PlanVersion
 from migration.protocol import Step
 
 PLAN = wire.plan_path(TOPOLOGY)
@@ -65,19 +65,6 @@ class Store:
         return self.set(path, data, expected)
 
 
-@dataclass
-class Clock:
-    """The world's time, as the applier asks for it."""
-
-    world: World
-
-    def now_s(self) -> float:
-        return self.world.now_s
-
-    def time_s(self) -> float:
-        return self.world.now_s
-
-
 class Led(World):
     """The world of the protocol, led by an applier that writes to a store."""
 
@@ -99,8 +86,9 @@ class Led(World):
             self.store,  # type: ignore[arg-type]
             mirror=self.mirror,
             leader=leader,
-            clock=Clock(self),
             timing=TIMING,
+            now_s=lambda: self.now_s,
+            time_s=lambda: self.now_s,
         )
 
     def view(self) -> TopologyView:
@@ -146,7 +134,9 @@ class Led(World):
         self.stored = Plan(CLUSTER, 0, -1, TOPOLOGY)
         view = self.view()
         entry = self.move(self.executors[0], self.slots[1])
-        assert self.applier.begin(view.plan, entry) is not None  # type: ignore[arg-type]
+        assert isinstance(entry, Entry)
+        after = view.plan.followed_by((entry,), self.leader.epoch or 0)
+        assert self.applier.begin(view.plan, after)
         self.turn_led()
 
 

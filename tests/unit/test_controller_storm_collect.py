@@ -6,7 +6,6 @@ from typing import Any, cast
 from messages import publication
 
 from controller.storm.collect import LiveCluster
-from controller.storm.live import SystemClock
 from kvstore.zookeeper import Session, Stored
 from migration import wire
 from migration.model import Plan, Slot
@@ -30,7 +29,7 @@ class Nodes:
 
 
 def cluster(data: dict[str, bytes]) -> LiveCluster:
-    return LiveCluster.of_session(cast(Session, cast(Any, Nodes(data))), SystemClock())
+    return LiveCluster.of_session(cast(Session, cast(Any, Nodes(data))))
 
 
 def test_a_plan_is_an_orphan_once_storm_has_killed_its_topology():

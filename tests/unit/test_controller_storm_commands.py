@@ -4,7 +4,7 @@ from typing import cast
 
 from messages import publication
 
-from controller.ports import TopologyView
+from controller.core.topology import TopologyView
 from controller.storm.commands import COMMANDS, Command, CommandQueue, encode, find
 from controller.storm.mirror import Mirror
 from kvstore.zookeeper import Session, Stored
@@ -33,7 +33,7 @@ class Nodes:
 
 
 def queue(nodes: Nodes) -> CommandQueue:
-    return CommandQueue(cast(Session, nodes), cast(Mirror, nodes), lambda plan, entry: None, 1)
+    return CommandQueue(cast(Session, nodes), cast(Mirror, nodes), lambda before, after: False, 1)
 
 
 def test_what_is_garbage_or_has_vanished_is_passed_over() -> None:
@@ -44,7 +44,7 @@ def test_what_is_garbage_or_has_vanished_is_passed_over() -> None:
 
 def test_a_wish_is_answered_in_its_place_and_read_so_afterwards() -> None:
     nodes = Nodes({"c-1": b"{", "c-2": encode(Command("gone", "7-7", "s:1"))})
-    queue(nodes).work((), ())
+    queue(nodes).work((), (), 1)
     (answered,) = queue(nodes).read().values()
     assert (answered.state, nodes.nodes["c-1"]) == ("REFUSED", b"{")
     assert answered.reason == "no topology gone: the hooks in Nimbus publish none"

@@ -22,7 +22,7 @@ from controller.journal.record import compact
 from controller.policies import policy
 from controller.snapshot import parse
 from controller.targeting.policy import JUDGED_AFTER, RETRY_S, Remembered, Targeting
-from controller.targeting.search import Answer, Beside, Question, at_once
+from controller.targeting.search import Answer, Question, SubprocessSearches, at_once
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
 
@@ -222,28 +222,35 @@ def test_an_answer_is_written_down_to_the_last_bit() -> None:
         assert decode(Answer, json.loads(compact(encode(answer)))) == answer
 
 
-def test_a_process_beside_gives_the_same_answer_and_ends() -> None:
-    question = Question(*saddle(), Limits(), TargetOptions(), frozenset())
-    search = Beside()
-    assert search(question) is None
+def answer_of(searches: SubprocessSearches) -> tuple[tuple[str, Answer], ...]:
     give_up_s = time.monotonic() + 120
-    while (answer := search(question)) is None:
+    while not (answers := searches.take_answers()):
         assert time.monotonic() < give_up_s
         time.sleep(0.05)
-    assert answer == at_once(question)
+    return answers
+
+
+def test_a_process_beside_gives_the_same_answer_and_ends() -> None:
+    question = Question(*saddle(), Limits(), TargetOptions(), frozenset())
+    searches = SubprocessSearches()
+    assert searches.take_answers() == ()
+    # The second is left out: one search a topology.
+    searches.begin([question, replace(question, limits=LITERAL)])
+    ((topology, answer),) = answer_of(searches)
+    assert (topology, answer) == (question.snapshot.topology, Answer(question.answer()))
     assert answer.target is not None
-    # Ended in the middle: the next call starts anew.
-    assert search(question) is None
-    search.close()
-    assert search(question) is None
-    search.close()
+    assert searches.take_answers() == ()
+    # Ended in the middle: the next one starts anew.
+    searches.begin([question])
+    searches.close()
+    assert searches.take_answers() == ()
+    searches.begin([question])
+    searches.close()
 
 
 def test_a_search_that_fails_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    search = Beside()
+    searches = SubprocessSearches()
     question = Question(*saddle(), Limits(), TargetOptions(), frozenset())
-    assert search(question) is None
-    while (answer := search(question)) is None:
-        time.sleep(0.01)
-    assert answer == Answer(None)
+    searches.begin([question])
+    assert answer_of(searches) == ((question.snapshot.topology, Answer(None)),)

@@ -108,12 +108,12 @@ def phase(result: Step) -> Phase | None:
 
 def test_a_move_begins_in_prepare_and_is_the_next_version():
     held = resume(Plan("c", 2, 16, "wc"), 3, 5.0)
-    result = begin(held, entry(Phase.PREPARE), 6.0)
+    result = begin(held, [entry(Phase.PREPARE)], 6.0)
     assert result.plan == Plan("c", 3, 17, "wc", (entry(Phase.PREPARE),))
     assert result.flight.plan == result.plan
     assert result.flight.progress[0].written == PlanVersion(3, 17)
     with pytest.raises(ModelError):
-        begin(result.flight, replace(entry(Phase.PREPARE), id="m2"), 7.0)
+        begin(result.flight, [replace(entry(Phase.PREPARE), id="m2")], 7.0)
 
 
 def test_prepare_waits_for_the_target():
@@ -285,7 +285,7 @@ def test_drain_waits_for_the_supervisors_and_is_undone_without_them(acks: tuple[
 
 
 def test_a_supervisor_need_not_have_read_more_than_the_entry():
-    held = begin(resume(Plan("c", 3, 16, "wc"), 3, 0.0), entry(Phase.PREPARE), 0.0).flight
+    held = begin(resume(Plan("c", 3, 16, "wc"), 3, 0.0), [entry(Phase.PREPARE)], 0.0).flight
     acks = [node(A, DRAINED, version=20), node(B, ROUTED, version=20)]
     for _ in range(2):
         held = look(held, node(A, ROUTED, version=20), node(B, ROUTED, version=20)).flight
@@ -418,7 +418,7 @@ def test_undo_does_not_wait_for_a_copy_that_died_with_its_jvm():
 
 
 def test_the_reason_of_an_undo_is_told_at_its_end_with_its_time():
-    held = begin(resume(Plan("c", 3, 16, "wc"), 3, 0.0), entry(Phase.PREPARE), 1.0).flight
+    held = begin(resume(Plan("c", 3, 16, "wc"), 3, 0.0), [entry(Phase.PREPARE)], 1.0).flight
     undone = look(held, node(A), node(B), at=21.0)
     acks = (node(A, ROUTED, version=18), node(B, STOPPED, version=18))
     (left,) = look(undone.flight, *acks, at=22.0).left

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from controller.config import build
+from controller.core.choose import choose
 from controller.core.cluster import Floats, Traffic
 from controller.core.decide import Decision, Outcome
 from controller.errors import TuneError
@@ -19,7 +20,6 @@ from controller.tune.choice import MOVE_S, Objective, suggest
 from controller.tune.chunks import DAY_S, HELD_BACK_FRAC, unpack, waves
 from controller.tune.space import Space
 from controller.tune.sweep import Figures
-from controller.vetoes import Begin, decide_and_begin
 from tests.tuned_world import BEGIN_S, HUBS, TICK_S, span, strong_and_fickle, swept
 
 THRESHOLDS = (0.0, 0.005, 0.02, 0.03, 0.06)
@@ -177,12 +177,12 @@ def test_cpu_follows_the_hops() -> None:
 def test_where_nothing_would_move_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = 0
 
-    def counting(*args: Any, begin: Begin) -> Decision:
+    def counting(*args: Any) -> Decision:
         nonlocal asked
         asked += 1
-        return decide_and_begin(*args, begin=begin)
+        return choose(*args)
 
-    monkeypatch.setattr(run, "decide_and_begin", counting)
+    monkeypatch.setattr(run, "choose", counting)
     for policy in ("safe", "otd"):
         config = build({"policy": policy, "asc.threshold": 0.02})
         for explain in (True, False):

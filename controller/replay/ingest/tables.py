@@ -17,13 +17,12 @@ import numpy as np
 from controller.config import build
 from controller.core.cluster import Floats, Ints, natural_key
 from controller.errors import ControllerError
-from controller.journal.recorder import RecordedController
 from controller.journal.writer import Bounds, Writer
 from controller.output import counted
 from controller.replay.ingest import parquet
 from controller.replay.ingest.metrics_log import loads, samples
 from controller.replay.ingest.parquet import ParquetError
-from controller.replay.ingest.world import HOOKS, Window, WindowWorld
+from controller.replay.ingest.world import HOOKS, Window, WindowWorld, record_windows
 from migration import ModelError
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
 
@@ -110,14 +109,8 @@ def ingest(files: Iterable[Path], out: Path, topology: str) -> list[str]:
     config = build({"cycle.secs": max(float(np.median(spans_s)), 0.1)})
     world = WindowWorld(publication)
     writer = Writer(out, uuid.uuid4().hex[:12], Bounds(days=1e6, size_bytes=2**50))
-    controller = RecordedController(
-        config, view=world, source=world, sink=world, lead=world, clock=world, journal=writer
-    )
-    for window in windows:
-        world.advance(window)
-        controller.cycle()
-        writer.wait()
-    controller.close()
+    for _ in record_windows(world, windows, config, writer):
+        pass
     if writer.failed:
         raise IngestError(f"{out}: {writer.failed}")
     return [

@@ -1,17 +1,20 @@
-"""Shows measured arrays to the loop as if Storm's JVMs had reported them.
+"""Shows measured arrays to the controller as if Storm's JVMs had reported them.
 
-So a log from elsewhere becomes a journal by being run past a controller, window by window.
+A log from elsewhere becomes a journal when the controller's cycle sees it window by window.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from controller.config import Config
 from controller.core.cluster import Floats, Ints
-from controller.ports import TopologyView
+from controller.core.topology import TopologyView
+from controller.cycle import Memory, Report, Seen, cycle_with_searches
+from controller.journal.recorder import Recorder
+from controller.journal.writer import Writer
 from migration.model import (
-    Entry,
     ExecutorId,
     ExecutorLoad,
     NodeAcks,
@@ -56,7 +59,7 @@ class Window:
 
 
 class WindowWorld:
-    """All ports of a controller over one topology; a move is done as soon as it is begun.
+    """A world of one topology; a move is done as soon as it is begun.
 
     Parameters
     ----------
@@ -105,25 +108,37 @@ class WindowWorld:
             for source, target, tuples in rows:
                 sent[source, target] = sent.get((source, target), 0.0) + tuples
 
-    def now_s(self) -> float:
-        """Tell the time of the window."""
-        return self._now_s
+    def seen(self, epoch: int | None = 0) -> Seen:
+        """Show the topology where it is now, and the totals up to now.
 
-    def time_s(self) -> float:
-        """Tell the time of the window."""
-        return self._now_s
+        Parameters
+        ----------
+        epoch : int or None
+            Who leads, as in `Seen`.
 
-    @property
-    def epoch(self) -> int | None:
-        """Always leading."""
-        return 0
+        Returns
+        -------
+        Seen
+            Of this window.
+        """
+        seen = Seen(self._now_s, self._now_s, epoch)
+        if epoch is None:
+            return seen
+        return replace(seen, topologies=(self._view(),), loads=self._loads())
 
-    def paused(self) -> str | None:
-        """Nobody pauses it."""
-        return None
+    def write(self, report: Report) -> None:
+        """Make the moves of a report at once.
 
-    def topologies(self) -> Sequence[TopologyView]:
-        """Show the topology where it is now."""
+        Parameters
+        ----------
+        report : Report
+            Of a cycle that saw this window.
+        """
+        for plan in report.plans.values():
+            self.places |= {entry.executor: entry.target for entry in plan.entries}
+            self._version = plan.version
+
+    def _view(self) -> TopologyView:
         executors = tuple(
             replace(placed, slot=self.places[placed.executor])
             for placed in self.publication.executors
@@ -132,22 +147,14 @@ class WindowWorld:
             self.publication, executors=executors, time_ms=round(self._now_s * 1000)
         )
         plan = Plan(HOOKS, 0, self._version, publication.topology)
-        return [TopologyView(publication, plan, self._acks())]
+        return TopologyView(publication, plan, self._acks())
 
-    def loads(self) -> Sequence[NodeLoad]:
-        """Report the totals up to now."""
+    def _loads(self) -> tuple[NodeLoad, ...]:
         time_ms = round(self._now_s * 1000)
-        return [
+        return tuple(
             NodeLoad(node.id, time_ms, tuple(map(self._load, self._slots(node.id))))
             for node in self.publication.nodes
-        ]
-
-    def begin(self, plan: Plan, entry: Entry) -> Plan | None:
-        """Move at once."""
-        self.places[entry.executor] = entry.target
-        written = plan.followed_by((*plan.entries, entry), 0)
-        self._version = written.version
-        return written
+        )
 
     def _slots(self, node: str) -> list[Slot]:
         used = set(self.places.values()) | self._cpu_s.keys()
@@ -190,3 +197,36 @@ class WindowWorld:
             executors,
             tuple(Traffic(first[s], first[t], round(n)) for (s, t), n in sent.items()),
         )
+
+
+def record_windows(
+    world: WindowWorld, windows: Iterable[Window], config: Config, journal: Writer
+) -> Iterator[Report]:
+    """Let the controller's cycle decide about window after window, and keep a journal of it.
+
+    Parameters
+    ----------
+    world : WindowWorld
+        Its moves are made where the configuration makes them.
+    windows : iterable of Window
+        In their order.
+    config : Config
+        Settings.
+    journal : Writer
+        Where to write; closed at the end.
+
+    Yields
+    ------
+    Report
+        One a window.
+    """
+    recorder, memory = Recorder(config, journal), Memory()
+    for window in windows:
+        world.advance(window)
+        after, report, seen = cycle_with_searches(memory, world.seen(), config)
+        recorder.record(memory, seen, report)
+        world.write(report)
+        memory = after
+        journal.wait()
+        yield report
+    recorder.close()

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.config import Excluded
+from controller.core.choose import row_of, shuffle_fed
 from controller.core.cluster import Floats, Ints, LoadSnapshot, Traffic
+from controller.core.veto import Excluded, Vetoes, placement_vetoes
 from controller.core.view.loops import Marks
 from controller.core.view.pairs import Pairs
 from controller.core.view.still import Standing, Talk
@@ -14,7 +15,6 @@ from controller.replay.recording import Span
 from controller.replay.rerun.ahead import Pace, Smoothed, Ticks, Where, ahead, measure
 from controller.replay.rerun.laid import Laid
 from controller.replay.rerun.series import COLUMNS, NO_CYCLE, OUTCOME
-from controller.vetoes import Vetoes, keeps_worker, row_of, shuffle_fed, standing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,10 +55,10 @@ class Allowed:
         """
         first, cluster = span.first, span.cluster
         snapshot = first.at(first.time_s, place, first.cpu_cores, first.traffic)
-        vetoes = standing(cluster, snapshot, excluded)
+        vetoes = placement_vetoes(cluster, snapshot, excluded)
         row = row_of(first.executors)
         held = [row[name] for name in vetoes.executors]
-        last = [row[name] for name, veto in vetoes.executors.items() if keeps_worker(veto)]
+        last = [row[name] for name, veto in vetoes.executors.items() if veto.keeps_worker]
         is_free = first.is_movable.copy()  # read-only or not is another type to the compiler
         is_open = cluster.is_open.copy()
         is_open_now = is_open.copy()

@@ -15,9 +15,11 @@ from typing import Protocol
 import numpy as np
 
 from controller.config import Config
+from controller.core.choose import choose
 from controller.core.classify import Limits
 from controller.core.cluster import Floats, Ints
-from controller.core.decide import Outcome, Proposal
+from controller.core.decide import Outcome, Proposal, Veto
+from controller.core.veto import Vetoes
 from controller.core.view.loops import Marks
 from controller.core.view.still import Rules
 from controller.policies import policy
@@ -32,7 +34,6 @@ from controller.replay.rerun.series import (
     Series,
     joined,
 )
-from controller.vetoes import Veto, Vetoes, decide_and_begin, keeping_workers
 
 # Keys of storm.yaml that change nothing here.
 UNUSED_KEYS = (
@@ -226,10 +227,7 @@ class Rerun:
         resting = {e: _RESTS for e, until_s in self._rests_until_s.items() if until_s > now_s}
         vetoes = Vetoes(resting).joined(allowed.vetoes)
         cluster = course.span.cluster
-        begin = keeping_workers(cluster, snapshot)
-        decision = decide_and_begin(
-            self._policy, cluster, snapshot, self._limits, vetoes, begin=begin
-        )
+        decision = choose(self._policy, cluster, snapshot, self._limits, vetoes)
         moves = decision.moves
         outcome = Outcome.MOVED if moves else decision.outcome
         course.table[row, OUTCOME] = OUTCOMES.index(outcome)

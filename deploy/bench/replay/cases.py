@@ -7,9 +7,8 @@ import numpy as np
 
 from controller.config import build
 from controller.core.cluster import Floats, Ints
-from controller.journal.recorder import RecordedController
 from controller.journal.writer import Bounds, Writer
-from controller.replay.ingest.world import Window, WindowWorld
+from controller.replay.ingest.world import Window, WindowWorld, record_windows
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
 
 EXECUTORS_PER_WORKER, WORKERS_PER_NODE, PEERS, TICK_S = 50, 2, 10, 5.0
@@ -106,18 +105,6 @@ def record(executors: int, ticks: int, folder: Path, segment_bytes: int = 2**26)
     """
     world, window = WindowWorld(publication(executors)), windows(executors)
     writer = Writer(folder, "bench", Bounds(size_bytes=2**40, segment_bytes=segment_bytes))
-    controller = RecordedController(
-        build({"mode": "advise"}),
-        view=world,
-        source=world,
-        sink=world,
-        lead=world,
-        clock=world,
-        journal=writer,
-    )
-    for tick in range(ticks):
-        world.advance(window(tick))
-        controller.cycle()
-        writer.wait()
-    controller.close()
+    for _ in record_windows(world, map(window, range(ticks)), build({"mode": "advise"}), writer):
+        pass
     return sorted(folder.iterdir(), key=lambda path: path.name.split("-")[2])

@@ -4,25 +4,25 @@ Times are of the processor, and are compared within one run only.
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from controller.config import build
+from controller.cycle import Memory, Seen, cycle
 from controller.journal.reader import Log
-from controller.journal.recorder import Message, RecordedController
+from controller.journal.recorder import Message, Recorder
 from controller.journal.writer import Bounds, Writer
-from controller.loop import CycleReport
-from controller.ports import TopologyView
 from controller.replay.ingest.world import WindowWorld
 from controller.replay.playback import replay
 from controller.replay.recording import spans
 from controller.replay.rerun.run import rerun
 from deploy.bench.replay.cases import publication, windows
 from migration import wire
-from migration.model import NodeAcks, NodeLoad, Plan, Publication
+from migration.model import NodeAcks, NodeLoad, Publication
 
 M = TypeVar("M", Publication, NodeAcks, NodeLoad)
 # The first ticks have nothing to compare with, and load what they need.
@@ -36,29 +36,22 @@ class _Bytes:
         self._world = world
         self._bytes: list[tuple[type[Message], bytes]] = []
         self._data: dict[int, bytes] = {}
-        self._plan: Plan | None = None
+        self._seen = world.seen()
 
     def prepare(self) -> None:
-        """Encode what the others would have written meanwhile; not the controller's time."""
-        (view,) = self._world.topologies()
-        messages: list[Message] = [view.publication, *view.acks, *self._world.loads()]
+        """Encode what the others would have written meanwhile; not the time of the controller."""
+        self._seen = self._world.seen()
+        (view,) = self._seen.topologies
+        messages: list[Message] = [view.publication, *view.acks, *self._seen.loads]
         self._bytes = [(type(message), wire.encode(message)) for message in messages]
-        self._plan = view.plan
         self._data = {}
 
-    def topologies(self) -> list[TopologyView]:
-        """Decode the publication and the answers."""
+    def seen(self) -> Seen:
+        """Decode everything."""
+        (view,) = self._seen.topologies
         (publication,) = self._decoded(Publication)
-        assert self._plan is not None
-        return [TopologyView(publication, self._plan, tuple(self._decoded(NodeAcks)))]
-
-    def loads(self) -> list[NodeLoad]:
-        """Decode the reports."""
-        return self._decoded(NodeLoad)
-
-    def paused(self) -> str | None:
-        """Nobody pauses it."""
-        return None
+        view = replace(view, publication=publication, acks=tuple(self._decoded(NodeAcks)))
+        return replace(self._seen, topologies=(view,), loads=tuple(self._decoded(NodeLoad)))
 
     def data_of(self, messages: Sequence[Message]) -> list[bytes]:
         """Give the bytes back."""
@@ -69,22 +62,6 @@ class _Bytes:
         messages = [wire.decode(kind, one) for one in data]
         self._data |= {id(m): one for m, one in zip(messages, data, strict=True)}
         return messages
-
-
-class _Timed(RecordedController):
-    """Takes the time of all that the journal adds to a cycle."""
-
-    journal_s = 0.0
-
-    def head(self) -> bytes:
-        """Begin a segment."""
-        return self._head()
-
-    def _tick_record(self, reports: Iterable[CycleReport]) -> bytes:
-        begun_s = time.thread_time()
-        body = super()._tick_record(reports)
-        self.journal_s = time.thread_time() - begun_s
-        return body
 
 
 def cost(executors: int, ticks: int, folder: Path) -> dict[str, Any]:
@@ -108,27 +85,27 @@ def cost(executors: int, ticks: int, folder: Path) -> dict[str, Any]:
     world, window = WindowWorld(publication(executors)), windows(executors)
     source, config = _Bytes(world), build({"mode": "advise"})
     writer = Writer(folder, "bench", Bounds())
-    recorded = _Timed(
-        config,
-        view=source,
-        source=source,
-        sink=world,
-        lead=world,
-        clock=world,
-        journal=writer,
-        data_of=source.data_of,
-    )
+    recorder, memory = Recorder(config, writer, source.data_of), Memory()
     spent: list[tuple[float, float, float]] = []
+    heads_s: list[float] = []
     for tick in range(ticks):
         world.advance(window(tick))
         source.prepare()
         others_s = time.process_time() - time.thread_time()
-        whole_s = cpu_s(recorded.cycle)
+        begun_s = time.process_time()
+        seen = source.seen()
+        after, report = cycle(memory, seen, config)
+        cycle_s, begun_s = time.process_time() - begun_s, time.thread_time()
+        heads = writer.wants_segment
+        recorder.record(memory, seen, report)
+        journal_s = time.thread_time() - begun_s
+        if heads:
+            heads_s.append(journal_s)
+        memory = after
         writer.wait()
         others_s = time.process_time() - time.thread_time() - others_s
-        spent.append((whole_s - recorded.journal_s, recorded.journal_s, others_s))
-    head_s = cpu_s(recorded.head)
-    recorded.close()
+        spent.append((cycle_s, journal_s, others_s))
+    recorder.close()
     cycle_s, journal_s, writer_s = np.median(np.array(spent[WARM:]), axis=0)
     size = sum(path.stat().st_size for path in folder.glob("*.jsonl"))
     return {
@@ -137,7 +114,7 @@ def cost(executors: int, ticks: int, folder: Path) -> dict[str, Any]:
         "cycle_ms": _ms(cycle_s),
         "journal_ms": _ms(journal_s),
         "journal_frac": round(journal_s / cycle_s, 5),
-        "head_ms": _ms(head_s),
+        "head_ms": _ms(max(heads_s)),
         "writer_thread_ms": _ms(writer_s),
         "record_bytes": size // ticks,
         **_replayed(folder),

@@ -1,0 +1,84 @@
+"""Says why nothing is decided about a topology now, whatever its load."""
+
+from collections.abc import Iterable, Mapping
+
+from controller.core.decide import Outcome, Veto
+from controller.core.picture import Picture
+from controller.core.topology import TopologyView
+from controller.core.veto import Excluded
+from migration.model import MOVING, Entry
+
+
+def moves_under_way(views: Iterable[TopologyView]) -> tuple[Entry, ...]:
+    """List the moves of all topologies that count against the cluster's cap.
+
+    Parameters
+    ----------
+    views : iterable of TopologyView
+        All topologies.
+
+    Returns
+    -------
+    tuple of Entry
+        Those from PREPARE to STOP and those that are undone, without void ones.
+    """
+    return tuple(
+        entry
+        for view in views
+        for entry in view.plan.entries
+        if entry.void is None and entry.phase in MOVING
+    )
+
+
+def gate_each(
+    pictures: Mapping[str, Picture | Veto],
+    under_way: tuple[Entry, ...],
+    *,
+    paused: str | None,
+    observes: bool,
+    excluded: Excluded,
+    max_moves: int,
+) -> dict[str, Picture | Veto]:
+    """Say why nothing is decided about topologies now.
+
+    Parameters
+    ----------
+    pictures : mapping of str to Picture or Veto
+        By topology; a veto passes as it is.
+    under_way : tuple of Entry
+        From `moves_under_way`.
+    paused : str or None
+        Who paused the controller and why.
+    observes : bool
+        Whether the controller only measures.
+    excluded : Excluded
+        Topologies to leave alone.
+    max_moves : int
+        How many moves the cluster may have under way.
+
+    Returns
+    -------
+    dict of str to Picture or Veto
+        The picture where something may be decided; else PAUSED, EXCLUDED, STAND_BACK or
+        MOVE_IN_FLIGHT.
+    """
+    everywhere = None
+    if paused is not None or observes:
+        everywhere = Veto(Outcome.PAUSED, paused or "mode is observe: only measuring")
+    busy = None
+    if len(under_way) >= max_moves:
+        named = ", ".join(f"{e.executor} to {e.target} in {e.phase}" for e in under_way)
+        busy = Veto(Outcome.MOVE_IN_FLIGHT, f"under way: {named}")
+    return {
+        topology: made
+        if isinstance(made, Veto)
+        else everywhere or _held(made.view, excluded) or busy or made
+        for topology, made in pictures.items()
+    }
+
+
+def _held(view: TopologyView, excluded: Excluded) -> Veto | None:
+    publication = view.publication
+    if {publication.topology, publication.name} & excluded.topologies:
+        return Veto(Outcome.EXCLUDED, f"topology {publication.name} is excluded")
+    return None if view.stand_back is None else Veto(Outcome.STAND_BACK, view.stand_back)

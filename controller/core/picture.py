@@ -1,0 +1,359 @@
+"""Makes the picture that a decision about one topology looks at, or says why there is none."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from controller.core.classify import Classes, Limits, classify
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.decide import Outcome, Veto
+from controller.core.metrics import Rates
+from controller.core.topology import TopologyView
+from migration.model import ExecutorId, Phase, Plan, Publication, Slot
+
+E = TypeVar("E", bound=Hashable)
+JvmCpu: TypeAlias = tuple[Mapping[E, float], float, Sequence[int] | Ints]
+
+STALE_LOAD_S = 15.0
+# A worker that has just been started needs this long to be heard of; after that it has no hooks.
+UNHEARD_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """A topology that could be measured.
+
+    Attributes
+    ----------
+    view : TopologyView
+        What it was made of.
+    hooked : tuple of Slot
+        The workers that, like their supervisors, have the hooks.
+    cluster, snapshot : Cluster, LoadSnapshot
+        Places, load and traffic.
+    classes : Classes
+        Which workers are high and low.
+    """
+
+    view: TopologyView
+    hooked: tuple[Slot, ...]
+    cluster: Cluster
+    snapshot: LoadSnapshot
+    classes: Classes
+
+
+def picture_each(
+    views: Iterable[TopologyView],
+    rates: Mapping[str, Rates],
+    unheard_s: Mapping[tuple[str, Slot], float],
+    limits: Limits,
+    *,
+    worker_capacity_cores: float | None,
+    now_s: float,
+    time_s: float,
+) -> tuple[dict[str, Picture | Veto], dict[tuple[str, Slot], float]]:
+    """Measure topologies and sort their workers into high and low.
+
+    Parameters
+    ----------
+    views : iterable of TopologyView
+        The topologies.
+    rates : mapping of str to Rates
+        What their workers do.
+    unheard_s : mapping of (str, Slot) to float
+        Since when workers that have not named their hooks are missed, monotonic seconds.
+    limits : Limits
+        Which workers are high and low.
+    worker_capacity_cores : float or None
+        Capacity of every worker; None divides a node's CPU by its slots in use.
+    now_s, time_s : float
+        Monotonic and Unix seconds.
+
+    Returns
+    -------
+    dict of str to Picture or Veto
+        By topology; STAND_BACK or STALE_METRICS where a part of it is not known.
+    dict of (str, Slot) to float
+        The same as `unheard_s`, of now.
+    """
+    pictures: dict[str, Picture | Veto] = {}
+    missed_s: dict[tuple[str, Slot], float] = {}
+    for view in views:
+        publication, hooked = view.publication, view.hooked_slots()
+        stopped = _unplaced(publication, hooked)
+        if stopped is not None:
+            missed_s |= {key: s for key, s in unheard_s.items() if key[0] == view.id}
+            pictures[view.id] = stopped
+            continue
+        missing = [(view.id, slot) for slot in sorted(publication.slots - set(hooked))]
+        missed_s |= {key: unheard_s.get(key, now_s) for key in missing}
+        unknown = [
+            f"{slot} has not said that it has the hooks"
+            for of, slot in missing
+            if now_s - missed_s[of, slot] < UNHEARD_S
+        ]
+        unknown += stale_workers(rates[view.id], hooked, now_s=now_s, limit_s=STALE_LOAD_S)
+        if unknown:
+            pictures[view.id] = Veto(Outcome.STALE_METRICS, "; ".join(unknown))
+            continue
+        placement = settled_placement(publication, view.plan)
+        slots = publication.slots | frozenset(placement.values())
+        cluster = build_cluster(publication, slots, worker_capacity_cores)
+        pinned = pinned_executors(view, hooked)
+        snapshot = build_snapshot(
+            cluster, publication, placement, rates[view.id], pinned, time_s=time_s
+        )
+        classes = classify(cluster, snapshot, limits)
+        pictures[view.id] = Picture(view, tuple(hooked), cluster, snapshot, classes)
+    return pictures, missed_s
+
+
+def _unplaced(publication: Publication, hooked: Sequence[Slot]) -> Veto | None:
+    if publication.status != "ACTIVE":
+        return Veto(Outcome.STAND_BACK, f"the topology is {publication.status}")
+    homeless = [str(p.executor) for p in publication.executors if p.slot is None]
+    if homeless or not publication.executors:
+        named = ", ".join(homeless) or "any executor"
+        return Veto(Outcome.STAND_BACK, f"Storm has not assigned {named}")
+    if not hooked:
+        return Veto(Outcome.STALE_METRICS, "no worker has said that it has the hooks")
+    return None
+
+
+def settled_placement(publication: Publication, plan: Plan | None) -> dict[ExecutorId, Slot]:
+    """Tell where each executor will be once the moves under way have ended.
+
+    Parameters
+    ----------
+    publication : Publication
+        Storm's own assignment.
+    plan : Plan or None
+        The moves laid over it.
+
+    Returns
+    -------
+    dict of ExecutorId to Slot
+        Without executors that Storm has not assigned.
+
+    Notes
+    -----
+    A target is filled from the start of a move, so that the next decision leaves it the room.
+    """
+    placed = {p.executor: p for p in publication.executors if p.slot is not None}
+    placement = {executor: p.slot for executor, p in placed.items() if p.slot is not None}
+    for entry in plan.entries if plan else ():
+        storm = placed.get(entry.executor)
+        if storm and entry.phase is not Phase.UNDO and entry.counts(storm.slot, storm.start_secs):
+            placement[entry.executor] = entry.target
+    return placement
+
+
+def pinned_executors(view: TopologyView, hooked: Sequence[Slot]) -> dict[ExecutorId, str]:
+    """Say why executors must stay; the worker that has the object knows best.
+
+    Parameters
+    ----------
+    view : TopologyView
+        The publication and the answers of the JVMs.
+    hooked : sequence of Slot
+        Its workers with the hooks.
+
+    Returns
+    -------
+    dict of ExecutorId to str
+        Reasons.
+    """
+    kind = {component.id: component.kind for component in view.publication.components}
+    pinned = {}
+    for placed in view.publication.executors:
+        if kind.get(placed.component, "bolt") != "bolt":
+            pinned[placed.executor] = kind[placed.component]
+        elif placed.slot not in hooked:
+            pinned[placed.executor] = "no hooks in its JVM"
+    for ack in view.sight.workers.values():
+        pinned.update({one.executor: one.reason for one in ack.pinned})
+    return pinned
+
+
+def stale_workers(
+    rates: Rates, slots: Iterable[Slot], *, now_s: float, limit_s: float
+) -> tuple[str, ...]:
+    """Name the workers whose load is not known well enough to decide.
+
+    Parameters
+    ----------
+    rates : mapping of Slot to WorkerRates
+        What is known.
+    slots : iterable of Slot
+        Workers that have to be known.
+    now_s, limit_s : float
+        The clock of `observe`, and the oldest report that counts.
+
+    Returns
+    -------
+    tuple of str
+        One text a worker, empty if all is well.
+    """
+    found = []
+    for slot in sorted(slots):
+        worker = rates.get(slot)
+        if worker is None:
+            found.append(f"{slot} has not reported")
+        elif now_s - worker.seen_s > limit_s:
+            found.append(f"{slot} reported {now_s - worker.seen_s:.0f} s ago")
+        elif not worker.known:
+            found.append(f"{slot} has reported only once")
+    return tuple(found)
+
+
+def build_cluster(publication: Publication, slots: Iterable[Slot], cores: float | None) -> Cluster:
+    """List the places of a topology with their capacity.
+
+    Parameters
+    ----------
+    publication : Publication
+        What Storm knows about the topology.
+    slots : iterable of Slot
+        Slots that the topology uses or is about to use.
+    cores : float or None
+        Capacity of every worker; None divides a node's CPU by its slots in use.
+
+    Returns
+    -------
+    Cluster
+        All open.
+    """
+    nodes = {node.id: node for node in publication.nodes}
+
+    def capacity(slot: Slot) -> float:
+        node = nodes[slot.supervisor]
+        return node.cpu_capacity / 100 / max(node.slots_in_use, 1)
+
+    known = [slot for slot in slots if slot.supervisor in nodes]
+    return Cluster.build(nodes, [(str(s), s.supervisor, cores or capacity(s)) for s in known])
+
+
+def build_snapshot(
+    cluster: Cluster,
+    publication: Publication,
+    placement: Mapping[ExecutorId, Slot],
+    rates: Rates,
+    pinned: Mapping[ExecutorId, str],
+    *,
+    time_s: float,
+) -> LoadSnapshot:
+    """Put together what a policy reads.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places; every slot of the placement is one of its workers.
+    publication : Publication
+        What Storm knows about the topology.
+    placement : mapping of ExecutorId to Slot
+        Where the executors are.
+    rates : mapping of Slot to WorkerRates
+        What they do.
+    pinned : mapping of ExecutorId to str
+        Why executors must stay.
+    time_s : float
+        Time to write into the snapshot.
+
+    Returns
+    -------
+    LoadSnapshot
+        One row an executor of the placement.
+    """
+    # The natural order of "start-end" is the order of the ids.
+    executors = sorted(placement)
+    traffic = _between_executors(executors, [w.sent for w in rates.values()])
+    worker = {name: i for i, name in enumerate(cluster.workers)}
+    component = {placed.executor: placed.component for placed in publication.executors}
+    queue = {
+        (slot, load.executor): load.queue
+        for slot, worker_rates in rates.items()
+        for load in worker_rates.report.executors
+    }
+    return LoadSnapshot(
+        topology=publication.topology,
+        time_s=time_s,
+        components=publication.components,
+        edges=publication.edges,
+        executors=tuple(map(str, executors)),
+        component_of=tuple(component[e] for e in executors),
+        place=np.array([worker[str(placement[e])] for e in executors], dtype=np.int64),
+        cpu_cores=_cpu_cores(executors, placement, rates, traffic),
+        queue=np.array([queue.get((placement[e], e), 0) for e in executors], dtype=np.float64),
+        pinned=tuple(pinned.get(e) for e in executors),
+        traffic=traffic,
+    )
+
+
+def _cpu_cores(
+    executors: list[ExecutorId],
+    placement: Mapping[ExecutorId, Slot],
+    rates: Rates,
+    traffic: Traffic,
+) -> Floats:
+    count = len(executors)
+    handled_tps = np.zeros(count)
+    handled_tps += np.bincount(traffic.source, traffic.tps, count)
+    handled_tps += np.bincount(traffic.target, traffic.tps, count)
+    here: dict[Slot, list[int]] = {}
+    for row, executor in enumerate(executors):
+        here.setdefault(placement[executor], []).append(row)
+    jvms = [(w.cpu_cores, w.process_cores, here.get(slot, [])) for slot, w in rates.items()]
+    return whole_cpu_cores({e: row for row, e in enumerate(executors)}, jvms, handled_tps)
+
+
+def whole_cpu_cores(
+    index: Mapping[E, int], jvms: Sequence[JvmCpu[E]], handled_tps: Floats
+) -> Floats:
+    """Add each executor's share, by tuples, of its JVM's other CPU (network, GC) to its own.
+
+    Parameters
+    ----------
+    index : mapping of E to int
+        Row of each executor.
+    jvms : sequence of JvmCpu
+        CPU of the threads of each executor, and of the whole JVM, in cores, and the rows of the
+        executors that are placed there.
+    handled_tps : Floats, shape (E,)
+        Tuples that each executor sent and got.
+
+    Returns
+    -------
+    Floats, shape (E,)
+        Cores.
+    """
+    # A copy that is leaving still runs elsewhere: own CPU counts wherever it was used.
+    own = [0.0] * len(handled_tps)
+    for cpu_cores, _, _ in jvms:
+        for executor, used in cpu_cores.items():
+            row = index.get(executor)
+            if row is not None:
+                own[row] += used
+    cores = np.array(own)
+    for cpu_cores, process_cores, here in jvms:
+        other = max(process_cores - sum(cpu_cores.values()), 0.0)
+        rows = np.asarray(here, dtype=np.int64)
+        handled = handled_tps[rows] if handled_tps[rows].any() else np.ones(len(rows))
+        cores[rows] += other * handled / handled.sum()
+    return cores
+
+
+def _between_executors(executors: list[ExecutorId], sent: list[Traffic]) -> Traffic:
+    """Map tasks to executors; tasks of nobody (Storm's own system task) are left out."""
+    size = max((e.end for e in executors), default=0) + 1
+    executor_of = np.full(size, -1, dtype=np.int64)
+    for i, executor in enumerate(executors):
+        executor_of[max(executor.start, 0) : executor.end + 1] = i
+    source = np.concatenate([t.source for t in sent] or [np.zeros(0, dtype=np.int64)])
+    target = np.concatenate([t.target for t in sent] or [np.zeros(0, dtype=np.int64)])
+    tps = np.concatenate([t.tps for t in sent] or [np.zeros(0)])
+    inside = (source >= 0) & (source < size) & (target >= 0) & (target < size)
+    source, target, tps = executor_of[source[inside]], executor_of[target[inside]], tps[inside]
+    known = (source >= 0) & (target >= 0)
+    return Traffic.build(source[known], target[known], tps[known])

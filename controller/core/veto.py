@@ -1,0 +1,262 @@
+"""Says what a policy may want and the live run does not allow, and why.
+
+Each veto concerns one executor or one target worker, so `choose` lays it into the snapshot before
+the policy looks; a vetoed candidate gives way to the next by itself. Only the last executor of a
+worker depends on the other moves of a decision: `Vetoes.staying` counts for that.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from controller.core.cluster import Cluster, LoadSnapshot, topology_name
+from controller.core.decide import Outcome, Veto
+from controller.core.picture import Picture
+from controller.core.topology import TopologyView
+from migration.model import ExecutorId
+from migration.moves import staying_executors
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """What is never touched, by name."""
+
+    topologies: frozenset[str] = frozenset()
+    components: frozenset[str] = frozenset()
+    hosts: frozenset[str] = frozenset()
+
+    def has_topology(self, topology: str) -> bool:
+        """Tell whether a topology is among them, by its id or its name.
+
+        Parameters
+        ----------
+        topology : str
+            Its id.
+
+        Returns
+        -------
+        bool
+            Whether nothing of it may move.
+        """
+        return bool(self.topologies & {topology, topology_name(topology)})
+
+    def on(self, hosts: Mapping[str, str]) -> "Excluded":
+        """Name nodes instead of hosts.
+
+        Parameters
+        ----------
+        hosts : mapping of str to str
+            Host name of each node.
+
+        Returns
+        -------
+        Excluded
+            Its `hosts` are ids of nodes.
+        """
+        nodes = (node for node, host in hosts.items() if {node, host} & self.hosts)
+        return replace(self, hosts=frozenset(nodes))
+
+
+@dataclass(frozen=True, slots=True)
+class Vetoes:
+    """Vetoes by the id of the executor that would move and of the worker it would move to.
+
+    Attributes
+    ----------
+    executors, workers : mapping of str to Veto
+        By id.
+    staying : mapping of str to int, or None
+        How many executors of each worker stay there; a decision leaves one of them. None: a worker
+        may lose all of its executors.
+    """
+
+    executors: Mapping[str, Veto] = field(default_factory=dict)
+    workers: Mapping[str, Veto] = field(default_factory=dict)
+    staying: Mapping[str, int] | None = None
+
+    def joined(self, other: "Vetoes") -> "Vetoes":
+        """Add vetoes; where both have one, the first stays.
+
+        Parameters
+        ----------
+        other : Vetoes
+            More.
+
+        Returns
+        -------
+        Vetoes
+            All.
+        """
+        return Vetoes(
+            {**other.executors, **self.executors},
+            {**other.workers, **self.workers},
+            other.staying if self.staying is None else self.staying,
+        )
+
+
+def veto_each(
+    pictures: Mapping[str, Picture | Veto],
+    moved_s: Mapping[tuple[str, ExecutorId], float],
+    excluded: Excluded,
+    *,
+    cooldown_s: float,
+    now_s: float,
+) -> dict[str, Vetoes]:
+    """List the vetoes of live topologies.
+
+    Parameters
+    ----------
+    pictures : mapping of str to Picture or Veto
+        By topology; one without a picture has no need of them.
+    moved_s : mapping of (str, ExecutorId) to float
+        When executors moved, monotonic seconds.
+    excluded : Excluded
+        Components and hosts to leave alone.
+    cooldown_s : float
+        How long an executor rests after its move.
+    now_s : float
+        Monotonic seconds.
+
+    Returns
+    -------
+    dict of str to Vetoes
+        MOVE_IN_FLIGHT, COOLDOWN, EXCLUDED, LAST_IN_WORKER and NO_WORKER_IN_SLOT.
+    """
+    found = {}
+    for topology, made in pictures.items():
+        if isinstance(made, Veto):
+            continue
+        left_s = {
+            str(executor): at_s + cooldown_s - now_s
+            for (of, executor), at_s in moved_s.items()
+            if of == topology
+        }
+        hosts = {node.id: node.host for node in made.view.publication.nodes}
+        there = placement_vetoes(made.cluster, made.snapshot, excluded.on(hosts))
+        found[topology] = _of_the_moment(made, left_s).joined(there)
+    return found
+
+
+def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
+    """List the vetoes that a snapshot cannot show."""
+    view = made.view
+    executors = {**cooldown(left_s).executors, **_not_running(view)}
+    for entry in view.plan.entries:
+        reason = f"{entry.executor} has move {entry.id} in {entry.phase}"
+        executors[str(entry.executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
+    hooked = {str(slot) for slot in made.hooked}
+    workers = {
+        name: Veto(Outcome.NO_WORKER_IN_SLOT, f"no worker with the hooks runs in slot {name}")
+        for name in made.cluster.workers
+        if name not in hooked
+    }
+    staying = staying_executors(view.publication, view.plan)
+    count = Counter(str(placed.slot) for placed in staying)
+    for placed in staying:
+        if count[str(placed.slot)] == 1:
+            reason = f"{placed.executor} is the last executor of {placed.slot}"
+            executors.setdefault(str(placed.executor), Veto(Outcome.LAST_IN_WORKER, reason))
+    return Vetoes(executors, workers, count)
+
+
+def _not_running(view: TopologyView) -> dict[str, Veto]:
+    """Veto what Storm assigns to a worker that has not got it yet."""
+    workers, found = view.sight.workers, {}
+    for placed in view.publication.executors:
+        ack = None if placed.slot is None else workers.get(placed.slot)
+        if ack is not None and placed.executor not in ack.executors:
+            reason = f"the worker at {placed.slot} does not run executor {placed.executor}"
+            found[str(placed.executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
+    return found
+
+
+def cooldown(left_s: Mapping[str, float]) -> Vetoes:
+    """Let executors that have moved stay where they are for a while.
+
+    Parameters
+    ----------
+    left_s : mapping of str to float
+        How long each still rests.
+
+    Returns
+    -------
+    Vetoes
+        COOLDOWN.
+    """
+    return Vetoes(
+        {
+            name: Veto(Outcome.COOLDOWN, f"{name} moved lately and rests for {s:.0f} s more")
+            for name, s in left_s.items()
+            if s > 0
+        }
+    )
+
+
+def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
+    """List the vetoes that the snapshot alone gives.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Placement.
+    excluded : Excluded
+        Components and nodes to leave alone.
+
+    Returns
+    -------
+    Vetoes
+        EXCLUDED, LAST_IN_WORKER and NO_WORKER_IN_SLOT.
+    """
+    count = np.bincount(snapshot.place, minlength=len(cluster.workers))
+    workers = {
+        cluster.workers[w]: Veto(
+            Outcome.NO_WORKER_IN_SLOT, f"the topology has no worker in slot {cluster.workers[w]}"
+        )
+        for w in np.flatnonzero(count == 0)
+    }
+    executors = {
+        snapshot.executors[e]: Veto(
+            Outcome.LAST_IN_WORKER,
+            f"{snapshot.executors[e]} is the last executor of {cluster.workers[snapshot.place[e]]}",
+        )
+        for e in np.flatnonzero(snapshot.is_alone)
+    }
+    staying = dict(zip(cluster.workers, count.tolist(), strict=True))
+    # What is excluded is so whatever else is in the way.
+    return exclusions(cluster, snapshot, excluded).joined(Vetoes(executors, workers, staying))
+
+
+def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
+    """List the vetoes that the settings give.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Placement.
+    excluded : Excluded
+        Components and nodes to leave alone.
+
+    Returns
+    -------
+    Vetoes
+        EXCLUDED.
+    """
+    executors: dict[str, Veto] = {}
+    workers: dict[str, Veto] = {}
+    for n, node in enumerate(cluster.nodes):
+        if node in excluded.hosts:
+            veto = Veto(Outcome.EXCLUDED, f"node {node} is excluded")
+            workers |= {cluster.workers[w]: veto for w in np.flatnonzero(cluster.node_of == n)}
+            here = np.flatnonzero(cluster.node_of[snapshot.place] == n)
+            executors |= {snapshot.executors[e]: veto for e in here}
+    if excluded.components:
+        for name, component in zip(snapshot.executors, snapshot.component_of, strict=True):
+            if component in excluded.components:
+                executors[name] = Veto(Outcome.EXCLUDED, f"component {component} is excluded")
+    return Vetoes(executors, workers)

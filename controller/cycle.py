@@ -1,0 +1,352 @@
+"""One cycle over values: what was remembered and what is seen now give what to do and why.
+
+It reads no clock, writes nothing and keeps nothing. The live run, a replayed journal and the
+simulator each make their own `Seen`, call `cycle`, and write the plans of its report.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from controller.config import Config, Mode
+from controller.core.choose import choose_each
+from controller.core.cluster import inter_node_tps
+from controller.core.decide import Outcome, Proposal
+from controller.core.gate import gate_each, moves_under_way
+from controller.core.metrics import Rates, observe_each
+from controller.core.picture import Picture, picture_each
+from controller.core.plan import plan_each
+from controller.core.topology import TopologyView
+from controller.core.veto import veto_each
+from controller.policies import policy
+from controller.targeting.policy import Remembered, Targeting
+from controller.targeting.search import Answer, Question
+from migration.model import ExecutorId, NodeLoad, Plan, Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All that a cycle may depend on besides its memory and the settings.
+
+    Attributes
+    ----------
+    now_s, time_s : float
+        Monotonic and Unix seconds.
+    epoch : int or None
+        The epoch to write under; None while another controller leads.
+    paused : str or None
+        Who paused the controller and why.
+    topologies : tuple of TopologyView
+        Every topology that the hooks in Nimbus publish, by id.
+    loads : tuple of NodeLoad
+        The newest report of each node.
+    rests : tuple of (str, ExecutorId, float)
+        Topology, executor and monotonic seconds of each move that has ended since the last cycle.
+    answers : tuple of (str, Answer)
+        Searches that have ended since the last cycle, by topology.
+    """
+
+    now_s: float
+    time_s: float
+    epoch: int | None
+    paused: str | None = None
+    topologies: tuple[TopologyView, ...] = ()
+    loads: tuple[NodeLoad, ...] = ()
+    rests: tuple[tuple[str, ExecutorId, float], ...] = ()
+    answers: tuple[tuple[str, Answer], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one cycle leaves for the next.
+
+    Attributes
+    ----------
+    tick : int
+        Number of the last cycle.
+    rates : mapping of str to mapping of Slot to WorkerRates
+        What the workers do, by topology.
+    moved_s : mapping of (str, ExecutorId) to float
+        When executors began to rest, monotonic seconds.
+    unheard_s : mapping of (str, Slot) to float
+        Since when workers are missed.
+    answers : tuple of (str, Answer)
+        Ends of searches that no policy has asked for yet.
+    targeting : Remembered or None
+        What the policy `target` remembers; None with any other.
+    """
+
+    tick: int = 0
+    rates: Mapping[str, Rates] = field(default_factory=dict)
+    moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
+    unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
+    answers: tuple[tuple[str, Answer], ...] = ()
+    targeting: Remembered | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyReport:
+    """How one cycle ended for one topology.
+
+    Attributes
+    ----------
+    tick : int
+        Number of the cycle.
+    topology : str
+        Its id; empty if the cycle did not get as far.
+    time_s : float
+        Unix seconds.
+    outcome : Outcome
+        Exactly one.
+    reason : str
+        One line.
+    moves : tuple of Proposal
+        The moves that begin, or would.
+    plan : Plan or None
+        The plan to write, or that would be.
+    warnings : tuple of str
+        What placement cannot repair.
+    picture : Picture or None
+        What the decision looked at.
+    """
+
+    tick: int
+    topology: str
+    time_s: float
+    outcome: Outcome
+    reason: str
+    moves: tuple[Proposal, ...] = ()
+    plan: Plan | None = None
+    warnings: tuple[str, ...] = ()
+    picture: Picture | None = None
+
+    @property
+    def inter_node_frac(self) -> float | None:
+        """Share of the traffic that crosses between nodes, before the moves; None if unknown."""
+        if self.picture is None or not self.picture.snapshot.traffic.total_tps:
+            return None
+        cluster, snapshot = self.picture.cluster, self.picture.snapshot
+        return round(inter_node_tps(cluster, snapshot) / snapshot.traffic.total_tps, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How one cycle ended.
+
+    Attributes
+    ----------
+    topologies : tuple of TopologyReport
+        One each; one without a topology if none could be looked at.
+    questions : tuple of Question
+        Searches to begin; their answers belong into a later `Seen`.
+    error : Exception or None
+        The surprise that ended the cycle.
+    """
+
+    topologies: tuple[TopologyReport, ...]
+    questions: tuple[Question, ...] = ()
+    error: Exception | None = None
+
+    @property
+    def plans(self) -> dict[str, Plan]:
+        """The plans to write with a compare-and-set, by topology."""
+        return {
+            one.topology: one.plan
+            for one in self.topologies
+            if one.outcome is Outcome.MOVED and one.plan is not None
+        }
+
+
+def cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report]:
+    """Decide once about all topologies.
+
+    Parameters
+    ----------
+    memory : Memory
+        Of the cycle before.
+    seen : Seen
+        The world now.
+    settings : Config
+        Settings.
+
+    Returns
+    -------
+    Memory
+        For the next cycle.
+    Report
+        MOVED where the report's plan is to be written with a compare-and-set.
+
+    Notes
+    -----
+    The same values give the same report. An unexpected error ends the cycle and changes nothing.
+    """
+    try:
+        return _cycle(memory, seen, settings)
+    except Exception as error:  # a surprise must not end the controller
+        return failed(memory, seen.time_s, error)
+
+
+def failed(memory: Memory, time_s: float, error: Exception) -> tuple[Memory, Report]:
+    """Report a cycle that an unexpected error ended.
+
+    Parameters
+    ----------
+    memory : Memory
+        Of the cycle before.
+    time_s : float
+        Unix seconds.
+    error : Exception
+        The surprise.
+
+    Returns
+    -------
+    Memory
+        As before, but for the number of the cycle.
+    Report
+        STAND_BACK.
+    """
+    after = replace(memory, tick=memory.tick + 1)
+    reason = f"unexpected error: {error!r}"
+    report = TopologyReport(after.tick, "", time_s, Outcome.STAND_BACK, reason)
+    return after, Report((report,), error=error)
+
+
+def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report]:
+    memory, views = _remembering(memory, seen, settings), seen.topologies
+    if seen.epoch is None or not views:
+        return memory, Report((_nothing_to_look_at(memory, seen),))
+    searches = _Searches(memory.answers)
+    decide = policy(settings.policy, settings.options, searches)
+    if isinstance(decide, Targeting):
+        decide.recall(memory.targeting or Remembered())
+    under_way = moves_under_way(views)
+
+    rates = observe_each(
+        memory.rates,
+        seen.loads,
+        [view.id for view in views],
+        now_s=seen.now_s,
+        ewma=settings.ewma,
+    )
+    pictures, unheard_s = picture_each(
+        views,
+        rates,
+        memory.unheard_s,
+        settings.limits,
+        worker_capacity_cores=settings.worker_capacity_cores,
+        now_s=seen.now_s,
+        time_s=seen.time_s,
+    )
+    gated = gate_each(
+        pictures,
+        under_way,
+        paused=seen.paused,
+        observes=settings.mode is Mode.OBSERVE,
+        excluded=settings.excluded,
+        max_moves=settings.max_moves,
+    )
+    vetoes = veto_each(
+        gated,
+        memory.moved_s,
+        settings.excluded,
+        cooldown_s=settings.cooldown_s,
+        now_s=seen.now_s,
+    )
+    free_moves = settings.max_moves - len(under_way)
+    decisions = choose_each(decide, gated, vetoes, settings.limits, free_moves)
+    plans = plan_each(views, decisions, seen.epoch)
+
+    reports = tuple(
+        TopologyReport(
+            memory.tick,
+            topology,
+            seen.time_s,
+            Outcome.MOVED if plan and settings.mode is Mode.AUTO else decision.outcome,
+            decision.reason,
+            decision.moves,
+            plan,
+            decision.warnings,
+            made if isinstance(made := pictures[topology], Picture) else None,
+        )
+        for topology, (plan, decision) in plans.items()
+    )
+    after = replace(
+        memory,
+        rates=rates,
+        moved_s={**memory.moved_s, **_begun_s(reports, seen.now_s)},
+        unheard_s=unheard_s,
+        answers=tuple(given for given in searches.answers if given[0] in plans),
+        targeting=decide.remembered if isinstance(decide, Targeting) else None,
+    )
+    return after, Report(reports, tuple(searches.questions))
+
+
+class _Searches:
+    """Gives the policy the answers that have come, and notes the questions that have none."""
+
+    def __init__(self, answers: Iterable[tuple[str, Answer]]) -> None:
+        self.answers = list(answers)
+        self.questions: list[Question] = []
+
+    def __call__(self, question: Question) -> Answer | None:
+        for row, (topology, answer) in enumerate(self.answers):
+            if topology == question.snapshot.topology:
+                del self.answers[row]
+                return answer
+        self.questions.append(question)
+        return None
+
+
+def _remembering(memory: Memory, seen: Seen, settings: Config) -> Memory:
+    """Count the cycle, keep the answers, and let rest the executors that have moved."""
+    moved_s = {**memory.moved_s, **{(t, executor): at_s for t, executor, at_s in seen.rests}}
+    return replace(
+        memory,
+        tick=memory.tick + 1,
+        answers=(*memory.answers, *seen.answers),
+        moved_s={k: s for k, s in moved_s.items() if seen.now_s - s < settings.cooldown_s},
+    )
+
+
+def _nothing_to_look_at(memory: Memory, seen: Seen) -> TopologyReport:
+    outcome, reason = Outcome.STAND_BACK, "the hooks in Nimbus publish no topology"
+    if seen.epoch is None:
+        outcome, reason = Outcome.NOT_LEADER, "another controller leads, or none does yet"
+    return TopologyReport(memory.tick, "", seen.time_s, outcome, reason)
+
+
+def _begun_s(
+    reports: Iterable[TopologyReport], now_s: float
+) -> dict[tuple[str, ExecutorId], float]:
+    """Let rest what begins to move."""
+    return {
+        (report.topology, ExecutorId.parse(move.executor)): now_s
+        for report in reports
+        if report.outcome is Outcome.MOVED
+        for move in report.moves
+    }
+
+
+def cycle_with_searches(
+    memory: Memory, seen: Seen, settings: Config
+) -> tuple[Memory, Report, Seen]:
+    """Decide once, each search answered on the spot: for a world without processes beside it.
+
+    Parameters
+    ----------
+    memory, seen, settings : Memory, Seen, Config
+        As for `cycle`.
+
+    Returns
+    -------
+    Memory, Report
+        As of `cycle`, without open questions.
+    Seen
+        The same with the answers.
+    """
+    while True:
+        after, report = cycle(memory, seen, settings)
+        if not report.questions:
+            return after, report, seen
+        question = report.questions[0]
+        answer = question.snapshot.topology, Answer(question.answer())
+        seen = replace(seen, answers=(*seen.answers, answer))
