@@ -11,7 +11,7 @@ from controller.errors import SnapshotError
 from controller.snapshot import parse
 from controller.snapshot.format import GROUPINGS
 
-README = (Path(__file__).parent.parent.parent / "README.md").read_text()
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "snapshot.md").read_text()
 HAND_GRAPH = Path(__file__).parent.parent / "golden" / "decide" / "hand_graph.json"
 Break = Callable[[dict[str, Any]], object]
 
@@ -145,8 +145,8 @@ def test_every_grouping_of_storm_is_known(grouping: str) -> None:
     assert [edge.grouping for edge in parse(broken(add))[1].edges] == [grouping]
 
 
-def test_the_example_of_the_readme_is_read() -> None:
-    example = README.split("```json\n")[1].split("```")[0]
+def test_the_example_of_the_page_is_read() -> None:
+    example = PAGE.split("```json\n")[1].split("```")[0]
     cluster, snapshot = parse(example)
     assert (cluster.workers, snapshot.executors) == (("n0:6700", "n1:6700"), ("1-1", "2-2"))
 

@@ -1,4 +1,4 @@
-"""README's table of settings, the shared list of keys and the controller agree."""
+"""The page of settings, the shared list of keys and the controller agree."""
 
 import re
 from pathlib import Path
@@ -9,10 +9,9 @@ from controller.config import VETOES, build, from_assignments, from_storm_yaml
 from migration import ConfigError
 from migration.storm_yaml import KEYS, read, storm_zookeeper
 
-README = (Path(__file__).parent.parent.parent / "README.md").read_text()
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "settings.md").read_text()
 ROW = re.compile(r"^\| ((?:`[a-z.]+`(?:, )?)+) \|", re.MULTILINE)
-SETTINGS = README.split("## Settings")[1].split("\n## ")[0]
-DOCUMENTED = [key for row in ROW.findall(SETTINGS) for key in re.findall(r"`([a-z.]+)`", row)]
+DOCUMENTED = [key for row in ROW.findall(PAGE) for key in re.findall(r"`([a-z.]+)`", row)]
 
 
 def test_what_is_known_is_documented() -> None:

@@ -1,0 +1,85 @@
+"""The pages for people: links lead somewhere, README stays short, every outcome is explained."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from controller.core.decide import Outcome
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = sorted(
+    (
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        ROOT / "migration" / "PROTOCOL.md",
+        ROOT / "migration" / "jvm" / "HOOKS.md",
+    )
+)
+README_LIMIT_BYTES = 9000
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`[^`\n]*`")
+LINK = re.compile(r"\]\(([^()\s]+)\)")
+HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
+
+
+def anchors(text: str) -> set[str]:
+    """Name the headings of a page as GitHub does."""
+    found: set[str] = set()
+    for heading in HEADING.findall(FENCE.sub("", text)):
+        shown = re.sub(r"\]\([^()]*\)", "", heading)
+        name = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        times = sum(1 for one in found if re.fullmatch(re.escape(name) + r"(-\d+)?", one))
+        found.add(f"{name}-{times}" if times else name)
+    return found
+
+
+def dead_links(page: Path) -> list[str]:
+    """List the links of a page that lead nowhere within the repository."""
+    dead = []
+    for link in LINK.findall(CODE.sub("", FENCE.sub("", page.read_text()))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        there = target.exists() and target.is_relative_to(ROOT)
+        if not there or (anchor and anchor not in anchors(target.read_text())):
+            dead.append(link)
+    return dead
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert dead_links(page) == []
+
+
+def test_a_dead_link_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    (tmp_path / "other.md").write_text("# A page\n\n## What `it` says, twice\n## A page\n")
+    page = tmp_path / "page.md"
+    good = "[a](other.md#what-it-says-twice) [b](other.md#a-page-1) [c](https://x.y/z) `[d](gone)`"
+    page.write_text(f"{good}\n```\n[e](gone)\n```\n")
+    assert dead_links(page) == []
+    page.write_text("[a](gone.md) [b](other.md#gone) [c](#gone) [d](../outside.md)")
+    assert dead_links(page) == ["gone.md", "other.md#gone", "#gone", "../outside.md"]
+
+
+def test_every_page_is_linked() -> None:
+    """A page to which no other page leads is not found by a reader."""
+    linked = {
+        (page.parent / link.partition("#")[0]).resolve()
+        for page in PAGES
+        for link in LINK.findall(page.read_text())
+    }
+    assert [p.name for p in PAGES if p.resolve() not in linked | {ROOT / "README.md"}] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_bytes()) <= README_LIMIT_BYTES
+
+
+def test_every_outcome_is_explained_with_what_to_do() -> None:
+    page = (ROOT / "docs" / "outcomes.md").read_text().partition("\n## ")[0]
+    rows = re.findall(r"^\| `?([A-Z_]+)`? \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
+    assert sorted(name for name, _, _ in rows) == sorted(Outcome)
+    assert all(meaning.strip() and action.strip() for _, meaning, action in rows)
