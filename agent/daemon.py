@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from types import FrameType
 
 import structlog
 
 from agent.config import AgentConfig
-from agent.connection import serve, without_storm
 from agent.errors import AgentError
 from agent.pull import ADOPT_FILE, Puller
 from agent.push import Pusher
 from agent.samples import SampleStores
 from kvstore.errors import NotConnectedError, SessionLostError, StoreError, ZooKeeperError
+from kvstore.service import serve, without_storm
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session
 from migration.model import MOVING
@@ -175,28 +172,6 @@ def _loop(agent: Agent, wake: threading.Event, stop: threading.Event) -> None:
             log.exception("turn_failed")
             stop.wait(_AFTER_SURPRISE_S)
         wake.wait(agent.look_every_s)
-
-
-@contextmanager
-def ended_by_signals() -> Iterator[threading.Event]:
-    """Let SIGTERM and SIGINT end a daemon; the old handlers are put back afterwards.
-
-    Yields
-    ------
-    threading.Event
-        Set by either.
-    """
-    stop = threading.Event()
-
-    def end(number: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def adopt_cluster(config: AgentConfig) -> str:

@@ -148,7 +148,7 @@ class Puller:
         self._say(
             CLUSTER,
             f"ZooKeeper is of cluster {found}, this node follows {self._local.cluster}; if it was "
-            "rebuilt on purpose, run `nstorm agent adopt-cluster` here",
+            "rebuilt on purpose, run `nstorm-agent adopt-cluster` here",
         )
         return None
 

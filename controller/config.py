@@ -3,24 +3,22 @@
 A misspelt key that is silently ignored is worse than one that stops the start.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 
+from controller.baselines.aniello.offline import Aniello
 from controller.core.classify import Limits
+from controller.core.target.problem import TargetOptions
 from controller.core.veto import Excluded
 from controller.policies import NAMES, Options
 from migration import ConfigError
-from migration.storm_yaml import PREFIX, load, own_keys, refuse_unknown, storm_zookeeper
-
-# Known to nobody but `nstorm decide`.
-VETOES = "vetoes"
-
-T = TypeVar("T")
+from migration.settings import DEFAULT, PREFIX, Reader, refuse_unknown, values
+from migration.storm_yaml import load, own_keys, storm_zookeeper
 
 
 class Mode(StrEnum):
@@ -44,13 +42,13 @@ class JournalBounds:
     """
 
     dir: Path | None = None
-    days: float = 14.0
-    size_mb: float = 1024.0
+    days: float = DEFAULT["journal.days"]
+    size_mb: float = DEFAULT["journal.size.mb"]
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The controller's settings; the defaults are in README's table of keys.
+    """The controller's settings; the defaults are in `migration.settings`.
 
     Attributes
     ----------
@@ -66,20 +64,19 @@ class Config:
         Every key with the value that was read or taken by default, for the journal.
     """
 
-    mode: Mode = Mode.ADVISE
-    policy: str = "safe"
-    cycle_s: float = 5.0
-    lazy_kill_ms: int = 2000
+    mode: Mode = field(default_factory=lambda: Mode(DEFAULT["mode"]))
+    policy: str = DEFAULT["policy"]
+    cycle_s: float = DEFAULT["cycle.secs"]
+    lazy_kill_ms: int = DEFAULT["lazy.kill.ms"]
     limits: Limits = field(default_factory=Limits)
     options: Options = field(default_factory=Options)
-    max_moves: int = 1
-    # Longer than twenty cycles: noise brings fewer executors back to the node they left.
-    cooldown_s: float = 105.0
-    ewma: float = 0.3
-    worker_capacity_cores: float | None = None
-    link_tps: float | None = None
+    max_moves: int = DEFAULT["max.moves.per.cycle"]
+    cooldown_s: float = DEFAULT["cooldown.executor.secs"]
+    ewma: float = DEFAULT["load.ewma"]
+    worker_capacity_cores: float | None = DEFAULT["worker.cpu.capacity"]
+    link_tps: float | None = DEFAULT["link.capacity.tps"]
     excluded: Excluded = field(default_factory=Excluded)
-    vetoes: bool = False
+    vetoes: bool = DEFAULT["vetoes"]
     journal: JournalBounds = field(default_factory=JournalBounds)
     keys: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -87,63 +84,6 @@ class Config:
     def keys_in_force(self) -> dict[str, Any]:
         """What `build` makes this configuration of again, after an argument of the command too."""
         return {**self.keys, "mode": self.mode.value, "policy": self.policy}
-
-
-class _Reader:
-    """Takes values out by key and notes them."""
-
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        self.given = given
-        self.values: dict[str, Any] = {}
-
-    def _take(self, key: str, otherwise: T, check: Callable[[Any], T | None], must: str) -> T:
-        value = check(self.given[key]) if key in self.given else otherwise
-        if value is None:
-            raise ConfigError(f"{PREFIX}{key}: must be {must}, is {self.given[key]!r}")
-        self.values[key] = sorted(value) if isinstance(value, frozenset) else value
-        return value
-
-    def number(self, key: str, otherwise: float, least: float = 0.0, most: float = 1e9) -> float:
-        def check(value: Any) -> float | None:
-            return float(value) if _is_number(value) and least <= value <= most else None
-
-        must = f"a number of at least {least:g} and at most {most:,.10g}"
-        return self._take(key, otherwise, check, must)
-
-    def optional_number(self, key: str, least: float = 0.0, most: float = 1e9) -> float | None:
-        return None if self.given.get(key) is None else self.number(key, 0.0, least, most)
-
-    def count(self, key: str, otherwise: int, least: int, most: int) -> int:
-        def check(value: Any) -> int | None:
-            fits = _is_number(value) and least <= value <= most and value == int(value)
-            return int(value) if fits else None
-
-        must = f"a whole number of at least {least} and at most {most:,}"
-        return self._take(key, otherwise, check, must)
-
-    def choice(self, key: str, otherwise: str, choices: Sequence[str]) -> str:
-        must = f"one of {', '.join(choices)}"
-        return self._take(key, otherwise, lambda v: v if v in choices else None, must)
-
-    def names(self, key: str) -> frozenset[str]:
-        def check(value: Any) -> frozenset[str] | None:
-            texts = isinstance(value, list) and all(isinstance(v, str) for v in value)
-            return frozenset(value) if texts else None
-
-        return self._take(key, frozenset(), check, "a list of names")
-
-    def switch(self, key: str, otherwise: bool) -> bool:
-        return self._take(
-            key, otherwise, lambda v: v if isinstance(v, bool) else None, "true or false"
-        )
-
-    def folder(self, key: str) -> Path | None:
-        def check(value: Any) -> str | None:
-            # YAML 1.1 reads off as false.
-            return value if isinstance(value, str) else "" if value is False else None
-
-        text = self._take(key, "", check, "a directory, or off")
-        return Path(text) if text else None
 
 
 def build(given: Mapping[str, Any]) -> Config:
@@ -164,74 +104,68 @@ def build(given: Mapping[str, Any]) -> Config:
     ConfigError
         A key is unknown or its value cannot be; the message starts with the key.
     """
-    refuse_unknown(given, also={VETOES})
-    read = _Reader(given)
-    plain = Config()
+    refuse_unknown(given)
+    read = values(given, (Reader.CONTROLLER, Reader.DECIDE), {"policy": NAMES})
+    if "load.low" not in given:
+        # Who lowers the upper limit alone means no harm: the lower one goes down with it.
+        read["load.low"] = min(read["load.low"], read["load.high"])
+    folder = read["journal.dir"]
     return Config(
-        mode=Mode(read.choice("mode", plain.mode, list(Mode))),
-        policy=read.choice("policy", plain.policy, NAMES),
-        cycle_s=read.number("cycle.secs", plain.cycle_s, least=0.1, most=3600.0),
-        lazy_kill_ms=read.count("lazy.kill.ms", plain.lazy_kill_ms, least=0, most=3_600_000),
-        limits=_limits(read, plain.limits),
-        options=_options(read, plain.options),
-        max_moves=read.count("max.moves.per.cycle", plain.max_moves, least=1, most=1000),
-        cooldown_s=read.number("cooldown.executor.secs", plain.cooldown_s),
-        ewma=read.number("load.ewma", plain.ewma, least=0.01, most=1.0),
-        worker_capacity_cores=read.optional_number("worker.cpu.capacity", least=0.01),
-        link_tps=read.optional_number("link.capacity.tps", least=0.01),
+        mode=Mode(read["mode"]),
+        policy=read["policy"],
+        cycle_s=read["cycle.secs"],
+        lazy_kill_ms=read["lazy.kill.ms"],
+        limits=_limits(read),
+        options=_options(read),
+        max_moves=read["max.moves.per.cycle"],
+        cooldown_s=read["cooldown.executor.secs"],
+        ewma=read["load.ewma"],
+        worker_capacity_cores=read.get("worker.cpu.capacity"),
+        link_tps=read.get("link.capacity.tps"),
         excluded=Excluded(
-            read.names("excluded.topologies"),
-            read.names("excluded.components"),
-            read.names("excluded.hosts"),
+            frozenset(read["excluded.topologies"]),
+            frozenset(read["excluded.components"]),
+            frozenset(read["excluded.hosts"]),
         ),
-        vetoes=read.switch(VETOES, plain.vetoes),
+        vetoes=read["vetoes"],
         journal=JournalBounds(
-            read.folder("journal.dir"),
-            read.number("journal.days", plain.journal.days, least=0.01),
-            read.number("journal.size.mb", plain.journal.size_mb, least=1.0),
+            Path(folder) if folder else None, read["journal.days"], read["journal.size.mb"]
         ),
-        keys=read.values,
+        keys=read,
     )
 
 
-def _limits(read: _Reader, plain: Limits) -> Limits:
-    high_frac = read.number("load.high", plain.high_frac, least=0.01, most=1.0)
-    # Whoever lowers the upper limit alone means no harm: the lower one goes down with it.
-    low_frac = read.number("load.low", min(plain.low_frac, high_frac), most=1.0)
+def _limits(read: Mapping[str, Any]) -> Limits:
+    high_frac, low_frac = read["load.high"], read["load.low"]
     if low_frac > high_frac:
         raise ConfigError(
             f"{PREFIX}load.low: must be at most {PREFIX}load.high, which is {high_frac:g}, "
             f"is {low_frac:g}"
         )
-    weight_node = read.number("weight.node", plain.weight_node)
-    weight_worker = read.number("weight.worker", plain.weight_worker)
-    if not weight_node and not weight_worker:
+    if not read["weight.node"] and not read["weight.worker"]:
         raise ConfigError(f"{PREFIX}weight.node: must be above 0 where {PREFIX}weight.worker is 0")
-    return replace(
-        plain,
+    return Limits(
         high_frac=high_frac,
         low_frac=low_frac,
-        gain_frac=read.number("asc.threshold", plain.gain_frac, most=1.0),
-        gain_tps=read.optional_number("asc.threshold.tps"),
-        weight_node=weight_node,
-        weight_worker=weight_worker,
+        gain_frac=read["asc.threshold"],
+        gain_tps=read.get("asc.threshold.tps"),
+        weight_node=read["weight.node"],
+        weight_worker=read["weight.worker"],
     )
 
 
-def _options(read: _Reader, plain: Options) -> Options:
-    aniello = replace(
-        plain.aniello,
-        alpha=read.number("aniello.alpha", plain.aniello.alpha, most=1.0),
-        beta=read.number("aniello.beta", plain.aniello.beta, most=1.0),
-        gamma=read.optional_number("aniello.gamma", least=1.0),
-        delta=read.optional_number("aniello.delta", most=1.0),
-        spread=read.optional_number("aniello.spread", most=1.0),
+def _options(read: Mapping[str, Any]) -> Options:
+    aniello = Aniello(
+        alpha=read["aniello.alpha"],
+        beta=read["aniello.beta"],
+        gamma=read.get("aniello.gamma"),
+        delta=read.get("aniello.delta"),
+        spread=read.get("aniello.spread"),
     )
-    target = replace(
-        plain.target,
-        gain_frac=read.number("target.gain", plain.target.gain_frac, most=1.0),
-        move_price_frac=read.number("target.move.price", plain.target.move_price_frac, most=1.0),
-        fill_frac=read.number("target.fill", plain.target.fill_frac, least=0.1, most=1.0),
+    target = TargetOptions(
+        gain_frac=read["target.gain"],
+        move_price_frac=read["target.move.price"],
+        fill_frac=read["target.fill"],
     )
     return Options(aniello=aniello, target=target)
 
@@ -257,8 +191,6 @@ def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, str]:
         As `build`, or Storm's keys are of the wrong kind.
     """
     own = own_keys(document)
-    if VETOES in own:
-        raise ConfigError(f"{PREFIX}{VETOES}: only for `nstorm decide`; a live run always has them")
     if isinstance(document.get("storm.local.dir"), str):
         own.setdefault("journal.dir", str(Path(document["storm.local.dir"]) / "nstorm-journal"))
     return build(own), storm_zookeeper(document)
@@ -315,8 +247,3 @@ def keys_of(assignments: Sequence[str]) -> dict[str, Any]:
             raise ConfigError(f"{assignment!r}: the value is not YAML") from None
         given[key.strip().removeprefix(PREFIX)] = value
     return given
-
-
-def _is_number(value: Any) -> bool:
-    # Bounds refuse what is infinite; what is no number at all passes no comparison.
-    return isinstance(value, int | float) and not isinstance(value, bool)

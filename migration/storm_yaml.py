@@ -1,30 +1,17 @@
 """What agent, controller and hooks have in one storm.yaml, read and refused alike by all."""
 
-import difflib
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from migration import ConfigError
+from migration.settings import PREFIX, SETTINGS, Reader, nested, refuse_unknown
 
-PREFIX = "nstorm."
 # Where Storm keeps its own nodes in ZooKeeper unless told otherwise.
 STORM_ROOT = "/storm"
-_AGENT = "agent.sync.secs load.secs store.dir supervisor.id"
-_CONTROLLER = """
-    aniello.alpha aniello.beta aniello.delta aniello.gamma aniello.spread asc.threshold
-    asc.threshold.tps cooldown.executor.secs cycle.secs excluded.components excluded.hosts
-    excluded.topologies journal.days journal.dir journal.size.mb lazy.kill.ms link.capacity.tps
-    load.ewma load.high load.low max.moves.per.cycle mode policy target.fill target.gain
-    target.move.price weight.node weight.worker worker.cpu.capacity
-"""
-_HOOKS = "cleanup worker.poll.ms"
-# Without the prefix. One storm.yaml serves a whole node, so each reader knows what others read.
-KEYS = frozenset(f"{_AGENT} {_CONTROLLER} {_HOOKS}".split())
 
 
 class _Loader(yaml.SafeLoader):
@@ -109,37 +96,18 @@ def own_keys(document: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        Keys stand within keys.
+        A key is unknown, stands within another, or has no place in a storm.yaml.
     """
     if "nstorm" in document:
-        raise ConfigError(_nested("nstorm", document["nstorm"]))
-    return {k.removeprefix(PREFIX): v for k, v in document.items() if k.startswith(PREFIX)}
-
-
-def refuse_unknown(given: Mapping[str, Any], also: Iterable[str] = ()) -> None:
-    """Refuse what nobody knows: a misspelt key that is passed over is worse than no start.
-
-    Parameters
-    ----------
-    given : mapping of str to value
-        Keys without the prefix.
-    also : iterable of str
-        What is known besides `KEYS`.
-
-    Raises
-    ------
-    ConfigError
-        Names the key, and the one that was meant.
-    """
-    known = KEYS.union(also)
-    for key, value in given.items():
-        if key in known:
-            continue
-        if isinstance(value, dict):
-            raise ConfigError(_nested(PREFIX + key, value))
-        near = difflib.get_close_matches(key, sorted(known), n=1)
-        hint = f", did you mean {PREFIX}{near[0]}?" if near else ""
-        raise ConfigError(f"{PREFIX}{key}: unknown key{hint}")
+        raise ConfigError(nested("nstorm", document["nstorm"]))
+    own = {k.removeprefix(PREFIX): v for k, v in document.items() if k.startswith(PREFIX)}
+    refuse_unknown(own)
+    for row in SETTINGS:
+        if row.reader is Reader.DECIDE and row.key in own:
+            raise ConfigError(
+                f"{PREFIX}{row.key}: only for `nstorm decide`; a live run always has them"
+            )
+    return own
 
 
 def storm_zookeeper(document: Mapping[str, Any]) -> str:
@@ -172,13 +140,3 @@ def storm_zookeeper(document: Mapping[str, Any]) -> str:
         raise ConfigError(f"storm.zookeeper.root: must be a path that begins with /, is {root!r}")
     names = [name for name in root.split("/") if name]
     return "/".join([",".join(f"{server}:{port}" for server in servers), *names])
-
-
-def _nested(key: str, value: Any) -> str:
-    """Say how to write a key that holds others."""
-    flat, inmost = key, value
-    while isinstance(inmost, dict) and inmost:
-        name, inmost = next(iter(inmost.items()))
-        flat = f"{flat}.{name}"
-    told = f"{flat}: {json.dumps(inmost, default=str)}" if flat != key else f"{PREFIX}mode: advise"
-    return f"{key}: keys within keys are not read; write each flat, like Storm's own: {told}"

@@ -1,5 +1,22 @@
 """The command ``nstorm``."""
 
-from controller.cli.main import main
+import sys
 
-__all__ = ["main"]
+
+def main() -> None:
+    """Run the command line, and say what to install where a package is missing."""
+    if sys.argv[1:2] == ["agent"]:
+        from agent.command import main as run_agent  # noqa: PLC0415  # and nothing else
+
+        sys.exit(run_agent(sys.argv[2:], "nstorm agent"))
+    try:
+        from controller.cli.main import main as run  # noqa: PLC0415  # it may lack its packages
+
+        run()
+    except ModuleNotFoundError as error:
+        print(
+            f"nstorm: {error.name} is missing; a node needs only `nstorm-agent`, for all other "
+            "commands type: pip install 'nstorm[controller]'",
+            file=sys.stderr,
+        )
+        sys.exit(2)

@@ -1,5 +1,5 @@
 """``python -m controller.cli`` is ``nstorm``."""
 
-from controller.cli.main import main
+from controller.cli import main
 
 main()

@@ -1,4 +1,4 @@
-"""``nstorm agent`` and ``nstorm controller``: the two processes that run beside Storm."""
+"""``nstorm controller``, and ``nstorm agent`` as another name of ``nstorm-agent``."""
 
 import os
 import socket
@@ -11,14 +11,11 @@ from typing import Annotated
 import structlog
 import typer
 
-import agent.config
-import agent.daemon
-from agent.connection import serve
-from agent.daemon import ended_by_signals
+import agent.command
 from controller.config import Config, Mode, from_storm_yaml
 from controller.core.decide import prepare
-from controller.output import example
 from controller.storm.live import LiveController
+from kvstore.service import ended_by_signals, serve
 from kvstore.zookeeper import Session
 from migration import storm_yaml
 
@@ -28,43 +25,13 @@ Conf = Annotated[
     Path, typer.Option("--conf", help="The storm.yaml of this node, with its nstorm.* keys.")
 ]
 
-agent_app = typer.Typer(
-    invoke_without_command=True, epilog=example("nstorm agent --conf /opt/storm/conf/storm.yaml")
-)
+# The agent reads its arguments itself: it does without typer.
+AS_GIVEN = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-@agent_app.callback()
-def run_agent(
-    context: typer.Context,
-    conf: Annotated[
-        Path | None, typer.Option("--conf", help="The storm.yaml of this node.")
-    ] = None,
-) -> None:
-    """Run the agent of this node, between ZooKeeper and its JVMs.
-
-    One on every supervisor node, as the user of Storm; it may be stopped and started again at any
-    time.
-    """
-    if context.invoked_subcommand is not None:
-        return
-    if conf is None:
-        raise typer.BadParameter("is needed to run the agent", param_hint="--conf")
-    with ended_by_signals() as stop:
-        raise typer.Exit(
-            agent.daemon.run(agent.config.from_storm_yaml(storm_yaml.read(conf)), stop)
-        )
-
-
-@agent_app.command(
-    "adopt-cluster", epilog=example("nstorm agent adopt-cluster --conf /opt/storm/conf/storm.yaml")
-)
-def adopt_cluster(conf: Conf) -> None:
-    """Follow the new cluster after ZooKeeper was rebuilt.
-
-    Until then an agent that knows another cluster takes no plans.
-    """
-    cluster = agent.daemon.adopt_cluster(agent.config.from_storm_yaml(storm_yaml.read(conf)))
-    typer.echo(f"this node follows cluster {cluster}")
+def run_agent(context: typer.Context) -> None:
+    """Run the agent of this node; the same as nstorm-agent."""
+    raise typer.Exit(agent.command.main(context.args, "nstorm agent"))
 
 
 def run_controller(

@@ -1,18 +1,15 @@
 """Puts the commands together, and turns errors into one line and an exit code."""
 
-import logging
 import signal
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Annotated
 
-import structlog
 import typer
 
-from agent.errors import AgentError
 from controller.cli import lab
-from controller.cli.daemons import agent_app, run_controller
+from controller.cli.daemons import AS_GIVEN, run_agent, run_controller
 from controller.cli.decide import decide
 from controller.cli.operate import move, pause, resume, status
 from controller.errors import ControllerError
@@ -24,6 +21,7 @@ from controller.tune.command import tune
 from deploy.demo.command import demo
 from deploy.lab import LabError
 from kvstore.errors import StoreError
+from kvstore.service import log_to_stderr
 from migration import ConfigError
 
 BESIDE = "Beside Storm"
@@ -47,7 +45,9 @@ def _add(command: Callable[..., None], section: str, *lines: str, name: str | No
 
 
 # In the order of the help.
-app.add_typer(agent_app, name="agent", rich_help_panel=BESIDE)
+app.command("agent", rich_help_panel=BESIDE, add_help_option=False, context_settings=AS_GIVEN)(
+    run_agent
+)
 _add(run_controller, BESIDE, "nstorm controller --conf storm.yaml --mode auto", name="controller")
 _add(status, ASK, "nstorm status --conf storm.yaml", "nstorm status --conf storm.yaml -o json")
 _add(move, ASK, "nstorm move wc 7-7 2f5c1c0d-node-2:6701 --conf storm.yaml --wait")
@@ -81,18 +81,12 @@ def _root(
 
 def main() -> None:
     """Run the command line; errors a user can mend end in one line and exit code 2."""
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        # Standard output belongs to the answer alone.
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
-    )
-    # kazoo tells of every failed attempt at length; ours are told with the countdown.
-    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+    log_to_stderr()
     # So that what was begun is cleaned up; daemons and the lab put handlers of their own instead.
     usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         app(prog_name="nstorm")
-    except (AgentError, ConfigError, ControllerError, LabError, StoreError) as error:
+    except (ConfigError, ControllerError, LabError, StoreError) as error:
         print(f"nstorm: {error}", file=sys.stderr)
         sys.exit(2)
     finally:

@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from agent.connection import say_waiting, without_storm
 from controller.cli.daemons import Conf
 from controller.cli.overview import as_document, as_tables
 from controller.config import from_storm_yaml
@@ -22,6 +21,7 @@ from controller.storm.collect import PAUSED, LiveCluster
 from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decode, encode
 from controller.storm.status import read
 from kvstore.errors import NotConnectedError, SessionLostError
+from kvstore.service import say_waiting, without_storm
 from kvstore.zookeeper import Session
 from migration import storm_yaml
 

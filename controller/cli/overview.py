@@ -154,7 +154,7 @@ def as_tables(document: Document) -> Iterator[RenderableType]:
     if document["journal_problem"]:
         yield f"journal not written: {document['journal_problem']}"
     if not document["agents"]:
-        yield "no agent has spoken: start one on each node with `nstorm agent`"
+        yield "no agent has spoken: start one on each node with `nstorm-agent`"
     for agent in document["agents"]:
         hooks = "with hooks" if agent["supervisor_hooks"] else "WITHOUT HOOKS"
         left_out = agent["traffic_rows_left_out"]

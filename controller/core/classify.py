@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.core.cluster import Cluster, Floats, LoadSnapshot, worker_cpu_cores
+from migration.settings import DEFAULT
 
 # Sums of loads in another order differ in the last digits; that must decide nothing.
 TOLERANCE_CORES = 1e-9
@@ -46,13 +47,13 @@ class Limits:
         nobody reads that, the outcome may be NOTHING_TO_GAIN in place of a better reason.
     """
 
-    high_frac: float = 0.85
-    low_frac: float = 0.6
-    gain_frac: float = 0.002
-    gain_tps: float | None = None
-    weight_node: float = 0.8
-    weight_worker: float = 0.2
-    max_moves: int = 1
+    high_frac: float = DEFAULT["load.high"]
+    low_frac: float = DEFAULT["load.low"]
+    gain_frac: float = DEFAULT["asc.threshold"]
+    gain_tps: float | None = DEFAULT["asc.threshold.tps"]
+    weight_node: float = DEFAULT["weight.node"]
+    weight_worker: float = DEFAULT["weight.worker"]
+    max_moves: int = DEFAULT["max.moves.per.cycle"]
     keep_workers: bool = False
     explain: bool = True
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from controller.errors import TuneError
 from controller.tune.choice import Objective, Suggestion, crossing_frac, front, ranked
 from controller.tune.sweep import Figures, Outcome
-from migration.storm_yaml import PREFIX
+from migration.settings import PREFIX
 
 SHOWN = 10
 COLUMNS = ("cost", "local", "moves", "overload s", "cost held back", "settings")

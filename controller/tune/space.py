@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,41 +14,15 @@ import yaml
 from controller.config import Config, build
 from controller.errors import TuneError
 from migration import ConfigError
-from migration.storm_yaml import PREFIX, load
+from migration.settings import PREFIX, SETTINGS, TRIED, TUNABLE
+from migration.storm_yaml import load
 
 Values = Mapping[str, tuple[Any, ...]]
 
-DEFAULT: Values = MappingProxyType(
-    {
-        "policy": ("safe", "target", "otd"),
-        "load.high": (0.6, 0.7, 0.8, 0.85, 0.9, 0.95),
-        "load.low": (0.3, 0.45, 0.6, 0.75),
-        "asc.threshold": (0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05),
-        "target.gain": (0.01, 0.025, 0.05, 0.1),
-        "cooldown.executor.secs": (15, 30, 60, 105, 240, 600),
-        "cycle.secs": (2, 5, 10, 20, 60),
-        "load.ewma": (0.1, 0.2, 0.3, 0.5, 1.0),
-        "max.moves.per.cycle": (1, 2, 4),
-    }
-)
-TUNABLE = (
-    *DEFAULT,
-    "asc.threshold.tps",
-    "target.move.price",
-    "target.fill",
-    "weight.node",
-    "weight.worker",
-)
 SETS = 200
 # With more executors a search of `target` takes so long that it would be most of the sweep.
 LARGEST_TARGET_EXECUTORS = 200
-# Keys that only one policy reads; sets that differ in nothing else are the same.
-_READ_BY = {
-    "load.low": "otd",
-    "target.gain": "target",
-    "target.move.price": "target",
-    "target.fill": "target",
-}
+_ONLY_FOR = {row.key: row.only_for for row in SETTINGS if row.only_for}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +37,7 @@ class Space:
         At most so many parameter sets.
     """
 
-    values: Values = field(default_factory=lambda: DEFAULT)
+    values: Values = field(default_factory=lambda: TRIED)
     sets: int = SETS
 
     @property
@@ -232,7 +205,7 @@ def _changes(row: Mapping[str, Any], today: Mapping[str, Any]) -> tuple[tuple[st
     after = {**today, **row}
     changed = {key: value for key, value in row.items() if today.get(key) != value}
     changed = {
-        k: v for k, v in changed.items() if _READ_BY.get(k, after["policy"]) == after["policy"]
+        k: v for k, v in changed.items() if _ONLY_FOR.get(k, after["policy"]) == after["policy"]
     }
     high, low = after.get("load.high"), after.get("load.low")
     if after["policy"] != "otd" and high is not None and low is not None and low > high:

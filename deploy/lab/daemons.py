@@ -203,7 +203,7 @@ class Daemons:
             Its process.
         """
         conf = str(node.conf_dir / "storm.yaml")
-        command = [sys.executable, "-m", "controller.cli", "agent", "--conf", conf]
+        command = [sys.executable, "-m", "agent", "--conf", conf]
         return self._processes.start(f"agent-{node.host}", command, node.log_dir / "agent.log")
 
     def start_controller(self, mode: str, name: str = "controller") -> Child:

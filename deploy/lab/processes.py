@@ -14,6 +14,8 @@ import psutil
 from deploy.lab import LabError
 
 STOP_LIMIT_S = 20.0
+# As `python -m` names them.
+_OURS = frozenset({"agent", "controller.cli"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +186,8 @@ class Processes:
         # Besides: workers, and what a start that was interrupted has not recorded.
         conf_dirs = f"{self._run_dir}/"
         for pid, command in _commands():
-            agent = "controller.cli" in command and command[-1].startswith(conf_dirs)
-            if pid not in recorded and (agent or self._is_java(command)):
+            ours = _OURS & set(command) and command[-1].startswith(conf_dirs)
+            if pid not in recorded and (ours or self._is_java(command)):
                 yield pid
 
     def java(self) -> Iterator[tuple[int, list[str]]]:

@@ -207,5 +207,5 @@ class Faults:
     def _adopt(self) -> None:
         for node in self._lab.nodes:
             conf = str(node.conf_dir / "storm.yaml")
-            command = [sys.executable, "-m", "controller.cli", "agent", "adopt-cluster"]
+            command = [sys.executable, "-m", "agent", "adopt-cluster"]
             subprocess.run([*command, "--conf", conf], check=True, capture_output=True)

@@ -60,7 +60,8 @@ import json, sys
 from pathlib import Path
 import structlog
 from agent.config import AgentConfig
-from agent.daemon import ended_by_signals, run
+from agent.daemon import run
+from kvstore.service import ended_by_signals
 structlog.configure(processors=[structlog.processors.format_exc_info,
                                 structlog.processors.JSONRenderer()])
 hosts, store, node, sync_s = json.loads(sys.argv[1])

@@ -101,7 +101,7 @@ def test_they_come_back_by_themselves(own: Lab, tmp_path: Path):
             new = Plan(after, 1, 0, TOPOLOGY)
             session.put(wire.plan_path(TOPOLOGY), wire.encode(new))
             said = world.logged("plan_ignored")[0]["reason"]
-            assert after in said and before in said and "nstorm agent adopt-cluster" in said
+            assert after in said and before in said and "nstorm-agent adopt-cluster" in said
             assert world.holds(old)
             assert adopt_cluster(AgentConfig(own.storm_zookeeper, world.store)) == after
             wait_for(lambda: world.holds(new) and followed(session) == after)

@@ -15,15 +15,21 @@ ALLOWED: dict[str, frozenset[str]] = {
     "migration": frozenset(),
     "agent": frozenset({"kvstore", "migration"}),
     "controller": frozenset(),
-    "controller.core": frozenset({"migration.events", "migration.model", "migration.moves"}),
+    "controller.core": frozenset(
+        {"migration.events", "migration.model", "migration.moves", "migration.settings"}
+    ),
     "controller.errors": frozenset(),
     "controller.snapshot": frozenset({"controller.core", "controller.errors", "migration.model"}),
     "controller.policies": frozenset(
         {"controller.core", "controller.baselines", "controller.targeting"}
     ),
     "controller.targeting": frozenset({"controller.core"}),
-    "controller.config": frozenset({"controller.core", "controller.policies", "migration"}),
-    "controller.baselines": frozenset({"controller.core", "controller.errors", "migration.model"}),
+    "controller.config": frozenset(
+        {"controller.baselines", "controller.core", "controller.policies", "migration"}
+    ),
+    "controller.baselines": frozenset(
+        {"controller.core", "controller.errors", "migration.model", "migration.settings"}
+    ),
     "controller.yardstick": frozenset({"controller.core"}),
     "controller.cycle": frozenset(
         {

@@ -1,27 +1,78 @@
-"""The page of settings, the shared list of keys and the controller agree."""
+"""One table of settings: its page, its readers and what cannot be read."""
 
-import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from controller.config import VETOES, build, from_assignments, from_storm_yaml
+from agent.config import AgentConfig
+from controller.config import Config, build, from_assignments, from_storm_yaml
+from controller.policies import NAMES
 from migration import ConfigError
-from migration.storm_yaml import KEYS, read, storm_zookeeper
+from migration.settings import DEFAULT, SETTINGS, TRIED, TUNABLE, Kind, Reader, page, values
+from migration.storm_yaml import read, storm_zookeeper
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "settings.md").read_text()
-ROW = re.compile(r"^\| ((?:`[a-z.]+`(?:, )?)+) \|", re.MULTILINE)
-DOCUMENTED = [key for row in ROW.findall(PAGE) for key in re.findall(r"`([a-z.]+)`", row)]
-
-
-def test_what_is_known_is_documented() -> None:
-    assert sorted(KEYS) == sorted(DOCUMENTED)
+ROOT = Path(__file__).parent.parent.parent
 
 
-def test_the_controller_reads_no_key_that_is_not_known() -> None:
-    assert set(build({}).keys) - {VETOES} <= KEYS
+def test_the_page_is_the_table() -> None:
+    assert (ROOT / "docs" / "settings.md").read_text() == page(), (
+        "type  python -m migration.settings > docs/settings.md"
+    )
+
+
+def test_every_key_stands_once_and_has_a_sentence() -> None:
+    assert len(DEFAULT) == len(SETTINGS)
+    for row in SETTINGS:
+        assert row.sentence[0] in "`ABCDEFGHIJKLMNOPQRSTUVWXYZ0", row.key
+        assert row.sentence.endswith("."), row.key
+        # The page says something about a default that is no value.
+        assert row.unset or row.default not in (None, (), ""), row.key
+
+
+@pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row.key)
+def test_a_default_is_a_value_that_may_be_given(row) -> None:
+    if row.default is None:
+        assert row.key not in values({}, Reader)
+        assert row.key not in values({row.key: None}, Reader)
+        return
+    choices = {"policy": NAMES}
+    kept = values({}, Reader, choices)[row.key]
+    given = values({row.key: kept}, Reader, choices)[row.key]
+    assert given == kept
+    assert type(given) is type(kept)
+
+
+def test_what_is_tried_can_be_and_is_not_only_todays() -> None:
+    assert set(TRIED) <= set(TUNABLE)
+    for key, tried in TRIED.items():
+        assert DEFAULT[key] in tried
+        for value in tried:
+            build({"load.high": 1.0, key: value})
+
+
+def test_each_key_has_one_reader_that_takes_it() -> None:
+    for row in SETTINGS:
+        assert row.kind is not Kind.CHOICE or row.choices or row.key == "policy"
+    given = dict.fromkeys(("asc.threshold.tps", "worker.cpu.capacity", "link.capacity.tps"), 1)
+    given |= dict.fromkeys(("aniello.gamma", "aniello.delta", "aniello.spread"), 1)
+    own = {row.key for row in SETTINGS if row.reader in (Reader.CONTROLLER, Reader.DECIDE)}
+    assert set(build(given).keys) == own
     with pytest.raises(ConfigError, match=r"nstorm\.no\.such\.key: unknown key"):
         from_storm_yaml({"nstorm.no.such.key": 1})
+
+
+def test_no_default_is_written_twice() -> None:
+    assert build({}) == Config()
+    assert AgentConfig("zk", Path("/x")).sync_s == values({}, [Reader.AGENT])["agent.sync.secs"]
+    assert AgentConfig("zk", Path("/x")).load_s == values({}, [Reader.AGENT])["load.secs"]
+
+
+def test_the_table_needs_nothing_that_a_node_lacks() -> None:
+    code = "import sys, migration.storm_yaml; print({'numpy', 'typer', 'rich'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 @pytest.mark.parametrize("number", ["1e-3", "1E-3", "1.e-3", ".1e-2", "+1.0e-3", "0.001"])

@@ -17,6 +17,7 @@ from controller.baselines.topology import component_graph, executors_of, feeders
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decide import Decision
+from migration.settings import DEFAULT
 
 # Shares times counts miss whole numbers in the last digits.
 _SLACK = 1e-9
@@ -49,11 +50,11 @@ class Aniello:
     0 wants a `gamma`: phase 1 knows no capacity, and what it puts together may fit no node.
     """
 
-    alpha: float = 0.0
-    beta: float = 0.5
-    gamma: float | None = None
-    delta: float | None = None
-    spread: float | None = None
+    alpha: float = DEFAULT["aniello.alpha"]
+    beta: float = DEFAULT["aniello.beta"]
+    gamma: float | None = DEFAULT["aniello.gamma"]
+    delta: float | None = DEFAULT["aniello.delta"]
+    spread: float | None = DEFAULT["aniello.spread"]
 
 
 def limit_formula(alpha: float, executors: int, workers: int) -> float:

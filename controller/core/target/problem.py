@@ -8,6 +8,7 @@ from scipy import sparse  # type: ignore[import-untyped]
 
 from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic, worker_cpu_cores
+from migration.settings import DEFAULT
 
 # Below twice the gain and the price, ways under noise were many and broke off (README, decisions).
 JITTER_TIMES = 2.0
@@ -36,9 +37,9 @@ class TargetOptions:
         How many times as long annealing may take as it has to.
     """
 
-    gain_frac: float = 0.025
-    move_price_frac: float = 0.01
-    fill_frac: float = 0.95
+    gain_frac: float = DEFAULT["target.gain"]
+    move_price_frac: float = DEFAULT["target.move.price"]
+    fill_frac: float = DEFAULT["target.fill"]
     detours: bool = False
     effort: int = 1
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from agent import connection
-from agent.connection import serve
+from kvstore import service
 from kvstore.errors import NotConnectedError, SessionLostError, StoreError
+from kvstore.service import serve
 
 
 class FakeSession:
@@ -41,8 +41,8 @@ class FakeSession:
 
 @pytest.fixture
 def sessions(monkeypatch: pytest.MonkeyPatch) -> type[FakeSession]:
-    monkeypatch.setattr(connection, "Session", FakeSession)
-    monkeypatch.setattr(connection, "_LOOK_AGAIN_S", 0.001)
+    monkeypatch.setattr(service, "Session", FakeSession)
+    monkeypatch.setattr(service, "_LOOK_AGAIN_S", 0.001)
     FakeSession.opened, FakeSession.looks = [], []
     return FakeSession
 

@@ -1,9 +1,17 @@
-"""Connects a daemon to Storm's part of ZooKeeper; where no Storm is, nothing is touched."""
+"""What agent and controller are as processes: they log, end on a signal, and serve where Storm is.
+
+Where there is no Storm in ZooKeeper, nothing is touched.
+"""
 
 from __future__ import annotations
 
+import logging
+import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 import structlog
 
@@ -15,6 +23,38 @@ _STORMS_OWN = "/storms"
 _LOOK_AGAIN_S = 1.0
 
 log = structlog.get_logger()
+
+
+def log_to_stderr() -> None:
+    """Log from INFO on, and to standard error: standard output belongs to the answer alone."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+    )
+    # kazoo reports every failed attempt at length; ours are reported with the countdown.
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[threading.Event]:
+    """Let SIGTERM and SIGINT end a daemon; the old handlers are put back afterwards.
+
+    Yields
+    ------
+    threading.Event
+        Set by either.
+    """
+    stop = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def say_waiting(waiting: Waiting) -> None:

@@ -1,0 +1,83 @@
+"""The command ``nstorm-agent``; it loads nothing that a supervisor's node does not need."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from agent import daemon
+from agent.config import from_storm_yaml
+from agent.errors import AgentError
+from kvstore.errors import StoreError
+from kvstore.service import ended_by_signals, log_to_stderr
+from migration import ConfigError, storm_yaml
+
+_ADOPT = "adopt-cluster"
+
+
+def main(arguments: Sequence[str] | None = None, name: str = "nstorm-agent") -> int:
+    """Run the command line; errors a user can mend end in one line and exit code 2.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Without the command's name; by default those of this process.
+    name : str
+        The name under which the command was called, for its help.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    given = _parser(name).parse_args(arguments)
+    log_to_stderr()
+    try:
+        config = from_storm_yaml(storm_yaml.read(given.conf))
+        if given.verb == _ADOPT:
+            print(f"this node follows cluster {daemon.adopt_cluster(config)}")
+            return 0
+        with ended_by_signals() as stop:
+            return daemon.run(config, stop)
+    except (AgentError, ConfigError, StoreError) as error:
+        print(f"nstorm: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        name,
+        description="Run the agent of this node, between ZooKeeper and its JVMs. One runs on every "
+        "supervisor node, as the user of Storm; it may be stopped and started again at any time.",
+        epilog=f"  Example:\n    {name} --conf /opt/storm/conf/storm.yaml\n"
+        f"    {name} {_ADOPT} --conf /opt/storm/conf/storm.yaml",
+        formatter_class=_KeepsExamples,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "verb",
+        nargs="?",
+        choices=[_ADOPT],
+        metavar=_ADOPT,
+        help="do not run the agent, but let it follow the new cluster after ZooKeeper was rebuilt; "
+        "until then an agent that knows another cluster takes no plans",
+    )
+    parser.add_argument(
+        "--conf",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the storm.yaml of this node, with its nstorm.* keys",
+    )
+    parser.add_argument("--version", action="version", version=f"nstorm {version('nstorm')}")
+    return parser
+
+
+class _KeepsExamples(argparse.HelpFormatter):
+    """Fills what is prose; the examples keep their lines."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith("  Example:"):
+            return text
+        return super()._fill_text(text, width, indent)

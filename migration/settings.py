@@ -1,0 +1,617 @@
+"""Every key of nstorm in one table; parsers, hints, sweeps and docs/settings.md come from it.
+
+``python -m migration.settings`` prints docs/settings.md.
+"""
+
+import difflib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from migration import ConfigError
+
+PREFIX = "nstorm."
+# A number without an upper bound of its own; one that is infinite would pass a comparison.
+UNBOUNDED = 1e9
+
+
+class Kind(StrEnum):
+    """What a value has to be."""
+
+    NUMBER = "number"
+    COUNT = "whole number"
+    CHOICE = "one of a few words"
+    NAMES = "list of names"
+    SWITCH = "true or false"
+    FOLDER = "directory, or off"
+    TEXT = "text"
+
+
+class Reader(StrEnum):
+    """Which process reads a key; the value is its heading in docs/settings.md."""
+
+    CONTROLLER = "The controller"
+    AGENT = "The agent"
+    HOOKS = "The hooks"
+    DECIDE = "`nstorm decide` alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A key.
+
+    Attributes
+    ----------
+    key : str
+        Without the leading ``nstorm.``.
+    default : value
+        None where leaving the key out means something else than any value.
+    unset : str
+        In words, what holds where the default is None or empty.
+    choices : tuple of str
+        Of a `CHOICE`; empty where only the reader knows them, as it knows its policies.
+    tunable : bool
+        Whether a sweep may vary it.
+    tried : tuple
+        The values of a sweep that is not told which.
+    only_for : str
+        The only policy that reads it.
+    """
+
+    key: str
+    kind: Kind
+    default: Any
+    sentence: str
+    reader: Reader = Reader.CONTROLLER
+    unit: str = ""
+    least: float = 0.0
+    most: float = UNBOUNDED
+    unset: str = ""
+    choices: tuple[str, ...] = ()
+    tunable: bool = False
+    tried: tuple[Any, ...] = ()
+    only_for: str = ""
+
+    def read(self, value: Any, choices: Sequence[str] = ()) -> Any:
+        """Check a value.
+
+        Parameters
+        ----------
+        value : value
+            As YAML or JSON gives it.
+        choices : sequence of str
+            Of a `CHOICE` whose words only the reader knows.
+
+        Returns
+        -------
+        value
+            What `read` and JSON give back unchanged: a float, an int, a bool, a text, or a sorted
+            list of names.
+
+        Raises
+        ------
+        ConfigError
+            It cannot be; the message begins with the key.
+        """
+        words = choices or self.choices
+        found = _CHECKS[self.kind](self, value, words)
+        if found is None:
+            raise ConfigError(f"{PREFIX}{self.key}: must be {self._must(words)}, is {value!r}")
+        return found
+
+    def holds(self, value: Any) -> bool:
+        """Tell whether a value is a number within the bounds, not infinite and not NaN."""
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return number and self.least <= value <= self.most
+
+    def _must(self, words: Sequence[str]) -> str:
+        bounds = f"of at least {self.least:g} and at most {self.most:,.10g}"
+        return {
+            Kind.NUMBER: f"a number {bounds}",
+            Kind.COUNT: f"a whole number {bounds}",
+            Kind.CHOICE: f"one of {', '.join(words)}",
+            Kind.NAMES: "a list of names",
+            Kind.SWITCH: "true or false",
+            Kind.FOLDER: "a directory, or off",
+            Kind.TEXT: "text",
+        }[self.kind]
+
+
+def _number(row: Setting, value: Any, words: Sequence[str]) -> float | None:
+    return float(value) if row.holds(value) else None
+
+
+def _count(row: Setting, value: Any, words: Sequence[str]) -> int | None:
+    return int(value) if row.holds(value) and value == int(value) else None
+
+
+def _choice(row: Setting, value: Any, words: Sequence[str]) -> Any:
+    return value if value in words else None
+
+
+def _names(row: Setting, value: Any, words: Sequence[str]) -> list[str] | None:
+    texts = isinstance(value, list) and all(isinstance(name, str) for name in value)
+    return sorted(set(value)) if texts else None
+
+
+def _switch(row: Setting, value: Any, words: Sequence[str]) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _folder(row: Setting, value: Any, words: Sequence[str]) -> str | None:
+    # YAML 1.1 reads off as false.
+    return value if isinstance(value, str) else "" if value is False else None
+
+
+def _text(row: Setting, value: Any, words: Sequence[str]) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+_CHECKS: Mapping[Kind, Callable[[Setting, Any, Sequence[str]], Any]] = {
+    Kind.NUMBER: _number,
+    Kind.COUNT: _count,
+    Kind.CHOICE: _choice,
+    Kind.NAMES: _names,
+    Kind.SWITCH: _switch,
+    Kind.FOLDER: _folder,
+    Kind.TEXT: _text,
+}
+
+_TPS = "tuples/s"
+# The order is that of docs/settings.md, and that in which a sweep draws its samples.
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "mode",
+        Kind.CHOICE,
+        "advise",
+        "`observe` only measures, `advise` also says what the controller would do, `auto` does it.",
+        choices=("observe", "advise", "auto"),
+    ),
+    Setting(
+        "policy",
+        Kind.CHOICE,
+        "safe",
+        "The policy that decides; `nstorm decide --help` lists the names.",
+        tunable=True,
+        tried=("safe", "target", "otd"),
+    ),
+    Setting(
+        "load.high",
+        Kind.NUMBER,
+        0.85,
+        "A worker above this share of its CPU is high, and is to be relieved.",
+        least=0.01,
+        most=1.0,
+        tunable=True,
+        tried=(0.6, 0.7, 0.8, 0.85, 0.9, 0.95),
+    ),
+    Setting(
+        "load.low",
+        Kind.NUMBER,
+        0.6,
+        "A worker at or below this share of its CPU is low. It may not exceed `load.high`, and "
+        "goes down with it where only that one is set.",
+        most=1.0,
+        tunable=True,
+        tried=(0.3, 0.45, 0.6, 0.75),
+        only_for="otd",
+    ),
+    Setting(
+        "asc.threshold",
+        Kind.NUMBER,
+        0.002,
+        "A move for traffic must gain more than this share of all traffic. In a topology of E "
+        "executors, more than 40, the share is multiplied by 40 / E.",
+        most=1.0,
+        tunable=True,
+        tried=(0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05),
+    ),
+    Setting(
+        "asc.threshold.tps",
+        Kind.NUMBER,
+        None,
+        "The same threshold as an absolute number; where it is set, `asc.threshold` is not read.",
+        unit=_TPS,
+        unset="`asc.threshold` counts",
+        tunable=True,
+    ),
+    Setting(
+        "target.gain",
+        Kind.NUMBER,
+        0.025,
+        "A placement is adopted only if it gains more than this share of what crosses today, and "
+        "more than twice this share while the loads jitter.",
+        most=1.0,
+        tunable=True,
+        tried=(0.01, 0.025, 0.05, 0.1),
+        only_for="target",
+    ),
+    Setting(
+        "target.move.price",
+        Kind.NUMBER,
+        0.01,
+        "The price of moving every executor, as a share of what crosses today; twice this share "
+        "while the loads jitter.",
+        most=1.0,
+        tunable=True,
+        only_for="target",
+    ),
+    Setting(
+        "target.fill",
+        Kind.NUMBER,
+        0.95,
+        "How much of `load.high` a placement may use of a worker.",
+        least=0.1,
+        most=1.0,
+        tunable=True,
+        only_for="target",
+    ),
+    Setting(
+        "weight.node",
+        Kind.NUMBER,
+        0.8,
+        "What a tuple between two nodes counts when moves are compared. One of the two weights "
+        "must be above 0.",
+        tunable=True,
+    ),
+    Setting(
+        "weight.worker",
+        Kind.NUMBER,
+        0.2,
+        "What a tuple between two workers counts when moves are compared.",
+        tunable=True,
+    ),
+    # Longer than twenty cycles: noise brings fewer executors back to the node they left.
+    Setting(
+        "cooldown.executor.secs",
+        Kind.NUMBER,
+        105.0,
+        "How long an executor rests after a move.",
+        unit="s",
+        tunable=True,
+        tried=(15, 30, 60, 105, 240, 600),
+    ),
+    Setting(
+        "cycle.secs",
+        Kind.NUMBER,
+        5.0,
+        "The controller decides once in this time.",
+        unit="s",
+        least=0.1,
+        most=3600.0,
+        tunable=True,
+        tried=(2, 5, 10, 20, 60),
+    ),
+    Setting(
+        "load.ewma",
+        Kind.NUMBER,
+        0.3,
+        "The weight of the newest load report in the moving average.",
+        least=0.01,
+        most=1.0,
+        tunable=True,
+        tried=(0.1, 0.2, 0.3, 0.5, 1.0),
+    ),
+    Setting(
+        "max.moves.per.cycle",
+        Kind.COUNT,
+        1,
+        "The most moves that the whole cluster may have between PREPARE and STOP at a time, and "
+        "the most of one decision.",
+        least=1,
+        most=1000,
+        tunable=True,
+        tried=(1, 2, 4),
+    ),
+    Setting(
+        "worker.cpu.capacity",
+        Kind.NUMBER,
+        None,
+        "The CPU of every worker.",
+        unit="cores",
+        least=0.01,
+        unset="`supervisor.cpu.capacity` / 100, divided by the slots in use on the node",
+    ),
+    Setting(
+        "link.capacity.tps",
+        Kind.NUMBER,
+        None,
+        "What a link between two nodes carries, for the head-room.",
+        unit=_TPS,
+        least=0.01,
+        unset="the head-room is that of the CPU alone",
+    ),
+    Setting(
+        "lazy.kill.ms",
+        Kind.COUNT,
+        2000,
+        "A source that still has work after this time is stopped, and its queue is handed on.",
+        unit="ms",
+        most=3_600_000,
+    ),
+    Setting(
+        "excluded.topologies",
+        Kind.NAMES,
+        (),
+        "Names or ids of topologies that are never touched.",
+        unset="none",
+    ),
+    Setting(
+        "excluded.components",
+        Kind.NAMES,
+        (),
+        "Components whose executors are never moved.",
+        unset="none",
+    ),
+    Setting(
+        "excluded.hosts",
+        Kind.NAMES,
+        (),
+        "Hosts from which and to which nothing is moved; in a snapshot, ids of nodes.",
+        unset="none",
+    ),
+    Setting(
+        "journal.dir",
+        Kind.FOLDER,
+        "",
+        "Where the controller writes its journal; `off` for none.",
+        unset="`storm.local.dir`/nstorm-journal",
+    ),
+    Setting(
+        "journal.days",
+        Kind.NUMBER,
+        14.0,
+        "The controller deletes what is older in the journal.",
+        unit="days",
+        least=0.01,
+    ),
+    Setting(
+        "journal.size.mb",
+        Kind.NUMBER,
+        1024.0,
+        "The controller deletes the oldest of the journal where it has more than this.",
+        unit="MB",
+        least=1.0,
+    ),
+    Setting(
+        "aniello.alpha",
+        Kind.NUMBER,
+        0.0,
+        "Policies `aniello-*`: 0 puts equally many executors into each worker, 1 lets nearly all "
+        "go into one.",
+        most=1.0,
+    ),
+    Setting(
+        "aniello.beta",
+        Kind.NUMBER,
+        0.5,
+        "Policy `aniello-offline`: after this share of the components, upstream first, empty slots "
+        "are used by force.",
+        most=1.0,
+    ),
+    Setting(
+        "aniello.gamma",
+        Kind.NUMBER,
+        None,
+        "Policy `aniello-online`: the most CPU of a worker, as a multiple of the mean.",
+        least=1.0,
+        unset="no limit",
+    ),
+    Setting(
+        "aniello.delta",
+        Kind.NUMBER,
+        None,
+        "Policies `aniello-*`: 0 uses equally many workers on each node, 1 lets nearly all used "
+        "workers be on one.",
+        most=1.0,
+        unset="only the slots limit the workers of a node",
+    ),
+    Setting(
+        "aniello.spread",
+        Kind.NUMBER,
+        None,
+        "Policies `aniello-*`: 0 uses as few nodes as have room, 1 as many as possible; the "
+        "authors' code calls it beta.",
+        most=1.0,
+        unset="as in the paper",
+    ),
+    Setting(
+        "agent.sync.secs",
+        Kind.NUMBER,
+        3.0,
+        "How often the agent reads its plans in ZooKeeper, should a watch fail.",
+        Reader.AGENT,
+        unit="s",
+        least=0.1,
+        most=3600.0,
+    ),
+    Setting(
+        "load.secs",
+        Kind.NUMBER,
+        2.0,
+        "How often the agent reports the load of its node.",
+        Reader.AGENT,
+        unit="s",
+        least=0.1,
+        most=3600.0,
+    ),
+    Setting(
+        "store.dir",
+        Kind.TEXT,
+        None,
+        "Where the LMDB files of agent and hooks are; the hooks read it, too.",
+        Reader.AGENT,
+        unset="`storm.local.dir`/nstorm",
+    ),
+    Setting(
+        "supervisor.id",
+        Kind.TEXT,
+        None,
+        "The id of this node's supervisor.",
+        Reader.AGENT,
+        unset="as the supervisor says",
+    ),
+    Setting(
+        "worker.poll.ms",
+        Kind.COUNT,
+        50,
+        "How often a worker looks at the plan.",
+        Reader.HOOKS,
+        unit="ms",
+        least=1,
+        most=60_000,
+    ),
+    Setting(
+        "cleanup",
+        Kind.NAMES,
+        (),
+        "Components whose `cleanup()` is called when an executor has moved away; the key may also "
+        "stand in the topology's own configuration.",
+        Reader.HOOKS,
+        unset="none",
+    ),
+    Setting(
+        "vetoes",
+        Kind.SWITCH,
+        False,
+        "Whether a decision on a file keeps the rules of a live run: an executor that has moved "
+        "rests, no worker loses its last executor, none is opened.",
+        Reader.DECIDE,
+    ),
+)
+DEFAULT: Mapping[str, Any] = MappingProxyType({row.key: row.default for row in SETTINGS})
+TRIED: Mapping[str, tuple[Any, ...]] = MappingProxyType(
+    {row.key: row.tried for row in SETTINGS if row.tried}
+)
+# Those that a sweep varies without being told come first, also where changes are listed.
+TUNABLE = (*TRIED, *(row.key for row in SETTINGS if row.tunable and not row.tried))
+
+
+def values(
+    given: Mapping[str, Any],
+    readers: Iterable[Reader],
+    choices: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Any]:
+    """Take the keys of some readers, checked, with the defaults for the others.
+
+    Parameters
+    ----------
+    given : mapping of str to value
+        Keys without the leading ``nstorm.``.
+    readers : iterable of Reader
+        Whose keys.
+    choices : mapping of str to sequence of str
+        Of a `CHOICE` whose words the table does not have.
+
+    Returns
+    -------
+    dict of str to value
+        As `Setting.read` gives them; without keys whose default is None and that are not given.
+
+    Raises
+    ------
+    ConfigError
+        A value cannot be; the message begins with its key.
+    """
+    wanted = frozenset(readers)
+    found: dict[str, Any] = {}
+    for row in SETTINGS:
+        if row.reader not in wanted or (row.default is None and given.get(row.key) is None):
+            continue
+        if row.key in given:
+            found[row.key] = row.read(given[row.key], (choices or {}).get(row.key, ()))
+        else:
+            found[row.key] = [] if row.kind is Kind.NAMES else row.default
+    return found
+
+
+def refuse_unknown(given: Mapping[str, Any]) -> None:
+    """Refuse a key that is not in the table: to pass it over would be worse than no start.
+
+    Parameters
+    ----------
+    given : mapping of str to value
+        Keys without the leading ``nstorm.``.
+
+    Raises
+    ------
+    ConfigError
+        Names the key, and the one that was meant.
+    """
+    for key, value in given.items():
+        if key not in DEFAULT:
+            if isinstance(value, dict):
+                raise ConfigError(nested(PREFIX + key, value))
+            near = difflib.get_close_matches(key, sorted(DEFAULT), n=1)
+            hint = f", did you mean {PREFIX}{near[0]}?" if near else ""
+            raise ConfigError(f"{PREFIX}{key}: unknown key{hint}")
+
+
+def nested(key: str, value: Any) -> str:
+    """Say how to write a key that holds others."""
+    flat, inmost = key, value
+    while isinstance(inmost, dict) and inmost:
+        name, inmost = next(iter(inmost.items()))
+        flat = f"{flat}.{name}"
+    told = f"{flat}: {json.dumps(inmost, default=str)}" if flat != key else f"{PREFIX}mode: advise"
+    return f"{key}: keys within keys are not read; write each flat, like Storm's own: {told}"
+
+
+_HEAD = """# Settings
+
+<!-- Generated: python -m migration.settings > docs/settings.md -->
+
+All keys are optional. In `storm.yaml` each begins with `nstorm.` and stands flat, like Storm's own:
+`nstorm.load.high: 0.9`. A key that is not known, and a value out of range, is refused by name.
+`nstorm decide` and `nstorm replay` take the same keys as `--set load.high=0.9`, and a scenario of
+`nstorm simulate` in its text. `nstorm tune` can vary the keys that are marked so.
+"""
+_COLUMNS = "| key | default | values | what it does | tuned |\n|---|---|---|---|---|"
+
+
+def page() -> str:
+    """Write docs/settings.md.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    parts = [_HEAD]
+    for reader in Reader:
+        rows = "\n".join(_row(row) for row in SETTINGS if row.reader is reader)
+        parts.append(f"## {reader}\n\n{_COLUMNS}\n{rows}\n")
+    return "\n".join(parts)
+
+
+def _row(row: Setting) -> str:
+    only = f"Policy `{row.only_for}`: " if row.only_for else ""
+    sentence = row.sentence[0].lower() + row.sentence[1:] if only else row.sentence
+    tuned = "yes" if row.tunable else ""
+    return f"| `{row.key}` | {_default(row)} | {_values(row)} | {only}{sentence} | {tuned} |"
+
+
+def _default(row: Setting) -> str:
+    if row.unset:
+        return row.unset
+    if row.kind is Kind.SWITCH:
+        return "off"
+    number = isinstance(row.default, int | float)
+    return f"{row.default:g} {row.unit}".strip() if number else str(row.default)
+
+
+def _values(row: Setting) -> str:
+    if row.choices:
+        return ", ".join(f"`{word}`" for word in row.choices)
+    if row.kind not in {Kind.NUMBER, Kind.COUNT}:
+        return row.kind.value
+    whole = "whole, " if row.kind is Kind.COUNT else ""
+    bounds = f"from {row.least:g}" + (f" to {row.most:,.10g}" if row.most < UNBOUNDED else "")
+    return f"{whole}{bounds} {row.unit}".strip()
+
+
+if __name__ == "__main__":
+    print(page(), end="")
