@@ -55,11 +55,11 @@ def test_what_the_controller_sees_is_what_is() -> None:
     assert not result.moves
     seen = result.reports[-1]
     assert seen.inter_node_frac == pytest.approx(result.inter_node_frac[-1], abs=1e-3)
-    assert seen.snapshot is not None
-    assert seen.cluster is not None
-    used = np.bincount(seen.snapshot.place, seen.snapshot.cpu_cores)
-    assert used / seen.cluster.capacity_cores == pytest.approx(result.cpu_frac[-1], rel=0.05)
-    assert list(seen.snapshot.pinned).count("spout") == 2
+    assert seen.picture is not None
+    cluster, snapshot = seen.picture.cluster, seen.picture.snapshot
+    used = np.bincount(snapshot.place, snapshot.cpu_cores)
+    assert used / cluster.capacity_cores == pytest.approx(result.cpu_frac[-1], rel=0.05)
+    assert list(snapshot.pinned).count("spout") == 2
 
 
 def test_a_move_of_ours_takes_about_a_second_and_stops_nobody() -> None:

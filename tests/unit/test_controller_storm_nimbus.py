@@ -45,7 +45,7 @@ def watching() -> tuple[World, NimbusWatch]:
     world.publish(10)
     world.write("storms", 5)
     world.write("assignments", 6)
-    watch = NimbusWatch(cast(Mirror, world), world)
+    watch = NimbusWatch(cast(Mirror, world), world.now_s)
     first = watch.stand_back(PUBLICATION, EMPTY)
     assert first is not None
     assert "waiting for the first publication" in first
