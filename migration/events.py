@@ -100,6 +100,15 @@ class Sight:
         node = self.nodes.get(slot.supervisor)
         return None if node is None else node.supervisor
 
+    def has_read(self, supervisor: str, stamp: PlanVersion) -> bool:
+        """Tell whether a supervisor has read this plan of the topology, or a newer one."""
+        node = self.nodes.get(supervisor)
+        ack = None if node is None else node.supervisor
+        if ack is None or ack.cluster != self.cluster:
+            return False
+        topology = self.publication.topology
+        return any(read.topology == topology and read.stamp >= stamp for read in ack.plans)
+
     def gone(self, slot: Slot) -> bool:
         """Tell whether Storm has given up the slot and its whole node."""
         unknown = all(node.id != slot.supervisor for node in self.publication.nodes)
@@ -242,17 +251,8 @@ def _unsupervised(case: Case) -> bool:
 
 def _supervised(case: Case) -> bool:
     """Tell whether the supervisors of both ends would adopt the new sets."""
-    return all(case.sight.gone(slot) or _has_entry(case, slot) for slot in case.ends())
-
-
-def _has_entry(case: Case, slot: Slot) -> bool:
-    supervisor = case.sight.supervisor(slot)
-    if supervisor is None or supervisor.cluster != case.sight.cluster:
-        return False
-    return any(
-        read.topology == case.sight.publication.topology and read.stamp >= case.progress.made
-        for read in supervisor.plans
-    )
+    sight, made = case.sight, case.progress.made
+    return all(sight.gone(slot) or sight.has_read(slot.supervisor, made) for slot in case.ends())
 
 
 def _target_ready(case: Case) -> bool:

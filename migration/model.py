@@ -261,7 +261,11 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class WorkerAck:
-    """The state of one hooked worker; `cluster` to `version` are of the plan it has applied."""
+    """The state of one hooked worker; `cluster` to `version` are of the plan it has applied.
+
+    `fault` is the last error that the hooks contained; `error` says why the worker cannot follow
+    plans, and is None if it can.
+    """
 
     topology: str
     slot: Slot
@@ -276,6 +280,7 @@ class WorkerAck:
     executors: tuple[ExecutorId, ...] = ()
     pinned: tuple[PinnedExecutor, ...] = ()
     counters: Counters = Counters()
+    fault: str | None = None
     error: str | None = None
 
     @property

@@ -8,8 +8,7 @@ from rich.table import Table
 
 from controller.core.picture import pinned_executors, settled_placement
 from controller.core.topology import TopologyView
-from migration.events import Sight
-from migration.model import NodeAcks
+from migration.model import NodeAcks, WorkerAck
 
 Document = dict[str, Any]
 
@@ -71,7 +70,7 @@ def as_document(
 
 
 def _topology(view: TopologyView, cycle: Document | None) -> Document:
-    publication, sight = view.publication, Sight.of(view.publication, view.plan.cluster, view.acks)
+    publication, sight = view.publication, view.sight
     hosts = {node.id: node.host for node in publication.nodes}
     measured = {row["slot"]: row for row in (cycle or {}).get("workers", [])}
     live = set(sight.live_slots())
@@ -84,14 +83,17 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
         else None,
         "inter_node_ratio": _ratio(cycle),
         "headroom": (cycle or {}).get("headroom"),
+        "nimbus_hooks": publication.hooks,
+        "scheduler": publication.scheduler,
+        "plan": [view.plan.epoch, view.plan.version] if view.plan.version >= 0 else None,
+        "supervisors_behind": _supervisors_behind(view),
         "workers": [
             {
                 "slot": str(slot),
                 "host": hosts.get(slot.supervisor),
-                "hooks": sight.workers[slot].hooks if slot in live else None,
-                "pid": sight.workers[slot].pid if slot in live else None,
                 "cpu_cores": measured.get(str(slot), {}).get("cpu_cores"),
                 "capacity_cores": measured.get(str(slot), {}).get("capacity_cores"),
+                **_worker(sight.workers[slot] if slot in live else None),
             }
             for slot in sorted(publication.slots)
         ],
@@ -108,6 +110,45 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
             for entry in view.plan.entries
         ],
     }
+
+
+def _worker(ack: WorkerAck | None) -> Document:
+    """Say what a worker's hooks say; None where it has none."""
+    if ack is None:
+        keys = (
+            "hooks",
+            "pid",
+            "plan",
+            "forwarded",
+            "parked",
+            "dropped",
+            "hook_errors",
+            "fault",
+            "error",
+        )
+        return dict.fromkeys(keys)
+    return {
+        "hooks": ack.hooks,
+        "pid": ack.pid,
+        "plan": [ack.epoch, ack.version] if ack.version >= 0 else None,
+        "forwarded": ack.counters.forwarded,
+        "parked": ack.counters.parked,
+        "dropped": ack.counters.dropped,
+        "hook_errors": ack.counters.errors,
+        "fault": ack.fault,
+        "error": ack.error,
+    }
+
+
+def _supervisors_behind(view: TopologyView) -> list[str]:
+    """List the supervisors that have not read the plan as it is: moves wait for them in DRAIN."""
+    if view.plan.version < 0:
+        return []
+    return [
+        node
+        for node in sorted({slot.supervisor for slot in view.publication.slots})
+        if not view.sight.has_read(node, view.plan.stamp)
+    ]
 
 
 def _executors(view: TopologyView, cycle: Document | None) -> Iterator[Document]:
@@ -189,6 +230,10 @@ def _topology_tables(topology: Document) -> Iterator[RenderableType]:
     for row in topology["moves"]:
         state = f"void ({row['void']})" if row["void"] else row["phase"]
         yield f"move {row['id']}: {row['executor']} {row['from']} to {row['to']}, {state}"
+    if topology["supervisors_behind"]:
+        behind = ", ".join(topology["supervisors_behind"])
+        yield f"supervisors that have not read the newest plan yet: {behind}"
+    yield from filter(None, map(_trouble, topology["workers"]))
     for host in dict.fromkeys(worker["host"] for worker in topology["workers"]):
         on_host = [worker for worker in topology["workers"] if worker["host"] == host]
         yield f"node {on_host[0]['slot'].rpartition(':')[0]} ({host})"
@@ -202,6 +247,25 @@ def _topology_tables(topology: Document) -> Iterator[RenderableType]:
                 "\n".join(map(_executor, here)),
             )
         yield table
+
+
+def _trouble(worker: Document) -> str | None:
+    """Say what a worker carries besides its topology, if it is not all zero."""
+    counts = [
+        f"{worker[key]:,} {name}"
+        for key, name in (
+            ("forwarded", "tuples forwarded to moved executors"),
+            ("parked", "tuples parked until their executor is ready"),
+            ("dropped", "tuples DROPPED"),
+            ("hook_errors", "errors in its hooks"),
+        )
+        if worker[key]
+    ]
+    if worker["fault"]:
+        counts.append(f"the last: {worker['fault']}")
+    if worker["error"]:
+        counts.append(f"it cannot follow plans: {worker['error']}")
+    return f"worker {worker['slot']}: {', '.join(counts)}" if counts else None
 
 
 def _share(worker: Document) -> str:

@@ -143,6 +143,11 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
     """List the vetoes that a snapshot cannot show."""
     view = made.view
     executors = {**cooldown(left_s).executors, **_not_running(view)}
+    deaf = {slot: ack.error for slot, ack in view.sight.workers.items() if ack.error is not None}
+    for placed in view.publication.executors:
+        if placed.slot in deaf:
+            reason = f"the worker at {placed.slot} cannot follow plans: {deaf[placed.slot]}"
+            executors[str(placed.executor)] = Veto(Outcome.STAND_BACK, reason)
     for entry in view.plan.entries:
         reason = f"{entry.executor} has move {entry.id} in {entry.phase}"
         executors[str(entry.executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
@@ -152,6 +157,9 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
         for name in made.cluster.workers
         if name not in hooked
     }
+    for slot, error in deaf.items():
+        reason = f"the worker at {slot} cannot follow plans: {error}"
+        workers[str(slot)] = Veto(Outcome.STAND_BACK, reason)
     staying = staying_executors(view.publication, view.plan)
     count = Counter(str(placed.slot) for placed in staying)
     for placed in staying:

@@ -11,7 +11,7 @@ from messages import node_acks, publication, worker_load
 from controller.cli.what_if import walk
 from controller.config import Config, Mode, build
 from controller.core.decide import Decision, Outcome
-from controller.cycle import Memory, cycle
+from controller.cycle import Memory, cycle, cycle_with_searches
 from controller.policies import NAMES
 from controller.replay.recording import Span
 from controller.replay.rerun.run import Rerun
@@ -152,7 +152,7 @@ def test_a_live_run_is_decided_as_a_file(world: Live, config: Config, mode: Mode
     config = replace(config, mode=mode)
     memory, _ = cycle(Memory(), world.seen(), config)
     world.now += 1
-    (report,) = cycle(memory, world.seen(), config)[1].topologies
+    (report,) = cycle_with_searches(memory, world.seen(), config)[1].topologies
     assert report.picture is not None
     cluster, snapshot = report.picture.cluster, report.picture.snapshot
     (step,) = walk(cluster, snapshot, config, 1)

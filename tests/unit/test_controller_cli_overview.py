@@ -1,8 +1,12 @@
 """What ``nstorm status`` shows."""
 
-from messages import node_acks
+from dataclasses import replace
+
+from messages import node_acks, publication, worker_ack
 
 from controller.cli.overview import as_document, as_tables
+from controller.core.topology import TopologyView
+from migration.model import AppliedPlan, Counters, Plan, Slot
 
 
 def test_a_node_says_how_much_of_its_load_found_no_room() -> None:
@@ -12,3 +16,35 @@ def test_a_node_says_how_much_of_its_load_found_no_room() -> None:
     whole, cut = [str(line) for line in as_tables(document) if str(line).startswith("agent")]
     assert whole.endswith("supervisor with hooks")
     assert cut.endswith("load without its 19000 smallest rows of traffic")
+
+
+def test_what_hooks_carry_is_shown() -> None:
+    a, b = Slot("a", 1), Slot("b", 1)
+    counters = Counters(forwarded=12_000, parked=3, dropped=1, errors=2)
+    acks = (
+        node_acks("a", [worker_ack(a, [1], counters=counters, fault="prepare of x failed")], "c"),
+        node_acks("b", [worker_ack(b, [2], error="plan store: damaged")], "c"),
+    )
+    read = replace(acks[0].supervisor, plans=(AppliedPlan("wc-1", 2, 7),))  # type: ignore[type-var]
+    acks = (replace(acks[0], supervisor=read), acks[1])
+    view = TopologyView(publication({1: a, 2: b}), Plan("c", 2, 7, "wc-1"), acks)
+    document = as_document([view], acks, None, None, left_out={}, now_s=0.0)
+    (topology,) = document["topologies"]
+    assert topology["supervisors_behind"] == ["b"]
+    assert [row["dropped"] for row in topology["workers"]] == [1, 0]
+    lines = [str(line) for line in as_tables(document)]
+    assert "supervisors that have not read the newest plan yet: b" in lines
+    assert (
+        "worker a:1: 12,000 tuples forwarded to moved executors, 3 tuples parked until their "
+        "executor is ready, 1 tuples DROPPED, 2 errors in its hooks, the last: prepare of x failed"
+    ) in lines
+    assert "worker b:1: it cannot follow plans: plan store: damaged" in lines
+
+
+def test_a_worker_without_trouble_takes_no_line() -> None:
+    a = Slot("a", 1)
+    acks = (node_acks("a", [worker_ack(a, [1])], "c"),)
+    view = TopologyView(publication({1: a}), Plan("c", 2, -1, "wc-1"), acks)
+    document = as_document([view], acks, None, None, left_out={}, now_s=0.0)
+    lines = [str(line) for line in as_tables(document)]
+    assert not any(line.startswith(("worker", "supervisors")) for line in lines)

@@ -42,6 +42,7 @@ class World:
     pause: str | None = None
     stand_back: str | None = None
     hookless: frozenset[Slot] = frozenset()
+    deaf: frozenset[Slot] = frozenset()
     pinned: dict[int, str] = field(default_factory=dict)
     silent: bool = False
     surprise: bool = False
@@ -78,7 +79,8 @@ class World:
 
     def ack(self, slot: Slot) -> WorkerAck:
         pinned = tuple(PinnedExecutor(executor(t), r) for t, r in self.pinned.items())
-        return worker_ack(slot, self.here(slot), pinned=pinned)
+        error = "plan store: damaged" if slot in self.deaf else None
+        return worker_ack(slot, self.here(slot), pinned=pinned, error=error)
 
     def here(self, slot: Slot) -> list[int]:
         return [task for task, at in self.places.items() if at == slot]
@@ -302,6 +304,18 @@ def test_a_worker_that_is_not_heard_of_is_waited_for_then_it_has_no_hooks() -> N
     report = last(world, cycles=31)
     assert report.outcome is not Outcome.STALE_METRICS
     assert not report.moves
+
+
+def test_a_worker_that_cannot_follow_plans_gives_and_takes_nothing() -> None:
+    # 2 would go to a:1, and then to a:2.
+    report = last(World(deaf=frozenset({A1})))
+    assert (report.moves[0].executor, report.moves[0].target) == ("2-2", "a:2")
+    report = last(World(deaf=frozenset({A1, A2})))
+    assert "2-2" not in [move.executor for move in report.moves]
+    # It cannot leave either.
+    report = last(World(deaf=frozenset({B1}), pinned=dict.fromkeys([3, 4, 6, 7], "x")))
+    assert report.outcome is Outcome.STAND_BACK
+    assert "the worker at b:1 cannot follow plans: plan store: damaged" in report.reason
 
 
 def test_measures_come_with_every_report_that_got_so_far() -> None:
