@@ -15,9 +15,9 @@ import nstorm.wire.Phase;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
 import nstorm.wire.report.EntryAck;
-import nstorm.wire.report.State;
+import nstorm.wire.report.EntryState;
 import nstorm.worker.Desired.Part;
-import nstorm.worker.Desired.Task;
+import nstorm.worker.Desired.Action;
 
 /**
  * Makes this worker match its {@link Desired} parts: starts, routes, drains and stops single executors
@@ -49,10 +49,10 @@ final class Reconciler {
         boolean newer = worker.overlay.poll();
         Plan plan = worker.overlay.plan();
         Map<ExecutorId, Assigned> assigned = worker.overlay.assigned();
-        buryTheDead();
+        reapStopped();
         follow(plan, assigned);
         if (busy()) {
-            worker.watchForStrays();
+            worker.expectMisrouted();
         }
         List<Part> parts = Desired.of(assigned, plan, worker.me, unsettled);
         for (Part part : parts) {
@@ -105,17 +105,17 @@ final class Reconciler {
 
     private boolean settled(ExecutorId executor, Assigned nowOrNull) {
         boolean assignedHere = nowOrNull != null && nowOrNull.slot().equals(worker.me);
-        return assignedHere ? worker.delivers(executor) : !worker.copies.containsKey(executor);
+        return assignedHere ? worker.tables.delivers(executor) : !worker.copies.containsKey(executor);
     }
 
-    private void buryTheDead() {
+    private void reapStopped() {
         for (ExecutorCopy copy : new ArrayList<>(worker.copies.values())) {
             boolean failed = unsettled.contains(copy.id) && !copy.ready() && !copy.alive() && !copy.stopping();
             if (failed) {
                 failedStarts.add(copy.id, System.nanoTime());
             }
             if (failed || copy.stopping() && !copy.alive()) {
-                worker.bury(copy);
+                worker.takeDown(copy);
             }
         }
     }
@@ -123,7 +123,7 @@ final class Reconciler {
     private void prepare(Part part) {
         ExecutorId executor = part.executor();
         ExecutorCopy copy = worker.copies.get(executor);
-        boolean wanted = part.task() == Task.PREPARE || part.task() == Task.RUN;
+        boolean wanted = part.action() == Action.PREPARE || part.action() == Action.RUN;
         if (!wanted || copy != null && copy.ready()) {
             failedStarts.forget(executor);
         } else if (copy == null && !failedStarts.mustWait(executor, System.nanoTime())) {
@@ -142,13 +142,13 @@ final class Reconciler {
         boolean claimed = false;
         for (Part part : parts) {
             ExecutorCopy copy = worker.copies.get(part.executor());
-            boolean here = worker.delivers(part.executor());
-            if (part.task() == Task.RUN && copy != null && copy.ready() && !copy.stopping() && !here) {
+            boolean here = worker.tables.delivers(part.executor());
+            if (part.action() == Action.RUN && copy != null && copy.ready() && !copy.stopping() && !here) {
                 copy.keep();
                 worker.claim(copy);
                 claimed = true;
-            } else if (part.task() != Task.RUN && here) {
-                worker.renounce(part.executor());
+            } else if (part.action() != Action.RUN && here) {
+                worker.tables.renounce(part.executor());
                 leaving.add(part);
             }
         }
@@ -157,10 +157,10 @@ final class Reconciler {
         }
         for (Part part : leaving) {
             ExecutorCopy copy = worker.copies.get(part.executor());
-            if (copy != null && part.task() != Task.RETIRE) {
+            if (copy != null && part.action() != Action.RETIRE) {
                 copy.forward();
             }
-            worker.stopDelivering(part.executor());
+            worker.tables.stopDelivering(part.executor());
         }
         if (claimed || !leaving.isEmpty()) {
             worker.regroup();
@@ -174,16 +174,16 @@ final class Reconciler {
             Slot owner = Desired.owner(entry, assigned.get(entry.executor()));
             now.put(entry.executor(), owner);
             if (owner != null && !owner.equals(owners.getOrDefault(entry.executor(), entry.from()))) {
-                worker.clearBackPressure(entry.executor());
+                worker.backPressure.clearFlags(entry.executor());
             }
         }
         owners = now;
         // In SETTLE too: the last status of the old owner may arrive after the new one's first, and its flag
-        // would hold back whoever sends to the task until the new owner's next status.
+        // would hold back every sender to the task until the new owner's next status.
         boolean due = System.nanoTime() - statusNanos > STATUS_NANOS
                 && plan.entries().stream().anyMatch(entry -> entry.touches(worker.me));
         if (moved || due) {
-            worker.sendBackPressure();
+            worker.backPressure.send();
             statusNanos = System.nanoTime();
         }
     }
@@ -193,11 +193,11 @@ final class Reconciler {
         if (copy == null || copy.stopping()) {
             return;
         }
-        if (part.task() == Task.DRAIN) {
+        if (part.action() == Action.DRAIN) {
             copy.drained(DRAINED_MS);
-        } else if (part.task() == Task.STOP
-                || part.task() == Task.RETIRE && (!copy.ready() || copy.drained(RETIRED_MS))) {
-            copy.stop(worker);
+        } else if (part.action() == Action.STOP
+                || part.action() == Action.RETIRE && (!copy.ready() || copy.drained(RETIRED_MS))) {
+            copy.stop(worker.handOver);
         }
     }
 
@@ -212,15 +212,15 @@ final class Reconciler {
         return acks;
     }
 
-    private State state(Part part) {
+    private EntryState state(Part part) {
         ExecutorCopy copy = worker.copies.get(part.executor());
-        boolean here = worker.delivers(part.executor());
-        return switch (part.task()) {
-            case PREPARE -> copy != null && copy.ready() ? State.READY : State.NONE;
-            case RUN -> here && part.entry().phase() != Phase.PREPARE ? State.ROUTED : State.NONE;
-            case DRAIN -> copy == null || copy.drained(DRAINED_MS) ? State.DRAINED : State.ROUTED;
-            case STOP, RETIRE -> copy == null ? State.STOPPED : copy.stuck() ? State.STUCK : State.ROUTED;
-            case WATCH -> part.entry().phase() == Phase.PREPARE ? State.NONE : State.ROUTED;
+        boolean here = worker.tables.delivers(part.executor());
+        return switch (part.action()) {
+            case PREPARE -> copy != null && copy.ready() ? EntryState.READY : EntryState.NONE;
+            case RUN -> here && part.entry().phase() != Phase.PREPARE ? EntryState.ROUTED : EntryState.NONE;
+            case DRAIN -> copy == null || copy.drained(DRAINED_MS) ? EntryState.DRAINED : EntryState.ROUTED;
+            case STOP, RETIRE -> copy == null ? EntryState.STOPPED : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
+            case WATCH -> part.entry().phase() == Phase.PREPARE ? EntryState.NONE : EntryState.ROUTED;
         };
     }
 }

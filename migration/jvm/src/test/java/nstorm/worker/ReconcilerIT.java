@@ -109,10 +109,10 @@ class ReconcilerIT {
         one.awaitAck("m", "READY");
         one.plan("m", one.elsewhere, one.worker.me, Phase.SETTLE);
         one.awaitAck("m", "ROUTED");
-        assertTrue(one.agent.reconciler.busy());
+        assertTrue(one.loop.reconciler.busy());
         one.planNothing();
-        await("idle", () -> !one.agent.reconciler.busy());
-        await("no look at what is sent", () -> !one.worker.watchingForStrays());
+        await("idle", () -> !one.loop.reconciler.busy());
+        await("no look at what is sent", () -> !one.worker.expectsMisrouted());
     }
 
     @Test
