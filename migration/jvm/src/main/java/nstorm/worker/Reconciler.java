@@ -1,19 +1,14 @@
 package nstorm.worker;
 
 import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import nstorm.wire.Assigned;
-import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
-import nstorm.wire.Slot;
 import nstorm.wire.report.EntryAck;
 import nstorm.wire.report.EntryState;
 import nstorm.worker.Desired.Part;
@@ -30,18 +25,15 @@ final class Reconciler {
     private static final long STATUS_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final HookedWorker worker;
-    /**
-     * Executors that a plan moves from or to here, until what runs here is again what Storm itself assigns
-     * here; read by Storm's refresh thread too.
-     */
-    private final Set<ExecutorId> unsettled = ConcurrentHashMap.newKeySet();
+    private final MovedExecutors moved;
+    private final Owners owners = new Owners();
     private final FailedStarts failedStarts = new FailedStarts();
-    private Map<ExecutorId, Slot> owners = Map.of();
     private Map<ExecutorId, Assigned> routedFrom = Map.of();
     private long statusNanos = System.nanoTime();
 
     Reconciler(HookedWorker worker) {
         this.worker = worker;
+        moved = new MovedExecutors(worker.me);
     }
 
     /** One pass; returns what to acknowledge, in the plan's order. */
@@ -50,19 +42,21 @@ final class Reconciler {
         Plan plan = worker.overlay.plan();
         Map<ExecutorId, Assigned> assigned = worker.overlay.assigned();
         reapStopped();
-        follow(plan, assigned);
+        moved.follow(plan, executor -> settled(executor, assigned.get(executor)));
         if (busy()) {
             worker.expectMisrouted();
         }
-        List<Part> parts = Desired.of(assigned, plan, worker.me, unsettled);
+        List<Part> parts = Desired.of(assigned, plan, worker.me, moved.unsettled());
         for (Part part : parts) {
             prepare(part);
         }
-        boolean moved = route(parts, newer || assigned != routedFrom);
+        boolean changed = newer || assigned != routedFrom;
+        boolean rerouted = route(parts, changed);
         routedFrom = assigned;
-        if (plan != null) {
-            backPressure(plan, assigned, moved);
+        if (changed) {
+            owners.changed(plan, assigned).forEach(worker.backPressure::clearFlags);
         }
+        sendBackPressure(plan, rerouted);
         for (Part part : parts) {
             retire(part);
         }
@@ -71,36 +65,17 @@ final class Reconciler {
 
     /** True while something is under way that should be looked at often. */
     boolean busy() {
-        Plan plan = worker.overlay.plan();
-        return plan != null && !plan.entries().isEmpty() || !unsettled.isEmpty();
+        return moved.busy(worker.overlay.plan());
     }
 
-    /** True while a phase waits for this worker to read Storm's own assignment again. */
+    /** True while this worker should ask for Storm's own assignment more often than Storm does. */
     boolean settling() {
-        Plan plan = worker.overlay.plan();
-        return plan != null && plan.entries().stream()
-                .anyMatch(e -> e.phase() == Phase.SETTLE || e.phase() == Phase.STOP);
+        return moved.settling(worker.overlay.plan());
     }
 
     /** True if each executor is one that a plan moves to or from here: then no difference is a reason to die. */
     boolean explains(Set<ExecutorId> difference) {
-        Set<ExecutorId> known = new HashSet<>(unsettled);
-        known.addAll(touching(worker.overlay.plan()));
-        return known.containsAll(difference);
-    }
-
-    private Set<ExecutorId> touching(Plan planOrNull) {
-        Set<ExecutorId> touching = new HashSet<>();
-        if (planOrNull != null) {
-            planOrNull.entries().stream().filter(e -> e.touches(worker.me)).forEach(e -> touching.add(e.executor()));
-        }
-        return touching;
-    }
-
-    private void follow(Plan planOrNull, Map<ExecutorId, Assigned> assigned) {
-        Set<ExecutorId> touching = touching(planOrNull);
-        unsettled.addAll(touching);
-        unsettled.removeIf(executor -> !touching.contains(executor) && settled(executor, assigned.get(executor)));
+        return moved.explains(worker.overlay.plan(), difference);
     }
 
     private boolean settled(ExecutorId executor, Assigned nowOrNull) {
@@ -110,7 +85,7 @@ final class Reconciler {
 
     private void reapStopped() {
         for (ExecutorCopy copy : new ArrayList<>(worker.copies.values())) {
-            boolean failed = unsettled.contains(copy.id) && !copy.ready() && !copy.alive() && !copy.stopping();
+            boolean failed = moved.contains(copy.id) && !copy.ready() && !copy.alive() && !copy.stopping();
             if (failed) {
                 failedStarts.add(copy.id, System.nanoTime());
             }
@@ -168,21 +143,12 @@ final class Reconciler {
         return claimed || !leaving.isEmpty();
     }
 
-    private void backPressure(Plan plan, Map<ExecutorId, Assigned> assigned, boolean moved) {
-        Map<ExecutorId, Slot> now = new HashMap<>();
-        for (Entry entry : plan.entries()) {
-            Slot owner = Desired.owner(entry, assigned.get(entry.executor()));
-            now.put(entry.executor(), owner);
-            if (owner != null && !owner.equals(owners.getOrDefault(entry.executor(), entry.from()))) {
-                worker.backPressure.clearFlags(entry.executor());
-            }
-        }
-        owners = now;
+    private void sendBackPressure(Plan planOrNull, boolean rerouted) {
         // In SETTLE too: the last status of the old owner may arrive after the new one's first, and its flag
         // would hold back every sender to the task until the new owner's next status.
-        boolean due = System.nanoTime() - statusNanos > STATUS_NANOS
-                && plan.entries().stream().anyMatch(entry -> entry.touches(worker.me));
-        if (moved || due) {
+        boolean due = System.nanoTime() - statusNanos > STATUS_NANOS && planOrNull != null
+                && planOrNull.entries().stream().anyMatch(entry -> entry.touches(worker.me));
+        if (rerouted || due) {
             worker.backPressure.send();
             statusNanos = System.nanoTime();
         }
