@@ -9,9 +9,12 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
+import org.apache.storm.messaging.TaskMessage;
+import org.apache.storm.serialization.ITupleDeserializer;
 import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.utils.JCQueue;
 import org.slf4j.Logger;
@@ -48,9 +51,9 @@ final class MisroutedTuples implements Runnable {
     private final Queue<AddressedTuple> inbox = new ConcurrentLinkedQueue<>();
     private final Queue<Retired> retiring = new ConcurrentLinkedQueue<>();
     private final Map<Integer, ArrayDeque<AddressedTuple>> byTask = new HashMap<>();
+    private final AtomicBoolean reportedDrop = new AtomicBoolean();
     private final Delivery delivery;
     private final Thread thread;
-    private boolean toldOfDrop;
 
     MisroutedTuples(Delivery delivery) {
         this.delivery = delivery;
@@ -73,6 +76,18 @@ final class MisroutedTuples implements Runnable {
         }
         inbox.add(tuple);
         LockSupport.unpark(thread);
+    }
+
+    /** Takes messages over that Storm was about to send; one that cannot be read is dropped and counted. */
+    void takeBack(List<TaskMessage> messages, ITupleDeserializer reader) {
+        for (TaskMessage message : messages) {
+            try {
+                offer(new AddressedTuple(message.task(), reader.deserialize(message.message())));
+            } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
+                drop("reading", message.task(), e);
+            }
+        }
+        messages.clear();
     }
 
     /** Forwards what still arrives in the queue of a dead executor, then runs {@code onEnd}. */
@@ -135,12 +150,15 @@ final class MisroutedTuples implements Runnable {
             }
             return delivered;
         } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
-            dropped.incrementAndGet();
-            if (!toldOfDrop) {
-                toldOfDrop = true;
-                Faults.report("forwarding a tuple for task " + tuple.dest + ", dropped like all that fail so", e);
-            }
+            drop("forwarding", tuple.dest, e);
             return true;
+        }
+    }
+
+    private void drop(String during, int task, Throwable e) {
+        dropped.incrementAndGet();
+        if (reportedDrop.compareAndSet(false, true)) {
+            Faults.report(during + " a tuple for task " + task + ", dropped like all that fail so", e);
         }
     }
 

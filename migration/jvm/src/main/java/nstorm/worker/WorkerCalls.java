@@ -20,6 +20,7 @@ import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.messaging.netty.BackPressureStatus;
 import org.apache.storm.serialization.KryoTupleDeserializer;
 import org.apache.storm.tuple.AddressedTuple;
+import org.apache.storm.tuple.Tuple;
 import org.apache.storm.utils.JCQueue;
 
 /**
@@ -189,20 +190,18 @@ public final class WorkerCalls {
         for (Map.Entry<Integer, ArrayList<TaskMessage>> bundle : bundles.entrySet()) {
             NodeInfo node = taskToNode.get(bundle.getKey());
             if (!bundle.getValue().isEmpty() && node != null && PlanOverlay.slot(node).equals(now.worker.me)) {
-                takeBack(now.worker, bundle.getValue());
+                now.worker.misrouted.takeBack(bundle.getValue(), message -> read(now.worker, message));
             }
         }
     }
 
-    private static void takeBack(HookedWorker worker, ArrayList<TaskMessage> messages) {
+    /** On the one thread that sends: Kryo is for one thread. */
+    private static Tuple read(HookedWorker worker, byte[] message) {
         if (drainerDeserializer == null) {
             drainerDeserializer = new KryoTupleDeserializer(
                     worker.state.getTopologyConf(), worker.state.getWorkerTopologyContext());
         }
-        for (TaskMessage message : messages) {
-            worker.misrouted.offer(new AddressedTuple(message.task(), drainerDeserializer.deserialize(message.message())));
-        }
-        messages.clear();
+        return drainerDeserializer.deserialize(message);
     }
 
     /** True if the tuple was handed on because its executor is stopping. On the tuple path. */

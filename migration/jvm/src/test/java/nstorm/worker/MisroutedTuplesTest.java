@@ -8,6 +8,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.tuple.AddressedTuple;
 import org.junit.jupiter.api.Test;
 
@@ -97,5 +98,28 @@ class MisroutedTuplesTest {
         assertEquals(100, misrouted.dropped.get());
         assertEquals(1, Faults.count() - faults);
         assertTrue(Faults.last().contains("task 7"), Faults.last());
+    }
+
+    @Test
+    void aMessageThatCannotBeReadIsCountedAndHoldsUpNoOther() throws Exception {
+        Gate gate = new Gate();
+        MisroutedTuples misrouted = new MisroutedTuples(gate);
+        long faults = Faults.count();
+        List<TaskMessage> messages = new ArrayList<>();
+        for (int task : new int[] {6, 7, 8, 7, 9}) {
+            messages.add(new TaskMessage(task, new byte[] {(byte) task}));
+        }
+        misrouted.takeBack(messages, message -> {
+            if (message[0] == 7) {
+                throw new IllegalArgumentException("no such class here");
+            }
+            return null;
+        });
+        assertEquals(List.of(), messages, "Storm would send what is left to this very worker, and drop it");
+        await(() -> gate.delivered.size() == 3);
+        assertEquals(List.of(6, 8, 9), gate.delivered.stream().map(tuple -> tuple.dest).sorted().toList());
+        assertEquals(2, misrouted.dropped.get());
+        assertEquals(1, Faults.count() - faults);
+        assertTrue(Faults.last().contains("reading a tuple for task 7"), Faults.last());
     }
 }
