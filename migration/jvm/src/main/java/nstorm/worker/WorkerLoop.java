@@ -10,6 +10,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import nstorm.hook.HookStatus;
 import nstorm.load.LoadSampler;
+import nstorm.store.LateSampleStore;
 import nstorm.store.PlanStore;
 import nstorm.store.SampleStore;
 import nstorm.store.StoreDir;
@@ -22,7 +23,7 @@ import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.NodeInfo;
 
-/** This JVM's nstorm: polls the plan, lets the reconciler act, acknowledges. One daemon thread. */
+/** This JVM's hooks at work: polls the plan, lets the reconciler act, acknowledges. One daemon thread. */
 final class WorkerLoop implements Runnable {
     private static final long POLL_MS = 50;
     private static final String POLL_KEY = "nstorm.worker.poll.ms";
@@ -33,7 +34,7 @@ final class WorkerLoop implements Runnable {
     final HookedWorker worker;
     final Thread thread = new Thread(this, "nstorm-worker");
     final Reconciler reconciler;
-    private final Path dir;
+    private final LateSampleStore store;
     private final String incarnation;
     private final long pollMs;
     private SampleStore samples;
@@ -46,7 +47,8 @@ final class WorkerLoop implements Runnable {
         reconciler = new Reconciler(worker);
         long pid = ProcessHandle.current().pid();
         incarnation = pid + "-" + ManagementFactory.getRuntimeMXBean().getStartTime();
-        dir = StoreDir.of(conf).resolve("w").resolve(worker.me.port() + "-" + pid);
+        Path dir = StoreDir.of(conf).resolve("w").resolve(worker.me.port() + "-" + pid);
+        store = new LateSampleStore(dir, e -> Faults.report("opening the sample store " + dir, e));
         pollMs = conf.get(POLL_KEY) instanceof Number given ? Math.max(given.longValue(), 1) : POLL_MS;
         thread.setDaemon(true);
     }
@@ -57,18 +59,13 @@ final class WorkerLoop implements Runnable {
 
     @Override
     public void run() {
-        try {
-            samples = SampleStore.open(dir);
-        } catch (Exception e) {
-            Faults.report("opening the sample store " + dir, e);
-            return;
-        }
-        new LoadSampler(worker.state, worker.me, incarnation, samples, this::loads).start();
         while (true) {
             try {
                 List<EntryAck> entries = reconciler.pass();
-                acknowledge(entries);
                 settle();
+                if (opened()) {
+                    acknowledge(entries);
+                }
             } catch (RuntimeException | LinkageError e) {
                 Faults.report("reconciling", e);
             }
@@ -78,6 +75,17 @@ final class WorkerLoop implements Runnable {
                 return;
             }
         }
+    }
+
+    /** Whether there is a store to write to. Without one this worker follows plans all the same: its routes must fit. */
+    private boolean opened() {
+        if (samples == null) {
+            samples = store.get(System.nanoTime());
+            if (samples != null) {
+                new LoadSampler(worker.state, worker.me, incarnation, samples, this::loads).start();
+            }
+        }
+        return samples != null;
     }
 
     private List<LoadSampler.Running> loads() {

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -33,9 +34,17 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ReconcilerIT {
     private static OneWorker one;
 
+    /** A worker that cannot open its sample store follows plans all the same, and acknowledges once it can. */
     @BeforeAll
-    static void start(@TempDir Path dir) throws Exception {
+    static void startWithoutItsStore(@TempDir Path dir) throws Exception {
+        Path inTheWay = Files.createFile(dir.resolve("w"));
         one = new OneWorker(dir);
+        one.plan("early", one.elsewhere, one.worker.me, Phase.UNDO);
+        await("no copy runs here", () -> !running());
+        assertEquals("", one.ack());
+        Files.delete(inTheWay);
+        one.awaitAck("early", "STOPPED");
+        one.settle();
     }
 
     @AfterAll
