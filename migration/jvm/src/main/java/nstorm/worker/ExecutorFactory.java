@@ -51,8 +51,9 @@ final class ExecutorFactory {
         List<Long> stormId = id.toStorm();
         JCQueue queue = makeQueue(stormId);
         tables.addReceiveQueue(id, queue);
+        Executor executor = null;
         try {
-            Executor executor = Executor.mkExecutor(state, stormId, credentials());
+            executor = Executor.mkExecutor(state, stormId, credentials());
             for (int task = id.start(); task <= id.end(); task++) {
                 Traffic.addSource(task);
                 tables.addTask(task, queue);
@@ -61,13 +62,13 @@ final class ExecutorFactory {
             return new ExecutorCopy(withThread(executor, queue), flushTuples, true);
         } catch (Throwable t) {
             // Of any kind: the user's classes are loaded and built here.
-            forget(id, queue);
+            discard(id, queue, executor);
             throw new IllegalStateException("cannot build it: " + t, t);
         }
     }
 
-    /** Removes what {@link #build} has put into the worker's tables. */
-    void forget(ExecutorId id, JCQueue queue) {
+    /** Takes an executor back whose thread never ran: out of the worker's tables, and away from ZooKeeper. */
+    void discard(ExecutorId id, JCQueue queue, Executor executorOrNull) {
         tables.removeReceiveQueue(id, queue);
         for (int task = id.start(); task <= id.end(); task++) {
             if (tables.removeTask(task, queue)) {
@@ -76,6 +77,10 @@ final class ExecutorFactory {
         }
         ExecutorMetrics.remove(state.getMetricRegistry(), id, state.getPort());
         queue.close();
+        if (executorOrNull != null) {
+            StopSwitch.forget(executorOrNull);
+            executorOrNull.getStormClusterState().disconnect();
+        }
     }
 
     private JCQueue makeQueue(List<Long> stormId) {

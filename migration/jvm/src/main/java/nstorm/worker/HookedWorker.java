@@ -94,9 +94,24 @@ final class HookedWorker {
      */
     void start(ExecutorId id) {
         ExecutorCopy copy = factory.build(id);
-        copy.thread().start();
-        register(copy);
-        running.add(copy.running);
+        try {
+            register(copy);
+            running.add(copy.running);
+            copy.thread().start();
+        } catch (RuntimeException | Error e) {
+            // An Error too: a JVM at its limit of threads says so with an OutOfMemoryError.
+            running.remove(copy.running);
+            unregister(copy);
+            factory.discard(id, copy.queue, copy.executor());
+            throw new IllegalStateException("cannot start it: " + e, e);
+        }
+    }
+
+    private void unregister(ExecutorCopy copy) {
+        for (int task = copy.id.start(); task <= copy.id.end(); task++) {
+            copyByTask.remove(task, copy);
+        }
+        copies.remove(copy.id, copy);
     }
 
     /** From now on tuples of the executor are for its copy here. */
@@ -119,16 +134,13 @@ final class HookedWorker {
         tables.removeReceiveQueue(copy.id, queue);
         UserCleanup.shutDown(copy, cleanedUp.contains(copy.component));
         ExecutorMetrics.remove(state.getMetricRegistry(), copy.id, me.port());
-        for (int task = copy.id.start(); task <= copy.id.end(); task++) {
-            copyByTask.remove(task, copy);
-        }
         // Holds the queue alone: with the copy it would hold the user's bolt until the messages have timed out.
         Map<Integer, BackpressureState> last = backPressure.of(copy.id);
         misrouted.retire(queue, messageTimeoutSecs, () -> {
             last.keySet().forEach(task -> tables.removeTask(task, queue));
             backPressure.forget(last);
         });
-        copies.remove(copy.id, copy);
+        unregister(copy);
     }
 
     /** Routes are changing or have just changed: messages may be queued for tasks that become local. */

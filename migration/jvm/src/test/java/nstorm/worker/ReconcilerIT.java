@@ -10,6 +10,7 @@ import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
@@ -18,8 +19,10 @@ import java.util.concurrent.atomic.AtomicReference;
 import nstorm.wire.Phase;
 import nstorm.wire.Slot;
 import nstorm.worker.OneWorker.Sink;
+import org.apache.storm.cluster.ZKStateStorage;
 import org.apache.storm.daemon.worker.WorkerTransfer;
 import org.apache.storm.executor.Executor;
+import org.apache.storm.executor.IRunningExecutor;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.utils.JCQueue;
 import org.junit.jupiter.api.AfterAll;
@@ -109,6 +112,40 @@ class ReconcilerIT {
         Sink.failsInPrepare = false;
         Sink.failsWhenBuilt = false;
         one.awaitAck("m", "READY");
+    }
+
+    /** As at the limit of threads: everything is built, and then the thread cannot be started. */
+    @Test
+    void aStartThatFailsAtTheVeryEndLeavesNothing() throws Exception {
+        withoutCopy();
+        Field field = HookedWorker.class.getDeclaredField("running");
+        field.setAccessible(true);
+        Object shared = field.get(one.worker);
+        int switches = entries(StopSwitch.class, "BY_EXECUTOR", null);
+        int callbacks = entries(ZKStateStorage.class, "callbacks", one.worker.state.getStateStorage());
+        long before = Faults.count();
+        field.set(one.worker, new ArrayList<IRunningExecutor>() {
+            @Override
+            public boolean add(IRunningExecutor executor) {
+                throw new OutOfMemoryError("unable to create native thread");
+            }
+        });
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
+        await("two tries", () -> Faults.count() >= before + 2);
+        one.plan("m", one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("m", "STOPPED");
+        field.set(one.worker, shared);
+        assertFalse(running());
+        assertEquals(List.of(), one.threadsOfSink());
+        assertNull(one.worker.state.getExecutorReceiveQueueMap().get(one.id.toStorm()));
+        assertEquals(switches, entries(StopSwitch.class, "BY_EXECUTOR", null));
+        assertEquals(callbacks, entries(ZKStateStorage.class, "callbacks", one.worker.state.getStateStorage()));
+    }
+
+    private static int entries(Class<?> type, String map, Object owner) throws Exception {
+        Field field = type.getDeclaredField(map);
+        field.setAccessible(true);
+        return ((Map<?, ?>) field.get(owner)).size();
     }
 
     @Test
