@@ -36,6 +36,7 @@ final class HookedWorker {
     final WorkerTables tables;
     final Routes routes;
     final WorkerBackPressure backPressure;
+    final TupleForwarder forwarder;
     final MisroutedTuples misrouted;
     final HandOver handOver;
     final Map<ExecutorId, ExecutorCopy> copies = new ConcurrentHashMap<>();
@@ -63,7 +64,8 @@ final class HookedWorker {
         cleanedUp = UserCleanup.components(conf);
         Traffic.prepare(maxTaskId);
         tables.taskIds().forEach(Traffic::addSource);
-        misrouted = new MisroutedTuples(new TupleForwarder(state, me, tables, copyByTask));
+        forwarder = new TupleForwarder(state, me, tables, copyByTask);
+        misrouted = new MisroutedTuples(forwarder);
         handOver = new HandOver(state, routes, misrouted);
     }
 

@@ -53,6 +53,9 @@ final class Reconciler {
         boolean changed = newer || assigned != routedFrom;
         boolean rerouted = route(parts, changed);
         routedFrom = assigned;
+        if (newer) {
+            worker.forwarder.planAdvanced();
+        }
         if (changed) {
             owners.changed(plan, assigned).forEach(worker.backPressure::clearFlags);
         }

@@ -13,6 +13,7 @@ final class TupleForwarder implements MisroutedTuples.Delivery {
     private final Slot me;
     private final WorkerTables tables;
     private final Map<Integer, ExecutorCopy> copyByTask;
+    private final RecentlyForwarded forwarded = new RecentlyForwarded(System.nanoTime());
     /** Of the one thread that delivers: Kryo is for one thread. */
     private KryoTupleSerializer serializer;
 
@@ -34,13 +35,22 @@ final class TupleForwarder implements MisroutedTuples.Delivery {
             return queue.isEmptyOverflow() && queue.tryPublishDirect(tuple) || queue.tryPublishToOverflow(tuple);
         }
         Slot owner = tables.ownerOf(tuple.dest);
-        if (owner == null || owner.equals(me)) {
+        if (owner == null || owner.equals(me) || forwarded.contains(tuple, System.nanoTime())) {
             return false;
         }
         if (serializer == null) {
             serializer = new KryoTupleSerializer(state.getTopologyConf(), state.getWorkerTopologyContext());
         }
-        return state.tryTransferRemote(tuple, null, serializer);
+        boolean sent = state.tryTransferRemote(tuple, null, serializer);
+        if (sent) {
+            forwarded.add(tuple);
+        }
+        return sent;
+    }
+
+    /** What has come back may go again; from any thread. */
+    void planAdvanced() {
+        forwarded.planAdvanced();
     }
 
     @Override
