@@ -57,7 +57,7 @@ final class Znodes implements AutoCloseable {
         try {
             zookeeper.delete().forPath(path);
         } catch (KeeperException.NoNodeException e) {
-            // Somebody else was faster.
+            // Another client was faster.
         }
     }
 
@@ -70,7 +70,7 @@ final class Znodes implements AutoCloseable {
         try {
             zookeeper.create().creatingParentsIfNeeded().forPath(path, content);
         } catch (KeeperException.NodeExistsException e) {
-            // Somebody else was faster: a parent of ours, or the other Nimbus; the next pass writes.
+            // Another client was faster: a parent of ours, or the other Nimbus; the next pass writes.
         }
     }
 }

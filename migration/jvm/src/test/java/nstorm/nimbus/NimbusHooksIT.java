@@ -91,7 +91,7 @@ class NimbusHooksIT {
         Map<List<Long>, List<Object>> ports = nodePorts(cluster);
         ports.put(List.of(2L, 2L), List.of("s1", 6701L));
         List<List<Long>> changed = changedExecutors(existing.get("t").get_executor_node_port(), ports);
-        assertEquals(List.of(List.of(2L, 2L)), changed, "2 went elsewhere, by nobody's plan");
+        assertEquals(List.of(List.of(2L, 2L)), changed, "2 went elsewhere, by no plan");
     }
 
     @Test

@@ -166,7 +166,7 @@ class ReconcilerIT {
         for (Phase phase : List.of(Phase.SWITCH, Phase.DRAIN)) {
             one.plan("m", one.worker.me, one.elsewhere, phase);
             await("routed away", () -> one.elsewhere.equals(route()));
-            assertTrue(inHeartbeats(), "Nimbus takes an executor of which nobody speaks for dead");
+            assertTrue(inHeartbeats(), "Nimbus takes an executor for dead that is in no heartbeat");
         }
         one.plan("m", one.worker.me, one.elsewhere, Phase.STOP);
         one.awaitAck("m", "STOPPED");
