@@ -3,8 +3,7 @@ package nstorm.nimbus;
 import java.lang.reflect.Method;
 import java.util.List;
 import java.util.Map;
-import nstorm.hook.HookAgent;
-import nstorm.nimbus.board.PlanBoard;
+import nstorm.hook.HookStatus;
 import org.apache.storm.StormTimer;
 import org.apache.storm.cluster.IStormClusterState;
 import org.apache.storm.daemon.nimbus.Nimbus;
@@ -24,10 +23,10 @@ public final class NimbusCalls {
     private static final Logger LOG = LoggerFactory.getLogger(NimbusCalls.class);
     private static final long FIRST_READ_MS = 5_000;
 
-    private static volatile KeepingScheduler scheduler;
-    private static volatile PlanBoard board;
+    private static volatile PlanAwareScheduler scheduler;
+    private static volatile PlanExchange exchange;
     /** Nimbus holds its scheduling lock from the beginning of a round to its end. */
-    private static volatile Round round;
+    private static volatile SchedulingRound round;
     private static volatile Thread absorbing;
 
     private NimbusCalls() {
@@ -35,10 +34,10 @@ public final class NimbusCalls {
 
     /** Nimbus puts its scheduler into the blacklist's: ours goes between. */
     public static IScheduler wrap(IScheduler stock) {
-        if (!HookAgent.active()) {
+        if (!HookStatus.active()) {
             return stock;
         }
-        scheduler = new KeepingScheduler(stock, () -> round);
+        scheduler = new PlanAwareScheduler(stock, () -> round);
         return scheduler;
     }
 
@@ -47,16 +46,16 @@ public final class NimbusCalls {
                                    Map<String, Object> conf, IStormClusterState state, ILeaderElector elector,
                                    StormTimer timer) {
         round = null;
-        if (!HookAgent.active() || scheduler == null) {
+        if (!HookStatus.active() || scheduler == null) {
             return;
         }
         try {
-            boolean first = board == null;
+            boolean first = exchange == null;
             if (first) {
-                board = start(new PlanBoard(conf, state, elector, () -> absorbSoon(nimbus, timer)));
+                exchange = start(new PlanExchange(conf, state, elector, () -> absorbSoon(nimbus, timer)));
             }
-            board.roundBegins(topologies, scheduler.stockName(), first ? FIRST_READ_MS : 0);
-            begin(new Round(existing, board));
+            exchange.roundBegins(topologies, scheduler.stockName(), first ? FIRST_READ_MS : 0);
+            begin(new SchedulingRound(existing, exchange));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (RuntimeException | LinkageError e) {
@@ -64,11 +63,11 @@ public final class NimbusCalls {
         }
     }
 
-    static void begin(Round now) {
+    static void begin(SchedulingRound now) {
         round = now;
     }
 
-    private static PlanBoard start(PlanBoard started) {
+    private static PlanExchange start(PlanExchange started) {
         Thread thread = new Thread(started, "nstorm-nimbus");
         thread.setDaemon(true);
         thread.start();
@@ -98,7 +97,7 @@ public final class NimbusCalls {
      * rounds only, unless an executor is dead.
      */
     public static boolean absorbedAlone(Topologies topologies, Cluster cluster) {
-        Round now = round;
+        SchedulingRound now = round;
         if (absorbing != Thread.currentThread() || now == null) {
             return false;
         }
@@ -119,7 +118,7 @@ public final class NimbusCalls {
     /** Nimbus gives the executors of every changed slot new start times: what only followed the plan keeps them. */
     public static void keepStartTimes(Map<List<Long>, NodeInfo> before, Map<List<Long>, List<Object>> after,
                                       List<List<Long>> changed) {
-        Round now = round;
+        SchedulingRound now = round;
         try {
             if (now != null && before != null && after != null && !changed.isEmpty()) {
                 now.keepStartTimes(before, after, changed);
@@ -132,7 +131,7 @@ public final class NimbusCalls {
     /** The round's assignments are written. */
     public static void roundEnded() {
         round = null;
-        PlanBoard told = board;
+        PlanExchange told = exchange;
         if (told != null) {
             told.roundEnded();
         }

@@ -77,19 +77,19 @@ final class Placement {
      * Puts the dead executors of each former slot together into one free slot. If there are too few free slots, or
      * an executor never had one, they stay without: Storm's scheduler then has to find them a place.
      */
-    void revive() {
-        Map<ExecutorDetails, WorkerSlot> revived = new HashMap<>();
+    void reassignDead() {
+        Map<ExecutorDetails, WorkerSlot> reassigned = new HashMap<>();
         for (List<ExecutorDetails> group : dead().values()) {
-            WorkerSlot free = freeSlot(assigned(existing, id(group.get(0))), revived.values());
+            WorkerSlot free = freeSlot(assigned(existing, id(group.get(0))), reassigned.values());
             if (free == null) {
                 return;
             }
-            group.forEach(executor -> revived.put(executor, free));
+            group.forEach(executor -> reassigned.put(executor, free));
         }
-        slots.putAll(revived);
+        slots.putAll(reassigned);
     }
 
-    /** The dead by their former slot, in one order for ever; those who had none under "". */
+    /** The dead executors by their former slot, always in the same order; those without one under "". */
     private Map<String, List<ExecutorDetails>> dead() {
         Map<String, List<ExecutorDetails>> groups = new TreeMap<>();
         for (ExecutorDetails executor : topology.getExecutors()) {

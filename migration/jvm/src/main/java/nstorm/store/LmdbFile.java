@@ -12,7 +12,7 @@ import java.nio.file.Path;
 /**
  * Reads one key of an LMDB 0.9 environment from its data file, without the library, without locks and without a map.
  *
- * <p>The library's own reader writes the lock file and dies with SIGBUS when somebody truncates the data file. A map
+ * <p>The library's own reader writes the lock file and dies with SIGBUS when the data file is truncated. A map
  * in Java is no way out: the JVM then throws an {@link InternalError} at some later point of the thread, be it in the
  * middle of the JDK. A read of a file only falls short, and needs no right to write. Without a reader slot nothing
  * keeps the writer from reusing pages, so each read is checked: LMDB reuses the pages of snapshot t at the earliest

@@ -9,7 +9,7 @@ import java.util.function.BiConsumer;
 /**
  * Loads lmdbjava, and the one class of ours that uses it, apart from everything else in the JVM.
  *
- * <p>Its parent is the platform loader and its class files lie under {@code lmdb/} in the agent's jar, so
+ * <p>Its parent is the platform loader and its class files lie under {@code lmdb/} in the hooks' jar, so
  * neither sees the user's versions of these libraries nor the user ours. They cannot be relocated instead:
  * jffi's native code names its Java classes.
  */

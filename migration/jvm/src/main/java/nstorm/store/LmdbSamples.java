@@ -9,7 +9,7 @@ import java.util.function.BiConsumer;
 /**
  * LMDB's environment of this JVM, which alone writes it.
  *
- * <p>The native library maps the data file and the lock file. If somebody truncates one of them, the next access past
+ * <p>The native library maps the data file and the lock file. If one of them is truncated, the next access past
  * its end raises SIGBUS and ends the JVM, so each access comes after a look at both lengths. What remains is a
  * truncation between that look and the end of the access.
  */

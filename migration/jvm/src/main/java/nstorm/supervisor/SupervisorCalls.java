@@ -1,7 +1,7 @@
 package nstorm.supervisor;
 
 import java.nio.file.Path;
-import nstorm.hook.HookAgent;
+import nstorm.hook.HookStatus;
 import nstorm.store.PlanStore;
 import nstorm.store.StoreDir;
 import org.apache.storm.daemon.supervisor.Supervisor;
@@ -15,40 +15,40 @@ public final class SupervisorCalls {
 
     private static final Logger LOG = LoggerFactory.getLogger(SupervisorCalls.class);
 
-    private static volatile Adoptions adoptions;
+    private static volatile AcceptedAssignments accepted;
 
     private SupervisorCalls() {
     }
 
     /** The supervisor is about to recover its slots. */
     public static void launched(Supervisor supervisor) {
-        if (!HookAgent.active()) {
+        if (!HookStatus.active()) {
             return;
         }
         try {
             Path store = StoreDir.of(supervisor.getConf());
-            Plans plans = new Plans(new PlanStore(store.resolve("plan")));
+            NodePlans plans = new NodePlans(new PlanStore(store.resolve("plan")));
             follow(supervisor.getAssignmentId(), plans);
             Thread thread = new Thread(new SupervisorReport(supervisor.getId(), plans::newest,
                 supervisor.getCurrAssignment()::get, store), "nstorm-supervisor");
             thread.setDaemon(true);
             thread.start();
         } catch (RuntimeException | LinkageError e) {
-            adoptions = null;
+            accepted = null;
             LOG.error("nstorm: the hooks of this supervisor stay passive", e);
         }
     }
 
     /** From now on these plans decide. */
-    static void follow(String assignmentId, Plans plans) {
-        adoptions = new Adoptions(assignmentId, plans::of);
+    static void follow(String assignmentId, NodePlans plans) {
+        accepted = new AcceptedAssignments(assignmentId, plans::of);
     }
 
     /** Whether a running worker may go on with the next assignment; asked only after Storm itself said no. */
     public static boolean accepts(LocalAssignment next, LocalAssignment current) {
-        Adoptions judge = adoptions;
+        AcceptedAssignments judge = accepted;
         try {
-            return judge != null && HookAgent.active() && judge.accepts(next, current);
+            return judge != null && HookStatus.active() && judge.accepts(next, current);
         } catch (RuntimeException | LinkageError e) {
             LOG.error("nstorm: comparing assignments failed, Storm's answer stands", e);
             return false;
@@ -61,10 +61,10 @@ public final class SupervisorCalls {
      * <p>Once the entry has left the plan the two sets are no longer accepted, and the blob would stay for ever.
      */
     public static boolean isSameReservation(PortAndAssignment held, PortAndAssignment released) {
-        Adoptions judge = adoptions;
+        AcceptedAssignments judge = accepted;
         try {
             return judge != null && held.getPort() == released.getPort()
-                && held.getToplogyId().equals(released.getToplogyId()) && judge.adopted(held.getToplogyId());
+                && held.getToplogyId().equals(released.getToplogyId()) && judge.hasAccepted(held.getToplogyId());
         } catch (RuntimeException | LinkageError e) {
             LOG.error("nstorm: comparing reservations failed, Storm's answer stands", e);
             return false;

@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
-import nstorm.hook.HookAgent;
+import nstorm.hook.HookStatus;
 import nstorm.store.SampleStore;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.LocalPlan;
@@ -86,7 +86,7 @@ final class SupervisorReport implements Runnable {
         long timeMs = System.currentTimeMillis();
         List<PlanSeen> seen = newest.plans().stream()
             .map(plan -> new PlanSeen(plan.topology(), plan.epoch(), plan.version())).toList();
-        return new SupervisorAck(supervisorId, pid, HookAgent.VERSION, timeMs, newest.cluster(), seen, slots).toJson();
+        return new SupervisorAck(supervisorId, pid, HookStatus.VERSION, timeMs, newest.cluster(), seen, slots).toJson();
     }
 
     private static List<SlotSet> slots(Map<Long, LocalAssignment> assignments) {

@@ -3,7 +3,7 @@ package nstorm.wire;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import nstorm.wire.json.Fields;
+import nstorm.wire.json.JsonFields;
 import nstorm.wire.json.WireException;
 
 /** A topology's plan: an overlay of moves on Storm's own assignment, of one (epoch, version). */
@@ -11,14 +11,14 @@ public record Plan(String cluster, long epoch, long version, String topology, Li
 
     /** Reads a plan as it stands in ZooKeeper. */
     public static Plan parse(byte[] json) throws WireException {
-        return from(Fields.parse(json));
+        return from(JsonFields.parse(json));
     }
 
     public boolean newerThan(long otherEpoch, long otherVersion) {
         return epoch != otherEpoch ? epoch > otherEpoch : version > otherVersion;
     }
 
-    static Plan from(Fields plan) throws WireException {
+    static Plan from(JsonFields plan) throws WireException {
         plan.only("cluster", "epoch", "version", "topology", "entries");
         List<Entry> entries = plan.list("entries", Plan::entry);
         Set<Object> seen = new HashSet<>();
@@ -31,10 +31,10 @@ public record Plan(String cluster, long epoch, long version, String topology, Li
             plan.text("topology"), entries);
     }
 
-    private static Entry entry(Fields entry) throws WireException {
+    private static Entry entry(JsonFields entry) throws WireException {
         entry.only("id", "executor", "from", "to", "phase", "base", "void");
-        Fields base = entry.pair("base");
-        return new Entry(entry.text("id"), entry.executor("executor"), entry.slot("from"), entry.slot("to"),
-            entry.choice("phase", Phase.class), base.slot("0"), base.whole("1", 0), entry.textOrNull("void"));
+        JsonFields base = entry.pair("base");
+        return new Entry(entry.text("id"), ExecutorId.read(entry, "executor"), Slot.read(entry, "from"), Slot.read(entry, "to"),
+            entry.choice("phase", Phase.class), Slot.read(base, "0"), base.whole("1", 0), entry.textOrNull("void"));
     }
 }

@@ -1,5 +1,8 @@
 package nstorm.wire;
 
+import nstorm.wire.json.JsonFields;
+import nstorm.wire.json.WireException;
+
 /** Where a worker JVM runs: a supervisor's id and a port of it. */
 public record Slot(String supervisor, int port) {
 
@@ -16,9 +19,18 @@ public record Slot(String supervisor, int port) {
         throw new IllegalArgumentException("not a slot <supervisor-id>:<port>: '" + text + "'");
     }
 
+    /** Reads the field of this name. */
+    static Slot read(JsonFields fields, String name) throws WireException {
+        try {
+            return parse(fields.text(name));
+        } catch (IllegalArgumentException e) {
+            throw fields.wrong(name, e.getMessage());
+        }
+    }
+
     private static int portOf(String digits) {
         int port = Integer.parseInt(digits);
-        // parseInt takes signs and other scripts' digits too, which nobody writes.
+        // parseInt takes signs and other scripts' digits too, which no program writes.
         if (port < 1 || port > 65535 || !digits.chars().allMatch(c -> c >= '0' && c <= '9')) {
             throw new NumberFormatException(digits);
         }

@@ -16,7 +16,7 @@ import nstorm.wire.Slot;
  */
 final class Desired {
     /** What to do with the copy of one executor, and with its route. */
-    enum Task {
+    enum Action {
         /** Build the copy, do not route to it yet. */
         PREPARE,
         /** Have a copy and deliver to it here. */
@@ -32,7 +32,7 @@ final class Desired {
     }
 
     /** One executor's part; entry is null for what is left over from an entry that has gone. */
-    record Part(Entry entry, ExecutorId executor, Task task) {
+    record Part(Entry entry, ExecutorId executor, Action action) {
     }
 
     private Desired() {
@@ -53,7 +53,7 @@ final class Desired {
         if (planOrNull != null) {
             for (Entry entry : planOrNull.entries()) {
                 seen.add(entry.executor());
-                parts.add(new Part(entry, entry.executor(), task(entry, assignment.get(entry.executor()), me)));
+                parts.add(new Part(entry, entry.executor(), action(entry, assignment.get(entry.executor()), me)));
             }
         }
         for (ExecutorId executor : unsettled) {
@@ -73,29 +73,29 @@ final class Desired {
     }
 
     /** The task where no entry counts: Storm's own assignment does. */
-    private static Task without(Assigned nowOrNull, Slot me) {
-        return nowOrNull != null && nowOrNull.slot().equals(me) ? Task.RUN : Task.RETIRE;
+    private static Action without(Assigned nowOrNull, Slot me) {
+        return nowOrNull != null && nowOrNull.slot().equals(me) ? Action.RUN : Action.RETIRE;
     }
 
-    private static Task task(Entry entry, Assigned nowOrNull, Slot me) {
+    private static Action action(Entry entry, Assigned nowOrNull, Slot me) {
         if (!entry.counts(nowOrNull)) {
             return without(nowOrNull, me);
         }
         Phase phase = entry.phase();
         if (me.equals(entry.to())) {
             return switch (phase) {
-                case PREPARE -> Task.PREPARE;
-                case UNDO -> Task.RETIRE;
-                default -> Task.RUN;
+                case PREPARE -> Action.PREPARE;
+                case UNDO -> Action.RETIRE;
+                default -> Action.RUN;
             };
         }
         if (me.equals(entry.from())) {
             return switch (phase) {
-                case PREPARE, UNDO -> Task.RUN;
-                case SWITCH, DRAIN -> Task.DRAIN;
-                case STOP, SETTLE -> Task.STOP;
+                case PREPARE, UNDO -> Action.RUN;
+                case SWITCH, DRAIN -> Action.DRAIN;
+                case STOP, SETTLE -> Action.STOP;
             };
         }
-        return Task.WATCH;
+        return Action.WATCH;
     }
 }

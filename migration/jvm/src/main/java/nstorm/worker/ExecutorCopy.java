@@ -107,10 +107,10 @@ final class ExecutorCopy {
     }
 
     /** Asks the executor to end; see {@link StopSwitch#stop}. */
-    void stop(HookedWorker takeOver) {
+    void stop(HandOver handOver) {
         if (stopAskedNanos == 0) {
             stopAskedNanos = System.nanoTime();
-            stopSwitch.stop(takeOver, startedHere ? thread : null);
+            stopSwitch.stop(handOver, startedHere ? thread : null);
         }
     }
 

@@ -56,7 +56,7 @@ final class LocalGroupings {
         }
     }
 
-    /** By index, for {@code replaceAll} would count as a structural change to who iterates meanwhile. */
+    /** By index, for {@code replaceAll} would count as a structural change to a thread that iterates meanwhile. */
     private static void replace(List<LoadAwareCustomStreamGrouping> list, LoadAwareCustomStreamGrouping old,
             LoadAwareCustomStreamGrouping built) {
         for (int i = 0; i < list.size(); i++) {

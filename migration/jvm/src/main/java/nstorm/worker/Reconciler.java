@@ -1,23 +1,18 @@
 package nstorm.worker;
 
 import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import nstorm.wire.Assigned;
-import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
-import nstorm.wire.Slot;
 import nstorm.wire.report.EntryAck;
-import nstorm.wire.report.State;
+import nstorm.wire.report.EntryState;
 import nstorm.worker.Desired.Part;
-import nstorm.worker.Desired.Task;
+import nstorm.worker.Desired.Action;
 
 /**
  * Makes this worker match its {@link Desired} parts: starts, routes, drains and stops single executors
@@ -30,18 +25,15 @@ final class Reconciler {
     private static final long STATUS_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final HookedWorker worker;
-    /**
-     * Executors that a plan moves from or to here, until what runs here is again what Storm itself assigns
-     * here; read by Storm's refresh thread too.
-     */
-    private final Set<ExecutorId> unsettled = ConcurrentHashMap.newKeySet();
+    private final MovedExecutors moved;
+    private final Owners owners = new Owners();
     private final FailedStarts failedStarts = new FailedStarts();
-    private Map<ExecutorId, Slot> owners = Map.of();
     private Map<ExecutorId, Assigned> routedFrom = Map.of();
     private long statusNanos = System.nanoTime();
 
     Reconciler(HookedWorker worker) {
         this.worker = worker;
+        moved = new MovedExecutors(worker.me);
     }
 
     /** One pass; returns what to acknowledge, in the plan's order. */
@@ -49,20 +41,25 @@ final class Reconciler {
         boolean newer = worker.overlay.poll();
         Plan plan = worker.overlay.plan();
         Map<ExecutorId, Assigned> assigned = worker.overlay.assigned();
-        buryTheDead();
-        follow(plan, assigned);
+        reapStopped();
+        moved.follow(plan, executor -> settled(executor, assigned.get(executor)));
         if (busy()) {
-            worker.watchForStrays();
+            worker.expectMisrouted();
         }
-        List<Part> parts = Desired.of(assigned, plan, worker.me, unsettled);
+        List<Part> parts = Desired.of(assigned, plan, worker.me, moved.unsettled());
         for (Part part : parts) {
             prepare(part);
         }
-        boolean moved = route(parts, newer || assigned != routedFrom);
+        boolean changed = newer || assigned != routedFrom;
+        boolean rerouted = route(parts, changed);
         routedFrom = assigned;
-        if (plan != null) {
-            backPressure(plan, assigned, moved);
+        if (newer) {
+            worker.forwarder.planAdvanced();
         }
+        if (changed) {
+            owners.changed(plan, assigned).forEach(worker.backPressure::clearFlags);
+        }
+        sendBackPressure(plan, rerouted);
         for (Part part : parts) {
             retire(part);
         }
@@ -71,51 +68,32 @@ final class Reconciler {
 
     /** True while something is under way that should be looked at often. */
     boolean busy() {
-        Plan plan = worker.overlay.plan();
-        return plan != null && !plan.entries().isEmpty() || !unsettled.isEmpty();
+        return moved.busy(worker.overlay.plan());
     }
 
-    /** True while a phase waits for this worker to read Storm's own assignment again. */
+    /** True while this worker should ask for Storm's own assignment more often than Storm does. */
     boolean settling() {
-        Plan plan = worker.overlay.plan();
-        return plan != null && plan.entries().stream()
-                .anyMatch(e -> e.phase() == Phase.SETTLE || e.phase() == Phase.STOP);
+        return moved.settling(worker.overlay.plan());
     }
 
     /** True if each executor is one that a plan moves to or from here: then no difference is a reason to die. */
     boolean explains(Set<ExecutorId> difference) {
-        Set<ExecutorId> known = new HashSet<>(unsettled);
-        known.addAll(touching(worker.overlay.plan()));
-        return known.containsAll(difference);
-    }
-
-    private Set<ExecutorId> touching(Plan planOrNull) {
-        Set<ExecutorId> touching = new HashSet<>();
-        if (planOrNull != null) {
-            planOrNull.entries().stream().filter(e -> e.touches(worker.me)).forEach(e -> touching.add(e.executor()));
-        }
-        return touching;
-    }
-
-    private void follow(Plan planOrNull, Map<ExecutorId, Assigned> assigned) {
-        Set<ExecutorId> touching = touching(planOrNull);
-        unsettled.addAll(touching);
-        unsettled.removeIf(executor -> !touching.contains(executor) && settled(executor, assigned.get(executor)));
+        return moved.explains(worker.overlay.plan(), difference);
     }
 
     private boolean settled(ExecutorId executor, Assigned nowOrNull) {
         boolean assignedHere = nowOrNull != null && nowOrNull.slot().equals(worker.me);
-        return assignedHere ? worker.delivers(executor) : !worker.copies.containsKey(executor);
+        return assignedHere ? worker.tables.delivers(executor) : !worker.copies.containsKey(executor);
     }
 
-    private void buryTheDead() {
+    private void reapStopped() {
         for (ExecutorCopy copy : new ArrayList<>(worker.copies.values())) {
-            boolean failed = unsettled.contains(copy.id) && !copy.ready() && !copy.alive() && !copy.stopping();
+            boolean failed = moved.contains(copy.id) && !copy.ready() && !copy.alive() && !copy.stopping();
             if (failed) {
                 failedStarts.add(copy.id, System.nanoTime());
             }
             if (failed || copy.stopping() && !copy.alive()) {
-                worker.bury(copy);
+                worker.takeDown(copy);
             }
         }
     }
@@ -123,7 +101,7 @@ final class Reconciler {
     private void prepare(Part part) {
         ExecutorId executor = part.executor();
         ExecutorCopy copy = worker.copies.get(executor);
-        boolean wanted = part.task() == Task.PREPARE || part.task() == Task.RUN;
+        boolean wanted = part.action() == Action.PREPARE || part.action() == Action.RUN;
         if (!wanted || copy != null && copy.ready()) {
             failedStarts.forget(executor);
         } else if (copy == null && !failedStarts.mustWait(executor, System.nanoTime())) {
@@ -142,13 +120,13 @@ final class Reconciler {
         boolean claimed = false;
         for (Part part : parts) {
             ExecutorCopy copy = worker.copies.get(part.executor());
-            boolean here = worker.delivers(part.executor());
-            if (part.task() == Task.RUN && copy != null && copy.ready() && !copy.stopping() && !here) {
+            boolean here = worker.tables.delivers(part.executor());
+            if (part.action() == Action.RUN && copy != null && copy.ready() && !copy.stopping() && !here) {
                 copy.keep();
                 worker.claim(copy);
                 claimed = true;
-            } else if (part.task() != Task.RUN && here) {
-                worker.renounce(part.executor());
+            } else if (part.action() != Action.RUN && here) {
+                worker.tables.renounce(part.executor());
                 leaving.add(part);
             }
         }
@@ -157,10 +135,10 @@ final class Reconciler {
         }
         for (Part part : leaving) {
             ExecutorCopy copy = worker.copies.get(part.executor());
-            if (copy != null && part.task() != Task.RETIRE) {
+            if (copy != null && part.action() != Action.RETIRE) {
                 copy.forward();
             }
-            worker.stopDelivering(part.executor());
+            worker.tables.stopDelivering(part.executor());
         }
         if (claimed || !leaving.isEmpty()) {
             worker.regroup();
@@ -168,22 +146,13 @@ final class Reconciler {
         return claimed || !leaving.isEmpty();
     }
 
-    private void backPressure(Plan plan, Map<ExecutorId, Assigned> assigned, boolean moved) {
-        Map<ExecutorId, Slot> now = new HashMap<>();
-        for (Entry entry : plan.entries()) {
-            Slot owner = Desired.owner(entry, assigned.get(entry.executor()));
-            now.put(entry.executor(), owner);
-            if (owner != null && !owner.equals(owners.getOrDefault(entry.executor(), entry.from()))) {
-                worker.clearBackPressure(entry.executor());
-            }
-        }
-        owners = now;
+    private void sendBackPressure(Plan planOrNull, boolean rerouted) {
         // In SETTLE too: the last status of the old owner may arrive after the new one's first, and its flag
-        // would hold back whoever sends to the task until the new owner's next status.
-        boolean due = System.nanoTime() - statusNanos > STATUS_NANOS
-                && plan.entries().stream().anyMatch(entry -> entry.touches(worker.me));
-        if (moved || due) {
-            worker.sendBackPressure();
+        // would hold back every sender to the task until the new owner's next status.
+        boolean due = System.nanoTime() - statusNanos > STATUS_NANOS && planOrNull != null
+                && planOrNull.entries().stream().anyMatch(entry -> entry.touches(worker.me));
+        if (rerouted || due) {
+            worker.backPressure.send();
             statusNanos = System.nanoTime();
         }
     }
@@ -193,11 +162,11 @@ final class Reconciler {
         if (copy == null || copy.stopping()) {
             return;
         }
-        if (part.task() == Task.DRAIN) {
+        if (part.action() == Action.DRAIN) {
             copy.drained(DRAINED_MS);
-        } else if (part.task() == Task.STOP
-                || part.task() == Task.RETIRE && (!copy.ready() || copy.drained(RETIRED_MS))) {
-            copy.stop(worker);
+        } else if (part.action() == Action.STOP
+                || part.action() == Action.RETIRE && (!copy.ready() || copy.drained(RETIRED_MS))) {
+            copy.stop(worker.handOver);
         }
     }
 
@@ -212,15 +181,15 @@ final class Reconciler {
         return acks;
     }
 
-    private State state(Part part) {
+    private EntryState state(Part part) {
         ExecutorCopy copy = worker.copies.get(part.executor());
-        boolean here = worker.delivers(part.executor());
-        return switch (part.task()) {
-            case PREPARE -> copy != null && copy.ready() ? State.READY : State.NONE;
-            case RUN -> here && part.entry().phase() != Phase.PREPARE ? State.ROUTED : State.NONE;
-            case DRAIN -> copy == null || copy.drained(DRAINED_MS) ? State.DRAINED : State.ROUTED;
-            case STOP, RETIRE -> copy == null ? State.STOPPED : copy.stuck() ? State.STUCK : State.ROUTED;
-            case WATCH -> part.entry().phase() == Phase.PREPARE ? State.NONE : State.ROUTED;
+        boolean here = worker.tables.delivers(part.executor());
+        return switch (part.action()) {
+            case PREPARE -> copy != null && copy.ready() ? EntryState.READY : EntryState.NONE;
+            case RUN -> here && part.entry().phase() != Phase.PREPARE ? EntryState.ROUTED : EntryState.NONE;
+            case DRAIN -> copy == null || copy.drained(DRAINED_MS) ? EntryState.DRAINED : EntryState.ROUTED;
+            case STOP, RETIRE -> copy == null ? EntryState.STOPPED : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
+            case WATCH -> part.entry().phase() == Phase.PREPARE ? EntryState.NONE : EntryState.ROUTED;
         };
     }
 }

@@ -22,7 +22,7 @@ final class StopSwitch implements Callable<Long> {
     private Callable<Long> stockLoop;
     private boolean abandoned;
     private volatile boolean looping;
-    private volatile HookedWorker takeOver;
+    private volatile HandOver handOver;
 
     private StopSwitch(Executor executor) {
         this.executor = executor;
@@ -36,7 +36,7 @@ final class StopSwitch implements Callable<Long> {
     /** To be called once the executor's thread is dead, or Storm's executor would be kept for ever. */
     static void forget(Executor executor) {
         StopSwitch stop = BY_EXECUTOR.remove(executor);
-        if (stop != null && stop.takeOver != null) {
+        if (stop != null && stop.handOver != null) {
             STOPPING.decrementAndGet();
         }
     }
@@ -54,20 +54,20 @@ final class StopSwitch implements Callable<Long> {
     }
 
     /**
-     * Asks the executor to end between two tuples; the tuples still queued become strays of {@code worker}.
+     * Asks the executor to end between two tuples; the tuples still queued go to {@code to}.
      * One that is still in prepare() ends as soon as prepare() returns.
      *
      * @param interruptible the thread to interrupt in prepare(); null for one that Storm itself started: what
      *     prepare() then throws would end the whole worker
      */
-    synchronized void stop(HookedWorker worker, Thread interruptible) {
+    synchronized void stop(HandOver to, Thread interruptible) {
         if (!looping) {
             abandoned = true;
             if (interruptible != null) {
                 interruptible.interrupt();
             }
-        } else if (takeOver == null) {
-            takeOver = worker;
+        } else if (handOver == null) {
+            handOver = to;
             STOPPING.incrementAndGet();
         }
     }
@@ -75,35 +75,35 @@ final class StopSwitch implements Callable<Long> {
     /** True if the tuple was handed on because its executor is stopping; runs on the executor's thread. */
     static boolean divert(Executor executor, AddressedTuple tuple) {
         StopSwitch stop = BY_EXECUTOR.get(executor);
-        if (stop == null || stop.takeOver == null || tuple.dest == AddressedTuple.BROADCAST_DEST) {
+        if (stop == null || stop.handOver == null || tuple.dest == AddressedTuple.BROADCAST_DEST) {
             return false;
         }
-        stop.takeOver.strays.offer(tuple);
+        stop.handOver.take(tuple);
         return true;
     }
 
     @Override
     public Long call() throws Exception {
         Long pause = stockLoop.call();
-        if (takeOver == null) {
+        if (handOver == null) {
             return pause;
         }
         handOnPendingEmits();
         if (executor.getReceiveQueue().size() > 0) {
             return 0L;
         }
-        takeOver.flushBatchesOf(executor);
+        handOver.flushBatchesOf(executor);
         return null;
     }
 
     /**
      * What back-pressure held back must not hold back the end: Storm empties an overflow only once the queue
-     * before it is empty, so whoever sends from another worker may wait for as long as local senders fill it.
+     * before it is empty, so a sender in another worker may wait for as long as local senders fill it.
      */
     private void handOnPendingEmits() {
         Queue<AddressedTuple> pending = executor.getPendingEmits();
         for (AddressedTuple tuple = pending.poll(); tuple != null; tuple = pending.poll()) {
-            takeOver.strays.offer(tuple);
+            handOver.take(tuple);
         }
     }
 }

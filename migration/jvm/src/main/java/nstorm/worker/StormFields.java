@@ -21,7 +21,7 @@ import org.apache.storm.utils.JCQueue;
 /**
  * Storm's private fields and methods that the worker hooks touch by reflection.
  *
- * <p>Loading this class loads Storm's: only after the agent has checked {@link WorkerHooks#reflected()}.
+ * <p>Loading this class loads Storm's: only after {@code HookInstaller} has checked {@link WorkerHooks#reflected()}.
  */
 final class StormFields {
     static final Field ASSIGNMENT_ID = field(WorkerState.class, "assignmentId");

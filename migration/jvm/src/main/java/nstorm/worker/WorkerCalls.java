@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.locks.ReentrantLock;
-import nstorm.hook.HookAgent;
+import nstorm.hook.HookStatus;
 import nstorm.load.Traffic;
 import nstorm.wire.Slot;
 import org.apache.storm.StormTimer;
@@ -20,6 +20,7 @@ import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.messaging.netty.BackPressureStatus;
 import org.apache.storm.serialization.KryoTupleDeserializer;
 import org.apache.storm.tuple.AddressedTuple;
+import org.apache.storm.tuple.Tuple;
 import org.apache.storm.utils.JCQueue;
 
 /**
@@ -33,27 +34,27 @@ public final class WorkerCalls {
     private static final ReentrantLock REFRESH = new ReentrantLock();
 
     private static volatile PlanOverlay overlay;
-    private static volatile WorkerAgent agent;
+    private static volatile WorkerLoop loop;
     private static KryoTupleDeserializer drainerDeserializer;
 
     private WorkerCalls() {
     }
 
     /** What runs in this JVM's worker, or null while it is stock. */
-    static WorkerAgent agent() {
-        return agent;
+    static WorkerLoop loop() {
+        return loop;
     }
 
     /** Storm's constructor of the worker state has ended: take the state over, whole or not at all. */
     public static void onStateBuilt(WorkerState state) {
-        if (overlay == null || !HookAgent.active()) {
+        if (overlay == null || !HookStatus.active()) {
             return;
         }
         try {
             Map<String, Object> conf = StormFields.get(StormFields.CONF, state);
-            agent = new WorkerAgent(new HookedWorker(state, slot(state), overlay), conf);
+            loop = new WorkerLoop(new HookedWorker(state, slot(state), overlay), conf);
         } catch (RuntimeException | LinkageError e) {
-            HookAgent.refuse("worker state could not be taken over: " + e);
+            HookStatus.refuse("worker state could not be taken over: " + e);
             Faults.report("taking over the worker state", e);
         }
     }
@@ -64,19 +65,19 @@ public final class WorkerCalls {
 
     /** The assignment to use instead of asking the supervisor, on the reconciler's own thread; else null. */
     public static Assignment knownAssignment() {
-        WorkerAgent now = agent;
+        WorkerLoop now = loop;
         return now != null && Thread.currentThread() == now.thread ? now.worker.overlay.stockCopy() : null;
     }
 
     /** Storm has read its assignment: remember it and lay the plan over it, in place. */
     public static void onAssignment(WorkerState state, Assignment assignment, boolean fromStorm) {
-        if (assignment == null || !HookAgent.active()) {
+        if (assignment == null || !HookStatus.active()) {
             return;
         }
         try {
             if (overlay == null) {
                 Map<String, Object> conf = StormFields.get(StormFields.CONF, state);
-                overlay = new PlanOverlay(state.getTopologyId(), WorkerAgent.planStore(conf));
+                overlay = new PlanOverlay(state.getTopologyId(), WorkerLoop.planStore(conf));
             }
             if (fromStorm) {
                 overlay.remember(assignment);
@@ -89,7 +90,7 @@ public final class WorkerCalls {
 
     /** True if the worker must not end itself, for the plan explains why the assignment differs. */
     public static boolean explained(WorkerState state, Assignment assignment) {
-        WorkerAgent now = agent;
+        WorkerLoop now = loop;
         try {
             return now != null && assignment != null && now.explains(state, assignment);
         } catch (RuntimeException | LinkageError e) {
@@ -108,7 +109,7 @@ public final class WorkerCalls {
 
     /** A batch has arrived by Netty: what this worker does not own leaves it. On the tuple path. */
     public static void onBatch(ArrayList<AddressedTuple> batch) {
-        WorkerAgent now = agent;
+        WorkerLoop now = loop;
         if (now == null) {
             return;
         }
@@ -116,7 +117,7 @@ public final class WorkerCalls {
         int size = batch.size();
         for (int i = 0; i < size; i++) {
             if (routes.queue(batch.get(i).dest) == null) {
-                now.worker.takeStrays(batch, i);
+                now.worker.takeMisrouted(batch, i);
                 return;
             }
         }
@@ -127,7 +128,7 @@ public final class WorkerCalls {
      * tail in batches of the Netty thread's own until more arrives, and would lose it with a queue that moves.
      */
     public static void afterBatch(ArrayList<AddressedTuple> batch) {
-        WorkerAgent now = agent;
+        WorkerLoop now = loop;
         if (now == null || !now.worker.batchesProducers) {
             return;
         }
@@ -142,7 +143,7 @@ public final class WorkerCalls {
 
     /** The executors run: take their list over and begin to follow the plan. */
     public static List<IRunningExecutor> onLoaded(Worker worker, List<IRunningExecutor> executors) {
-        WorkerAgent now = agent;
+        WorkerLoop now = loop;
         if (now == null) {
             return executors;
         }
@@ -151,24 +152,24 @@ public final class WorkerCalls {
             now.thread.start();
             return shared;
         } catch (RuntimeException | LinkageError e) {
-            HookAgent.refuse("running executors could not be taken over: " + e);
+            HookStatus.refuse("running executors could not be taken over: " + e);
             Faults.report("taking over the running executors", e);
             return executors;
         }
     }
 
     public static void onStatus(BackPressureStatus status) {
-        WorkerAgent now = agent;
+        WorkerLoop now = loop;
         if (now != null) {
-            now.worker.keepOwnTasks(status);
+            now.worker.backPressure.keepOwnTasks(status);
         }
     }
 
     public static void onLocalQueues(ExecutorTransfer transfer) {
-        WorkerAgent now = agent;
+        WorkerLoop now = loop;
         try {
             if (now != null) {
-                now.worker.install(transfer);
+                now.worker.tables.install(transfer);
             }
         } catch (RuntimeException | LinkageError e) {
             Faults.report("installing local routes", e);
@@ -182,27 +183,25 @@ public final class WorkerCalls {
 
     /** Messages to tasks that have become local since they were queued: Storm would drop them. */
     public static void onSend(Map<Integer, ArrayList<TaskMessage>> bundles, Map<Integer, NodeInfo> taskToNode) {
-        WorkerAgent now = agent;
-        if (now == null || !now.worker.watchingForStrays()) {
+        WorkerLoop now = loop;
+        if (now == null || !now.worker.expectsMisrouted()) {
             return;
         }
         for (Map.Entry<Integer, ArrayList<TaskMessage>> bundle : bundles.entrySet()) {
             NodeInfo node = taskToNode.get(bundle.getKey());
             if (!bundle.getValue().isEmpty() && node != null && PlanOverlay.slot(node).equals(now.worker.me)) {
-                takeBack(now.worker, bundle.getValue());
+                now.worker.misrouted.takeBack(bundle.getValue(), message -> read(now.worker, message));
             }
         }
     }
 
-    private static void takeBack(HookedWorker worker, ArrayList<TaskMessage> messages) {
+    /** On the one thread that sends: Kryo is for one thread. */
+    private static Tuple read(HookedWorker worker, byte[] message) {
         if (drainerDeserializer == null) {
             drainerDeserializer = new KryoTupleDeserializer(
                     worker.state.getTopologyConf(), worker.state.getWorkerTopologyContext());
         }
-        for (TaskMessage message : messages) {
-            worker.strays.offer(new AddressedTuple(message.task(), drainerDeserializer.deserialize(message.message())));
-        }
-        messages.clear();
+        return drainerDeserializer.deserialize(message);
     }
 
     /** True if the tuple was handed on because its executor is stopping. On the tuple path. */
@@ -211,16 +210,16 @@ public final class WorkerCalls {
     }
 
     public static Callable<Long> boltLoop(Executor executor, Callable<Long> stock) {
-        return agent == null ? stock : StopSwitch.of(executor).wrap(stock);
+        return loop == null ? stock : StopSwitch.of(executor).wrap(stock);
     }
 
     /** True if the recurring task of an executor has been scheduled by us, so that it can be cancelled. */
     public static boolean recurring(StormTimer timer, int delaySecs, int recurSecs, Runnable body) {
-        WorkerAgent now = agent;
+        WorkerLoop now = loop;
         if (now == null || timer != StormFields.<StormTimer>get(StormFields.USER_TIMER, now.worker.state)) {
             return false;
         }
-        Ticks.schedule(timer, delaySecs, recurSecs, body);
+        CancellableTicks.schedule(timer, delaySecs, recurSecs, body);
         return true;
     }
 }

@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import nstorm.hook.HookAgent;
+import nstorm.hook.HookStatus;
 import nstorm.wire.Phase;
 import org.apache.storm.daemon.nimbus.Nimbus;
 import org.apache.storm.generated.Assignment;
@@ -36,7 +36,7 @@ class NimbusHooksIT {
 
     @BeforeEach
     void woven() {
-        assertTrue(HookAgent.active());
+        assertTrue(HookStatus.active());
     }
 
     @AfterEach
@@ -71,12 +71,12 @@ class NimbusHooksIT {
     void theUsersSchedulerIsWrapped() throws Exception {
         Field field = BlacklistScheduler.class.getDeclaredField("underlyingScheduler");
         field.setAccessible(true);
-        assertInstanceOf(KeepingScheduler.class, field.get(scheduler()));
+        assertInstanceOf(PlanAwareScheduler.class, field.get(scheduler()));
     }
 
     @Test
     void absorbsAndKeepsTheStartTimes() throws Exception {
-        NimbusCalls.begin(new Round(existing, small.plans()));
+        NimbusCalls.begin(new SchedulingRound(existing, small.plans()));
         Cluster cluster = small.cluster();
         scheduler().schedule(small.topologies(), cluster);
         assertEquals("s1:6700=2 s2:6700=1,3,4", shown(cluster, "t"));
@@ -86,12 +86,12 @@ class NimbusHooksIT {
     @Test
     void otherChangesGetNewStartTimes() throws Exception {
         Cluster cluster = small.cluster();
-        NimbusCalls.begin(new Round(existing, small.plans()));
+        NimbusCalls.begin(new SchedulingRound(existing, small.plans()));
         scheduler().schedule(small.topologies(), cluster);
         Map<List<Long>, List<Object>> ports = nodePorts(cluster);
         ports.put(List.of(2L, 2L), List.of("s1", 6701L));
         List<List<Long>> changed = changedExecutors(existing.get("t").get_executor_node_port(), ports);
-        assertEquals(List.of(List.of(2L, 2L)), changed, "2 went elsewhere, by nobody's plan");
+        assertEquals(List.of(List.of(2L, 2L)), changed, "2 went elsewhere, by no plan");
     }
 
     @Test

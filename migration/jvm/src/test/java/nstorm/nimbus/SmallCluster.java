@@ -87,8 +87,8 @@ final class SmallCluster {
             Slot.parse(from), START, null);
     }
 
-    nstorm.nimbus.board.Plans plans() {
-        return new nstorm.nimbus.board.Plans() {
+    KnownPlans plans() {
+        return new KnownPlans() {
             @Override
             public Plan of(String topologyId) {
                 return plans.get(topologyId);

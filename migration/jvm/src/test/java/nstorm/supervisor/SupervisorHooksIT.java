@@ -3,7 +3,7 @@ package nstorm.supervisor;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import nstorm.hook.HookAgent;
+import nstorm.hook.HookStatus;
 import nstorm.store.PlanStore;
 import nstorm.store.PlanWriting;
 import org.apache.storm.generated.LocalAssignment;
@@ -38,8 +38,8 @@ class SupervisorHooksIT {
 
     @BeforeEach
     void follow() {
-        assertTrue(HookAgent.active());
-        SupervisorCalls.follow("s1", new Plans(new PlanStore(dir)));
+        assertTrue(HookStatus.active());
+        SupervisorCalls.follow("s1", new NodePlans(new PlanStore(dir)));
     }
 
     private void plan(long version, String entries) throws Exception {

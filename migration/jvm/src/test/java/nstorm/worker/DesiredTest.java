@@ -11,7 +11,7 @@ import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
-import nstorm.worker.Desired.Task;
+import nstorm.worker.Desired.Action;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -26,10 +26,10 @@ class DesiredTest {
         return new Entry("m1", EXECUTOR, FROM, TO, phase, FROM, 100, voidReason);
     }
 
-    private static Task task(Entry entry, Slot me, Assigned now) {
+    private static Action action(Entry entry, Slot me, Assigned now) {
         Map<ExecutorId, Assigned> assignment = now == null ? Map.of() : Map.of(EXECUTOR, now);
         List<Desired.Part> parts = Desired.of(assignment, new Plan("c", 1, 2, "t", List.of(entry)), me, List.of());
-        return parts.get(0).task();
+        return parts.get(0).action();
     }
 
     @ParameterizedTest
@@ -40,44 +40,44 @@ class DesiredTest {
         "STOP, STOP, RUN, WATCH, s2:6701",
         "SETTLE, STOP, RUN, WATCH, s2:6701",
         "UNDO, RUN, RETIRE, WATCH, s1:6700"})
-    void eachPhaseHasOneOwnerAndAtMostOneCopyToEnd(Phase phase, Task source, Task target, Task bystander,
+    void eachPhaseHasOneOwnerAndAtMostOneCopyToEnd(Phase phase, Action source, Action target, Action bystander,
             String owner) {
         Assigned base = new Assigned(FROM, 100);
         assertEquals(owner, Desired.owner(entry(phase, null), base).toString());
-        assertEquals(source, task(entry(phase, null), FROM, base));
-        assertEquals(target, task(entry(phase, null), TO, base));
-        assertEquals(bystander, task(entry(phase, null), OTHER, base));
+        assertEquals(source, action(entry(phase, null), FROM, base));
+        assertEquals(target, action(entry(phase, null), TO, base));
+        assertEquals(bystander, action(entry(phase, null), OTHER, base));
     }
 
     @ParameterizedTest
     @CsvSource({"STOP", "SETTLE"})
     void onceAbsorbedTheTargetStillRunsIt(Phase phase) {
         Assigned absorbed = new Assigned(TO, 555);
-        assertEquals(Task.RUN, task(entry(phase, null), TO, absorbed));
-        assertEquals(Task.STOP, task(entry(phase, null), FROM, absorbed));
+        assertEquals(Action.RUN, action(entry(phase, null), TO, absorbed));
+        assertEquals(Action.STOP, action(entry(phase, null), FROM, absorbed));
     }
 
     @ParameterizedTest
     @CsvSource({"PREPARE", "SWITCH", "DRAIN", "UNDO"})
     void beforeStopAnyOtherAssignmentVoidsTheEntry(Phase phase) {
         Assigned restarted = new Assigned(FROM, 101);
-        assertEquals(Task.RUN, task(entry(phase, null), FROM, restarted));
-        assertEquals(Task.RETIRE, task(entry(phase, null), TO, restarted));
+        assertEquals(Action.RUN, action(entry(phase, null), FROM, restarted));
+        assertEquals(Action.RETIRE, action(entry(phase, null), TO, restarted));
         assertEquals(FROM, Desired.owner(entry(phase, null), restarted));
     }
 
     @Test
     void aVoidEntryLeavesTheExecutorWhereStormHasIt() {
         Assigned base = new Assigned(FROM, 100);
-        assertEquals(Task.RUN, task(entry(Phase.DRAIN, "user rebalanced"), FROM, base));
-        assertEquals(Task.RETIRE, task(entry(Phase.DRAIN, "user rebalanced"), TO, base));
+        assertEquals(Action.RUN, action(entry(Phase.DRAIN, "user rebalanced"), FROM, base));
+        assertEquals(Action.RETIRE, action(entry(Phase.DRAIN, "user rebalanced"), TO, base));
         assertEquals(FROM, Desired.owner(entry(Phase.DRAIN, "user rebalanced"), base));
     }
 
     @Test
     void anUnassignedExecutorHasNoOwner() {
         assertNull(Desired.owner(entry(Phase.SWITCH, null), null));
-        assertEquals(Task.RETIRE, task(entry(Phase.SWITCH, null), TO, null));
+        assertEquals(Action.RETIRE, action(entry(Phase.SWITCH, null), TO, null));
     }
 
     @Test
@@ -85,9 +85,9 @@ class DesiredTest {
         Map<ExecutorId, Assigned> elsewhere = Map.of(EXECUTOR, new Assigned(FROM, 100));
         Map<ExecutorId, Assigned> here = Map.of(EXECUTOR, new Assigned(TO, 100));
         List<ExecutorId> unsettled = List.of(EXECUTOR);
-        assertEquals(List.of(new Desired.Part(null, EXECUTOR, Task.RETIRE)), Desired.of(elsewhere, null, TO, unsettled));
-        assertEquals(List.of(new Desired.Part(null, EXECUTOR, Task.RETIRE)), Desired.of(Map.of(), null, TO, unsettled));
-        assertEquals(List.of(new Desired.Part(null, EXECUTOR, Task.RUN)), Desired.of(here, null, TO, unsettled));
+        assertEquals(List.of(new Desired.Part(null, EXECUTOR, Action.RETIRE)), Desired.of(elsewhere, null, TO, unsettled));
+        assertEquals(List.of(new Desired.Part(null, EXECUTOR, Action.RETIRE)), Desired.of(Map.of(), null, TO, unsettled));
+        assertEquals(List.of(new Desired.Part(null, EXECUTOR, Action.RUN)), Desired.of(here, null, TO, unsettled));
         assertEquals(List.of(), Desired.of(here, null, TO, List.of()));
     }
 }

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Starts and stops one executor a thousand times in one JVM, through Storm's real classes with the real
- * agent woven in, while tuples flow: nothing may be lost, and nothing may grow.
+ * hooks woven in, while tuples flow: nothing may be lost, and nothing may grow.
  */
 class ExecutorChurnIT {
     private static final int TURNS = 1000;
@@ -142,12 +142,12 @@ class ExecutorChurnIT {
     }
 
     private static void turn(HookedWorker worker, ExecutorId id) throws Exception {
-        worker.watchForStrays();
+        worker.expectMisrouted();
         ExecutorCopy old = worker.copies.get(id);
-        worker.renounce(id);
-        worker.stopDelivering(id);
+        worker.tables.renounce(id);
+        worker.tables.stopDelivering(id);
         old.forward();
-        old.stop(worker);
+        old.stop(worker.handOver);
         await("executor " + id + " stopped", () -> !worker.copies.containsKey(id));
         worker.start(id);
         ExecutorCopy copy = worker.copies.get(id);
@@ -170,8 +170,8 @@ class ExecutorChurnIT {
         conf.put("nstorm.cleanup", List.of("sink"));
         try (LocalCluster cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1).build();
                 LocalCluster.LocalTopology topology = cluster.submitTopology("churn", conf, builder.createTopology())) {
-            await("hooked worker", () -> WorkerCalls.agent() != null && ACKED.get() > 100);
-            HookedWorker worker = WorkerCalls.agent().worker;
+            await("hooked worker", () -> WorkerCalls.loop() != null && ACKED.get() > 100);
+            HookedWorker worker = WorkerCalls.loop().worker;
             ExecutorId id = worker.copies.values().stream().filter(c -> c.component.equals("sink"))
                     .findFirst().orElseThrow().id;
             for (int i = 0; i < 50; i++) {
@@ -191,7 +191,7 @@ class ExecutorChurnIT {
             assertEquals(0, FAILED.get());
             assertEquals(TURNS, PREPARED.get() - preparedBefore);
             assertEquals(TURNS + 50, CLEANED.get());
-            assertEquals(0, worker.strays.dropped.get());
+            assertEquals(0, worker.misrouted.dropped.get());
             assertEquals(0, Faults.count(), () -> Faults.last());
             assertNotNull(worker.copies.get(id));
             // Storm registers some metrics on first use, so a few may differ; a leak would be a thousand.

@@ -38,7 +38,7 @@ import org.apache.storm.tuple.Values;
 import org.apache.storm.utils.Utils;
 
 /**
- * A real worker in this JVM, hooked by the real agent, that follows plans as a node's agent would write them.
+ * A real worker in this JVM, hooked by the real jar, that follows plans as a node's agent would write them.
  * It is the topology's only one: the other ends of its moves are slots where nothing of Storm runs.
  */
 final class OneWorker implements AutoCloseable {
@@ -121,7 +121,7 @@ final class OneWorker implements AutoCloseable {
 
     static final int MESSAGE_TIMEOUT_SECS = 3;
 
-    final WorkerAgent agent;
+    final WorkerLoop loop;
     final HookedWorker worker;
     /** The executor that is moved: the only one of the component {@code sink}. */
     final ExecutorId id;
@@ -143,9 +143,9 @@ final class OneWorker implements AutoCloseable {
                 .withSupervisorSlotPortMin(freePort()).withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
                 .withDaemonConf("nstorm.store.dir", dir.toString()).build();
         cluster.submitTopology("one", conf, builder.createTopology());
-        await("a hooked worker", () -> WorkerCalls.agent() != null && Sink.EXECUTED.get() > 100);
-        agent = WorkerCalls.agent();
-        worker = agent.worker;
+        await("a hooked worker", () -> WorkerCalls.loop() != null && Sink.EXECUTED.get() > 100);
+        loop = WorkerCalls.loop();
+        worker = loop.worker;
         id = worker.copies.values().stream().filter(c -> c.component.equals("sink")).findFirst().orElseThrow().id;
         elsewhere = new Slot(worker.me.supervisor(), deafPort());
         elsewhereToo = new Slot(worker.me.supervisor(), deafPort());
@@ -209,7 +209,7 @@ final class OneWorker implements AutoCloseable {
     }
 
     String ack() {
-        return new String(agent.lastAck, StandardCharsets.UTF_8);
+        return new String(loop.lastAck, StandardCharsets.UTF_8);
     }
 
     void awaitTuples() throws InterruptedException {
@@ -224,7 +224,7 @@ final class OneWorker implements AutoCloseable {
         plan("settle", worker.me, elsewhere, Phase.UNDO);
         awaitAck("settle", "ROUTED");
         planNothing();
-        await("settled", () -> !agent.reconciler.busy());
+        await("settled", () -> !loop.reconciler.busy());
         awaitTuples();
     }
 

@@ -8,7 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
@@ -17,8 +19,10 @@ import java.util.concurrent.atomic.AtomicReference;
 import nstorm.wire.Phase;
 import nstorm.wire.Slot;
 import nstorm.worker.OneWorker.Sink;
+import org.apache.storm.cluster.ZKStateStorage;
 import org.apache.storm.daemon.worker.WorkerTransfer;
 import org.apache.storm.executor.Executor;
+import org.apache.storm.executor.IRunningExecutor;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.utils.JCQueue;
 import org.junit.jupiter.api.AfterAll;
@@ -33,9 +37,17 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ReconcilerIT {
     private static OneWorker one;
 
+    /** A worker that cannot open its sample store follows plans all the same, and acknowledges once it can. */
     @BeforeAll
-    static void start(@TempDir Path dir) throws Exception {
+    static void startWithoutItsStore(@TempDir Path dir) throws Exception {
+        Path inTheWay = Files.createFile(dir.resolve("w"));
         one = new OneWorker(dir);
+        one.plan("early", one.elsewhere, one.worker.me, Phase.UNDO);
+        await("no copy runs here", () -> !running());
+        assertEquals("", one.ack());
+        Files.delete(inTheWay);
+        one.awaitAck("early", "STOPPED");
+        one.settle();
     }
 
     @AfterAll
@@ -102,6 +114,40 @@ class ReconcilerIT {
         one.awaitAck("m", "READY");
     }
 
+    /** As at the limit of threads: everything is built, and then the thread cannot be started. */
+    @Test
+    void aStartThatFailsAtTheVeryEndLeavesNothing() throws Exception {
+        withoutCopy();
+        Field field = HookedWorker.class.getDeclaredField("running");
+        field.setAccessible(true);
+        Object shared = field.get(one.worker);
+        int switches = entries(StopSwitch.class, "BY_EXECUTOR", null);
+        int callbacks = entries(ZKStateStorage.class, "callbacks", one.worker.state.getStateStorage());
+        long before = Faults.count();
+        field.set(one.worker, new ArrayList<IRunningExecutor>() {
+            @Override
+            public boolean add(IRunningExecutor executor) {
+                throw new OutOfMemoryError("unable to create native thread");
+            }
+        });
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
+        await("two tries", () -> Faults.count() >= before + 2);
+        one.plan("m", one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("m", "STOPPED");
+        field.set(one.worker, shared);
+        assertFalse(running());
+        assertEquals(List.of(), one.threadsOfSink());
+        assertNull(one.worker.state.getExecutorReceiveQueueMap().get(one.id.toStorm()));
+        assertEquals(switches, entries(StopSwitch.class, "BY_EXECUTOR", null));
+        assertEquals(callbacks, entries(ZKStateStorage.class, "callbacks", one.worker.state.getStateStorage()));
+    }
+
+    private static int entries(Class<?> type, String map, Object owner) throws Exception {
+        Field field = type.getDeclaredField(map);
+        field.setAccessible(true);
+        return ((Map<?, ?>) field.get(owner)).size();
+    }
+
     @Test
     void aMoveThatHasSettledLeavesTheWorkerIdle() throws Exception {
         withoutCopy();
@@ -109,10 +155,10 @@ class ReconcilerIT {
         one.awaitAck("m", "READY");
         one.plan("m", one.elsewhere, one.worker.me, Phase.SETTLE);
         one.awaitAck("m", "ROUTED");
-        assertTrue(one.agent.reconciler.busy());
+        assertTrue(one.loop.reconciler.busy());
         one.planNothing();
-        await("idle", () -> !one.agent.reconciler.busy());
-        await("no look at what is sent", () -> !one.worker.watchingForStrays());
+        await("idle", () -> !one.loop.reconciler.busy());
+        await("no look at what is sent", () -> !one.worker.expectsMisrouted());
     }
 
     @Test
@@ -120,7 +166,7 @@ class ReconcilerIT {
         for (Phase phase : List.of(Phase.SWITCH, Phase.DRAIN)) {
             one.plan("m", one.worker.me, one.elsewhere, phase);
             await("routed away", () -> one.elsewhere.equals(route()));
-            assertTrue(inHeartbeats(), "Nimbus takes an executor of which nobody speaks for dead");
+            assertTrue(inHeartbeats(), "Nimbus takes an executor for dead that is in no heartbeat");
         }
         one.plan("m", one.worker.me, one.elsewhere, Phase.STOP);
         one.awaitAck("m", "STOPPED");

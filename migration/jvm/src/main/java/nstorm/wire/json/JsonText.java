@@ -6,13 +6,12 @@ import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Collection;
-import nstorm.wire.ExecutorId;
 
 /** Writes compact JSON, its keys in the order of the calls; nulls are written. */
 public final class JsonText {
 
     /** Writes one element of a list. */
-    public interface Item<T> {
+    public interface ItemWriter<T> {
         void write(JsonText text, T item);
     }
 
@@ -48,34 +47,25 @@ public final class JsonText {
         return step(() -> json.name(name).value(value));
     }
 
-    /** A text, or null; a slot goes in as its text. */
+    /** The text of a value, or null. */
     public JsonText put(String name, Object value) {
         return step(() -> json.name(name).jsonValue(value == null ? null : quoted(value.toString())));
     }
 
-    public JsonText put(String name, ExecutorId executor) {
-        return step(() -> json.name(name)).value(executor);
-    }
-
-    public <T> JsonText list(String name, Collection<T> items, Item<T> item) {
+    public <T> JsonText list(String name, Collection<T> items, ItemWriter<T> item) {
         step(() -> json.name(name).beginArray());
         items.forEach(each -> item.write(this, each));
         return step(json::endArray);
     }
 
     /** An already nested object under a name, or null. */
-    public <T> JsonText put(String name, T value, Item<T> item) {
+    public <T> JsonText put(String name, T value, ItemWriter<T> item) {
         step(() -> json.name(name));
         if (value == null) {
             return step(json::nullValue);
         }
         item.write(this, value);
         return this;
-    }
-
-    /** An element of a list. */
-    public JsonText value(ExecutorId executor) {
-        return values(executor.start(), executor.end());
     }
 
     /** An element of a list. */

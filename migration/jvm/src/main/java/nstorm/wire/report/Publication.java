@@ -58,7 +58,7 @@ public record Publication(String topology, String name, String status, long time
     }
 
     private static void write(JsonText out, Placed placed) {
-        out.open().put("executor", placed.executor).put("component", placed.component).put("slot", placed.slot)
+        out.open().put("executor", placed.executor, ExecutorId::write).put("component", placed.component).put("slot", placed.slot)
             .put("start_secs", placed.startSecs, JsonText::value).close();
     }
 }

@@ -27,7 +27,7 @@ public record SupervisorAck(String supervisor, long pid, String hooks, long time
             .list("plans", plans, (out, plan) -> out.listOf(() -> out.value(plan.topology())
                 .value(plan.epoch()).value(plan.version())))
             .list("slots", slots, (out, slot) -> out.open().put("port", slot.port())
-                .put("topology", slot.topology()).list("executors", slot.executors(), JsonText::value).close())
+                .put("topology", slot.topology()).list("executors", slot.executors(), ExecutorId::write).close())
             .close().bytes();
     }
 }

@@ -29,8 +29,8 @@ public record WorkerAck(String topology, Slot slot, long pid, String incarnation
             .put("cluster", cluster).put("epoch", epoch).put("version", version)
             .list("entries", entries, (out, entry) -> out.open().put("id", entry.id())
                 .put("state", entry.state()).put("assigned", entry.assigned()).close())
-            .list("executors", executors, JsonText::value)
-            .list("pinned", pinned, (out, pin) -> out.open().put("executor", pin.executor())
+            .list("executors", executors, ExecutorId::write)
+            .list("pinned", pinned, (out, pin) -> out.open().put("executor", pin.executor(), ExecutorId::write)
                 .put("reason", pin.reason()).close());
         return json.open("counters").put("forwarded", counters.forwarded()).put("parked", counters.parked())
             .put("dropped", counters.dropped()).put("errors", counters.errors()).close()

@@ -1,6 +1,7 @@
 package nstorm.wire.report;
 
 import java.util.List;
+import nstorm.wire.ExecutorId;
 import nstorm.wire.Slot;
 import nstorm.wire.json.JsonText;
 
@@ -16,7 +17,7 @@ public record WorkerLoad(String topology, Slot slot, String incarnation, long ti
         return new JsonText().open()
             .put("topology", topology).put("slot", slot).put("incarnation", incarnation)
             .put("time_ms", timeMs).put("process_cpu_ns", processCpuNs)
-            .list("executors", executors, (out, load) -> out.open().put("executor", load.executor())
+            .list("executors", executors, (out, load) -> out.open().put("executor", load.executor(), ExecutorId::write)
                 .put("component", load.component()).put("cpu_ns", load.cpuNs()).put("queue", load.queue())
                 .put("queue_capacity", load.queueCapacity()).put("pinned", load.pinned()).close())
             .list("traffic", traffic, JsonText::values).close().bytes();

@@ -37,7 +37,7 @@ class ReportTest {
     void workerAck() throws Exception {
         assertGolden("worker_ack.json", new WorkerAck(TOPOLOGY, SOURCE, 4711, "4711-1700000000000", "0.1.0",
             1700000012345L, CLUSTER, 3, 17,
-            List.of(new EntryAck("m12", State.ROUTED, SOURCE), new EntryAck("m9", State.NONE, null)),
+            List.of(new EntryAck("m12", EntryState.ROUTED, SOURCE), new EntryAck("m9", EntryState.NONE, null)),
             List.of(SYSTEM, SPOUT, SPLIT), List.of(new Pinned(SYSTEM, "system"), new Pinned(SPOUT, "spout")),
             new Counters(12, 3, 0, 1), null).toJson());
     }

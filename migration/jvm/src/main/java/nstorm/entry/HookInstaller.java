@@ -1,0 +1,110 @@
+package nstorm.entry;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.instrument.Instrumentation;
+import java.util.List;
+import java.util.Properties;
+import java.util.Set;
+import java.util.stream.Collectors;
+import net.bytebuddy.agent.builder.AgentBuilder;
+import net.bytebuddy.asm.Advice;
+import net.bytebuddy.description.method.MethodDescription;
+import net.bytebuddy.description.type.TypeDescription;
+import net.bytebuddy.dynamic.ClassFileLocator;
+import net.bytebuddy.matcher.ElementMatcher;
+import net.bytebuddy.matcher.ElementMatchers;
+import net.bytebuddy.pool.TypePool;
+import net.bytebuddy.utility.JavaModule;
+import nstorm.hook.Advised;
+import nstorm.hook.HookSet;
+import nstorm.hook.HookStatus;
+import nstorm.hook.Symbol;
+
+/** Checks every symbol, then weaves the hooks of this JVM's role, or leaves it stock. */
+public final class HookInstaller {
+
+    private HookInstaller() {
+    }
+
+    /** Called before main, by {@link AgentEntry}; may load no class of Storm and may never throw. */
+    public static void premain(String args, Instrumentation inst) {
+        try {
+            Role role = Role.of(args, System.getProperty("sun.java.command"));
+            if (role != null) {
+                start(role, inst);
+            }
+        } catch (Throwable t) {
+            HookStatus.refuse("the hooks failed: " + t);
+            t.printStackTrace();
+        }
+    }
+
+    private static void start(Role role, Instrumentation inst) throws Exception {
+        ClassFileLocator locator = ClassFileLocator.ForClassLoader.ofSystemLoader();
+        HookSet hooks = role.hooks();
+        String storm = "Storm " + stormVersion();
+        List<Symbol> missing = new SymbolCheck(locator).missing(hooks, OwnClasses.of(role.packages()));
+        if (!missing.isEmpty()) {
+            String more = missing.size() == 1 ? "" : " and " + (missing.size() - 1) + " more";
+            HookStatus.refuse(storm + " has no " + missing.get(0) + more);
+            return;
+        }
+        HookStatus.activate();
+        weave(hooks, locator, inst);
+        refuseIfLoaded(hooks, inst);
+        if (HookStatus.active()) {
+            System.err.println("nstorm: hooks " + HookStatus.VERSION + " active in this " + role + ", " + storm);
+        }
+    }
+
+    /** What the client jar says of itself; asking Storm would load its classes. */
+    private static String stormVersion() throws IOException {
+        try (InputStream file = ClassLoader.getSystemResourceAsStream("storm-client-version-info.properties")) {
+            Properties properties = new Properties();
+            if (file != null) {
+                properties.load(file);
+            }
+            return properties.getProperty("version", "of unknown version");
+        }
+    }
+
+    /** A class that was loaded before it could be woven (by another agent, or a mistake of ours) has no hook. */
+    private static void refuseIfLoaded(HookSet hooks, Instrumentation inst) {
+        Set<String> advised = hooks.advised().stream().map(Advised::type).collect(Collectors.toSet());
+        for (Class<?> loaded : inst.getAllLoadedClasses()) {
+            if (advised.contains(loaded.getName())) {
+                HookStatus.refuse(loaded.getName() + " was loaded before the hooks");
+            }
+        }
+    }
+
+    private static void weave(HookSet hooks, ClassFileLocator locator, Instrumentation inst) {
+        // Advice classes are read as class files: loading them would load Storm's classes before they are woven.
+        TypePool advices = TypePool.Default.of(locator);
+        AgentBuilder builder = new AgentBuilder.Default()
+            .disableClassFormatChanges()
+            .with(new RefuseOnError());
+        for (Advised advised : hooks.advised()) {
+            TypeDescription advice = advices.describe(advised.advice().getName()).resolve();
+            builder = builder.type(ElementMatchers.named(advised.type())).transform(
+                (type, description, loader, module, domain) ->
+                    type.visit(Advice.to(advice, locator).on(matcher(advised))));
+        }
+        builder.installOn(inst);
+    }
+
+    private static ElementMatcher<MethodDescription> matcher(Advised advised) {
+        String descriptor = advised.descriptorOrNull();
+        return method -> advised.method().equals(method.getInternalName())
+            && (descriptor == null || descriptor.equals(method.getDescriptor()));
+    }
+
+    /** The JDK swallows what a transformer throws: without this a hook would be missing in silence. */
+    private static final class RefuseOnError extends AgentBuilder.Listener.Adapter {
+        @Override
+        public void onError(String type, ClassLoader loader, JavaModule module, boolean loaded, Throwable t) {
+            HookStatus.refuse("weaving " + type + " failed: " + t);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+package nstorm.nimbus;
+
+import nstorm.wire.Plan;
+
+/** The plans as they were last read; asking does no I/O. */
+interface KnownPlans {
+
+    /** The newest plan of a topology; null if there is none. */
+    Plan of(String topologyId);
+
+    /**
+     * Whether the topology's placement is to be kept: once it has a plan, even an empty one. True too while plans
+     * could not be read yet, for after a failover of Nimbus a spread by Storm would restart what was packed.
+     */
+    boolean manages(String topologyId);
+}

@@ -1,0 +1,217 @@
+package nstorm.nimbus;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import nstorm.wire.Entry;
+import nstorm.wire.Plan;
+import nstorm.wire.json.WireException;
+import org.apache.storm.cluster.IStormClusterState;
+import org.apache.storm.generated.Assignment;
+import org.apache.storm.generated.NodeInfo;
+import org.apache.storm.generated.StormBase;
+import org.apache.storm.generated.SupervisorInfo;
+import org.apache.storm.nimbus.ILeaderElector;
+import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.scheduler.TopologyDetails;
+import org.apache.storm.shade.org.apache.zookeeper.Watcher;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Reads the plans and publishes the topologies, on one daemon thread of its own: the scheduling thread does no I/O
+ * of ours. Only the leading Nimbus speaks.
+ */
+final class PlanExchange implements KnownPlans, Runnable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(PlanExchange.class);
+    private static final String PLANS = "/nstorm/plans";
+    private static final long PASS_MS = 5_000;
+    private static final long GONE_NANOS = TimeUnit.SECONDS.toNanos(15);
+
+    private final Map<String, Object> conf;
+    private final IStormClusterState state;
+    private final ILeaderElector elector;
+    private final Runnable absorbRound;
+    private final Semaphore wake = new Semaphore(0);
+    private final Watcher watcher = event -> wake.release();
+    private final CountDownLatch firstRead = new CountDownLatch(1);
+    private final Map<String, Long> goneSince = new HashMap<>();
+    private final Set<Plan> demanded = new HashSet<>();
+
+    private Znodes znodes;
+    private PublicationWriter publications;
+    private volatile Map<String, Plan> plans;
+    private volatile Topologies topologies;
+    private volatile String scheduler = "";
+    private volatile long round;
+
+    /**
+     * Prepares the exchange; {@link #run} does the work.
+     *
+     * @param absorbRound asks Nimbus for a round at once; must return at once
+     */
+    PlanExchange(Map<String, Object> conf, IStormClusterState state, ILeaderElector elector, Runnable absorbRound) {
+        this.conf = conf;
+        this.state = state;
+        this.elector = elector;
+        this.absorbRound = absorbRound;
+    }
+
+    @Override
+    public Plan of(String topologyId) {
+        Map<String, Plan> read = plans;
+        return read == null ? null : read.get(topologyId);
+    }
+
+    @Override
+    public boolean manages(String topologyId) {
+        Map<String, Plan> read = plans;
+        return read == null || read.containsKey(topologyId);
+    }
+
+    /** A round begins; waits until the plans have been read once, at most this long. */
+    void roundBegins(Topologies current, String schedulerClass, long waitMs) throws InterruptedException {
+        topologies = current;
+        scheduler = schedulerClass;
+        if (!firstRead.await(waitMs, TimeUnit.MILLISECONDS)) {
+            LOG.warn("nstorm: plans not read within {} ms, keeping every executor that lives where it is", waitMs);
+        }
+    }
+
+    /** A round has ended and its assignments are written. */
+    void roundEnded() {
+        round++;
+        wake.release();
+    }
+
+    @Override
+    public void run() {
+        while (true) {
+            try {
+                if (elector.isLeader()) {
+                    pass();
+                }
+            } catch (Exception | LinkageError e) {
+                LOG.warn("nstorm: a pass over the plans failed, the next one is in {} ms at the latest", PASS_MS, e);
+            }
+            try {
+                wake.tryAcquire(PASS_MS, TimeUnit.MILLISECONDS);
+                wake.drainPermits();
+            } catch (InterruptedException e) {
+                close();
+                return;
+            }
+        }
+    }
+
+    private void close() {
+        if (znodes != null) {
+            znodes.close();
+        }
+    }
+
+    private void pass() throws Exception {
+        if (znodes == null) {
+            znodes = new Znodes(conf);
+            publications = new PublicationWriter(znodes);
+        }
+        readPlans();
+        plans.values().forEach(this::demandRound);
+        Set<String> active = new HashSet<>(state.activeStorms());
+        publish(active);
+        removeGone(active);
+    }
+
+    private void readPlans() throws Exception {
+        Map<String, Plan> read = new HashMap<>();
+        for (String topology : znodes.children(PLANS, watcher)) {
+            byte[] bytes = znodes.read(PLANS + "/" + topology, watcher);
+            Plan plan = bytes == null ? null : newest(topology, bytes);
+            if (plan != null) {
+                read.put(topology, plan);
+            }
+        }
+        plans = read;
+        firstRead.countDown();
+    }
+
+    private Plan newest(String topology, byte[] bytes) {
+        Plan held = of(topology);
+        try {
+            Plan plan = Plan.parse(bytes);
+            if (!plan.topology().equals(topology)) {
+                throw new WireException("topology is " + plan.topology());
+            }
+            boolean older = held != null && held.cluster().equals(plan.cluster())
+                && held.newerThan(plan.epoch(), plan.version());
+            return older ? held : plan;
+        } catch (WireException e) {
+            LOG.warn("nstorm: {}/{} ignored, the last good plan stays: {}", PLANS, topology, e.getMessage());
+            return held;
+        }
+    }
+
+    /** One extra round a plan at the most: what it cannot absorb waits for Nimbus' own. */
+    private void demandRound(Plan plan) {
+        Assignment assignment = state.assignmentInfo(plan.topology(), null);
+        if (assignment == null || demanded.contains(plan)) {
+            return;
+        }
+        boolean due = plan.entries().stream().anyMatch(entry -> isUnabsorbed(entry, assignment));
+        if (due) {
+            demanded.removeIf(old -> old.topology().equals(plan.topology()));
+            demanded.add(plan);
+            absorbRound.run();
+        }
+    }
+
+    private static boolean isUnabsorbed(Entry entry, Assignment assignment) {
+        NodeInfo now = assignment.get_executor_node_port().get(entry.executor().toStorm());
+        return entry.phase().absorbed() && entry.voidReason() == null
+            && now != null && !Placement.slot(now).equals(entry.to());
+    }
+
+    private void publish(Set<String> active) throws Exception {
+        Topologies current = topologies;
+        Map<String, Assignment> assignments = state.assignmentsInfo();
+        Map<String, SupervisorInfo> supervisors = state.allSupervisorInfo();
+        for (TopologyDetails details : current == null ? List.<TopologyDetails>of() : current.getTopologies()) {
+            StormBase base = active.contains(details.getId()) ? state.stormBase(details.getId(), null) : null;
+            if (base != null) {
+                publish(base, new PublicationBuilder(details, assignments), supervisors);
+            }
+        }
+    }
+
+    /** One topology that cannot be published stops neither the others nor the plans. */
+    private void publish(StormBase base, PublicationBuilder view, Map<String, SupervisorInfo> supervisors) {
+        try {
+            publications.put(time -> view.publication(base, scheduler, time, round, of(view.id()), supervisors));
+        } catch (Exception | LinkageError e) {
+            LOG.warn("nstorm: topology {} was not published, next try in {} ms", view.id(), PASS_MS, e);
+        }
+    }
+
+    /** A topology that is not there for a while is gone, and so is what is ours of it. */
+    private void removeGone(Set<String> active) throws Exception {
+        Set<String> known = new HashSet<>(znodes.children(PublicationWriter.PATH, null));
+        known.addAll(plans.keySet());
+        goneSince.keySet().retainAll(known);
+        goneSince.keySet().removeAll(active);
+        for (String topology : known) {
+            if (!active.contains(topology)) {
+                long since = goneSince.computeIfAbsent(topology, key -> System.nanoTime());
+                if (System.nanoTime() - since > GONE_NANOS) {
+                    publications.delete(topology);
+                    znodes.delete(PLANS + "/" + topology);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+package nstorm.nimbus;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import nstorm.nimbus.Placement.Move;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.Plan;
+import nstorm.wire.Slot;
+import org.apache.storm.generated.Assignment;
+import org.apache.storm.generated.NodeInfo;
+import org.apache.storm.scheduler.Cluster;
+import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.scheduler.TopologyDetails;
+
+/** One scheduling round of Nimbus; lives on its thread, under its lock. */
+final class SchedulingRound {
+
+    /** What the scheduler is to see instead of what Nimbus gave. */
+    record Prepared(Topologies topologies, Cluster cluster) {
+    }
+
+    private static final long LIMIT_NANOS = 2_000_000_000L;
+
+    private final Map<String, Assignment> existing;
+    private final KnownPlans plans;
+    private final Map<String, List<Move>> moves = new HashMap<>();
+
+    /**
+     * Begins a round.
+     *
+     * @param existing Storm's assignments before it
+     */
+    SchedulingRound(Map<String, Assignment> existing, KnownPlans plans) {
+        this.existing = existing;
+        this.plans = plans;
+    }
+
+    /** A copy in which every managed topology is placed as it shall be; null if there is none. Changes nothing. */
+    Prepared prepare(Topologies topologies, Cluster cluster) {
+        long end = System.nanoTime() + LIMIT_NANOS;
+        Cluster draft = null;
+        Map<String, TopologyDetails> asking = new HashMap<>();
+        Map<String, List<Move>> drafted = new HashMap<>();
+        for (TopologyDetails topology : topologies.getTopologies()) {
+            asking.put(topology.getId(), topology);
+            if (isPlaced(topology) && plans.manages(topology.getId())) {
+                draft = draft == null ? new Cluster(cluster) : draft;
+                Placement placement = placement(draft, topology);
+                placement.reassignDead();
+                placement.applyTo(draft);
+                asking.put(topology.getId(), placement.asking());
+                drafted.put(topology.getId(), placement.moves());
+            }
+            if (System.nanoTime() > end) {
+                throw new IllegalStateException("preparing took longer than " + LIMIT_NANOS / 1_000_000 + " ms");
+            }
+        }
+        moves.putAll(drafted);
+        Topologies asked = new Topologies(asking);
+        return draft == null ? null : new Prepared(asked, new Cluster(draft, asked));
+    }
+
+    private Placement placement(Cluster cluster, TopologyDetails topology) {
+        Placement placement = new Placement(cluster, topology, existing.get(topology.getId()));
+        Plan plan = plans.of(topology.getId());
+        if (plan != null) {
+            placement.absorb(plan);
+        }
+        return placement;
+    }
+
+    /** Absorbs the plans into a cluster and leaves everything else as it is. */
+    void absorb(Topologies topologies, Cluster cluster) {
+        // On a copy first: a cluster left half done would be written, and workers killed.
+        Cluster draft = new Cluster(cluster);
+        for (TopologyDetails topology : topologies.getTopologies()) {
+            if (isPlaced(topology) && plans.of(topology.getId()) != null) {
+                Placement placement = placement(draft, topology);
+                placement.applyTo(draft);
+                moves.put(topology.getId(), placement.moves());
+            }
+        }
+        if (moves.values().stream().anyMatch(moved -> !moved.isEmpty())) {
+            cluster.updateFrom(draft);
+        }
+    }
+
+    /** False if it was just submitted or is being rebalanced: Storm's scheduler alone decides. */
+    private boolean isPlaced(TopologyDetails topology) {
+        return existing.containsKey(topology.getId());
+    }
+
+    /** Removes from the executors that Nimbus would give new start times those that only followed the plan. */
+    void keepStartTimes(Map<List<Long>, NodeInfo> before, Map<List<Long>, List<Object>> after,
+                        List<List<Long>> changed) {
+        // The method that this serves knows no topology; the map is the one inside the assignment.
+        existing.forEach((topology, assignment) -> {
+            List<Move> moved = moves.getOrDefault(topology, List.of());
+            if (assignment.get_executor_node_port() == before && !moved.isEmpty()) {
+                var kept = StartTimes.kept(StartTimes.read(before, Placement::slot),
+                    StartTimes.read(after, SchedulingRound::slot), moved);
+                changed.removeIf(executor -> kept.contains(ExecutorId.of(executor)));
+            }
+        });
+    }
+
+    private static Slot slot(List<Object> nodePort) {
+        return new Slot((String) nodePort.get(0), ((Long) nodePort.get(1)).intValue());
+    }
+}

@@ -1,0 +1,76 @@
+package nstorm.nimbus;
+
+import java.util.List;
+import java.util.Map;
+import org.apache.storm.Config;
+import org.apache.storm.cluster.DaemonType;
+import org.apache.storm.shade.org.apache.curator.framework.CuratorFramework;
+import org.apache.storm.shade.org.apache.zookeeper.KeeperException;
+import org.apache.storm.shade.org.apache.zookeeper.Watcher;
+import org.apache.storm.zookeeper.ClientZookeeper;
+
+/** The few operations on ZooKeeper, by Storm's own client; every path is below Storm's root there. */
+final class Znodes implements AutoCloseable {
+
+    private final CuratorFramework zookeeper;
+
+    @SuppressWarnings("unchecked")
+    Znodes(Map<String, Object> conf) {
+        zookeeper = ClientZookeeper.mkClient(conf, (List<String>) conf.get(Config.STORM_ZOOKEEPER_SERVERS),
+            conf.get(Config.STORM_ZOOKEEPER_PORT), root(conf), (state, type, path) -> { }, conf, DaemonType.NIMBUS);
+    }
+
+    /** A Storm cluster is its root: another one on the same ensemble has another root. */
+    private static String root(Map<String, Object> conf) {
+        Object root = conf.get(Config.STORM_ZOOKEEPER_ROOT);
+        return root == null ? "" : root.toString().replaceAll("/+$", "");
+    }
+
+    /** The children's names; the node is made if absent. */
+    List<String> children(String path, Watcher watcher) throws Exception {
+        try {
+            return zookeeper.getChildren().usingWatcher(watcher).forPath(path);
+        } catch (KeeperException.NoNodeException e) {
+            create(path, new byte[0]);
+            return zookeeper.getChildren().usingWatcher(watcher).forPath(path);
+        }
+    }
+
+    /** The node's content, null if it is absent. */
+    byte[] read(String path, Watcher watcher) throws Exception {
+        try {
+            return zookeeper.getData().usingWatcher(watcher).forPath(path);
+        } catch (KeeperException.NoNodeException e) {
+            return null;
+        }
+    }
+
+    void write(String path, byte[] content) throws Exception {
+        try {
+            zookeeper.setData().forPath(path, content);
+        } catch (KeeperException.NoNodeException e) {
+            create(path, content);
+        }
+    }
+
+    void delete(String path) throws Exception {
+        try {
+            zookeeper.delete().forPath(path);
+        } catch (KeeperException.NoNodeException e) {
+            // Another client was faster.
+        }
+    }
+
+    @Override
+    public void close() {
+        zookeeper.close();
+    }
+
+    private void create(String path, byte[] content) throws Exception {
+        try {
+            zookeeper.create().creatingParentsIfNeeded().forPath(path, content);
+        } catch (KeeperException.NodeExistsException e) {
+            // Another client was faster: a parent of ours, or the other Nimbus; the next pass writes.
+        }
+    }
+}

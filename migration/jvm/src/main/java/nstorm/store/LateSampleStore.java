@@ -1,0 +1,47 @@
+package nstorm.store;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+
+/**
+ * A sample store that cannot always be opened at once: its folder may come later, be full or not yet writable.
+ *
+ * <p>For one thread.
+ */
+public final class LateSampleStore {
+    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final Path dir;
+    private final Consumer<Exception> onFirstFailure;
+    private SampleStore store;
+    private boolean failed;
+    private long triedNanos;
+
+    /**
+     * Opens nothing yet.
+     *
+     * @param onFirstFailure is told the first failure; the next ones, one a second, would only repeat it
+     */
+    public LateSampleStore(Path dir, Consumer<Exception> onFirstFailure) {
+        this.dir = dir;
+        this.onFirstFailure = onFirstFailure;
+    }
+
+    /** The store; null while it cannot be opened, which is tried again each second. */
+    public SampleStore get(long nowNanos) {
+        if (store == null && (!failed || nowNanos - triedNanos > PAUSE_NANOS)) {
+            triedNanos = nowNanos;
+            try {
+                store = SampleStore.open(dir);
+            } catch (IOException | RuntimeException e) {
+                if (!failed) {
+                    onFirstFailure.accept(e);
+                }
+                failed = true;
+            }
+        }
+        return store;
+    }
+}

@@ -1,0 +1,119 @@
+package nstorm.worker;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import nstorm.load.Traffic;
+import nstorm.wire.ExecutorId;
+import org.apache.storm.Config;
+import org.apache.storm.daemon.worker.WorkerState;
+import org.apache.storm.executor.Executor;
+import org.apache.storm.executor.ExecutorShutdown;
+import org.apache.storm.utils.JCQueue;
+import org.apache.storm.utils.ObjectReader;
+import org.apache.storm.utils.Utils;
+import org.apache.storm.utils.Utils.SmartThread;
+
+/** Builds single executors in a running worker, each with a receive queue and a thread of its own. */
+final class ExecutorFactory {
+    private final WorkerState state;
+    private final WorkerTables tables;
+    private final WorkerBackPressure backPressure;
+    private final boolean flushTuples;
+
+    ExecutorFactory(WorkerState state, WorkerTables tables, WorkerBackPressure backPressure) {
+        this.state = state;
+        this.tables = tables;
+        this.backPressure = backPressure;
+        flushTuples = publishesFlushTuples(state.getTopologyConf());
+    }
+
+    /** True if Storm puts a flush tuple into every queue at intervals, as {@code setupFlushTupleTimer} decides. */
+    static boolean publishesFlushTuples(Map<String, Object> topologyConf) {
+        boolean batches = ObjectReader.getInt(topologyConf.get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE)) != 1
+                || ObjectReader.getInt(topologyConf.get(Config.TOPOLOGY_TRANSFER_BATCH_SIZE)) != 1;
+        return batches && ObjectReader.getLong(topologyConf.get(Config.TOPOLOGY_BATCH_FLUSH_INTERVAL_MILLIS)) != 0;
+    }
+
+    /** The copy of an executor that Storm itself has started. */
+    ExecutorCopy of(ExecutorShutdown started) {
+        return new ExecutorCopy(started, flushTuples, false);
+    }
+
+    /**
+     * Builds queue and executor. Its thread is not started yet, and it takes no tuples until it is routed to.
+     *
+     * @throws IllegalStateException if the user's classes or Storm threw anything; nothing of it is left then
+     */
+    ExecutorCopy build(ExecutorId id) {
+        List<Long> stormId = id.toStorm();
+        JCQueue queue = makeQueue(stormId);
+        tables.addReceiveQueue(id, queue);
+        Executor executor = null;
+        try {
+            executor = Executor.mkExecutor(state, stormId, credentials());
+            for (int task = id.start(); task <= id.end(); task++) {
+                Traffic.addSource(task);
+                tables.addTask(task, queue);
+                backPressure.watch(task, queue);
+            }
+            return new ExecutorCopy(withThread(executor, queue), flushTuples, true);
+        } catch (Throwable t) {
+            // Of any kind: the user's classes are loaded and built here.
+            discard(id, queue, executor);
+            throw new IllegalStateException("cannot build it: " + t, t);
+        }
+    }
+
+    /** Takes an executor back whose thread never ran: out of the worker's tables, and away from ZooKeeper. */
+    void discard(ExecutorId id, JCQueue queue, Executor executorOrNull) {
+        tables.removeReceiveQueue(id, queue);
+        for (int task = id.start(); task <= id.end(); task++) {
+            if (tables.removeTask(task, queue)) {
+                backPressure.forget(task);
+            }
+        }
+        ExecutorMetrics.remove(state.getMetricRegistry(), id, state.getPort());
+        queue.close();
+        if (executorOrNull != null) {
+            StopSwitch.forget(executorOrNull);
+            executorOrNull.getStormClusterState().disconnect();
+        }
+    }
+
+    private JCQueue makeQueue(List<Long> stormId) {
+        try {
+            @SuppressWarnings("unchecked")
+            Map<List<Long>, JCQueue> made = (Map<List<Long>, JCQueue>) StormFields.MAKE_RECEIVE_QUEUES.invoke(
+                    state, state.getTopologyConf(), Collections.singleton(stormId), state.getTaskToComponent());
+            return made.get(stormId);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("cannot build a receive queue for " + stormId, e);
+        }
+    }
+
+    private Map<String, String> credentials() {
+        return state.getCredentials() == null ? new HashMap<>() : state.getCredentials().get_creds();
+    }
+
+    /**
+     * As {@code Executor.execute()}, its thread not started yet. A bolt that throws before it is prepared
+     * ends only its own thread: stock Storm would end the whole worker for a copy on which nothing depends yet.
+     */
+    private static ExecutorShutdown withThread(Executor executor, JCQueue queue) {
+        Thread.UncaughtExceptionHandler stock = StormFields.get(StormFields.REPORT_ERROR_DIE, executor);
+        Thread.UncaughtExceptionHandler careful = (thread, error) -> {
+            if (executor.getOpenOrPrepareWasCalled().get()) {
+                stock.uncaughtException(thread, error);
+            } else {
+                Faults.report("prepare of " + executor.getComponentId() + executor.getExecutorId(), error);
+            }
+        };
+        SmartThread thread = Utils.asyncLoop(executor, false, careful, Thread.NORM_PRIORITY, true, false,
+                executor.getComponentId() + "-executor" + executor.getExecutorId());
+        List<SmartThread> threads = new ArrayList<>(List.of(thread));
+        return new ExecutorShutdown(executor, threads, StormFields.get(StormFields.ID_TO_TASK, executor), queue);
+    }
+}

@@ -1,0 +1,47 @@
+package nstorm.worker;
+
+import java.util.Map;
+import org.apache.storm.Config;
+import org.apache.storm.daemon.worker.WorkerState;
+import org.apache.storm.executor.Executor;
+import org.apache.storm.tuple.AddressedTuple;
+import org.apache.storm.utils.JCQueue;
+import org.apache.storm.utils.ObjectReader;
+
+/** Takes what a stopping executor leaves: tuples for the new owner, and what it holds back in batches. */
+final class HandOver {
+    private final WorkerState state;
+    private final Routes routes;
+    private final MisroutedTuples misrouted;
+
+    HandOver(WorkerState state, Routes routes, MisroutedTuples misrouted) {
+        this.state = state;
+        this.routes = routes;
+        this.misrouted = misrouted;
+    }
+
+    void take(AddressedTuple tuple) {
+        misrouted.offer(tuple);
+    }
+
+    /**
+     * Flushes what the calling executor thread holds back in thread-local batches. One flush moves at
+     * least one tuple of each batch and none if it is empty, hence as many flushes as a batch is long.
+     */
+    void flushBatchesOf(Executor executor) throws InterruptedException {
+        executor.getExecutorTransfer().flush();
+        Map<String, Object> conf = executor.getTopoConf();
+        int producerBatch = ObjectReader.getInt(conf.get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE), 1);
+        for (int i = 1; i < producerBatch; i++) {
+            for (JCQueue queue : routes) {
+                if (queue != null) {
+                    queue.flush();
+                }
+            }
+        }
+        int transferBatch = ObjectReader.getInt(conf.get(Config.TOPOLOGY_TRANSFER_BATCH_SIZE), 1);
+        for (int i = 1; i < transferBatch; i++) {
+            state.flushRemotes();
+        }
+    }
+}

@@ -1,0 +1,160 @@
+package nstorm.worker;
+
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import nstorm.hook.HookStatus;
+import nstorm.load.LoadSampler;
+import nstorm.store.LateSampleStore;
+import nstorm.store.PlanStore;
+import nstorm.store.SampleStore;
+import nstorm.store.StoreDir;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.Plan;
+import nstorm.wire.Slot;
+import nstorm.wire.report.EntryAck;
+import nstorm.wire.report.WorkerAck;
+import org.apache.storm.daemon.worker.WorkerState;
+import org.apache.storm.generated.Assignment;
+import org.apache.storm.generated.NodeInfo;
+
+/** This JVM's hooks at work: polls the plan, lets the reconciler act, acknowledges. One daemon thread. */
+final class WorkerLoop implements Runnable {
+    private static final long POLL_MS = 50;
+    private static final String POLL_KEY = "nstorm.worker.poll.ms";
+    private static final long BUSY_POLL_MS = 10;
+    private static final long HEARTBEAT_NANOS = TimeUnit.SECONDS.toNanos(2);
+    private static final long SETTLE_REFRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    final HookedWorker worker;
+    final Thread thread = new Thread(this, "nstorm-worker");
+    final Reconciler reconciler;
+    private final LateSampleStore store;
+    private final String incarnation;
+    private final long pollMs;
+    private SampleStore samples;
+    volatile byte[] lastAck = new byte[0];
+    private long lastAckNanos;
+    private long lastSettleNanos;
+
+    WorkerLoop(HookedWorker worker, Map<String, Object> conf) {
+        this.worker = worker;
+        reconciler = new Reconciler(worker);
+        long pid = ProcessHandle.current().pid();
+        incarnation = pid + "-" + ManagementFactory.getRuntimeMXBean().getStartTime();
+        Path dir = StoreDir.of(conf).resolve("w").resolve(worker.me.port() + "-" + pid);
+        store = new LateSampleStore(dir, e -> Faults.report("opening the sample store " + dir, e));
+        pollMs = conf.get(POLL_KEY) instanceof Number given ? Math.max(given.longValue(), 1) : POLL_MS;
+        thread.setDaemon(true);
+    }
+
+    static PlanStore planStore(Map<String, Object> conf) {
+        return new PlanStore(StoreDir.of(conf).resolve("plan"));
+    }
+
+    @Override
+    public void run() {
+        while (true) {
+            try {
+                List<EntryAck> entries = reconciler.pass();
+                settle();
+                if (opened()) {
+                    acknowledge(entries);
+                }
+            } catch (RuntimeException | LinkageError e) {
+                Faults.report("reconciling", e);
+            }
+            try {
+                Thread.sleep(reconciler.busy() ? Math.min(BUSY_POLL_MS, pollMs) : pollMs);
+            } catch (InterruptedException e) {
+                return;
+            }
+        }
+    }
+
+    /** Whether there is a store to write to. Without one this worker follows plans all the same: its routes must fit. */
+    private boolean opened() {
+        if (samples == null) {
+            samples = store.get(System.nanoTime());
+            if (samples != null) {
+                new LoadSampler(worker.state, worker.me, incarnation, samples, this::loads).start();
+            }
+        }
+        return samples != null;
+    }
+
+    private List<LoadSampler.Running> loads() {
+        List<LoadSampler.Running> all = new ArrayList<>();
+        for (ExecutorCopy copy : worker.copies.values()) {
+            all.add(new LoadSampler.Running(copy.id, copy.component, copy.threadId(), copy.queue, copy.pinned));
+        }
+        return all;
+    }
+
+    /** Storm reads its assignment each 10 s; a move that only waits for that asks once a second. */
+    private void settle() {
+        long now = System.nanoTime();
+        if (reconciler.settling() && now - lastSettleNanos > SETTLE_REFRESH_NANOS) {
+            lastSettleNanos = now;
+            worker.refreshSoon();
+        }
+    }
+
+    private void acknowledge(List<EntryAck> entries) {
+        Plan plan = worker.overlay.plan();
+        List<ExecutorId> executors = new ArrayList<>();
+        List<WorkerAck.Pinned> pinned = new ArrayList<>();
+        worker.copies.values().stream().sorted((a, b) -> Integer.compare(a.id.start(), b.id.start())).forEach(copy -> {
+            executors.add(copy.id);
+            if (copy.pinned != null) {
+                pinned.add(new WorkerAck.Pinned(copy.id, copy.pinned));
+            }
+        });
+        WorkerAck.Counters counters = new WorkerAck.Counters(worker.misrouted.forwarded.get(),
+                worker.misrouted.parked(), worker.misrouted.dropped.get(), Faults.count());
+        String error = worker.overlay.storeError() == null ? Faults.last() : worker.overlay.storeError();
+        WorkerAck ack = new WorkerAck(worker.state.getTopologyId(), worker.me, ProcessHandle.current().pid(),
+                incarnation, HookStatus.VERSION, 0, plan == null ? "" : plan.cluster(), plan == null ? 0 : plan.epoch(),
+                plan == null ? -1 : plan.version(), entries, executors, pinned, counters, error);
+        put(ack);
+    }
+
+    /** Writes when something but the time has changed, and as a sign of life every 2 s. */
+    private void put(WorkerAck ack) {
+        byte[] timeless = ack.toJson();
+        long now = System.nanoTime();
+        if (java.util.Arrays.equals(timeless, lastAck) && now - lastAckNanos < HEARTBEAT_NANOS) {
+            return;
+        }
+        lastAck = timeless;
+        lastAckNanos = now;
+        samples.put("ack", new WorkerAck(ack.topology(), ack.slot(), ack.pid(), ack.incarnation(), ack.hooks(),
+                System.currentTimeMillis(), ack.cluster(), ack.epoch(), ack.version(), ack.entries(), ack.executors(),
+                ack.pinned(), ack.counters(), ack.error()).toJson());
+    }
+
+    /** True if the plan explains every difference between the executors here and those Storm assigns. */
+    boolean explains(WorkerState state, Assignment assignment) {
+        Set<List<Long>> mine = new HashSet<>(state.getLocalExecutors());
+        Set<List<Long>> theirs = new HashSet<>();
+        assignment.get_executor_node_port().forEach((executor, node) -> {
+            if (here(node)) {
+                theirs.add(executor);
+            }
+        });
+        Set<ExecutorId> difference = new HashSet<>();
+        mine.stream().filter(e -> e.get(0) >= 0 && !theirs.contains(e)).forEach(e -> difference.add(ExecutorId.of(e)));
+        theirs.stream().filter(e -> !mine.contains(e)).forEach(e -> difference.add(ExecutorId.of(e)));
+        return reconciler.explains(difference);
+    }
+
+    private boolean here(NodeInfo node) {
+        Slot slot = PlanOverlay.slot(node);
+        return slot.equals(worker.me);
+    }
+}

@@ -1,0 +1,125 @@
+package nstorm.worker;
+
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.Slot;
+import org.apache.storm.daemon.worker.WorkerState;
+import org.apache.storm.executor.ExecutorTransfer;
+import org.apache.storm.generated.NodeInfo;
+import org.apache.storm.utils.JCQueue;
+
+/**
+ * The tables by which a worker state finds executors, tasks and queues, swapped for tables that may change.
+ *
+ * <p>Storm fills them once, in the constructor, and then reads them from several threads without a lock. So each
+ * one is swapped for a concurrent table of the same content. The reconciler's thread alone changes them.
+ */
+final class WorkerTables {
+    final Routes routes;
+    private final Routes.TaskIds taskIds;
+    private final Set<List<Long>> localExecutors;
+    private final Map<List<Long>, JCQueue> receiveQueues;
+    private final Map<Integer, JCQueue> taskToQueue;
+    private final AtomicReference<Map<Integer, NodeInfo>> taskToNodePort;
+
+    /** Swaps the tables of a worker state that has just been built. */
+    WorkerTables(WorkerState state, int maxTaskId) {
+        routes = new Routes(maxTaskId);
+        taskToQueue = swapMap(StormFields.TASK_TO_QUEUE, state);
+        taskToQueue.forEach(routes::deliver);
+        receiveQueues = swapMap(StormFields.EXECUTOR_RECEIVE_QUEUES, state);
+        swapMap(StormFields.LOCAL_RECEIVE_QUEUES, state);
+        localExecutors = ConcurrentHashMap.newKeySet();
+        localExecutors.addAll(state.getLocalExecutors());
+        StormFields.set(StormFields.LOCAL_EXECUTORS, state, localExecutors);
+        taskIds = new Routes.TaskIds(state.getLocalTaskIds());
+        StormFields.set(StormFields.LOCAL_TASK_IDS, state, taskIds);
+        // Any task may become a neighbour: Storm connects only to those of the components that this worker sends to.
+        Set<Integer> all = new HashSet<>(state.getTaskToComponent().keySet());
+        all.removeIf(task -> task < 0);
+        StormFields.set(StormFields.OUTBOUND_TASKS, state, all);
+        taskToNodePort = StormFields.get(StormFields.TASK_TO_NODE_PORT, state);
+    }
+
+    private static <K, V> Map<K, V> swapMap(java.lang.reflect.Field field, WorkerState state) {
+        Map<K, V> swapped = new ConcurrentHashMap<>(StormFields.<Map<K, V>>get(field, state));
+        StormFields.set(field, state, swapped);
+        return swapped;
+    }
+
+    /** The tasks of this worker, as Storm's threads see them. */
+    Routes.TaskIds taskIds() {
+        return taskIds;
+    }
+
+    /** Gives an executor's transfer the shared table of local queues. */
+    void install(ExecutorTransfer transfer) {
+        StormFields.set(StormFields.TRANSFER_TO_FLUSH, transfer, new AtomicReferenceArray<JCQueue>(routes.size()));
+        StormFields.set(StormFields.TRANSFER_BASE, transfer, Routes.INDEXING_BASE);
+        StormFields.set(StormFields.TRANSFER_QUEUES, transfer, routes);
+    }
+
+    /** Storm's executor constructor looks its queue up here. */
+    void addReceiveQueue(ExecutorId id, JCQueue queue) {
+        receiveQueues.put(id.toStorm(), queue);
+    }
+
+    void removeReceiveQueue(ExecutorId id, JCQueue queue) {
+        receiveQueues.remove(id.toStorm(), queue);
+    }
+
+    void addTask(int task, JCQueue queue) {
+        taskToQueue.put(task, queue);
+    }
+
+    /** False if the task has another queue by now: the executor has come back meanwhile. */
+    boolean removeTask(int task, JCQueue queue) {
+        return taskToQueue.remove(task, queue);
+    }
+
+    /** From now on tuples of the executor go into this queue. */
+    void claim(ExecutorId id, JCQueue queue) {
+        localExecutors.add(id.toStorm());
+        taskIds.addAllOf(id.start(), id.end());
+        for (int task = id.start(); task <= id.end(); task++) {
+            routes.deliver(task, queue);
+        }
+    }
+
+    /**
+     * Connections to the new owner come first: see {@link #stopDelivering}. The executor stays in this worker's
+     * heartbeats while its copy lives: the new owner may not have read that it is the owner, and Nimbus takes an
+     * executor for dead that is in no worker's heartbeats.
+     */
+    void renounce(ExecutorId id) {
+        taskIds.removeAllOf(id.start(), id.end());
+    }
+
+    /** To be called after {@link #renounce} and a refresh of the connections, or tuples had nowhere to go. */
+    void stopDelivering(ExecutorId id) {
+        for (int task = id.start(); task <= id.end(); task++) {
+            routes.deliver(task, null);
+        }
+    }
+
+    /** The executor's copy has ended: it leaves this worker's heartbeats. */
+    void endHeartbeats(ExecutorId id) {
+        localExecutors.remove(id.toStorm());
+    }
+
+    boolean delivers(ExecutorId id) {
+        return routes.queue(id.start()) != null;
+    }
+
+    /** The slot that this worker sends the task's tuples to; null if it knows of none. */
+    Slot ownerOf(int task) {
+        NodeInfo owner = taskToNodePort.get().get(task);
+        return owner == null ? null : PlanOverlay.slot(owner);
+    }
+}

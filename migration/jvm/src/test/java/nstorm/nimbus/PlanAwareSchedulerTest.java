@@ -1,0 +1,218 @@
+package nstorm.nimbus;
+
+import static nstorm.nimbus.SmallCluster.move;
+import static nstorm.nimbus.SmallCluster.shown;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import nstorm.wire.Entry;
+import nstorm.wire.Phase;
+import nstorm.wire.Plan;
+import org.apache.storm.metric.StormMetricsRegistry;
+import org.apache.storm.scheduler.Cluster;
+import org.apache.storm.scheduler.DefaultScheduler;
+import org.apache.storm.scheduler.EvenScheduler;
+import org.apache.storm.scheduler.IScheduler;
+import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.scheduler.resource.ResourceAwareScheduler;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class PlanAwareSchedulerTest {
+
+    private static final String PACKED =
+        "s1:6700=1,2,3,4,5,6,7,8,9 s1:6701=10,11,12,13,14 s2:6700=15,16,17 s2:6701=18";
+
+    /** Storm's own scheduler, which also writes down what it was shown. */
+    private static final class Watched implements IScheduler {
+        private final IScheduler stock;
+        private final List<Cluster> shown = new ArrayList<>();
+
+        Watched(IScheduler stock) {
+            this.stock = stock;
+        }
+
+        @Override
+        public void prepare(Map<String, Object> conf, StormMetricsRegistry registry) {
+            stock.prepare(conf, registry);
+        }
+
+        @Override
+        public void schedule(Topologies topologies, Cluster cluster) {
+            shown.add(cluster);
+            stock.schedule(topologies, cluster);
+        }
+
+        @Override
+        public Map config() {
+            return stock.config();
+        }
+    }
+
+    private static SmallCluster packed() {
+        return new SmallCluster().topology("t", 18, 4)
+            .place("t", "s1:6700", 1, 9).place("t", "s1:6701", 10, 14)
+            .place("t", "s2:6700", 15, 17).place("t", "s2:6701", 18, 18);
+    }
+
+    private static Cluster scheduled(SmallCluster small, IScheduler stock) {
+        Cluster cluster = small.cluster();
+        SchedulingRound round = new SchedulingRound(small.existing(), small.plans());
+        new PlanAwareScheduler(stock, () -> round).schedule(small.topologies(), cluster);
+        return cluster;
+    }
+
+    private static Cluster scheduled(SmallCluster small) {
+        return scheduled(small, new DefaultScheduler());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"s1:6700, s1:6702", "s1:6701, s1:6702", "s2:6700, s2:6702", "s2:6701, s2:6702"})
+    void onlyTheDeadWorkerOfAPackedTopologyMoves(String dead, String free) {
+        assertEquals(PACKED.replace(dead, free).replaceAll("s2:6702=15,16,17 s2:6701=18", "s2:6701=18 s2:6702=15,16,17")
+            .replaceAll("s1:6702=(\\S+) s1:6701=(\\S+)", "s1:6701=$2 s1:6702=$1"),
+            shown(scheduled(packed().plan("t").kill("t", dead)), "t"));
+    }
+
+    @Test
+    void withoutAPlanStormsSchedulerRestartsHealthyWorkers() {
+        // Why the hook is there: stock frees every slot whose count is not even.
+        Cluster stock = scheduled(packed().kill("t", "s2:6701"));
+        assertNotEquals("s1:6700=1,2,3,4,5,6,7,8,9", shown(stock, "t").split(" ")[0]);
+    }
+
+    @Test
+    void aTopologyWithoutAPlanIsShownAsItIs() {
+        Watched stock = new Watched(new DefaultScheduler());
+        SmallCluster small = packed().kill("t", "s2:6701");
+        Cluster cluster = small.cluster();
+        SchedulingRound round = new SchedulingRound(small.existing(), small.plans());
+        new PlanAwareScheduler(stock, () -> round).schedule(small.topologies(), cluster);
+        assertEquals(1, stock.shown.size());
+        assertSame(cluster, stock.shown.get(0));
+    }
+
+    @Test
+    void stockRunsOnceAndChangesNothingWhileAllLive() {
+        Watched stock = new Watched(new DefaultScheduler());
+        // It asks for six workers and uses four: stock alone would spread it.
+        SmallCluster small = new SmallCluster().topology("t", 18, 6)
+            .place("t", "s1:6700", 1, 9).place("t", "s1:6701", 10, 14)
+            .place("t", "s2:6700", 15, 17).place("t", "s2:6701", 18, 18).plan("t");
+        assertEquals(PACKED, shown(scheduled(small, stock), "t"));
+        assertEquals(1, stock.shown.size());
+    }
+
+    @Test
+    void twoDeadWorkersDoNotMeet() {
+        String shown = shown(scheduled(packed().plan("t").kill("t", "s1:6700").kill("t", "s2:6701")), "t");
+        assertEquals("s1:6701=10,11,12,13,14 s1:6702=1,2,3,4,5,6,7,8,9 s2:6700=15,16,17 s2:6702=18", shown);
+    }
+
+    @Test
+    void anotherHostIfItsOwnIsFull() {
+        SmallCluster small = new SmallCluster().topology("t", 4, 4).place("t", "s1:6700", 1, 1)
+            .place("t", "s1:6701", 2, 2).place("t", "s1:6702", 3, 3).place("t", "s2:6700", 4, 4)
+            .plan("t").kill("t", "s1:6701");
+        assertEquals("s1:6700=1 s1:6702=3 s2:6700=4 s2:6701=2", shown(scheduled(small), "t"));
+    }
+
+    @Test
+    void withoutAFreeSlotStormsAnswerStands() {
+        SmallCluster small = new SmallCluster().topology("t", 6, 6).plan("t").place("t", "s1:6700", 1, 1)
+            .place("t", "s1:6701", 2, 2).place("t", "s1:6702", 3, 3).place("t", "s2:6700", 4, 4)
+            .place("t", "s2:6701", 5, 5).place("t", "s2:6702", 6, 6).kill("t", "s1:6701");
+        SmallCluster stock = new SmallCluster().topology("t", 6, 6).place("t", "s1:6700", 1, 1)
+            .place("t", "s1:6701", 2, 2).place("t", "s1:6702", 3, 3).place("t", "s2:6700", 4, 4)
+            .place("t", "s2:6701", 5, 5).place("t", "s2:6702", 6, 6).kill("t", "s1:6701");
+        assertEquals(shown(scheduled(stock), "t"), shown(scheduled(small), "t"));
+    }
+
+    @Test
+    void allWorkersDeadComeBackAsTheyWere() {
+        SmallCluster small = new SmallCluster().topology("t", 4, 4).plan("t")
+            .place("t", "s1:6700", 1, 4).kill("t", "s1:6700");
+        assertEquals("s1:6701=1,2,3,4", shown(scheduled(small), "t"));
+    }
+
+    @Test
+    void aNewTopologyGetsWhatIsFree() {
+        SmallCluster small = packed().plan("t").kill("t", "s2:6701").topology("new", 3, 3);
+        Cluster cluster = scheduled(small);
+        assertEquals(PACKED.replace("s2:6701", "s2:6702"), shown(cluster, "t"));
+        assertEquals("s1:6702=1,2,3", shown(cluster, "new"), "the one slot that is left");
+    }
+
+    @Test
+    void rebalancedOrSubmittedIsStormsAlone() {
+        SmallCluster rebalanced = new SmallCluster().topology("t", 4, 2).plan("t");
+        SmallCluster stock = new SmallCluster().topology("t", 4, 2);
+        assertEquals(shown(scheduled(stock), "t"), shown(scheduled(rebalanced), "t"));
+    }
+
+    @ParameterizedTest
+    @EnumSource(Phase.class)
+    void onlyStopAndSettleAreAbsorbed(Phase phase) {
+        String shown = shown(scheduled(packed().plan("t", move(1, "s1:6700", "s2:6701", phase))), "t");
+        assertEquals(phase.absorbed() ? PACKED.replace("=1,2,", "=2,").replace("=18", "=1,18") : PACKED, shown);
+    }
+
+    @Test
+    void whatStormMovedItselfIsNotTheirs() {
+        Entry stale = new Entry("m", new nstorm.wire.ExecutorId(1, 1), nstorm.wire.Slot.parse("s1:6700"),
+            nstorm.wire.Slot.parse("s2:6701"), Phase.STOP, nstorm.wire.Slot.parse("s1:6700"), 99, null);
+        assertEquals(PACKED, shown(scheduled(packed().plan("t", stale)), "t"));
+    }
+
+    @Test
+    void aDeadTargetAbsorbsNothing() {
+        String shown = shown(scheduled(packed().kill("t", "s2:6701")
+            .plan("t", move(1, "s1:6700", "s2:6701", Phase.STOP))), "t");
+        assertEquals(PACKED.replace("s2:6701", "s2:6702"), shown);
+    }
+
+    @Test
+    void aDeadSourceStillGivesWhatMoved() {
+        // Its other executors go to a free slot together; the moved one runs at the target.
+        String shown = shown(scheduled(packed().kill("t", "s2:6700")
+            .plan("t", move(15, "s2:6700", "s1:6701", Phase.STOP))), "t");
+        assertEquals("s1:6700=1,2,3,4,5,6,7,8,9 s1:6701=10,11,12,13,14,15 s2:6701=18 s2:6702=16,17", shown);
+    }
+
+    @Test
+    void theResourceAwareSchedulerKeepsItsWord() {
+        ResourceAwareScheduler ras = new ResourceAwareScheduler();
+        SmallCluster small = packed().plan("t", move(1, "s1:6700", "s2:6701", Phase.SETTLE));
+        ras.prepare(org.apache.storm.utils.Utils.readDefaultConfig(), new StormMetricsRegistry());
+        assertEquals(PACKED.replace("=1,2,", "=2,").replace("=18", "=1,18"), shown(scheduled(small, ras), "t"));
+    }
+
+    @Test
+    void ifPreparingFailsStormSeesTheUntouchedCluster() {
+        SmallCluster small = packed().kill("t", "s2:6701");
+        KnownPlans broken = new KnownPlans() {
+            @Override
+            public Plan of(String topologyId) {
+                throw new IllegalStateException("broken");
+            }
+
+            @Override
+            public boolean manages(String topologyId) {
+                return true;
+            }
+        };
+        Watched stock = new Watched(new EvenScheduler());
+        Cluster cluster = small.cluster();
+        SchedulingRound round = new SchedulingRound(small.existing(), broken);
+        new PlanAwareScheduler(stock, () -> round).schedule(small.topologies(), cluster);
+        assertSame(cluster, stock.shown.get(0));
+        assertTrue(shown(cluster, "t").contains("18"), "stock placed the dead one");
+    }
+}

@@ -1,0 +1,138 @@
+package nstorm.nimbus;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import java.lang.reflect.Proxy;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
+import org.apache.storm.cluster.ClusterStateContext;
+import org.apache.storm.cluster.ClusterUtils;
+import org.apache.storm.cluster.DaemonType;
+import org.apache.storm.cluster.IStormClusterState;
+import org.apache.storm.generated.Assignment;
+import org.apache.storm.generated.NodeInfo;
+import org.apache.storm.generated.StormBase;
+import org.apache.storm.generated.SupervisorInfo;
+import org.apache.storm.generated.TopologyStatus;
+import org.apache.storm.nimbus.ILeaderElector;
+import org.apache.storm.scheduler.ExecutorDetails;
+import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.scheduler.TopologyDetails;
+import org.apache.storm.testing.TestWordCounter;
+import org.apache.storm.testing.TestWordSpout;
+import org.apache.storm.topology.TopologyBuilder;
+import org.apache.storm.tuple.Fields;
+import org.apache.storm.utils.Utils;
+
+/** A Storm cluster as its own state in a real ZooKeeper shows it, and the exchange of its Nimbus at work. */
+final class StormInZookeeper implements AutoCloseable {
+
+    final AtomicInteger rounds = new AtomicInteger();
+    final AtomicBoolean leader = new AtomicBoolean(true);
+    final IStormClusterState state;
+    final Znodes znodes;
+    final PlanExchange exchange;
+    private final Map<String, Object> conf = new HashMap<>(Utils.readDefaultConfig());
+    private final Map<String, TopologyDetails> submitted = new HashMap<>();
+    private final Thread thread;
+
+    StormInZookeeper(long zookeeperPort, String root) throws Exception {
+        conf.put("storm.zookeeper.servers", List.of("127.0.0.1"));
+        conf.put("storm.zookeeper.port", (int) zookeeperPort);
+        conf.put("storm.zookeeper.root", root);
+        conf.put("topology.name", "wc");
+        state = ClusterUtils.mkStormClusterState(conf, new ClusterStateContext(DaemonType.NIMBUS, conf));
+        znodes = new Znodes(conf);
+        SupervisorInfo supervisor = new SupervisorInfo(1, "host1");
+        supervisor.set_meta(List.of(6700L, 6701L));
+        supervisor.set_resources_map(new HashMap<>(Map.of("cpu.pcore.percent", 150.0)));
+        state.supervisorHeartbeat("s1", supervisor);
+        ILeaderElector elector = (ILeaderElector) Proxy.newProxyInstance(getClass().getClassLoader(),
+            new Class<?>[] {ILeaderElector.class}, (proxy, method, args) -> leader.get());
+        exchange = new PlanExchange(conf, state, elector, rounds::incrementAndGet);
+        thread = new Thread(exchange);
+    }
+
+    /** Submits topologies of this many executors; the first executor of each has a slot. */
+    StormInZookeeper with(int executors, String... topologies) throws InterruptedException {
+        for (String topology : topologies) {
+            state.activateStorm(topology, new StormBase("wc", TopologyStatus.ACTIVE, 2), conf);
+            assign(topology, 6700);
+            submitted.put(topology, details(topology, executors));
+        }
+        if (!thread.isAlive()) {
+            thread.start();
+        }
+        exchange.roundBegins(new Topologies(submitted), "the.Scheduler", 20_000);
+        return this;
+    }
+
+    /** Assigns the first executor. */
+    void assign(String topology, long port) {
+        assign(topology, 1, new NodeInfo("s1", Set.of(port)));
+    }
+
+    /** Assigns the executors of these first tasks. */
+    void assign(String topology, long executors, NodeInfo slot) {
+        Assignment assignment = new Assignment("dir");
+        List<List<Long>> first = LongStream.rangeClosed(1, executors).mapToObj(task -> List.of(task, task)).toList();
+        assignment.set_executor_node_port(first.stream().collect(Collectors.toMap(task -> task, task -> slot)));
+        assignment.set_executor_start_time_secs(first.stream().collect(Collectors.toMap(task -> task, task -> 1_700_000_000L)));
+        state.setAssignment(topology, assignment, conf);
+    }
+
+    private TopologyDetails details(String topology, int executors) {
+        TopologyBuilder builder = new TopologyBuilder();
+        builder.setSpout("words", new TestWordSpout());
+        builder.setBolt("counts", new TestWordCounter()).fieldsGrouping("words", new Fields("word"));
+        Map<ExecutorDetails, String> components = new HashMap<>();
+        for (int task = 1; task <= executors; task++) {
+            components.put(new ExecutorDetails(task, task), task == 2 ? "words" : task == 3 ? "__acker" : "counts");
+        }
+        return new TopologyDetails(topology, conf, builder.createTopology(), 2, components, 1, "user");
+    }
+
+    /** What is published of a topology; empty if nothing is. */
+    JsonObject published(String topology) throws Exception {
+        byte[] bytes = znodes.read("/nstorm/topologies/" + topology, null);
+        return bytes == null ? new JsonObject()
+            : JsonParser.parseString(new String(bytes, StandardCharsets.UTF_8)).getAsJsonObject();
+    }
+
+    /** Writes a plan that moves the first executor. */
+    void plan(String topology, long version, String phase) throws Exception {
+        znodes.write("/nstorm/plans/" + topology, ("{\"cluster\":\"c\",\"epoch\":1,\"version\":" + version
+            + ",\"topology\":\"" + topology + "\",\"entries\":[{\"id\":\"m\",\"executor\":[1,1],\"from\":\"s1:6700\","
+            + "\"to\":\"s1:6701\",\"phase\":\"" + phase + "\",\"base\":[\"s1:6700\",1700000000],\"void\":null}]}")
+            .getBytes(StandardCharsets.UTF_8));
+    }
+
+    static void eventually(String what, Callable<Boolean> holds) throws Exception {
+        long end = System.nanoTime() + 40_000_000_000L;
+        while (!holds.call()) {
+            assertTrue(System.nanoTime() < end, what);
+            Thread.sleep(50);
+        }
+    }
+
+    @Override
+    public void close() throws Exception {
+        while (thread.isAlive()) {
+            // Storm's classes swallow an interrupt in the middle of a pass.
+            thread.interrupt();
+            thread.join(100);
+        }
+        znodes.close();
+        state.disconnect();
+    }
+}
