@@ -353,7 +353,6 @@ class ExecutorLoad:
     component: str
     cpu_ns: int
     queue: int
-    queue_capacity: int
     pinned: str | None
 
 
@@ -442,7 +441,6 @@ class Publication:
     time_ms: int
     hooks: str
     scheduler: str
-    message_timeout_secs: int
     refresh_poll_secs: int
     round: int
     plan: PlanVersion | None

@@ -45,7 +45,6 @@ def publication(
         time_ms=0,
         hooks="0",
         scheduler="s",
-        message_timeout_secs=30,
         refresh_poll_secs=10,
         round=1,
         plan=None,
@@ -110,8 +109,7 @@ def worker_load(
         time_ms=round(since_s * 1000),
         process_cpu_ns=round(since_s * (1e8 * len(tasks) + 1e9 * other_cores)),
         executors=tuple(
-            ExecutorLoad(executor(task), "bolt", round(since_s * 1e8), 0, 100, None)
-            for task in tasks
+            ExecutorLoad(executor(task), "bolt", round(since_s * 1e8), 0, None) for task in tasks
         ),
         traffic=tuple(Traffic(a, b, round(rate * since_s)) for (a, b), rate in tps.items()),
     )

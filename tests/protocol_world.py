@@ -229,7 +229,6 @@ class World:
             int(self.now_s * 1000),
             "0.1.0",
             "x",
-            30,
             POLL_S,
             1,
             None,

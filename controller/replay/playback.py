@@ -222,7 +222,7 @@ def _load(document: Any) -> NodeLoad:
 
 
 def _executor_load(row: dict[str, Any]) -> ExecutorLoad:
-    numbers = row["cpu_ns"], row["queue"], row["queue_capacity"]
+    numbers = row["cpu_ns"], row["queue"]
     return ExecutorLoad(_executor(*row["executor"]), row["component"], *numbers, row["pinned"])
 
 

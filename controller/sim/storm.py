@@ -274,7 +274,6 @@ class Storm:
             time_ms=0,
             hooks=VERSION,
             scheduler="even",
-            message_timeout_secs=round(world.feed.timeout_s),
             refresh_poll_secs=10,
             round=1,
             plan=None,

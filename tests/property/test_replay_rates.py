@@ -41,7 +41,7 @@ def reports(draw: st.DrawFn) -> list[WorkerLoad]:
                 time_ms,
                 process_ns,
                 tuple(
-                    ExecutorLoad(ExecutorId(e, e), "c", cpu_ns[e], 0, 0, None) for e in sorted(here)
+                    ExecutorLoad(ExecutorId(e, e), "c", cpu_ns[e], 0, None) for e in sorted(here)
                 ),
                 tuple(Traffic(a, b, n) for (a, b), n in told),
             )

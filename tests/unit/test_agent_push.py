@@ -148,7 +148,7 @@ def test_a_load_that_is_too_large_keeps_the_largest_rows(pusher: Pusher, recorde
 def test_a_load_without_room_for_a_row_is_not_sent_and_said_once(
     pusher: Pusher, recorder: Recorder
 ):
-    crowd = tuple(ExecutorLoad(ExecutorId(i, i), "c" * 50, 0, 0, 1, None) for i in range(9000))
+    crowd = tuple(ExecutorLoad(ExecutorId(i, i), "c" * 50, 0, 0, None) for i in range(9000))
     samples = replace(SAMPLES, loads=(replace(LOAD, executors=crowd, traffic=(Traffic(1, 2, 3),)),))
     with capture_logs() as logs:
         for now_s in (0.0, 2.0, 4.0):

@@ -39,7 +39,7 @@ def report(
     incarnation: str = "a",
 ) -> NodeLoad:
     executors = tuple(
-        ExecutorLoad(ExecutorId(task, task), "c", round(s * SECOND_NS), task * 10, 100, None)
+        ExecutorLoad(ExecutorId(task, task), "c", round(s * SECOND_NS), task * 10, None)
         for task, s in cpu_s.items()
     )
     process = round((sum(cpu_s.values()) if process_s is None else process_s) * SECOND_NS)

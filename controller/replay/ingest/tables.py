@@ -257,7 +257,6 @@ def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -
         time_ms=0,
         hooks=HOOKS,
         scheduler=HOOKS,
-        message_timeout_secs=30,
         refresh_poll_secs=10,
         round=0,
         plan=None,

@@ -182,7 +182,7 @@ class WindowWorld:
         seconds = self._cpu_s.get(slot, np.zeros(len(self._executors)))
         rows = zip(self.publication.executors, seconds.tolist(), strict=True)
         executors = tuple(
-            ExecutorLoad(p.executor, p.component, round(cpu_s * NS_PER_S), 0, 0, None)
+            ExecutorLoad(p.executor, p.component, round(cpu_s * NS_PER_S), 0, None)
             for p, cpu_s in rows
             if cpu_s > 0 or self.places[p.executor] == slot
         )

@@ -11,7 +11,6 @@ from controller.sim.flow.world import World
 from migration.model import ExecutorId, ExecutorLoad, NodeLoad, Slot, Traffic, WorkerLoad
 
 NS_PER_S, MS_PER_S = 1e9, 1e3
-QUEUE_CAPACITY = 32768
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,6 @@ class Meter:
                     self._names[e],
                     round(self._thread_s[w, e] * NS_PER_S),
                     round(queue[e]),
-                    QUEUE_CAPACITY,
                     None,
                 )
                 for e in here.tolist()

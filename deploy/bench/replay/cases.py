@@ -39,7 +39,6 @@ def publication(executors: int) -> Publication:
         time_ms=0,
         hooks="0",
         scheduler="s",
-        message_timeout_secs=30,
         refresh_poll_secs=10,
         round=1,
         plan=None,

@@ -84,6 +84,7 @@ SOURCE_ACK = WorkerAck(
         PinnedExecutor(ExecutorId(1, 1), "spout"),
     ),
     counters=Counters(forwarded=12, parked=3, dropped=0, errors=1),
+    fault="prepare of split[7,7]",
 )
 # Text that JSON writers like to differ in: controls, quotes, slashes, letters beyond ASCII.
 ODD_TEXT = 'a "b" \\ c/d \b\f\n\r\t\x01\x1f\x7f ü 漢 🌩 \u2028'
@@ -115,8 +116,8 @@ WORKER_LOAD = WorkerLoad(
     time_ms=1700000012345,
     process_cpu_ns=9_876_543_210,
     executors=(
-        ExecutorLoad(ExecutorId(1, 1), "spout", 1_234_567_890, 0, 32768, "spout"),
-        ExecutorLoad(ExecutorId(7, 7), "split", 2_345_678_901, 17, 32768, None),
+        ExecutorLoad(ExecutorId(1, 1), "spout", 1_234_567_890, 0, "spout"),
+        ExecutorLoad(ExecutorId(7, 7), "split", 2_345_678_901, 17, None),
     ),
     traffic=(Traffic(1, 7, 123456), Traffic(7, 2147483647, 9223372036854775807)),
 )
@@ -127,7 +128,6 @@ PUBLICATION = Publication(
     time_ms=1700000010000,
     hooks="0.1.0",
     scheduler="org.apache.storm.scheduler.DefaultScheduler",
-    message_timeout_secs=30,
     refresh_poll_secs=10,
     round=5,
     plan=PlanVersion(3, 17),

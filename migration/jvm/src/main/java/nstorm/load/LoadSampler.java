@@ -43,7 +43,6 @@ public final class LoadSampler implements Runnable {
     private final String incarnation;
     private final SampleStore samples;
     private final Supplier<List<Running>> running;
-    private final int queueCapacity;
 
     public LoadSampler(WorkerState state, Slot slot, String incarnation, SampleStore samples,
             Supplier<List<Running>> running) {
@@ -52,8 +51,6 @@ public final class LoadSampler implements Runnable {
         this.incarnation = incarnation;
         this.samples = samples;
         this.running = running;
-        queueCapacity = ObjectReader.getInt(
-                state.getTopologyConf().get(Config.TOPOLOGY_EXECUTOR_RECEIVE_BUFFER_SIZE));
     }
 
     /** Starts the thread. */
@@ -81,7 +78,7 @@ public final class LoadSampler implements Runnable {
         List<ExecutorLoad> executors = new ArrayList<>();
         for (Running executor : running.get()) {
             executors.add(new ExecutorLoad(executor.id(), executor.component(), cpuNs(executor),
-                    executor.queue().size(), queueCapacity, executor.pinned()));
+                    executor.queue().size(), executor.pinned()));
         }
         executors.sort(Comparator.comparingInt(load -> load.executor().start()));
         return new WorkerLoad(state.getTopologyId(), slot, incarnation, System.currentTimeMillis(),

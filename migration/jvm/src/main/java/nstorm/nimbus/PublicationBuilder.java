@@ -54,8 +54,7 @@ final class PublicationBuilder {
     Publication publication(StormBase base, String scheduler, long timeMs, long round, Plan plan,
                             Map<String, SupervisorInfo> supervisors) {
         return new Publication(details.getId(), base.get_name(), base.get_status().name(), timeMs, HookStatus.VERSION,
-            scheduler, number(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS, 30), number(Config.TASK_REFRESH_POLL_SECS, 10),
-            round, plan, components(), edges(), nodes(supervisors), executors());
+            scheduler, number(Config.TASK_REFRESH_POLL_SECS, 10), round, plan, components(), edges(), nodes(supervisors), executors());
     }
 
     private long number(String key, int otherwise) {

@@ -12,7 +12,7 @@ import nstorm.wire.json.JsonText;
  * @param plan the newest plan the hook has read, or null
  */
 public record Publication(String topology, String name, String status, long timeMs, String hooks, String scheduler,
-                          long messageTimeoutSecs, long refreshPollSecs, long round, Plan plan,
+                          long refreshPollSecs, long round, Plan plan,
                           List<Component> components, List<Edge> edges, List<Node> nodes, List<Placed> executors) {
 
     /** A component; the kind is spout, bolt or system. */
@@ -34,7 +34,7 @@ public record Publication(String topology, String name, String status, long time
     public byte[] toJson() {
         JsonText json = new JsonText().open().put("topology", topology).put("name", name).put("status", status)
             .put("time_ms", timeMs).put("hooks", hooks).put("scheduler", scheduler)
-            .put("message_timeout_secs", messageTimeoutSecs).put("refresh_poll_secs", refreshPollSecs)
+            .put("refresh_poll_secs", refreshPollSecs)
             .put("round", round).put("plan", plan, (out, read) -> out.values(read.epoch(), read.version()));
         return json.list("components", components, Publication::write).list("edges", edges, Publication::write)
             .list("nodes", nodes, Publication::write).list("executors", executors, Publication::write)

@@ -9,10 +9,12 @@ import nstorm.wire.json.JsonText;
  * What a worker has applied of the plan: a state, not a message.
  *
  * @param cluster of the plan it has applied, empty before the first one
+ * @param fault   the last error that the hooks contained, null if none
+ * @param error   why this worker cannot follow plans, null if it can
  */
 public record WorkerAck(String topology, Slot slot, long pid, String incarnation, String hooks, long timeMs,
                         String cluster, long epoch, long version, List<EntryAck> entries, List<ExecutorId> executors,
-                        List<Pinned> pinned, Counters counters, String error) {
+                        List<Pinned> pinned, Counters counters, String fault, String error) {
 
     /** An executor that may not move, and why. */
     public record Pinned(ExecutorId executor, String reason) {
@@ -34,6 +36,6 @@ public record WorkerAck(String topology, Slot slot, long pid, String incarnation
                 .put("reason", pin.reason()).close());
         return json.open("counters").put("forwarded", counters.forwarded()).put("parked", counters.parked())
             .put("dropped", counters.dropped()).put("errors", counters.errors()).close()
-            .put("error", error).close().bytes();
+            .put("fault", fault).put("error", error).close().bytes();
     }
 }

@@ -19,7 +19,7 @@ public record WorkerLoad(String topology, Slot slot, String incarnation, long ti
             .put("time_ms", timeMs).put("process_cpu_ns", processCpuNs)
             .list("executors", executors, (out, load) -> out.open().put("executor", load.executor(), ExecutorId::write)
                 .put("component", load.component()).put("cpu_ns", load.cpuNs()).put("queue", load.queue())
-                .put("queue_capacity", load.queueCapacity()).put("pinned", load.pinned()).close())
+                .put("pinned", load.pinned()).close())
             .list("traffic", traffic, JsonText::values).close().bytes();
     }
 }

@@ -39,22 +39,22 @@ class ReportTest {
             1700000012345L, CLUSTER, 3, 17,
             List.of(new EntryAck("m12", EntryState.ROUTED, SOURCE), new EntryAck("m9", EntryState.NONE, null)),
             List.of(SYSTEM, SPOUT, SPLIT), List.of(new Pinned(SYSTEM, "system"), new Pinned(SPOUT, "spout")),
-            new Counters(12, 3, 0, 1), null).toJson());
+            new Counters(12, 3, 0, 1), "prepare of split[7,7]", null).toJson());
     }
 
     @Test
     void workerAckWithOddText() throws Exception {
         String odd = "a \"b\" \\ c/d \b\f\n\r\t\u0001\u001f\u007f ü 漢 \ud83c\udf29 \u2028";
         assertGolden("worker_ack_fresh.json", new WorkerAck(TOPOLOGY, TARGET, 4800, "4800-1700000000001", "0.1.0",
-            1700000012346L, "", 0, -1, List.of(), List.of(), List.of(), new Counters(0, 0, 0, 0), odd).toJson());
+            1700000012346L, "", 0, -1, List.of(), List.of(), List.of(), new Counters(0, 0, 0, 0), null, odd).toJson());
     }
 
     @Test
     void workerLoad() throws Exception {
         assertGolden("worker_load.json", new WorkerLoad(TOPOLOGY, SOURCE, "4711-1700000000000", 1700000012345L,
             9_876_543_210L,
-            List.of(new ExecutorLoad(SPOUT, "spout", 1_234_567_890L, 0, 32768, "spout"),
-                new ExecutorLoad(SPLIT, "split", 2_345_678_901L, 17, 32768, null)),
+            List.of(new ExecutorLoad(SPOUT, "spout", 1_234_567_890L, 0, "spout"),
+                new ExecutorLoad(SPLIT, "split", 2_345_678_901L, 17, null)),
             List.of(new long[] {1, 7, 123456}, new long[] {7, Integer.MAX_VALUE, Long.MAX_VALUE})).toJson());
     }
 
@@ -69,7 +69,7 @@ class ReportTest {
     void publication() throws Exception {
         Plan plan = new Plan("c", 3, 17, TOPOLOGY, List.of());
         assertGolden("publication.json", new Publication(TOPOLOGY, "wc", "ACTIVE", 1700000010000L, "0.1.0",
-            "org.apache.storm.scheduler.DefaultScheduler", 30, 10, 5, plan,
+            "org.apache.storm.scheduler.DefaultScheduler", 10, 5, plan,
             List.of(new Component("spout", "spout", 2), new Component("split", "bolt", 6)),
             List.of(new Edge("spout", "split", "default", "shuffle")),
             List.of(new Node(HERE, "127.0.0.2", 200.0, List.of(6700, 6701), 2),
