@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from controller.baselines.aniello.offline import Aniello
+from controller.baselines.aniello.options import Aniello
 from controller.core.classify import Limits
 from controller.core.target.problem import TargetOptions
 from controller.core.veto import Excluded

@@ -1,17 +1,13 @@
 """All policies by name, each with its own options; the others take them from here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from types import MappingProxyType
+from typing import Any
 
-from controller.baselines.aniello.offline import Aniello, aniello_offline
-from controller.baselines.aniello.online import aniello_online
-from controller.baselines.even import even
-from controller.baselines.heterogeneity.policy import heterogeneity
-from controller.baselines.model_driven.policies import dsm, rsm, sam
-from controller.baselines.oracle.exhaustive import exhaustive
-from controller.baselines.pipelines import lf
+from controller.baselines.aniello.options import Aniello
 from controller.core.decide import Policy, otd, safe
 from controller.core.target.problem import TargetOptions
 from controller.targeting.policy import Targeting
@@ -26,26 +22,22 @@ class Options:
     target: TargetOptions = field(default_factory=TargetOptions)
 
 
-_ALWAYS: Mapping[str, Policy] = MappingProxyType(
+# Loaded when asked for: a controller that never decides by a paper's scheduler starts without it.
+_PAPERS: Mapping[str, str] = MappingProxyType(
     {
-        "otd": otd,
-        "safe": safe,
-        "even": even,
-        "lf": lf,
-        "dsm": dsm,
-        "rsm": rsm,
-        "sam": sam,
-        "heterogeneity": heterogeneity,
-        "exhaustive": exhaustive,
+        "even": "even:even",
+        "lf": "pipelines:lf",
+        "dsm": "model_driven.policies:dsm",
+        "rsm": "model_driven.policies:rsm",
+        "sam": "model_driven.policies:sam",
+        "heterogeneity": "heterogeneity.policy:heterogeneity",
+        "exhaustive": "oracle.exhaustive:exhaustive",
+        "aniello-offline": "aniello.offline:aniello_offline",
+        "aniello-online": "aniello.online:aniello_online",
     }
 )
-_BOUND: Mapping[str, Callable[[Options], Policy]] = MappingProxyType(
-    {
-        "aniello-offline": lambda options: partial(aniello_offline, options=options.aniello),
-        "aniello-online": lambda options: partial(aniello_online, options=options.aniello),
-    }
-)
-NAMES = (*_ALWAYS, *_BOUND, "target")
+_OURS: Mapping[str, Policy] = MappingProxyType({"otd": otd, "safe": safe})
+NAMES = (*_OURS, *_PAPERS, "target")
 
 
 def policy(name: str, options: Options, search: Search = at_once) -> Policy:
@@ -67,4 +59,11 @@ def policy(name: str, options: Options, search: Search = at_once) -> Policy:
     """
     if name == "target":
         return Targeting(options.target, search)
-    return _ALWAYS[name] if name in _ALWAYS else _BOUND[name](options)
+    if name in _OURS:
+        return _OURS[name]
+    module, _, function = _PAPERS[name].partition(":")
+    found: Any = getattr(import_module(f"controller.baselines.{module}"), function)
+    chosen: Policy = (
+        partial(found, options=options.aniello) if name.startswith("aniello") else found
+    )
+    return chosen

@@ -10,8 +10,11 @@ def main() -> None:
 
         sys.exit(run_agent(sys.argv[2:], "nstorm agent"))
     try:
-        from controller.cli.main import main as run  # noqa: PLC0415  # it may lack its packages
-
+        # Late: the packages may be missing, and each command waits for its own alone.
+        if sys.argv[1:2] == ["controller"]:
+            from controller.cli.daemons import controller_alone as run  # noqa: PLC0415
+        else:
+            from controller.cli.main import main as run  # noqa: PLC0415
         run()
     except ModuleNotFoundError as error:
         print(

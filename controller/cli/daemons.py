@@ -3,7 +3,6 @@
 import os
 import socket
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -12,14 +11,18 @@ import structlog
 import typer
 
 import agent.command
+from controller.cli.running import new_app, run
+from controller.compiling import compiling_beside
 from controller.config import Config, Mode, from_storm_yaml
-from controller.core.decide import prepare
+from controller.output import example
 from controller.storm.live import LiveController
 from kvstore.service import ended_by_signals, serve
 from kvstore.zookeeper import Session
 from migration import storm_yaml
 
 log = structlog.get_logger()
+
+CONTROLLER_EXAMPLE = example("nstorm controller --conf storm.yaml --mode auto")
 
 Conf = Annotated[
     Path, typer.Option("--conf", help="The storm.yaml of this node, with its nstorm.* keys.")
@@ -60,10 +63,16 @@ def _run(config: Config, zookeeper: str, stop: threading.Event) -> None:
     name = f"{socket.gethostname()}:{os.getpid()}"
 
     def work(session: Session) -> None:
-        begun_s = time.monotonic()
-        prepare()
-        log.info("decisions_compiled", spent_s=round(time.monotonic() - begun_s, 1))
         log.info("controller_started", name=name, mode=config.mode.value, zookeeper=zookeeper)
         LiveController(session, config, name=name).run(stop)
 
-    serve(zookeeper, work, stop)
+    with compiling_beside():
+        serve(zookeeper, work, stop)
+
+
+def controller_alone() -> None:
+    """Run ``nstorm controller`` without loading the other commands: it has to lead in seconds."""
+    app = new_app()
+    app.callback()(lambda: None)
+    app.command("controller", epilog=CONTROLLER_EXAMPLE)(run_controller)
+    run(app, "nstorm")

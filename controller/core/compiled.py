@@ -1,79 +1,75 @@
-"""Compiles loops to machine code, where numpy would spend most of its time on its calls."""
+"""Loops that run as machine code, or as the Python that they are until it is there.
 
-from collections.abc import Callable
-from contextlib import suppress
-from hashlib import blake2b
+Both give the same answers. In numpy such loops would spend most of their time on its calls.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cached_property, update_wrapper
 from typing import Any, TypeVar, cast
 
-from numba import njit
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
-_LENGTH_BYTES, _DIGEST_BYTES = 8, 8
 
 
-class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]  # numba has no types
-    """Ends files with a checksum: one flipped bit of machine code would end the process."""
-
-    def _dump(self, obj: Any) -> bytes:
-        data: bytes = super()._dump(obj)
-        length = len(data).to_bytes(_LENGTH_BYTES)
-        return data + length + _digest(data + length)
-
-    def _load_index(self) -> Any:
-        with suppress(FileNotFoundError):
-            _check(self._index_path)
-        return super()._load_index()
-
-    def _load_data(self, name: str) -> Any:
-        _check(self._data_path(name))
-        return super()._load_data(name)
+def _at_once() -> bool:
+    return True
 
 
-def _check(path: str) -> None:
-    """Raise ValueError where a file is damaged; numba's version in front is not looked at."""
-    with open(path, "rb") as file:  # noqa: PTH123  # numba's paths are texts
-        whole = file.read()
-    data, digest = whole[:-_DIGEST_BYTES], whole[-_DIGEST_BYTES:]
-    length = int.from_bytes(data[-_LENGTH_BYTES:])
-    if digest != _digest(data[-_LENGTH_BYTES - length :]):
-        raise ValueError(f"{path} is damaged")
+_is_compiled: ContextVar[Callable[[], bool]] = ContextVar("is_compiled", default=_at_once)
 
 
-def _digest(data: bytes) -> bytes:
-    return blake2b(data, digest_size=_DIGEST_BYTES).digest()
+@contextmanager
+def run_as_python_until(is_compiled: Callable[[], bool]) -> Iterator[None]:
+    """Let the loops of this thread run as Python; those of all others are compiled when called.
+
+    Parameters
+    ----------
+    is_compiled : callable
+        Asked at each call of a loop; may turn from False to True at any time.
+
+    Yields
+    ------
+    None
+        Afterwards this thread is as all others.
+    """
+    before = _is_compiled.set(is_compiled)
+    try:
+        yield
+    finally:
+        _is_compiled.reset(before)
 
 
-class _ForgivingCache(FunctionCache):  # type: ignore[misc]
-    """Compiles anew what cannot be read back, and does without where nothing can be kept."""
+class Loop:
+    """A function in both its forms.
+
+    Parameters
+    ----------
+    function : callable
+        As for `compiled`.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        path = function.__code__.co_filename
-        self.sources: dict[str, Any] = {path: self._impl.locator.get_source_stamp()}
-        for name, known in function.__globals__.items():
-            called = getattr(known, "_cache", None)
-            if isinstance(called, _ForgivingCache):
-                self.sources |= called.sources
-            elif isinstance(known, int | float):  # compiled as it is now
-                self.sources[f"{path}: {name}"] = known
-        self._cache_file = _CheckedFile(
-            cache_path=self._cache_path,
-            filename_base=self._impl.filename_base,
-            source_stamp=[self.sources[source] for source in sorted(self.sources)],
-        )
+        self.python = function
+        update_wrapper(self, function)
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception:  # out of a damaged file comes whatever unpickling raises
-            with suppress(OSError):
-                self.flush()
-            return None
+    @cached_property
+    def machine(self) -> Any:
+        """The function as the compiler has it; it compiles at the first call of each signature."""
+        # Late: a controller that starts decides before it loads the compiler.
+        from controller.core.machine_code import of  # noqa: PLC0415
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        with suppress(Exception):  # a full disk, or a damaged file that may not be written
-            super().save_overload(sig, data)
+        return of(self.python)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it."""
+        if _is_compiled.get()():
+            return self.machine(*arguments)
+        # Machine code says nothing of infinities that cancel each other out, either.
+        with np.errstate(all="ignore"):
+            return self.python(*arguments)
 
 
 def compiled(function: F) -> F:
@@ -90,7 +86,4 @@ def compiled(function: F) -> F:
     callable
         The same, some hundred times as fast; indices are not checked.
     """
-    made: Any = njit(function)
-    with suppress(RuntimeError):  # neither this folder nor the user's may be written to
-        made._cache = _ForgivingCache(function)
-    return cast(F, made)
+    return cast(F, Loop(function))

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.baselines.aniello.offline import Aniello, executor_limit, limit_formula
+from controller.baselines.aniello.offline import executor_limit, limit_formula
 from controller.baselines.aniello.online import online_place
+from controller.baselines.aniello.options import Aniello
 from controller.core.classify import Limits
 from controller.core.cluster import inter_node_tps
 from controller.reproduce.table import Chart, Line, Paper

@@ -10,12 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.baselines.aniello.offline import (
-    Aniello,
-    aniello_offline,
-    executor_limit,
-    offline_place,
-)
+from controller.baselines.aniello.offline import aniello_offline, executor_limit, offline_place
 from controller.baselines.aniello.online import (
     aniello_online,
     load_hz,
@@ -23,6 +18,7 @@ from controller.baselines.aniello.online import (
     share_out,
     spread_out,
 )
+from controller.baselines.aniello.options import Aniello
 from controller.baselines.even import even, even_place
 from controller.baselines.pipelines import lf, lf_place, pipelines
 from controller.core.classify import Limits

@@ -9,7 +9,6 @@ import pytest
 from placement_worlds import chain, cluster, topology
 
 from controller.baselines.aniello.offline import (
-    Aniello,
     aniello_offline,
     executor_limit,
     limit_formula,
@@ -23,6 +22,7 @@ from controller.baselines.aniello.online import (
     online_place,
     share_out,
 )
+from controller.baselines.aniello.options import Aniello
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, inter_node_tps
 from controller.core.decide import Outcome

@@ -308,13 +308,14 @@ def test_once_prepared_no_cycle_waits_for_a_compiler() -> None:
     """In a process of its own, for in this one everything may be compiled."""
     scenario = GOLDEN.parent / "scenarios" / "drift.txt"
     code = f"""
+from controller.core.compiled import Loop
 from controller.core.decide import prepare
 from controller.core.view import loops
 from controller.sim.report import simulate_all
 from controller.sim.scenario import parse
 
 def compiled():
-    return {{k: len(f.signatures) for k, f in vars(loops).items() if hasattr(f, "signatures")}}
+    return {{k: len(f.machine.signatures) for k, f in vars(loops).items() if isinstance(f, Loop)}}
 
 prepare()
 before = compiled()

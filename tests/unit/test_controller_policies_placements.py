@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.baselines.aniello.offline import Aniello
+from controller.baselines.aniello.options import Aniello
 from controller.config import build, from_assignments
 from controller.core.classify import Limits
 from controller.core.cluster import inter_node_tps

@@ -27,6 +27,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "controller.config": frozenset(
         {"controller.baselines", "controller.core", "controller.policies", "migration"}
     ),
+    "controller.compiling": frozenset({"controller.core"}),
     "controller.baselines": frozenset(
         {"controller.core", "controller.errors", "migration.model", "migration.settings"}
     ),
@@ -116,7 +117,16 @@ ALLOWED: dict[str, frozenset[str]] = {
 }
 PURE = frozenset({"controller.core"})
 PURE_LIBRARIES = frozenset(
-    {"collections", "contextlib", "dataclasses", "enum", "functools", "hashlib", "math"}
+    {
+        "collections",
+        "contextlib",
+        "contextvars",
+        "dataclasses",
+        "enum",
+        "functools",
+        "hashlib",
+        "math",
+    }
     | {"networkx", "numba", "numpy", "re", "scipy", "types", "typing"}
 )
 PARTITIONER = ("controller.core.target.search.partition", "pymetis")

@@ -8,7 +8,8 @@ neither says is marked as a choice.
 
 import numpy as np
 
-from controller.baselines.aniello.offline import Aniello, executor_limit, node_target
+from controller.baselines.aniello.offline import executor_limit, node_target
+from controller.baselines.aniello.options import Aniello
 from controller.baselines.aniello.packing import Packing, gather, occupy
 from controller.baselines.placement import as_decision
 from controller.core.classify import Limits

@@ -1,10 +1,10 @@
 """What is to be placed: who talks to whom, how much fits where, and what today costs."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse  # type: ignore[import-untyped]
 
 from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic, worker_cpu_cores
@@ -14,6 +14,13 @@ from migration.settings import DEFAULT
 JITTER_TIMES = 2.0
 # With 10, one of ten keyed starts ended 5.2 % above the best known placement; with 16 none by 4 %.
 STILL_EFFORT = 16
+
+
+def _sparse() -> Any:
+    """Load scipy's sparse matrices late: only a search for a target needs them."""
+    from scipy import sparse  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    return sparse
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +114,7 @@ class Graph:
         ends = np.concatenate([traffic.source[other], traffic.target[other]])
         peers = np.concatenate([traffic.target[other], traffic.source[other]])
         weights = np.concatenate([traffic.tps[other]] * 2)
-        rows = sparse.csr_array((weights, (ends, peers)), shape=(count, count))
+        rows = _sparse().csr_array((weights, (ends, peers)), shape=(count, count))
         rows.sum_duplicates()
         return cls(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
 
@@ -161,7 +168,7 @@ class Graph:
             Of M executors.
         """
         count = len(self.first) - 1
-        rows = sparse.csr_array((self.tps, self.peers, self.first), shape=(count, count))
+        rows = _sparse().csr_array((self.tps, self.peers, self.first), shape=(count, count))
         rows = rows[members][:, members]
         return Graph(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
 

@@ -11,8 +11,8 @@ from itertools import product
 
 import numpy as np
 
-from controller.baselines.aniello.offline import Aniello
 from controller.baselines.aniello.online import aniello_online
+from controller.baselines.aniello.options import Aniello
 from controller.baselines.model_driven.policies import rsm
 from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Performance, Profile

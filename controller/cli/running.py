@@ -1,0 +1,45 @@
+"""Runs a command line, and turns errors into one line and an exit code."""
+
+import signal
+import sys
+
+import typer
+
+from controller.errors import ControllerError
+from controller.output import SectionedGroup
+from kvstore.errors import StoreError
+from kvstore.service import log_to_stderr
+from migration import ConfigError
+
+
+def new_app() -> typer.Typer:
+    """Make a command line without commands."""
+    return typer.Typer(
+        cls=SectionedGroup,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+
+
+def run(app: typer.Typer, name: str) -> None:
+    """Run a command line; errors a user can mend end in one line and exit code 2.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        The command line.
+    name : str
+        What was typed to call it.
+    """
+    log_to_stderr()
+    # So that what was begun is cleaned up; daemons and the lab put handlers of their own instead.
+    usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        app(prog_name=name)
+    except (ConfigError, ControllerError, StoreError) as error:
+        print(f"nstorm: {error}", file=sys.stderr)
+        sys.exit(2)
+    finally:
+        signal.signal(signal.SIGTERM, usual)

@@ -1,0 +1,109 @@
+"""Loops give the same answers, bit for bit, as Python and as machine code."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import pi
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.core.classify import Limits
+from controller.core.cluster import LoadSnapshot
+from controller.core.compiled import Loop, run_as_python_until
+from controller.core.decide import otd, safe
+from controller.core.view import loops
+from controller.core.view.pairs import _LATELY
+from controller.core.view.view import View
+from tests.property.test_core_policies import World, limits, worlds
+from tests.property.test_core_target import worlds as uneven_worlds
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+
+
+def both_ways(work: Callable[[], Any]) -> tuple[Any, Any]:
+    """Do it as machine code and as Python."""
+    _LATELY.clear()
+    machine = work()
+    _LATELY.clear()
+    with run_as_python_until(lambda: False):
+        return machine, work()
+
+
+def bits(found: Any) -> Any:
+    """Make equal what is equal in every bit, whether numpy or Python holds the number."""
+    if isinstance(found, np.ndarray):
+        return found.dtype.str, found.shape, found.tobytes()
+    if isinstance(found, tuple | list):
+        return [bits(part) for part in found]
+    return float(found).hex() if isinstance(found, float) else int(found)
+
+
+def uneven(snapshot: LoadSnapshot) -> LoadSnapshot:
+    """Let sums be of numbers that have no end, so that their order shows in the last bits."""
+    traffic = snapshot.traffic
+    tps = traffic.tps * (1 + np.sin(np.arange(len(traffic.tps))) / pi)
+    return replace(snapshot, traffic=replace(traffic, tps=tps))
+
+
+@settings(max_examples=300)
+@given(worlds() | uneven_worlds(), limits(), st.integers(1, 3), st.booleans())
+def test_a_decision_is_the_same(
+    world: World, rules: Limits, most: int, whole_numbers: bool
+) -> None:
+    cluster, snapshot = world
+    snapshot = snapshot if whole_numbers else uneven(snapshot)
+    for policy in (safe, otd):
+        for _ in range(3):
+            machine, python = both_ways(
+                lambda: policy(cluster, snapshot, replace(rules, max_moves=most))  # noqa: B023
+            )
+            assert repr(machine) == repr(python)
+            snapshot = machine.applied(cluster, snapshot)
+
+
+@settings(max_examples=200)
+@given(worlds() | uneven_worlds(), limits(), st.data())
+def test_every_loop_of_a_decision_is_the_same(
+    world: World, rules: Limits, data: st.DataObject
+) -> None:
+    cluster, snapshot = world
+    snapshot = uneven(snapshot)
+    everybody = np.arange(len(snapshot.executors))
+    anywhere = np.arange(len(cluster.workers))
+    e = data.draw(st.sampled_from(everybody.tolist()))
+    w = data.draw(st.sampled_from(anywhere.tolist()))
+
+    def answers() -> list[Any]:
+        view = View.of(cluster, snapshot, rules)
+        looked, carried = view.bounds.copy(), view.moved(e, w)
+        best = loops.best(view.world, looked[0], e, 0.0, 1e-9)
+        nothing = np.full(len(everybody), loops.NOT_LOOKED_AT)
+        known = loops.Known(nothing, np.zeros(len(everybody)), np.full(len(everybody), np.inf))
+        stay = np.zeros(len(anywhere), dtype=np.bool_)
+        pairs = loops.open_pairs(view.world, view.bounds, known, 0.0, stay)
+        return [
+            bits(part)
+            for part in (
+                (view.pairs.begin, view.pairs.peer, view.pairs.row),
+                loops.score(view.world, everybody, anywhere),
+                loops.gather(view.world, everybody),
+                loops.highest(everybody % 2, snapshot.cpu_cores, 2),
+                (*best, looked, *known[:2], pairs),
+                (loops.score_of(view.world, e, w), loops.may_move(view.world, e, w)),
+                (carried.bounds, carried.roomiest, carried.room, carried.classes.load_frac),
+            )
+        ]
+
+    machine, python = both_ways(answers)
+    assert machine == python
+
+
+def test_every_loop_is_asked() -> None:
+    called = {name for name, known in vars(loops).items() if isinstance(known, Loop)}
+    inside = {"_is_taken", "_desk", "_lay_out", "_clear", "_best_of", "_bound"}
+    outside = {"index", "roomiest", "highest", "may_move", "score", "gather", "bounds", "carry"}
+    assert called == inside | outside | {"best", "open_pairs", "score_of"}
