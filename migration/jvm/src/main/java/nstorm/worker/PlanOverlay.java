@@ -70,35 +70,36 @@ final class PlanOverlay {
         return known == null ? null : known.deepCopy();
     }
 
-    /** Remembers an assignment that was just read from Storm. */
+    /** Remembers an assignment that was just read from Storm; no thread changes it afterwards. */
     void remember(Assignment fromStorm) {
         Map<ExecutorId, Assigned> next = new HashMap<>();
         Map<List<Long>, Long> starts = fromStorm.get_executor_start_time_secs();
         fromStorm.get_executor_node_port().forEach((executor, node) -> next.put(ExecutorId.of(executor),
                 new Assigned(slot(node), starts.getOrDefault(executor, 0L))));
-        stock = fromStorm.deepCopy();
+        stock = fromStorm;
         assigned = next;
     }
 
-    /** Replaces, in place, the slots of executors whose owner is another one by the plan. */
-    void apply(Assignment assignment) {
+    /** Replaces, in a copy of Storm's assignment, the slots of executors whose owner is another one by the plan. */
+    Assignment over(Assignment copy) {
         Plan now = plan;
         if (now == null) {
-            return;
+            return copy;
         }
         for (Entry entry : now.entries()) {
             Slot owner = Desired.owner(entry, assigned.get(entry.executor()));
             if (owner == null) {
                 continue;
             }
-            if (assignment.get_node_host().containsKey(owner.supervisor())) {
-                assignment.get_executor_node_port().put(entry.executor().toStorm(),
+            if (copy.get_node_host().containsKey(owner.supervisor())) {
+                copy.get_executor_node_port().put(entry.executor().toStorm(),
                         new NodeInfo(owner.supervisor(), Collections.singleton((long) owner.port())));
             } else {
                 LOG.warn("plan_ignored executor={} target={} reason=\"Storm's assignment names no host for it\"",
                         entry.executor(), owner);
             }
         }
+        return copy;
     }
 
     static Slot slot(NodeInfo node) {

@@ -41,7 +41,7 @@ final class WorkerAdvice {
             if (known != null) {
                 assignment = known;
             }
-            WorkerCalls.onAssignment(state, assignment, known == null);
+            assignment = WorkerCalls.onAssignment(state, assignment, known == null);
         }
     }
 

@@ -69,10 +69,13 @@ public final class WorkerCalls {
         return now != null && Thread.currentThread() == now.thread ? now.worker.overlay.stockCopy() : null;
     }
 
-    /** Storm has read its assignment: remember it and lay the plan over it, in place. */
-    public static void onAssignment(WorkerState state, Assignment assignment, boolean fromStorm) {
+    /**
+     * Storm has read its assignment: what it is to take instead, with the plan laid over it. Storm's own stays as it is:
+     * a supervisor in the same JVM (LocalCluster) would hand it out again.
+     */
+    public static Assignment onAssignment(WorkerState state, Assignment assignment, boolean fromStorm) {
         if (assignment == null || !HookStatus.active()) {
-            return;
+            return assignment;
         }
         try {
             if (overlay == null) {
@@ -82,9 +85,10 @@ public final class WorkerCalls {
             if (fromStorm) {
                 overlay.remember(assignment);
             }
-            overlay.apply(assignment);
+            return overlay.over(fromStorm ? assignment.deepCopy() : assignment);
         } catch (RuntimeException | LinkageError e) {
             Faults.report("laying the plan over the assignment", e);
+            return assignment;
         }
     }
 

@@ -219,8 +219,7 @@ final class OneWorker implements AutoCloseable {
 
     /** Waits until nothing of the last move is left and the executor runs here. */
     void settle() throws Exception {
-        // Storm's supervisor in this JVM hands out the very assignment that the overlay changes in place, until
-        // Nimbus sends the next one: wait until the executor is known to be this worker's again.
+        // As a move ends that is undone: routed here again, then the entry leaves.
         plan("settle", worker.me, elsewhere, Phase.UNDO);
         awaitAck("settle", "ROUTED");
         planNothing();
