@@ -82,6 +82,7 @@ def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapsh
         "topology": "t",
         "status": "ACTIVE",
         "inter_node_ratio": None,
+        "supervisors_behind": [],
         "headroom": cycle["headroom"],
         "decision": None,
         "moves": [],
