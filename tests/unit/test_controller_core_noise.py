@@ -9,7 +9,7 @@ from controller.config import Config, Excluded
 from controller.core.cluster import Floats, LoadSnapshot, inter_node_tps
 from controller.core.decide import safe
 from controller.vetoes import decide, resting, standing
-from deploy.bench.decide.cases import QUALITY, Case, noisy
+from tests.bench.decide.cases import QUALITY, Case, noisy
 
 CONFIG = Config()
 CYCLES, TABU_CYCLES = 150, 20
