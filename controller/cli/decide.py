@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -11,14 +12,18 @@ from rich.console import Console
 from rich.table import Table
 
 from controller.cli.what_if import Step, as_document, walk
-from controller.config import from_assignments
+from controller.config import Config, from_assignments
 from controller.core.cluster import Cluster, LoadSnapshot, worker_cpu_cores
+from controller.core.compiled import run_as_python_until
 from controller.core.headroom import headroom
 from controller.errors import SnapshotError
 from controller.output import Output, OutputOption
 from controller.policies import NAMES
 from controller.snapshot import parse
 from controller.yardstick import inter_node_ratio
+
+# Executors times steps: some two seconds as Python, where the loops' compiler would take twenty.
+MOST_AS_PYTHON = 20_000
 
 
 def _known_policy(name: str | None) -> str | None:
@@ -60,11 +65,17 @@ def decide(
     config = from_assignments(assignments or [])
     config = replace(config, policy=policy or config.policy)
     cluster, start = _read(snapshot)
-    walked = list(walk(cluster, start, config, steps))
-    document = as_document(cluster, walked, config)
-    if output is Output.JSON:
-        print(json.dumps(document, indent=1))
-        return
+    # A search for a target is a long loop by itself.
+    quick = config.policy != "target" and len(start.executors) * steps <= MOST_AS_PYTHON
+    with run_as_python_until(lambda: not quick):
+        walked = list(walk(cluster, start, config, steps))
+        if output is Output.JSON:
+            print(json.dumps(as_document(cluster, walked, config), indent=1))
+        else:
+            _print(cluster, start, config, walked)
+
+
+def _print(cluster: Cluster, start: LoadSnapshot, config: Config, walked: Sequence[Step]) -> None:
     console = Console()
     console.print(
         f"{start.topology}, policy {config.policy}: inter-node "

@@ -6,22 +6,24 @@ from typing import Annotated
 
 import typer
 
-from controller.cli import lab
-from controller.cli.daemons import AS_GIVEN, CONTROLLER_EXAMPLE, run_agent, run_controller
+from controller.cli.daemons import (
+    AS_GIVEN,
+    CONTROLLER_EXAMPLE,
+    print_jar,
+    run_agent,
+    run_controller,
+)
 from controller.cli.decide import decide
 from controller.cli.operate import move, pause, resume, status
 from controller.cli.running import new_app, run
 from controller.output import example
 from controller.replay.command import app as replay_app
-from controller.reproduce.command import reproduce
 from controller.sim.command import simulate
 from controller.tune.command import tune
-from deploy.demo.command import demo
 
 BESIDE = "Beside Storm"
 ASK = "To look and to ask"
 FILES = "From files, without a cluster"
-HERE = "On a Storm cluster of this machine's own, to try and to measure"
 
 app = new_app()
 
@@ -35,6 +37,7 @@ app.command("agent", rich_help_panel=BESIDE, add_help_option=False, context_sett
     run_agent
 )
 app.command("controller", rich_help_panel=BESIDE, epilog=CONTROLLER_EXAMPLE)(run_controller)
+app.command("jar", rich_help_panel=BESIDE, epilog=example("nstorm jar"))(print_jar)
 _add(status, ASK, "nstorm status --conf storm.yaml", "nstorm status --conf storm.yaml -o json")
 _add(move, ASK, "nstorm move wc 7-7 2f5c1c0d-node-2:6701 --conf storm.yaml --wait")
 _add(pause, ASK, 'nstorm pause "release of today" --conf storm.yaml')
@@ -43,10 +46,6 @@ _add(decide, FILES, "nstorm decide snapshot.json --policy target --steps 20 --se
 _add(simulate, FILES, "nstorm simulate tests/golden/scenarios/drift.txt")
 app.add_typer(replay_app, name="replay", rich_help_panel=FILES)
 _add(tune, FILES, "nstorm tune build/demo/journal", "nstorm tune journal --topology wc")
-_add(reproduce, FILES, "nstorm reproduce 004 --out plots")
-_add(demo, HERE, "nstorm demo")
-app.add_typer(lab.app, name="lab", rich_help_panel=HERE)
-app.add_typer(lab.bench_app, name="bench", rich_help_panel=HERE)
 
 
 def _say_version(wanted: bool) -> None:

@@ -1,1 +1,1 @@
-"""The main job on a real cluster, shown live and reported: `nstorm demo`."""
+"""The main job on a real cluster, shown live and reported: `python -m deploy demo`."""

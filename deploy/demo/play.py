@@ -13,8 +13,6 @@ from typing import Any
 import psutil
 
 from controller.storm.collect import PAUSED
-from deploy.bench.moves import kill_meters
-from deploy.bench.operator import beside
 from deploy.demo.calm import Calm
 from deploy.demo.gauges import Gauges, Look
 from deploy.demo.picture import draw
@@ -25,6 +23,7 @@ from deploy.lab import LabError
 from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab, sweep
 from deploy.lab.home.assemble import REPOSITORY, STORM_VERSION
 from deploy.lab.ledger import SATURATE, Ledger
+from deploy.lab.operator import beside, kill_meters
 from kvstore.zookeeper import Session
 
 OUT_DIR = REPOSITORY / "build" / "demo"

@@ -342,7 +342,7 @@ def plan_lab(
             raise LabError(f"{jar} is not built: run `make setup`")
     run_dir = RUNS_DIR / name
     if any(Processes(run_dir).living()):
-        raise LabError(f"the lab {name!r} runs: `nstorm lab down --name {name}` ends it")
+        raise LabError(f"the lab {name!r} runs: `python -m deploy lab down --name {name}` ends it")
     ports = free_ports(2 + nodes * (1 + slots))
     chosen = []
     for i in range(nodes):

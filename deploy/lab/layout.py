@@ -376,7 +376,7 @@ def load(run_dir: Path) -> Layout:
     try:
         row = json.loads((run_dir / "lab.json").read_text())
     except FileNotFoundError as error:
-        raise LabError(f"no lab in {run_dir}: start one with `nstorm lab up`") from error
+        raise LabError(f"no lab in {run_dir}: start one with `python -m deploy lab up`") from error
     nodes = (
         Node(host, supervisor_id, tuple(ports), thrift_port, run_dir / host)
         for host, supervisor_id, ports, thrift_port in row["nodes"]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from controller.storm import status
 from controller.storm.commands import Command
-from deploy.bench.operator import Operator
 from deploy.lab import LabError
 from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab
 from deploy.lab.ledger import Totals
+from deploy.lab.operator import Operator
 from kvstore.errors import StoreError
 from kvstore.zookeeper import Session
 from migration import WireError, wire

@@ -8,12 +8,11 @@ from contextlib import suppress
 
 import pytest
 
-from deploy.bench.moves import KILL_METERS, kill_meters
-from deploy.bench.operator import Operator, Placement, beside
 from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab, sweep
 from deploy.lab.layout import Node
 from deploy.lab.ledger import Ledger, Totals
 from deploy.lab.meters import read_meters
+from deploy.lab.operator import KILL_METERS, Operator, Placement, beside, kill_meters
 from migration.model import ExecutorId, Slot
 
 pytestmark = pytest.mark.cluster

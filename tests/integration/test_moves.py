@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from deploy.bench.movers import AtRandom
-from deploy.bench.moves import run_moves
-from deploy.bench.operator import Operator, beside
 from deploy.lab.cluster import Lab
+from deploy.lab.operator import Operator, beside
+from tests.bench.movers import AtRandom
+from tests.bench.moves import run_moves
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "moves-test"

@@ -14,12 +14,12 @@ from controller.baselines.model_driven.mapping import rsm as map_rsm
 from controller.baselines.model_driven.mapping import sam as map_sam
 from controller.baselines.model_driven.policies import dsm, rsm, sam
 from controller.baselines.oracle.exhaustive import exhaustive, search
-from controller.baselines.oracle.linear_program import solve
 from controller.baselines.oracle.problem import Problem
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, Performance, Profile, Traffic
 from controller.core.decide import Decision, Outcome, otd, safe
 from migration.model import Component, Edge
+from tests.papers.linear_program import solve
 
 World = tuple[Cluster, LoadSnapshot]
 KINDS = ("spout", "bolt", "bolt", "system")

@@ -9,6 +9,7 @@ import pytest
 from agent import command, daemon
 from agent.config import AgentConfig
 from agent.errors import AgentError
+from migration import jar
 
 HEAVY = {"numpy", "numba", "scipy", "networkx", "typer", "pyarrow", "matplotlib"}
 CONF = "storm.local.dir: /var/storm\nnstorm.load.secs: 1\n"
@@ -59,7 +60,22 @@ def test_what_a_user_can_mend_is_one_line(
     )
 
 
-@pytest.mark.parametrize("arguments", [[], ["--conf"], ["--conf", "x", "adopt"], ["--con", "x"]])
+def test_the_jar_is_found_without_a_storm_yaml(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(jar, "files", lambda package: tmp_path)
+    assert command.main(["jar"]) == 2
+    assert "the jar was not built; with a JDK" in capsys.readouterr().err
+    built = tmp_path / "jvm" / "target" / "nstorm-agent.jar"
+    built.parent.mkdir(parents=True)
+    built.touch()
+    assert command.main(["jar"]) == 0
+    assert capsys.readouterr().out == f"{built}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["adopt-cluster"], ["--conf"], ["--conf", "x", "adopt"], ["--con", "x"]]
+)
 def test_what_cannot_be_typed_is_refused(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

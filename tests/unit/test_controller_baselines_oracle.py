@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.baselines.oracle.bound import word_count_ratio
 from controller.baselines.oracle.exhaustive import exhaustive, search
-from controller.baselines.oracle.linear_program import solve
 from controller.baselines.oracle.problem import Problem
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
@@ -18,6 +16,8 @@ from controller.core.decide import Decision, Outcome
 from controller.errors import PolicyError
 from controller.policies import NAMES, Options, policy
 from controller.snapshot import parse
+from tests.papers.bound import word_count_ratio
+from tests.papers.linear_program import solve
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
 NODES_ONLY = Limits(weight_node=1.0, weight_worker=0.0)

@@ -13,6 +13,9 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from controller.cli.main import app
+from deploy.command import app as deploy_app
+from tests.bench.command import app as bench_app
+from tests.papers.command import app as papers_app
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -23,11 +26,17 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
         yield from commands(inner, (*path, name))
 
 
-COMMANDS = dict(commands(get_command(app)))
+APPS = {
+    "nstorm": app,
+    "python -m deploy": deploy_app,
+    "python -m tests.bench": bench_app,
+    "python -m tests.papers": papers_app,
+}
+COMMANDS = {name: dict(commands(get_command(one))) for name, one in APPS.items()}
 
 
-def help_of(*path: str) -> str:
-    result = CliRunner().invoke(app, [*path, "--help"], prog_name="nstorm")
+def help_of(*path: str, name: str = "nstorm") -> str:
+    result = CliRunner().invoke(APPS[name], [*path, "--help"], prog_name=name)
     assert result.exit_code == 0
     return result.output
 
@@ -39,30 +48,33 @@ def test_the_version_is_that_of_the_distribution() -> None:
 
 
 def test_what_only_one_command_needs_is_not_loaded_for_all() -> None:
-    heavy = {"deploy.bench.moves", "deploy.bench.decide", "deploy.lab.cluster"}
-    heavy |= {"controller.sim.engine", "matplotlib", "pyspark", "pymetis"}
+    heavy = {"deploy", "tests", "controller.sim.engine", "matplotlib", "pyspark", "pymetis"}
     code = f"import sys, controller.cli.main; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("path", list(COMMANDS)[1:], ids=" ".join)
-def test_every_help_ends_with_examples_that_can_be_typed(path: tuple[str, ...]) -> None:
-    _, _, examples = help_of(*path).partition("  Example:\n")
-    lines = [shlex.split(line, comments=True) for line in examples.splitlines()]
-    assert lines
-    for nstorm, *words in lines:
-        assert nstorm == "nstorm"
-        depth = max(n for n in (1, 2) if tuple(words[:n]) in COMMANDS)
-        name, arguments = tuple(words[:depth]), words[depth:]
-        assert name[: len(path)] == path or path[-1] == "log"
+EVERY = [(name, path) for name, known in COMMANDS.items() for path in known if path]
+
+
+@pytest.mark.parametrize(("name", "path"), EVERY, ids=[" ".join([n, *p]) for n, p in EVERY])
+def test_every_help_ends_with_examples_that_can_be_typed(name: str, path: tuple[str, ...]) -> None:
+    _, _, examples = help_of(*path, name=name).partition("  Example:\n")
+    assert examples
+    known = COMMANDS[name]
+    for line in examples.splitlines():
+        typed, words = line.strip(), shlex.split(line.strip().removeprefix(name), comments=True)
+        assert typed.startswith(name)
+        depth = max(n for n in (1, 2) if tuple(words[:n]) in known)
+        found, arguments = tuple(words[:depth]), words[depth:]
+        assert found[: len(path)] == path or path[-1] == "log"
         if arguments != ["--help"]:
-            COMMANDS[name].make_context(" ".join(name), arguments).close()
+            known[found].make_context(" ".join(found), arguments).close()
 
 
 def test_the_list_of_commands_says_what_each_does_in_one_line() -> None:
     listed = help_of()
-    for (name, *inner), command in list(COMMANDS.items())[1:]:
+    for (name, *inner), command in list(COMMANDS["nstorm"].items())[1:]:
         if not inner:
             (line,) = [row for row in listed.splitlines() if row.startswith(f"  {name} ")]
             assert line.endswith(".")

@@ -35,6 +35,20 @@ def test_the_answer_is_as_reviewed(name: str) -> None:
     assert done.stdout == (GOLDEN / f"{name}.out.json").read_text()
 
 
+@pytest.mark.parametrize(("policy", "compiles"), [("safe", False), ("target", True)])
+def test_a_small_file_does_not_wait_for_the_compiler(policy: str, compiles: bool) -> None:
+    snapshot = GOLDEN / "saddle.json"
+    code = f"""
+import sys
+from typer.testing import CliRunner
+from controller.cli.main import app
+done = CliRunner().invoke(app, ["decide", {str(snapshot)!r}, "--policy", {policy!r}])
+assert done.exit_code == 0, done
+assert ("numba" in sys.modules) == {compiles}
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_output_has_the_documented_keys() -> None:
     answer = json.loads((GOLDEN / "hand_graph.safe.out.json").read_text())
     assert {"policy", "steps", "placement"} == set(answer)

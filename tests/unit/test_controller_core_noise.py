@@ -10,7 +10,7 @@ from controller.core.choose import choose
 from controller.core.cluster import Floats, LoadSnapshot, inter_node_tps
 from controller.core.decide import safe
 from controller.core.veto import cooldown, placement_vetoes
-from deploy.bench.decide.cases import QUALITY, Case, noisy
+from tests.bench.decide.cases import QUALITY, Case, noisy
 
 CONFIG = Config()
 CYCLES, TABU_CYCLES = 150, 20

@@ -26,8 +26,8 @@ from controller.core.target.search.partition import partition
 from controller.core.target.search.refine import Level, refine
 from controller.snapshot import parse
 from controller.targeting.policy import Targeting
-from deploy.bench.decide.cases import QUALITY
 from migration.model import Component
+from tests.bench.decide.cases import QUALITY
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
 NODES_ONLY = Limits(weight_node=1.0, weight_worker=0.0)

@@ -3,9 +3,9 @@
 import random
 from collections import Counter
 
-from deploy.bench.movers import choose
-from deploy.bench.operator import Placement
+from deploy.lab.operator import Placement
 from migration.model import ExecutorId, Slot
+from tests.bench.movers import choose
 
 HOME, ALONE, OTHER = (Slot("n0", 6700 + i) for i in range(3))
 

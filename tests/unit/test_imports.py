@@ -1,13 +1,16 @@
 """Imports point down only."""
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-PACKAGES = ("agent", "controller", "deploy", "kvstore", "migration")
+PRODUCT = ("agent", "controller", "kvstore", "migration")
+# Those run from a checkout only.
+PACKAGES = (*PRODUCT, "deploy", "tests/bench", "tests/papers")
 
 # Longest prefix wins. What a module may import of ours, besides its own package.
 ALLOWED: dict[str, frozenset[str]] = {
@@ -99,22 +102,12 @@ ALLOWED: dict[str, frozenset[str]] = {
             "migration",
         }
     ),
-    "controller.reproduce": frozenset(
-        {
-            "controller.baselines",
-            "controller.core",
-            "controller.errors",
-            "controller.output",
-            "controller.sim",
-            "controller.targeting",
-            "controller.yardstick",
-            "kvstore",
-            "migration",
-        }
-    ),
-    "controller.cli": frozenset({"agent", "controller", "deploy", "kvstore", "migration"}),
+    "controller.cli": frozenset({"agent", "controller", "kvstore", "migration"}),
     "deploy": frozenset({"agent", "controller", "kvstore", "migration"}),
+    "tests.bench": frozenset({"agent", "controller", "deploy", "kvstore", "migration"}),
+    "tests.papers": frozenset({"controller", "kvstore", "migration"}),
 }
+OURS = frozenset({*PRODUCT, "deploy", "tests"})
 PURE = frozenset({"controller.core"})
 PURE_LIBRARIES = frozenset(
     {
@@ -163,7 +156,7 @@ def layer(name: str) -> str:
 def test_imports_point_down(name: str, path: Path) -> None:
     own = layer(name)
     for target in imported(path):
-        if target.partition(".")[0] in PACKAGES and not within(target, own):
+        if target.partition(".")[0] in OURS and not within(target, own):
             allowed = any(within(target, prefix) for prefix in ALLOWED[own])
             assert allowed, f"{name} imports {target}"
 
@@ -174,4 +167,9 @@ def test_the_core_is_pure(name: str, path: Path) -> None:
     for target in imported(path):
         library = target.partition(".")[0]
         if (name, library) != PARTITIONER:
-            assert library in PURE_LIBRARIES or library in PACKAGES, f"{name} imports {target}"
+            assert library in PURE_LIBRARIES or library in OURS, f"{name} imports {target}"
+
+
+def test_the_wheel_holds_the_product_alone() -> None:
+    found = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    assert found["find"]["include"] == [f"{package}*" for package in PRODUCT]

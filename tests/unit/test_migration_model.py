@@ -6,7 +6,6 @@ import pytest
 
 from migration import ModelError, StalePlanError
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot
-from migration.table import PHASES
 
 A, B, C = Slot("s1", 6700), Slot("s2", 6701), Slot("s3", 6702)
 MOVE = Entry("m1", ExecutorId(7, 7), A, B, Phase.PREPARE, Base(A, 100))
@@ -33,12 +32,6 @@ def test_a_slot_is_split_at_the_last_colon():
 def test_what_is_no_slot_is_refused(text: str):
     with pytest.raises(ModelError):
         Slot.parse(text)
-
-
-@pytest.mark.parametrize("row", PHASES, ids=lambda row: row.phase)
-def test_the_owner_is_the_one_of_the_page(row):
-    owner = replace(MOVE, phase=row.phase).owner
-    assert owner == {"from": A, "to": B}[row.owner]
 
 
 @pytest.mark.parametrize("phase", Phase)

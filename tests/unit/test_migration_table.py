@@ -4,24 +4,11 @@ import pytest
 
 from migration import MigrationError
 from migration.events import HAPPENED
-from migration.model import ABSORBED, Phase, Timing
-from migration.table import (
-    LEAVE,
-    PHASES,
-    TRANSITIONS,
-    VOID,
-    limit_s,
-    parse,
-    transitions_from,
-)
+from migration.model import ABSORBED, Base, Entry, ExecutorId, Phase, Slot, Timing
+from migration.table import LEAVE, PAGE, TRANSITIONS, VOID, limit_s, parse, rows, transitions_from
 
-PAGE = """
-## Phases
-
-| phase | owner | copy may run on | Nimbus | limit_s |
-|---|---|---|---|---|
-| PREPARE | from | from, to | leaves | 20 |
-
+PHASES = {phase: (owner, limit) for phase, owner, _, _, limit in rows(PAGE, "Phases")}
+SMALL = """
 ## Transitions
 
 | phase | event | next | reason |
@@ -31,7 +18,7 @@ PAGE = """
 
 
 def test_every_phase_has_a_row_and_a_way_out():
-    assert [row.phase for row in PHASES] == list(Phase)
+    assert list(PHASES) == list(Phase)
     for phase in Phase:
         own = [row for row in TRANSITIONS if row.phase == phase]
         assert own
@@ -57,8 +44,8 @@ def test_from_stop_on_only_forward():
 
 
 def test_the_default_limits_are_those_of_the_page():
-    written = {row.phase: row.limit for row in PHASES}
-    for phase, limit in written.items():
+    for name, (_, limit) in PHASES.items():
+        phase = Phase(name)
         if limit == "DK":
             assert limit_s(phase, Timing(lazy_kill_ms=1500)) == 1.5
         elif limit == "-":
@@ -66,7 +53,7 @@ def test_the_default_limits_are_those_of_the_page():
         else:
             assert limit_s(phase, Timing()) == float(limit)
     limited = {row.phase for row in TRANSITIONS if row.event == "limit"}
-    assert limited == {phase for phase, limit in written.items() if limit != "-"}
+    assert limited == {phase for phase, (_, limit) in PHASES.items() if limit != "-"}
 
 
 def test_what_may_happen_to_a_void_entry_is_its_own_row_alone():
@@ -75,21 +62,27 @@ def test_what_may_happen_to_a_void_entry_is_its_own_row_alone():
 
 
 def test_a_small_page_is_read():
-    phases, transitions = parse(PAGE)
-    assert phases[0].copies == {"from", "to"}
-    assert transitions[0].reason == "late"
+    (only,) = parse(SMALL)
+    assert only.reason == "late"
+
+
+def test_the_owner_of_each_phase_is_the_one_of_the_page():
+    source, target = Slot("s1", 6700), Slot("s2", 6701)
+    for phase, (owner, _) in PHASES.items():
+        move = Entry("m1", ExecutorId(7, 7), source, target, Phase(phase), Base(source, 100))
+        assert move.owner == {"from": source, "to": target}[owner]
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("## Phases", "## Faces"),
-        ("| PREPARE | from |", "| PREPAID | from |"),
-        ("| 20 |", "|"),
+        ("## Transitions", "## Translations"),
+        ("| PREPARE |", "| PREPAID |"),
+        ("| late |", "|"),
         ("| UNDO |", "| REDO |"),
         ("| PREPARE | limit | UNDO | late |", ""),
     ],
 )
 def test_a_page_that_is_no_protocol_is_refused(old: str, new: str):
     with pytest.raises(MigrationError, match=r"PROTOCOL\.md"):
-        parse(PAGE.replace(old, new))
+        parse(SMALL.replace(old, new))

@@ -1,0 +1,127 @@
+"""``python -m deploy``: a real Storm cluster on this machine, to try, and the demo on one."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from controller.cli.running import new_app
+from controller.errors import CommandError
+from controller.output import example
+
+if TYPE_CHECKING:
+    from deploy.lab.cluster import Lab
+
+# What a command needs is imported in it: all of it together takes longer to load than most
+# commands take to run.
+app = new_app()
+lab_app = typer.Typer(
+    help="Run a real Storm cluster on this machine.",
+    no_args_is_help=True,
+    epilog=example(
+        "python -m deploy lab up",
+        "python -m deploy lab submit wc --rate 1000",
+        "python -m deploy lab down",
+    ),
+)
+
+Name = Annotated[str, typer.Option(help="Name of the lab; several may run side by side.")]
+
+
+@lab_app.command(epilog=example("python -m deploy lab up --nodes 3 --slots 2"))
+def up(
+    name: Name = "lab",
+    nodes: Annotated[int, typer.Option(min=1, help="How many supervisors.")] = 2,
+    slots: Annotated[int, typer.Option(min=1, help="How many slots each has.")] = 2,
+    stock: Annotated[
+        bool, typer.Option("--stock", help="Storm as it is, without the hooks and agents.")
+    ] = False,
+) -> None:
+    """Start ZooKeeper, Nimbus, supervisors and agents.
+
+    Prints as JSON where they are; `conf` is the storm.yaml to give to the other commands.
+    """
+    from deploy.lab.cluster import AGENT_JAR, plan_lab  # noqa: PLC0415
+
+    lab = plan_lab(name, nodes=nodes, slots=slots, agent_jar=None if stock else AGENT_JAR)
+    try:
+        lab.up()
+        if not stock:
+            lab.start_agents()
+    except BaseException:
+        lab.down()
+        raise
+    typer.echo(_describe(lab))
+
+
+@lab_app.command(epilog=example("python -m deploy lab down"))
+def down(name: Name = "lab") -> None:
+    """End every process of the lab; its logs stay."""
+    from deploy.lab.cluster import attach  # noqa: PLC0415
+
+    attach(name).down()
+
+
+@lab_app.command("status", epilog=example("python -m deploy lab status"))
+def show(name: Name = "lab") -> None:
+    """Show what runs, as JSON."""
+    from deploy.lab.cluster import attach  # noqa: PLC0415
+
+    typer.echo(_describe(attach(name)))
+
+
+@lab_app.command(epilog=example("python -m deploy lab submit wc --rate 1000"))
+def submit(
+    topology: Annotated[str, typer.Argument(help="Name of the topology.")] = "wc",
+    rate: Annotated[float, typer.Option(min=0, help="Sentences per second.")] = 1000.0,
+    name: Name = "lab",
+) -> None:
+    """Submit the acked WordCount, wait until it runs, print its id."""
+    from deploy.lab.cluster import attach  # noqa: PLC0415
+
+    lab = attach(name)
+    submitted = lab.submit(topology, rate_tps=rate)
+    lab.wait_ready(topology)
+    typer.echo(submitted)
+
+
+def _describe(lab: "Lab") -> str:
+    described = {
+        "zookeeper": lab.zookeeper,
+        "conf": str(lab.layout.nimbus_dir / "conf" / "storm.yaml"),
+        "nodes": {node.supervisor_id: node.host for node in lab.nodes},
+        "workers": lab.worker_pids(),
+        "topologies": lab.topologies(),
+    }
+    return json.dumps(described, indent=1)
+
+
+@app.command(epilog=example("python -m deploy demo"))
+def demo() -> None:
+    """Show nstorm at work, live, and write a report with a picture.
+
+    Starts a Storm cluster with a WordCount, lets the controller move executors, and measures
+    before and after; under 5 minutes. The report is left in build/demo. Ctrl-C ends it cleanly.
+    """
+    try:
+        # Late: the lab needs no matplotlib, and it takes long to load.
+        from deploy.demo.play import OUT_DIR, run_demo  # noqa: PLC0415
+        from deploy.demo.report import lines  # noqa: PLC0415
+        from deploy.demo.screen import Screen  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise CommandError(f"the demo needs {error.name}: type: pip install -e '.[lab]'") from None
+    console = Console()
+    with Screen(console) as screen:
+        report = run_demo(screen)
+    for line in lines(report):
+        typer.echo(line)
+    typer.echo(f"written: {OUT_DIR / 'report.json'} and {OUT_DIR / 'report.png'}")
+
+
+app.add_typer(lab_app, name="lab")
+
+
+@app.callback()
+def _root() -> None:
+    """Try nstorm in a checkout: a lab, and a demo in it."""

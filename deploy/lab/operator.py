@@ -1,0 +1,220 @@
+"""Asks the leading controller for moves, as an operator would, and follows them to their ends."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from controller.core.topology import TopologyView
+from controller.storm.collect import LiveCluster
+from controller.storm.commands import COMMANDS, WAITING, Command, decode, encode, find
+from deploy.lab import LabError
+from deploy.lab.cluster import Lab
+from kvstore.zookeeper import Session
+from migration.model import ExecutorId, Slot
+
+# Storm counts here what a move must not make it do.
+KILL_METERS = (
+    "supervisor:num-workers-killed-assignment-changed",
+    "supervisor:num-worker-transitions-into-kill-and-relaunch",
+    "nimbus:num-rebalance-calls",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where executors are, by the plan laid over Storm's assignment.
+
+    Attributes
+    ----------
+    slot_of : dict of ExecutorId to Slot
+        All of the topology's executors.
+    free : tuple of ExecutorId
+        Those that may move and have no entry in the plan, by task.
+    """
+
+    slot_of: dict[ExecutorId, Slot]
+    free: tuple[ExecutorId, ...]
+
+
+class Operator:
+    """Somebody who moves executors by hand.
+
+    Parameters
+    ----------
+    session : Session
+        Connected to Storm's ZooKeeper.
+    topology : str
+        Name of the topology.
+    """
+
+    def __init__(self, session: Session, topology: str) -> None:
+        self._session = session
+        self._topology = topology
+        self._view = LiveCluster.of_session(session)
+
+    def ready(self) -> bool:
+        """Tell whether every worker of the topology has hooks and an agent that reports it.
+
+        Returns
+        -------
+        bool
+            Whether moves may begin.
+        """
+        view = self._found()
+        if view is None:
+            return False
+        seen = {ack.slot for node in view.acks for ack in node.workers}
+        supervised = all(node.supervisor is not None for node in view.acks)
+        return view.publication.slots <= seen and supervised and view.stand_back is None
+
+    def placement(self) -> Placement:
+        """Look where executors are.
+
+        Returns
+        -------
+        Placement
+            As of now.
+        """
+        view = self._found()
+        if view is None:
+            raise LabError(f"no topology {self._topology!r} is published by the hooks in Nimbus")
+        slot_of = {
+            placed.executor: placed.slot
+            for placed in view.publication.executors
+            if placed.slot is not None
+        }
+        slot_of.update({entry.executor: entry.owner for entry in view.plan.entries})
+        acks = [ack for node in view.acks for ack in node.workers]
+        pinned = {pin.executor for ack in acks for pin in ack.pinned}
+        busy = {entry.executor for entry in view.plan.entries} | pinned
+        return Placement(slot_of, tuple(sorted(set(slot_of) - busy)))
+
+    def entries(self) -> int:
+        """Count the entries of the plan.
+
+        Returns
+        -------
+        int
+            0 once every move has come to its end.
+        """
+        view = self._found()
+        return 0 if view is None else len(view.plan.entries)
+
+    def _found(self) -> TopologyView | None:
+        return find(self._view.topologies(), self._topology)
+
+    def ask(self, executor: ExecutorId, slot: Slot) -> str:
+        """Ask for a move.
+
+        Parameters
+        ----------
+        executor : ExecutorId
+            What.
+        slot : Slot
+            Where to.
+
+        Returns
+        -------
+        str
+            The path to follow it by; it vanishes with this operator's session.
+        """
+        wish = Command(self._topology, str(executor), str(slot))
+        return self._session.create(f"{COMMANDS}/c-", encode(wish), ephemeral=True, sequence=True)
+
+    def look(self, path: str) -> Command:
+        """See what has become of a wish.
+
+        Parameters
+        ----------
+        path : str
+            As `ask` gave it.
+
+        Returns
+        -------
+        Command
+            Its state.
+        """
+        stored = self._session.read(path)
+        command = None if stored is None else decode(stored.data)
+        if command is None:
+            raise LabError(f"the command {path} has vanished from ZooKeeper")
+        return command
+
+    def follow(
+        self, path: str, until: Callable[[Command], bool], limit_s: float = 300.0
+    ) -> Command:
+        """Wait until a wish has come far enough.
+
+        Parameters
+        ----------
+        path : str
+            As `ask` gave it.
+        until : callable
+            Whether it has; an ended one always has.
+        limit_s : float
+            When to give up.
+
+        Returns
+        -------
+        Command
+            Its state then.
+        """
+        deadline = time.monotonic() + limit_s
+        while True:
+            command = self.look(path)
+            if command.ended or (command.state != WAITING and until(command)):
+                return command
+            if time.monotonic() > deadline:
+                raise LabError(f"waited {limit_s:.0f} s in vain for the move {command}")
+            time.sleep(0.05)
+
+
+@contextmanager
+def beside(lab: Lab, topology: str, mode: str = "observe") -> Iterator[Operator]:
+    """Run agents and a controller beside a lab, and give an operator who talks to it.
+
+    Parameters
+    ----------
+    lab : Lab
+        The cluster, up and with hooks.
+    topology : str
+        Name of a topology that runs.
+    mode : str
+        The controller's; in "observe" nobody but the operator moves anything.
+
+    Yields
+    ------
+    Operator
+        Once moves may begin.
+    """
+    for node in lab.nodes:
+        if lab.daemon(f"agent-{node.host}") is None:
+            lab.start_agent(node)
+    lab.start_controller(mode)
+    try:
+        with Session(lab.storm_zookeeper) as session:
+            session.connect()
+            operator = Operator(session, topology)
+            lab.wait_until("all workers answer their agents", operator.ready)
+            yield operator
+    finally:
+        lab.stop_controller()
+
+
+def kill_meters(lab: Lab) -> Counter[str]:
+    """Read those of Storm's own meters that must not rise across a move.
+
+    Parameters
+    ----------
+    lab : Lab
+        The cluster.
+
+    Returns
+    -------
+    Counter[str]
+        By name.
+    """
+    meters = lab.storm_meters()
+    return Counter({name: meters[name] for name in KILL_METERS})

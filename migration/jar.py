@@ -1,0 +1,28 @@
+"""Where the jar with the hooks is."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from migration import ConfigError
+
+
+def path() -> Path:
+    """Find the jar of this installation, or of this checkout.
+
+    Returns
+    -------
+    Path
+        The file that a `-javaagent:` in storm.yaml names.
+
+    Raises
+    ------
+    ConfigError
+        It was not built.
+    """
+    found = Path(str(files("migration") / "jvm" / "target" / "nstorm-agent.jar"))
+    if not found.is_file():
+        raise ConfigError(
+            f"{found}: the jar was not built; with a JDK of 17 or later and Maven, type in a "
+            "checkout: make setup"
+        )
+    return found

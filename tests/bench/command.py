@@ -1,0 +1,200 @@
+"""``python -m tests.bench``: measures, mostly on a Storm cluster of its own."""
+
+import json
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from controller.cli.running import new_app
+from controller.output import Output, OutputOption, example, quiet
+from tests.bench import Variant
+
+# What a command needs is imported in it: all of it together takes longer to load than most
+# commands take to run.
+app = new_app()
+
+
+@app.callback()
+def _root() -> None:
+    """Measure, mostly on a Storm cluster of its own."""
+
+
+class By(StrEnum):
+    """Who decides on the moves of a benchmark."""
+
+    OPERATOR = "operator"
+    CONTROLLER = "controller"
+
+
+# Nothing rests and every gain counts, so that the controller soon finds another move.
+RESTLESS = {
+    "nstorm.cycle.secs": 1.0,
+    "nstorm.cooldown.executor.secs": 0,
+    "nstorm.asc.threshold": 0.0,
+    "nstorm.load.ewma": 1.0,
+}
+
+
+@app.command(
+    "moves", epilog=example("python -m tests.bench moves --moves 30 --rate 500 --variant ticks")
+)
+def bench_moves(
+    *,
+    moves: Annotated[int, typer.Option(min=1, help="How many moves.")] = 100,
+    by: Annotated[
+        By,
+        typer.Option(help="Who chooses: an operator at random, or the controller without rest."),
+    ] = By.OPERATOR,
+    seed: Annotated[int, typer.Option(help="Of what is chosen at random.")] = 1,
+    rate: Annotated[float, typer.Option(min=1, help="Sentences per second.")] = 1000.0,
+    variant: Annotated[Variant, typer.Option(help="What makes it hard.")] = Variant.PLAIN,
+    kill_every: Annotated[
+        int,
+        typer.Option(min=0, help="Kill the source worker of every N-th move in DRAIN; 0: none."),
+    ] = 0,
+) -> None:
+    """Move executors, in turn with rest, and account for all tuples.
+
+    Where the controller finds nothing to move for some seconds, one executor is moved at random;
+    the report counts these as "shaken".
+    """
+    from deploy.lab.cluster import AGENT_JAR, plan_lab  # noqa: PLC0415
+    from deploy.lab.operator import beside  # noqa: PLC0415
+    from tests.bench.movers import AtRandom, by_itself  # noqa: PLC0415
+    from tests.bench.moves import run_moves, submit  # noqa: PLC0415
+
+    topology, itself = "bench", by is By.CONTROLLER
+    with plan_lab("bench-moves", agent_jar=AGENT_JAR, conf=RESTLESS if itself else None) as lab:
+        submit(lab, topology, variant, rate)
+        with beside(lab, topology, mode="auto" if itself else "observe") as operator:
+            spouts = {e.slot for e in lab.assignment(topology) if e.component == "spout"}
+            at_random = AtRandom(
+                lab, operator, seed, kill_every=kill_every, spared=frozenset(spouts)
+            )
+            with by_itself(lab, operator, seed) if itself else nullcontext(at_random) as mover:
+                report = run_moves(lab, mover, topology, moves=moves)
+    asked = {"by": by.value, "variant": variant.value, "rate": rate, "kill_every": kill_every}
+    typer.echo(json.dumps({**asked, "seed": seed, **report}, indent=1))
+
+
+@app.command("round-trips", epilog=example("python -m tests.bench round-trips --trips 50"))
+def bench_round_trips(
+    trips: Annotated[int, typer.Option(min=1, help="How many times there and back.")] = 50,
+    rate: Annotated[float, typer.Option(min=1, help="Sentences per second.")] = 200.0,
+) -> None:
+    """Move one executor there and back, and watch for leaks.
+
+    Prints what each worker's JVM holds before and after: threads, timers, files, heap.
+    """
+    from deploy.lab.cluster import AGENT_JAR, plan_lab  # noqa: PLC0415
+    from deploy.lab.operator import beside  # noqa: PLC0415
+    from tests.bench.moves import submit  # noqa: PLC0415
+    from tests.bench.round_trips import run_round_trips  # noqa: PLC0415
+
+    topology = "bench"
+    with plan_lab("bench-round-trips", agent_jar=AGENT_JAR) as lab:
+        submit(lab, topology, Variant.PLAIN, rate)
+        with beside(lab, topology) as operator:
+            report = run_round_trips(lab, operator, topology, trips=trips)
+    typer.echo(json.dumps(report, indent=1))
+
+
+@app.command("overhead", epilog=example("python -m tests.bench overhead --rounds 4 --no-jmh"))
+def bench_overhead(
+    rounds: Annotated[int, typer.Option(min=2, help="How many rounds at most, of 11 s each.")] = 40,
+    jmh: Annotated[
+        bool, typer.Option(help="Also what the hooks cost a tuple, by JMH; some 3 minutes.")
+    ] = True,
+) -> None:
+    """Compare throughput with hooks and without, in turn.
+
+    Ends once the 95 % interval of the ratio is within 2 points, or after the last round.
+    """
+    from tests.bench.overhead import run_overhead  # noqa: PLC0415
+
+    report = run_overhead(rounds, _progress)
+    typer.echo(json.dumps({**report, "jmh": _tuple_cost() if jmh else None}, indent=1))
+
+
+@app.command("plan", epilog=example("python -m tests.bench plan --writes 100"))
+def bench_plan(
+    writes: Annotated[int, typer.Option(min=1, help="How many plans go to the workers.")] = 300,
+) -> None:
+    """Measure how long plans take from ZooKeeper to the workers.
+
+    And what one read and one commit cost, in the JVM and in Python.
+    """
+    from tests.bench.plan import run_plan  # noqa: PLC0415
+
+    typer.echo(json.dumps(run_plan(writes, _progress), indent=1))
+
+
+def _answer(
+    found: dict[str, Any], as_tables: Callable[[dict[str, Any]], Iterable[Table]], output: Output
+) -> None:
+    """Print what a benchmark has found."""
+    if output is Output.JSON:
+        typer.echo(json.dumps(found, indent=1))
+        return
+    for table in as_tables(found):
+        Console().print(table)
+
+
+@app.command("decide", epilog=example("python -m tests.bench decide --seeds 2 -o json"))
+def bench_decide(
+    seeds: Annotated[
+        int, typer.Option(min=0, help="How many starts of each case; 0: only the speed.")
+    ] = 10,
+    repeats: Annotated[int, typer.Option(min=1, help="How often each decision is timed.")] = 10,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Measure decisions: speed, memory and quality; no cluster."""
+    from tests.bench.decide.report import as_tables, bench  # noqa: PLC0415
+
+    _answer(bench(seeds, repeats, _progress), as_tables, output)
+
+
+@app.command("replay", epilog=example("python -m tests.bench replay --rounds 0 -o json"))
+def bench_replay(
+    rounds: Annotated[
+        int, typer.Option(min=0, help="How often to sweep on Spark and without; 0: not at all.")
+    ] = 5,
+    length: Annotated[int, typer.Option(min=40, help="Ticks of the longest log.")] = 4000,
+    day: Annotated[
+        bool,
+        typer.Option("--day", help="Sweep a whole day, too: a quarter of an hour more."),
+    ] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Measure the journal and replays of it; no cluster.
+
+    What they cost, against plain Python, how that grows, and the sweep on Spark.
+    """
+    from tests.bench.replay.report import (  # noqa: PLC0415
+        QUARTERS_OF_A_DAY,
+        Sizes,
+        as_tables,
+        bench,
+    )
+
+    with quiet(logging.WARNING):  # each cycle that is written to a journal would be told of
+        sizes = Sizes(rounds=rounds, length=length, times=QUARTERS_OF_A_DAY if day else 0)
+        found = bench(sizes, _progress)
+    _answer(found, as_tables, output)
+
+
+def _tuple_cost() -> dict[str, Any]:
+    from tests.bench.jmh import build, tuple_cost  # noqa: PLC0415
+
+    build()
+    return tuple_cost(_progress)
+
+
+def _progress(line: str) -> None:
+    typer.echo(line, err=True)

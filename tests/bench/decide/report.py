@@ -1,0 +1,91 @@
+"""Runs every measurement of decisions, and shows what was found."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from tests.bench.decide.quality import quality
+from tests.bench.decide.speed import against_plain_python, speed
+
+SIZES = (1_000, 10_000, 100_000)
+
+
+def bench(
+    seeds: int, repeats: int, tell: Callable[[str], None], sizes: Sequence[int] = SIZES
+) -> dict[str, Any]:
+    """Measure everything.
+
+    Parameters
+    ----------
+    seeds : int
+        How many starts a case of the comparison; 0 leaves it out.
+    repeats : int
+        How often each decision is timed.
+    tell : callable
+        Told what comes next.
+    sizes : sequence of int
+        Numbers of executors.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+    """
+    times = []
+    for executors in sizes:
+        tell(f"speed at {executors} executors")
+        times.append(speed(executors, repeats))
+    tell("against plain Python")
+    plain = against_plain_python(repeats)
+    return {
+        "speed": times,
+        "against_plain_python": plain,
+        "quality": quality(seeds, tell) if seeds else [],
+    }
+
+
+def as_tables(found: dict[str, Any]) -> Iterator[Table]:
+    """Make tables for people.
+
+    Parameters
+    ----------
+    found : dict
+        From `bench`.
+
+    Yields
+    ------
+    Table
+        For rich.
+    """
+    yield table("speed of safe", found["speed"])
+    yield table("against OTD in plain Python", [found["against_plain_python"]])
+    if found["quality"]:
+        yield table("quality, medians over the seeds", found["quality"])
+
+
+def table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
+    """Make a table of figures.
+
+    Parameters
+    ----------
+    title : str
+        What they are of.
+    rows : sequence of dict
+        All with the keys of the first.
+
+    Returns
+    -------
+    Table
+        One column a key.
+    """
+    made = Table(*rows[0], title=title)
+    for row in rows:
+        made.add_row(*(_cell(value) for value in row.values()))
+    return made
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, dict):
+        return "\n".join(f"{key} {_cell(part)}" for key, part in value.items())
+    return "-" if value is None else str(value)

@@ -1,0 +1,288 @@
+"""Who moves executors in a benchmark: an operator at random, or the controller by itself."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from controller.storm import status
+from controller.storm.apply import EndedMove
+from controller.storm.collect import PAUSED
+from controller.storm.commands import Command
+from deploy.lab import LabError
+from deploy.lab.cluster import Lab
+from deploy.lab.operator import Operator, Placement
+from kvstore.zookeeper import Session
+from migration.model import ExecutorId, Slot
+
+# A controller that finds nothing worth a move for so long gets a worse placement to improve.
+SHAKE_AFTER_S = 6.0
+IDLE_LIMIT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One move: what came of it, and how long it took from PREPARE to STOPPED."""
+
+    executor: str
+    target: str
+    state: str
+    reason: str
+    stopped_after_s: float | None
+
+
+class Mover(Protocol):
+    """Makes moves one after the other."""
+
+    @property
+    def begun(self) -> int:
+        """How many moves there have been."""
+
+    @property
+    def killed(self) -> int:
+        """How many workers were killed in the middle of a move."""
+
+    @property
+    def shaken(self) -> int:
+        """How many of the moves were made to give a controller something to improve."""
+
+    def move(self) -> None:
+        """Make one more move, or wait a little where none can be made."""
+
+    def rest(self) -> None:
+        """Make no moves until the next one is asked for."""
+
+    def ended(self) -> list[Moved]:
+        """Wait until every move has come to its end and tell what came of it."""
+
+
+class AtRandom:
+    """An operator who moves executors at random.
+
+    Parameters
+    ----------
+    lab : Lab
+        The cluster.
+    operator : Operator
+        Asks for the moves.
+    seed : int
+        Of the choice of executors and targets.
+    kill_every : int
+        Kill the source of each so-manieth move while it drains; 0: of none.
+    spared : frozenset of str
+        Slots whose worker is not killed: with a spout dies the account of its tuples.
+    """
+
+    def __init__(
+        self,
+        lab: Lab,
+        operator: Operator,
+        seed: int,
+        *,
+        kill_every: int = 0,
+        spared: frozenset[str] = frozenset(),
+    ) -> None:
+        self.killed = 0
+        self.shaken = 0
+        self._spared = spared
+        self._lab = lab
+        self._operator = operator
+        self._chosen = random.Random(seed)
+        self._kill_every = kill_every
+        self._asked: list[str] = []
+
+    @property
+    def begun(self) -> int:
+        """How many moves there have been."""
+        return len(self._asked)
+
+    def move(self) -> None:
+        """Ask for one move and wait until it no longer keeps another from beginning."""
+        kill = self._kill_every > 0 and (self.begun + 1) % self._kill_every == 0
+        placement = self._operator.placement()
+        pair = choose(placement, self._chosen, self._spared if kill else frozenset())
+        if pair is None:
+            time.sleep(0.2)
+            return
+        path = self._operator.ask(*pair)
+        self._asked.append(path)
+        if kill:
+            self._kill_source(path, placement.slot_of[pair[0]])
+        self._operator.follow(path, lambda now: now.state == "SETTLE")
+
+    def rest(self) -> None:
+        """Do nothing: only this operator moves anything."""
+
+    def ended(self) -> list[Moved]:
+        """Wait until every move has come to its end and tell what came of it.
+
+        Returns
+        -------
+        list of Moved
+            In the order they were asked for.
+        """
+        self._lab.wait_until(
+            "every move has come to its end", lambda: self._operator.entries() == 0, 180
+        )
+        return [_moved(self._operator.follow(path, lambda now: now.ended)) for path in self._asked]
+
+    def _kill_source(self, path: str, source: Slot) -> None:
+        self._operator.follow(path, lambda now: now.state not in ("PREPARE", "SWITCH"))
+        if self._operator.look(path).state != "DRAIN":
+            return
+        pid = self._lab.kill_worker(str(source))
+        self.killed += 1
+        self._lab.wait_until(
+            f"{source} is back",
+            lambda: self._lab.worker_pids().get(str(source), pid) != pid,
+        )
+        self._lab.wait_until("all workers answer their agents", self._operator.ready)
+
+
+class ByItself:
+    """The controller in mode auto; between the blocks it is paused.
+
+    Parameters
+    ----------
+    lab : Lab
+        The cluster, with a controller in mode auto.
+    operator : Operator
+        Looks at the plan, and moves something where the controller finds nothing.
+    session : Session
+        Connected to Storm's ZooKeeper.
+    seed : int
+        Of what the operator moves.
+    """
+
+    killed = 0
+
+    def __init__(self, lab: Lab, operator: Operator, session: Session, seed: int) -> None:
+        self.shaken = 0
+        self._chosen = random.Random(seed)
+        self._lab = lab
+        self._operator = operator
+        self._session = session
+        self._ended: dict[tuple[str, float], EndedMove] = {}
+        self.rest()
+
+    @property
+    def begun(self) -> int:
+        """How many moves have ended, and are under way."""
+        self._look()
+        return len(self._ended) + self._operator.entries()
+
+    def move(self) -> None:
+        """Let the controller go on until it has begun one more."""
+        if self._session.read(PAUSED) is not None:
+            self._session.delete(PAUSED)
+        before, since_s = self.begun, time.monotonic()
+        shake_at_s = since_s + SHAKE_AFTER_S
+        while self.begun == before:
+            if time.monotonic() > since_s + IDLE_LIMIT_S:
+                cycles = (status.read(self._session) or {}).get("cycles", [])
+                reasons = "; ".join(f"{cycle['outcome']}: {cycle['reason']}" for cycle in cycles)
+                raise LabError(f"nothing has moved for {IDLE_LIMIT_S:.0f} s: {reasons}")
+            if time.monotonic() > shake_at_s:
+                shake_at_s = time.monotonic() + SHAKE_AFTER_S
+                self._shake()
+            time.sleep(0.2)
+
+    def _shake(self) -> None:
+        """Move something at random; if the controller was quicker, its move counts."""
+        pair = choose(self._operator.placement(), self._chosen)
+        if pair is not None:
+            path = self._operator.ask(*pair)
+            self.shaken += bool(self._operator.follow(path, lambda now: True).move)
+
+    def rest(self) -> None:
+        """Pause the controller."""
+        self._session.put(PAUSED, b"a stretch without moves, for comparison")
+
+    def ended(self) -> list[Moved]:
+        """Pause the controller, wait until every move has come to its end, and tell of them.
+
+        Returns
+        -------
+        list of Moved
+            In the order they ended.
+        """
+        self.rest()
+        self._lab.wait_until(
+            "every move has come to its end", lambda: self._operator.entries() == 0, 180
+        )
+        # The controller writes what has ended with its next cycle.
+        time.sleep(3.0)
+        self._look()
+        return [
+            Moved(move.executor, move.target, move.outcome, move.reason, move.stopped_after_s)
+            for move in self._ended.values()
+        ]
+
+    def _look(self) -> None:
+        for row in (status.read(self._session) or {}).get("ended_moves", []):
+            move = EndedMove(**row)
+            self._ended[move.id, move.ended_s] = move
+
+
+@contextmanager
+def by_itself(lab: Lab, operator: Operator, seed: int) -> Iterator[ByItself]:
+    """Watch the controller move.
+
+    Parameters
+    ----------
+    lab : Lab
+        The cluster, with a controller in mode auto.
+    operator : Operator
+        Looks at the plan, and moves something where the controller finds nothing.
+    seed : int
+        Of what the operator moves.
+
+    Yields
+    ------
+    ByItself
+        Paused at first.
+    """
+    with Session(lab.storm_zookeeper) as session:
+        session.connect()
+        yield ByItself(lab, operator, session, seed)
+
+
+def choose(
+    placement: Placement, chosen: random.Random, spared: frozenset[str] = frozenset()
+) -> tuple[ExecutorId, Slot] | None:
+    """Choose an executor and a target, uniform over all that may be.
+
+    Parameters
+    ----------
+    placement : Placement
+        Where executors are.
+    chosen : Random
+        The source of chance.
+    spared : frozenset of str
+        Slots that nothing may leave.
+
+    Returns
+    -------
+    tuple of (ExecutorId, Slot) or None
+        None if nothing may move now.
+    """
+    held = Counter(placement.slot_of.values())
+    free = [
+        executor
+        for executor in placement.free
+        if held[placement.slot_of[executor]] > 1 and str(placement.slot_of[executor]) not in spared
+    ]
+    if not free:
+        return None
+    executor = chosen.choice(free)
+    others = sorted(set(placement.slot_of.values()) - {placement.slot_of[executor]})
+    return executor, chosen.choice(others)
+
+
+def _moved(command: Command) -> Moved:
+    return Moved(
+        command.executor, command.slot, command.state, command.reason, command.stopped_after_s
+    )

@@ -1,0 +1,205 @@
+"""Moves executors on a live cluster and accounts for every tuple."""
+
+import os
+import statistics
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from deploy.lab.cluster import Lab
+from deploy.lab.ledger import SATURATE, Ledger, Totals, Window, latency_ms
+from deploy.lab.operator import kill_meters
+from tests.bench import Variant
+from tests.bench.movers import Moved, Mover
+
+BLOCK_S = 30.0
+
+
+CONF_OF: Mapping[Variant, Mapping[str, Any]] = {
+    Variant.PLAIN: {},
+    Variant.TICKS: {"workload.tick.secs": 1},
+    Variant.BATCH: {"topology.producer.batch.size": 100},
+    # Count bolts that wait, with queues that are soon full. Storm empties a task's overflow, where
+    # remote tuples wait, only once its queue, which local ones fill, is empty: a split bolt beside
+    # a hot count bolt starves all others for good, moves or not, if it gets all the sentences. So
+    # all words are equally often, and the shuffle does not prefer a split that is not held back.
+    Variant.BACK_PRESSURE: {
+        "workload.count.wait.ns": 2_000_000,
+        "workload.zipf.exponent": 0,
+        "topology.executor.receive.buffer.size": 64,
+        "topology.max.spout.pending": 250,
+        "topology.disable.loadaware.messaging": True,
+    },
+    Variant.SATURATED: {
+        "topology.max.spout.pending": 1000,
+        # The optimising compiler works for minutes: the rate would rise by half meanwhile.
+        "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
+    },
+}
+FED_TO_THE_FULL = frozenset({Variant.BACK_PRESSURE, Variant.SATURATED})
+# Until what is fed to the full has come to its rate.
+WARM_UP_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The one-second windows of all blocks of one kind."""
+
+    windows: tuple[Window, ...]
+
+    def half_rate_share(self, rate_tps: float) -> float:
+        """Give the share of windows under half a rate.
+
+        Parameters
+        ----------
+        rate_tps : float
+            The rate.
+
+        Returns
+        -------
+        float
+            Between 0 and 1; nan without windows.
+        """
+        if not self.windows:
+            return float("nan")
+        return sum(w.acked < rate_tps / 2 for w in self.windows) / len(self.windows)
+
+
+def run_moves(
+    lab: Lab, mover: Mover, topology: str, *, moves: int, interleave: bool = True
+) -> dict[str, Any]:
+    """Move executors, blocks of 30 s with moves and without in turn, then drain.
+
+    Parameters
+    ----------
+    lab : Lab
+        The cluster.
+    mover : Mover
+        Makes the moves.
+    topology : str
+        Name of a topology that is being fed.
+    moves : int
+        How many at least.
+    interleave : bool
+        False: all moves in one go, after one control block.
+
+    Returns
+    -------
+    dict
+        The report, ready for JSON.
+    """
+    ledger = lab.ledger(topology)
+    pids, meters = lab.worker_pids(), kill_meters(lab)
+    moving: list[Window] = []
+    control: list[Window] = []
+    while mover.begun < moves:
+        mover.rest()
+        control += _rest(ledger)
+        began_s = time.time()
+        while mover.begun < moves and (not interleave or time.time() - began_s < BLOCK_S):
+            mover.move()
+        moving += _windows(ledger, began_s)
+    ended = mover.ended()
+    # A tuple that was lost fails only after up to two message timeouts.
+    time.sleep(2 * message_timeout_s(lab) if interleave else message_timeout_s(lab))
+    totals = ledger.drain()
+    return {
+        **_durations(ended),
+        **_fates(totals),
+        **_felt(Stretch(tuple(moving)), Stretch(tuple(control))),
+        "killed": mover.killed,
+        "shaken": mover.shaken,
+        "worker_restarts": sum(lab.worker_pids().get(slot) != pid for slot, pid in pids.items()),
+        "kill_meters_risen": {
+            name: now - meters[name] for name, now in kill_meters(lab).items() if now > meters[name]
+        },
+        "load_average": round(os.getloadavg()[0], 1),
+        "moves": [asdict(move) for move in ended],
+    }
+
+
+def submit(lab: Lab, topology: str, variant: Variant, rate_tps: float) -> None:
+    """Submit the WordCount of a variant and wait until it runs.
+
+    Parameters
+    ----------
+    lab : Lab
+        The cluster.
+    topology : str
+        Name for it.
+    variant : Variant
+        Which.
+    rate_tps : float
+        Sentences per second, where the variant leaves that open.
+    """
+    rate_tps = SATURATE if variant in FED_TO_THE_FULL else rate_tps
+    lab.submit(topology, CONF_OF[variant], rate_tps)
+    lab.wait_ready(topology)
+    if variant in FED_TO_THE_FULL:
+        time.sleep(WARM_UP_S)
+
+
+def message_timeout_s(lab: Lab) -> float:
+    """Give the lab's message timeout.
+
+    Parameters
+    ----------
+    lab : Lab
+        The cluster.
+
+    Returns
+    -------
+    float
+        Seconds; Storm's default if the lab sets none.
+    """
+    return float(lab.layout.conf.get("topology.message.timeout.secs", 30))
+
+
+def _rest(ledger: Ledger) -> list[Window]:
+    began_s = time.time()
+    time.sleep(BLOCK_S)
+    return _windows(ledger, began_s)
+
+
+def _windows(ledger: Ledger, began_s: float) -> list[Window]:
+    ended_s = time.time()
+    # The ledger writes a second's window within a second of its end.
+    time.sleep(1.0)
+    return ledger.windows(began_s, ended_s)
+
+
+def _durations(ended: Sequence[Moved]) -> dict[str, Any]:
+    spent = sorted(m.stopped_after_s for m in ended if m.stopped_after_s is not None)
+    return {
+        "asked": len(ended),
+        "states": dict(Counter(move.state for move in ended)),
+        "move_s_median": statistics.median(spent) if spent else None,
+        "move_s_max": spent[-1] if spent else None,
+    }
+
+
+def _fates(totals: Totals) -> dict[str, Any]:
+    return {
+        "emitted": totals.emitted,
+        "acked": totals.acked,
+        "failed": totals.failed,
+        "double_acked": totals.double_acked,
+        "pending": totals.pending,
+        "words_emitted": totals.words_emitted,
+        "words_counted": totals.words_counted,
+    }
+
+
+def _felt(moving: Stretch, control: Stretch) -> dict[str, Any]:
+    rate_tps = statistics.median(w.acked for w in control.windows)
+    return {
+        "rate_tps": rate_tps,
+        "half_rate_share_moves": moving.half_rate_share(rate_tps),
+        "half_rate_share_control": control.half_rate_share(rate_tps),
+        "ack_p99_ms_moves": latency_ms(moving.windows, 0.99),
+        "ack_p99_ms_control": latency_ms(control.windows, 0.99),
+        "zero_windows_moves": sum(w.acked == 0 for w in moving.windows),
+        "zero_windows_control": sum(w.acked == 0 for w in control.windows),
+    }

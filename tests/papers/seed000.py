@@ -1,0 +1,123 @@
+"""Figures of 000: the size of the search, and the two topologies whose profiles are known."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.baselines.heterogeneity.growth import first_assignment, maximize_throughput
+from controller.baselines.heterogeneity.model import Model
+from controller.baselines.heterogeneity.optimum import best_placement, instance_numbers
+from controller.baselines.heterogeneity.policy import AT_ONCE
+from controller.baselines.heterogeneity.profiles import rolling_count, unique_visitor
+from controller.core.cluster import Ints
+from tests.papers.table import Chart, Line, Paper
+
+# The step of the authors' simulator does not become smaller than the input over this.
+MOST_SCALE = 2048
+# All numbers of instances up to this are tried for the optimum.
+MOST_INSTANCES = 7
+OTHER_PROFILE = "the profile behind it (table 3) is not in our text; this is their simulator's"
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A topology of figure 13 with what the text says of it.
+
+    Attributes
+    ----------
+    pair, best : str
+        Instances that the algorithm finds, and that the optimum has.
+    below_best : float
+        How many per cent of the optimum's throughput are missing.
+    """
+
+    name: str
+    model: Model
+    pair: str
+    best: str
+    below_best: float
+
+
+def reproduce() -> Paper:
+    """Compute all that arithmetic can reach.
+
+    Returns
+    -------
+    Paper
+        The number of instance vectors; instances, throughput and distance to the optimum.
+    """
+    paper = Paper("000")
+    paper.row(
+        "Problem statement",
+        "possibilities for n = 4, m = 3, k = 10",
+        27_405,
+        sum(1 for _ in instance_numbers(4, 3 * 10)),
+        note="vectors of instance numbers; where each instance goes comes on top",
+    )
+    named = (
+        Topology("RollingCount", rolling_count(), "<5,4>", "<5,4>", 0.0),
+        Topology("UniqueVisitor", unique_visitor(), "<4,5>", "<5,5>", 2.0),
+    )
+    rates = [_grow(paper, one) for one in named]
+    labels = ("to the letter", "several at once", f"best of up to {MOST_INSTANCES} each")
+    bars = tuple(
+        Line(label, [one.name for one in named], [row[i] for row in rates])
+        for i, label in enumerate(labels)
+    )
+    title = "Input that one machine of each type takes"
+    paper.charts.append(Chart("000_throughput", title, "topology", "tuples/s", bars))
+    _measured(paper)
+    return paper
+
+
+def _grow(paper: Paper, topology: Topology) -> tuple[float, float, float]:
+    """Compare the algorithm with the optimum; give the three rates."""
+    model, where = topology.model, "figure 13"
+    components, machines = model.cost_s.shape
+    nothing = np.zeros((components, machines), dtype=np.int64)
+    first = first_assignment(model, 1.0, nothing, np.ones(machines, dtype=np.bool_))
+    if isinstance(first, int):
+        raise AssertionError(f"component {first} fits nowhere")
+    letter, letter_tps = maximize_throughput(model, first, 1.0)
+    several, several_tps = maximize_throughput(
+        model, first, 1.0, at_once=AT_ONCE, most_scale=MOST_SCALE
+    )
+    best, best_tps = best_placement(model, MOST_INSTANCES)
+    what = f"{topology.name}, instances"
+    paper.row(where, f"{what}, to the letter", topology.pair, _pair(letter), differs=OTHER_PROFILE)
+    paper.row(
+        where,
+        f"{what}, several at once as in their simulator",
+        topology.pair,
+        _pair(several),
+        differs=OTHER_PROFILE,
+    )
+    paper.row(where, f"{what} of the optimum", topology.best, _pair(best), differs=OTHER_PROFILE)
+    what = f"{topology.name}, input, t/s"
+    paper.row(where, f"{what}, to the letter", None, letter_tps)
+    paper.row(where, f"{what}, several at once", None, several_tps)
+    paper.row(where, f"{what}, best of up to {MOST_INSTANCES} instances each", None, best_tps)
+    load = tuple(100 * float(share) for share in model.load(letter, letter_tps))
+    paper.row(where, f"{topology.name}, CPU of the machines, to the letter, %", None, load)
+    for label, reached in (("to the letter", letter_tps), ("several at once", several_tps)):
+        what = f"{topology.name}, {label}, below the optimum, %"
+        missing = 100 * (1 - reached / best_tps)
+        paper.row(where, what, topology.below_best, missing, differs=OTHER_PROFILE, within=0.5)
+    return letter_tps, several_tps, best_tps
+
+
+def _pair(placement: Ints) -> str:
+    return f"<{','.join(str(count) for count in placement.sum(axis=1))}>"
+
+
+def _measured(paper: Paper) -> None:
+    profile = "the profile of their bolts (table 3) is not in our text"
+    paper.beyond("figures 14-16", "throughput over default", "7 to 44 %", profile)
+    paper.beyond("figures 14-16", "throughput below the optimum", "at most 4 %", profile)
+    paper.beyond("figures 10-12", "error of the predicted CPU", "below 8 %", "a measurement")
+    paper.beyond("figures 14-16", "simulator against cluster", "within 13 %", "a measurement")
+    clusters = "machines and instances of the scenarios (table 4) are not in our text"
+    for scenario, tps, cpu in ((1, "26-49", "10-35"), (2, "36-48", "31-47"), (3, "27-31", "10-21")):
+        what = f"scenario {scenario}, gain in throughput and utilisation"
+        paper.beyond("figures 18-20", what, f"{tps} % and {cpu} %", clusters)
+    paper.beyond("table 5", "gain in throughput over gain in utilisation", "–", clusters)
