@@ -7,13 +7,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import structlog
 
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.compiled import run_as_python_until
-from controller.core.decide import prepare
+from controller.policies.otd import otd
+from controller.policies.safe import safe
 
 # It keeps what it compiles on disk. What the machine is there for comes first.
-_COMPILE = "import os; os.nice(10); from controller.core.decide import prepare; prepare()"
+_COMPILE = "import os; os.nice(10); from controller.compiling import prepare; prepare()"
 _END_LIMIT_S = 2.0
 
 log = structlog.get_logger()
@@ -56,3 +60,28 @@ def compiling_beside() -> Iterator[threading.Event]:
         compiler.kill()
         compiler.wait()
         loader.join(_END_LIMIT_S)
+
+
+def prepare() -> None:
+    """Compile what decisions are made of, so that the first one does not wait for it.
+
+    Takes some seconds once for each installation, and again after an update.
+    """
+    cluster = Cluster.build("ab", [("a:1", "a", 1.0), ("b:1", "b", 1.0), ("b:2", "b", 1.0)])
+    traffic = Traffic.build(np.array([0, 1]), np.array([2, 2]), np.array([1.0, 2.0]))
+    snapshot = LoadSnapshot(
+        topology="",
+        time_s=0.0,
+        components=(),
+        edges=(),
+        executors=("1-1", "2-2", "3-3"),
+        component_of=("", "", ""),
+        place=np.array([0, 1, 2]),
+        cpu_cores=np.full(3, 0.1),
+        queue=np.zeros(3),
+        pinned=(None,) * 3,
+        traffic=traffic,
+    )
+    for rules in (Limits(max_moves=2), Limits(gain_tps=np.inf)):
+        for policy in (safe, otd):
+            policy(cluster, snapshot, rules)

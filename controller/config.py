@@ -11,11 +11,11 @@ from typing import Any
 
 import yaml
 
-from controller.baselines.aniello.options import Aniello
 from controller.core.classify import Limits
-from controller.core.target.problem import TargetOptions
 from controller.core.veto import Excluded
-from controller.policies import NAMES, Options
+from controller.policies.aniello.options import Aniello
+from controller.policies.partition.problem import TargetOptions
+from controller.policies.registry import NAMES, Options
 from migration import ConfigError
 from migration.settings import DEFAULT, PREFIX, Reader, refuse_unknown, values
 from migration.storm_yaml import load, own_keys, storm_zookeeper

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from controller.config import Config, Mode
 from controller.core.choose import choose_each
 from controller.core.cluster import inter_node_tps
-from controller.core.decide import Outcome, Proposal
+from controller.core.decision import Outcome, Proposal
 from controller.core.gate import gate_each, moves_under_way
 from controller.core.metrics import Rates, observe_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import plan_each
 from controller.core.topology import TopologyView
 from controller.core.veto import veto_each
-from controller.policies import policy
-from controller.targeting.policy import Remembered, Targeting
-from controller.targeting.search import Answer, Question
+from controller.policies.partition.policy import Remembered, Targeting
+from controller.policies.partition.search import Answer, Question
+from controller.policies.registry import policy
 from migration.model import ExecutorId, NodeLoad, Plan, Slot
 
 

@@ -11,8 +11,8 @@ from controller.config import Config, build
 from controller.cycle import Memory, Seen, TopologyReport, cycle, cycle_with_searches, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
+from controller.policies.partition.search import Answer
 from controller.replay.ingest.world import Window, WindowWorld
-from controller.targeting.search import Answer
 from migration.model import Edge, ExecutorId, Node, Publication, Slot
 
 SLOTS = tuple(Slot(node, port) for node in "ab" for port in (1, 2))

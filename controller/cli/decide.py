@@ -18,7 +18,7 @@ from controller.core.compiled import run_as_python_until
 from controller.core.headroom import headroom
 from controller.errors import SnapshotError
 from controller.output import Output, OutputOption
-from controller.policies import NAMES
+from controller.policies.registry import NAMES
 from controller.snapshot import parse
 from controller.yardstick import inter_node_ratio
 

@@ -8,10 +8,10 @@ from controller.config import Config
 from controller.core.choose import choose
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps, topology_name
-from controller.core.decide import Decision, Outcome
+from controller.core.decision import Decision, Outcome
 from controller.core.headroom import headroom
 from controller.core.veto import cooldown, exclusions, placement_vetoes
-from controller.policies import policy
+from controller.policies.registry import policy
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
-from controller.core.decide import Decision, Outcome, Policy, Proposal, Veto
+from controller.core.decision import Decision, Outcome, Policy, Proposal, Veto
 from controller.core.picture import Picture
 from controller.core.veto import Vetoes
 from controller.core.view import loops

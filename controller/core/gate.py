@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from controller.core.decide import Outcome, Veto
+from controller.core.decision import Outcome, Veto
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
 from controller.core.veto import Excluded

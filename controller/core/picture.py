@@ -8,7 +8,7 @@ import numpy as np
 
 from controller.core.classify import Classes, Limits, classify
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
-from controller.core.decide import Outcome, Veto
+from controller.core.decision import Outcome, Veto
 from controller.core.metrics import Rates
 from controller.core.topology import TopologyView
 from migration.model import ExecutorId, Phase, Plan, Publication, Slot

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from controller.core.decide import Decision, Outcome, Proposal
+from controller.core.decision import Decision, Outcome, Proposal
 from controller.core.topology import TopologyView
 from migration.model import ExecutorId, Plan, Slot
 from migration.moves import Refusal, RefusalCode, validate_move

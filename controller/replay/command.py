@@ -18,7 +18,7 @@ from controller.config import build, keys_of
 from controller.journal.reader import Log, collecting_rarely
 from controller.journal.record import JournalError, compact
 from controller.output import Output, OutputOption, SectionedCommand, example, quiet
-from controller.policies import NAMES
+from controller.policies.registry import NAMES
 from controller.replay.ingest.tables import ingest
 from controller.replay.playback import Replayed, recorded_config, replay
 from controller.replay.recording import spans

@@ -16,7 +16,7 @@ from controller.journal.memory import decode
 from controller.journal.reader import Log, Tick
 from controller.journal.record import JournalError, compact
 from controller.journal.recorder import cycle_record
-from controller.targeting.search import Answer
+from controller.policies.partition.search import Answer
 from migration import ConfigError, WireError, wire
 from migration.model import (
     ExecutorId,

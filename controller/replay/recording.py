@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from controller.config import Config
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 from controller.core.topology import TopologyView
 from controller.journal.reader import Log, Tick
 from controller.replay.layout import Layout, Views

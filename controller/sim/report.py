@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller.core.cluster import Floats
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 from controller.errors import ScenarioError
 from controller.sim.engine import SAMPLE_S, SimulationResult, run
 from controller.sim.scenario import Expectation, Scenario, Setting

@@ -8,17 +8,17 @@ from dataclasses import asdict, replace
 import structlog
 
 from controller.config import Config
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 from controller.cycle import Memory, Report, Seen, TopologyReport, cycle, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
+from controller.policies.partition.search import SubprocessSearches
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, CommandQueue
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from controller.storm.status import document, publish
-from controller.targeting.search import SubprocessSearches
 from kvstore.errors import StoreError
 from kvstore.zookeeper import Session
 from migration.model import ExecutorId, Timing

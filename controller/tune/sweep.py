@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from controller.core.decide import prepare
+from controller.compiling import prepare
 from controller.replay.recording import Span
 from controller.replay.rerun.laid import OF_THE_DEMO
 from controller.replay.rerun.run import Rerun

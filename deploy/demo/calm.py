@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 
 QUIET_CYCLES = 3
 # Whatever rests or settles, there is nothing to gain.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller.config import build
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 from controller.journal.reader import Log
 from controller.replay.playback import replay
 from controller.replay.recording import spans

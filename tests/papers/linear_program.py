@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse  # type: ignore[import-untyped]
 from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import-untyped]
 
-from controller.baselines.oracle.problem import Problem
 from controller.core.cluster import Floats, Ints
+from controller.policies.exhaustive.problem import Problem
 
 # What `milp` answers if nothing satisfies the constraints.
 INFEASIBLE = 2

@@ -6,8 +6,10 @@ from itertools import count, takewhile
 from math import fsum
 from typing import Any
 
-from controller.baselines.model_driven.allocation import Allocation, lsa, mba, slots_needed
-from controller.baselines.model_driven.mapping import (
+from controller.core.cluster import Performance
+from controller.policies.component_rates import input_rates
+from controller.policies.model_driven.allocation import Allocation, lsa, mba, slots_needed
+from controller.policies.model_driven.mapping import (
     Lacking,
     Need,
     Placed,
@@ -19,11 +21,9 @@ from controller.baselines.model_driven.mapping import (
     sam,
     slots_used,
 )
-from controller.baselines.model_driven.performance import at
-from controller.baselines.model_driven.prediction import predicted_rate, task_rate
-from controller.baselines.model_driven.profiles import SINK, SOURCE, TASKS, diamond, linear, star
-from controller.baselines.rates import input_rates
-from controller.core.cluster import Performance
+from controller.policies.model_driven.performance import at
+from controller.policies.model_driven.prediction import predicted_rate, task_rate
+from controller.policies.model_driven.profiles import SINK, SOURCE, TASKS, diamond, linear, star
 from tests.papers.table import Chart, Line, Paper
 
 Allocate = Callable[[Sequence[Performance], float], Allocation]

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.baselines.aniello.offline import executor_limit, limit_formula
-from controller.baselines.aniello.online import online_place
-from controller.baselines.aniello.options import Aniello
 from controller.core.classify import Limits
 from controller.core.cluster import inter_node_tps
+from controller.policies.aniello.offline import executor_limit, limit_formula
+from controller.policies.aniello.online import online_place
+from controller.policies.aniello.options import Aniello
 from controller.yardstick import inter_worker_tps
 from tests.papers.table import Chart, Line, Paper
 from tests.papers.worlds import hand_graph

@@ -7,17 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.baselines.heterogeneity.policy import heterogeneity
-from controller.baselines.model_driven.allocation import Allocation
-from controller.baselines.model_driven.mapping import Lacking, Need, Slots
-from controller.baselines.model_driven.mapping import rsm as map_rsm
-from controller.baselines.model_driven.mapping import sam as map_sam
-from controller.baselines.model_driven.policies import dsm, rsm, sam
-from controller.baselines.oracle.exhaustive import exhaustive, search
-from controller.baselines.oracle.problem import Problem
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, Performance, Profile, Traffic
-from controller.core.decide import Decision, Outcome, otd, safe
+from controller.core.decision import Decision, Outcome
+from controller.policies.exhaustive.policy import exhaustive, search
+from controller.policies.exhaustive.problem import Problem
+from controller.policies.heterogeneity.policy import heterogeneity
+from controller.policies.model_driven.allocation import Allocation
+from controller.policies.model_driven.mapping import Lacking, Need, Slots
+from controller.policies.model_driven.mapping import rsm as map_rsm
+from controller.policies.model_driven.mapping import sam as map_sam
+from controller.policies.model_driven.policies import dsm, rsm, sam
+from controller.policies.otd import otd
+from controller.policies.safe import safe
 from migration.model import Component, Edge
 from tests.papers.linear_program import solve
 

@@ -10,17 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.baselines.aniello.offline import aniello_offline, executor_limit, offline_place
-from controller.baselines.aniello.online import (
-    aniello_online,
-    load_hz,
-    online_place,
-    share_out,
-    spread_out,
-)
-from controller.baselines.aniello.options import Aniello
-from controller.baselines.even import even, even_place
-from controller.baselines.pipelines import lf, lf_place, pipelines
 from controller.core.classify import Limits
 from controller.core.cluster import (
     Cluster,
@@ -30,7 +19,18 @@ from controller.core.cluster import (
     Traffic,
     inter_node_tps,
 )
-from controller.core.decide import Decision, Outcome
+from controller.core.decision import Decision, Outcome
+from controller.policies.aniello.offline import aniello_offline, executor_limit, offline_place
+from controller.policies.aniello.online import (
+    aniello_online,
+    load_hz,
+    online_place,
+    share_out,
+    spread_out,
+)
+from controller.policies.aniello.options import Aniello
+from controller.policies.even import even, even_place
+from controller.policies.locality_fairness import lf, lf_place, pipelines
 from migration.model import Component, Edge
 
 World = tuple[Cluster, LoadSnapshot]

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from controller.core.classify import Limits
 from controller.core.cluster import LoadSnapshot
 from controller.core.compiled import Loop, run_as_python_until
-from controller.core.decide import otd, safe
 from controller.core.view import loops
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import View
+from controller.policies.otd import otd
+from controller.policies.safe import safe
 from tests.property.test_core_policies import World, limits, worlds
 from tests.property.test_core_target import worlds as uneven_worlds
 

@@ -16,8 +16,10 @@ from controller.core.cluster import (
     inter_node_tps,
     worker_cpu_cores,
 )
-from controller.core.decide import Decision, Outcome, otd, safe
+from controller.core.decision import Decision, Outcome
 from controller.core.view.view import FILL_FRAC
+from controller.policies.otd import otd
+from controller.policies.safe import safe
 from migration.model import Component
 from tests.affinity import by_node, by_worker
 

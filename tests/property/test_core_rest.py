@@ -10,10 +10,11 @@ from controller.config import Excluded
 from controller.core.choose import choose
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
-from controller.core.decide import Decision, Outcome, Policy, safe
-from controller.core.target.problem import TargetOptions
+from controller.core.decision import Decision, Outcome, Policy
 from controller.core.veto import placement_vetoes
-from controller.targeting.policy import Targeting
+from controller.policies.partition.policy import Targeting
+from controller.policies.partition.problem import TargetOptions
+from controller.policies.safe import safe
 from migration.model import Component
 from tests.property.test_core_policies import World
 from tests.property.test_core_target import after, limits, options, worlds

@@ -9,11 +9,12 @@ from hypothesis.strategies import DrawFn, composite
 
 from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, worker_cpu_cores
-from controller.core.decide import Decision, Outcome, Policy, safe
-from controller.core.target.adopt import find
-from controller.core.target.problem import Problem, TargetOptions
-from controller.core.target.search.anneal import anneal
-from controller.targeting.policy import Targeting
+from controller.core.decision import Decision, Outcome, Policy
+from controller.policies.partition.adopt import find
+from controller.policies.partition.anneal import anneal
+from controller.policies.partition.policy import Targeting
+from controller.policies.partition.problem import Problem, TargetOptions
+from controller.policies.safe import safe
 from tests.property.test_core_policies import World, small_snapshots
 
 

@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 
 from controller.core.classify import Limits
 from controller.core.cluster import Ints, Traffic, worker_cpu_cores
-from controller.core.decide import Choice, choose_safe, otd, safe
-from controller.core.moves import best_gathering, opening_pairs
 from controller.core.view import loops
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import Moves, View
+from controller.policies.candidates import best_gathering, opening_pairs
+from controller.policies.otd import otd
+from controller.policies.safe import choose_safe, safe
+from controller.policies.single_move import Choice
 from tests.affinity import by_node, by_worker
 from tests.property.test_core_policies import World, limits, worlds
 from tests.property.test_core_target import worlds as uneven_worlds

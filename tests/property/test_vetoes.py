@@ -10,9 +10,9 @@ from messages import node_acks, publication, worker_load
 
 from controller.cli.what_if import walk
 from controller.config import Config, Mode, build
-from controller.core.decide import Decision, Outcome
+from controller.core.decision import Decision, Outcome
 from controller.cycle import Memory, cycle, cycle_with_searches
-from controller.policies import NAMES
+from controller.policies.registry import NAMES
 from controller.replay.recording import Span
 from controller.replay.rerun.run import Rerun
 from controller.snapshot import parse

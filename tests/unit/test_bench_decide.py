@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.baselines.oracle.exhaustive import exhaustive
 from controller.core.classify import Limits, classify
 from controller.core.cluster import inter_node_tps
-from controller.core.decide import otd, safe
+from controller.policies.exhaustive.policy import exhaustive
+from controller.policies.otd import otd
+from controller.policies.safe import safe
 from controller.snapshot import parse
 from controller.yardstick import weighted_cost_tps
 from tests.bench.decide.cases import LITERAL, QUALITY, Groups, Hardware, crowd, keyed, planted

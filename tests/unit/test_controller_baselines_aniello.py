@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from placement_worlds import chain, cluster, topology
 
-from controller.baselines.aniello.offline import (
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, Ints, LoadSnapshot, inter_node_tps
+from controller.core.decision import Outcome
+from controller.policies.aniello.offline import (
     aniello_offline,
     executor_limit,
     limit_formula,
@@ -16,16 +19,13 @@ from controller.baselines.aniello.offline import (
     offline_groups,
     offline_place,
 )
-from controller.baselines.aniello.online import (
+from controller.policies.aniello.online import (
     aniello_online,
     load_hz,
     online_place,
     share_out,
 )
-from controller.baselines.aniello.options import Aniello
-from controller.core.classify import Limits
-from controller.core.cluster import Cluster, Ints, LoadSnapshot, inter_node_tps
-from controller.core.decide import Outcome
+from controller.policies.aniello.options import Aniello
 from controller.snapshot import parse
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "decide"

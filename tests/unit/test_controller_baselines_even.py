@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from placement_worlds import chain, cluster, topology
 
-from controller.baselines.even import even, even_place, sort_slots
 from controller.core.classify import Limits
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
+from controller.policies.even import even, even_place, sort_slots
 
 
 @pytest.mark.parametrize(

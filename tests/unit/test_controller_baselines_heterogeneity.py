@@ -6,19 +6,19 @@ from math import comb, inf
 import numpy as np
 import pytest
 
-from controller.baselines.heterogeneity.growth import (
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, Cost, LoadSnapshot, Machine, Profile, Traffic
+from controller.core.decision import Decision, Outcome
+from controller.errors import PolicyError
+from controller.policies.heterogeneity.growth import (
     add_instances,
     first_assignment,
     maximize_throughput,
 )
-from controller.baselines.heterogeneity.model import Model, utilisation
-from controller.baselines.heterogeneity.optimum import best_placement, instance_numbers
-from controller.baselines.heterogeneity.policy import heterogeneity
-from controller.baselines.heterogeneity.profiles import rolling_count, unique_visitor
-from controller.core.classify import Limits
-from controller.core.cluster import Cluster, Cost, LoadSnapshot, Machine, Profile, Traffic
-from controller.core.decide import Decision, Outcome
-from controller.errors import PolicyError
+from controller.policies.heterogeneity.model import Model, utilisation
+from controller.policies.heterogeneity.optimum import best_placement, instance_numbers
+from controller.policies.heterogeneity.policy import heterogeneity
+from controller.policies.heterogeneity.profiles import rolling_count, unique_visitor
 from migration.model import Component, Edge
 
 NONE_YET = np.zeros((2, 3), dtype=np.int64)

@@ -10,14 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.baselines.model_driven.allocation import (
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot, Performance, Profile, Traffic
+from controller.core.decision import Decision, Outcome
+from controller.errors import PolicyError
+from controller.policies.component_rates import input_rates
+from controller.policies.model_driven.allocation import (
     Allocation,
     acquire,
     lsa,
     mba,
     slots_needed,
 )
-from controller.baselines.model_driven.mapping import (
+from controller.policies.model_driven.mapping import (
     Lacking,
     Need,
     Placed,
@@ -29,18 +34,13 @@ from controller.baselines.model_driven.mapping import (
     sam,
     slots_used,
 )
-from controller.baselines.model_driven.performance import Sweep, Trial, at, enough, peak, perf_model
-from controller.baselines.model_driven.policies import allocate_existing
-from controller.baselines.model_driven.policies import dsm as dsm_policy
-from controller.baselines.model_driven.policies import rsm as rsm_policy
-from controller.baselines.model_driven.policies import sam as sam_policy
-from controller.baselines.model_driven.prediction import predicted_rate, task_rate
-from controller.baselines.model_driven.profiles import SINK, SOURCE, TASKS, diamond, linear, star
-from controller.baselines.rates import input_rates
-from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot, Performance, Profile, Traffic
-from controller.core.decide import Decision, Outcome
-from controller.errors import PolicyError
+from controller.policies.model_driven.performance import Sweep, Trial, at, enough, peak, perf_model
+from controller.policies.model_driven.policies import allocate_existing
+from controller.policies.model_driven.policies import dsm as dsm_policy
+from controller.policies.model_driven.policies import rsm as rsm_policy
+from controller.policies.model_driven.policies import sam as sam_policy
+from controller.policies.model_driven.prediction import predicted_rate, task_rate
+from controller.policies.model_driven.profiles import SINK, SOURCE, TASKS, diamond, linear, star
 from migration.model import Component, Edge
 
 # Every task in every position, and forwards and backwards.

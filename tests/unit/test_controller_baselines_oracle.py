@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.baselines.oracle.exhaustive import exhaustive, search
-from controller.baselines.oracle.problem import Problem
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
-from controller.core.decide import Decision, Outcome
+from controller.core.decision import Decision, Outcome
 from controller.errors import PolicyError
-from controller.policies import NAMES, Options, policy
+from controller.policies.exhaustive.policy import exhaustive, search
+from controller.policies.exhaustive.problem import Problem
+from controller.policies.registry import NAMES, Options, policy
 from controller.snapshot import parse
 from tests.papers.bound import word_count_ratio
 from tests.papers.linear_program import solve

@@ -8,8 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from placement_worlds import chain, cluster, topology
 
-from controller.baselines.even import even_place
-from controller.baselines.pipelines import (
+from controller.core.classify import Limits
+from controller.core.cluster import Ints, LoadSnapshot
+from controller.core.decision import Outcome
+from controller.policies.even import even_place
+from controller.policies.locality_fairness import (
     closeness,
     cohesion,
     coupling,
@@ -17,9 +20,6 @@ from controller.baselines.pipelines import (
     lf_place,
     pipelines,
 )
-from controller.core.classify import Limits
-from controller.core.cluster import Ints, LoadSnapshot
-from controller.core.decide import Outcome
 
 SIZES = {
     "linear": [1] * 8,

@@ -7,8 +7,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from controller.baselines.rates import input_rates, planned_rates, spouts
 from controller.core.cluster import LoadSnapshot, Profile, Traffic
+from controller.policies.component_rates import input_rates, planned_rates, spouts
 from controller.snapshot import parse
 from migration.model import Component, Edge
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from placement_worlds import topology
 
-from controller.baselines.topology import (
+from controller.policies.component_graph import (
     acyclic,
     component_graph,
     consumers,

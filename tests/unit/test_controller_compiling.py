@@ -11,14 +11,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from controller import compiling
-from controller.compiling import compiling_beside
+from controller.compiling import compiling_beside, prepare
 from controller.core.compiled import compiled
-from controller.core.decide import prepare
 
 ASKED = """
 import sys, time
 from controller.compiling import compiling_beside
-from controller.core.decide import prepare
+from controller.compiling import prepare
 from controller.core.view import loops
 from kvstore.service import log_to_stderr
 

@@ -21,8 +21,10 @@ from controller.core.cluster import (
     inter_node_tps,
     worker_cpu_cores,
 )
-from controller.core.decide import Decision, Outcome, Policy, Proposal, Veto, otd, safe
+from controller.core.decision import Decision, Outcome, Policy, Proposal, Veto
 from controller.core.veto import Vetoes
+from controller.policies.otd import otd
+from controller.policies.safe import safe
 from controller.snapshot import parse
 from tests.affinity import by_node
 
@@ -309,7 +311,7 @@ def test_once_prepared_no_cycle_waits_for_a_compiler() -> None:
     scenario = GOLDEN.parent / "scenarios" / "drift.txt"
     code = f"""
 from controller.core.compiled import Loop
-from controller.core.decide import prepare
+from controller.compiling import prepare
 from controller.core.view import loops
 from controller.sim.report import simulate_all
 from controller.sim.scenario import parse

@@ -11,7 +11,7 @@ from controller.cli.overview import _topology_tables
 from controller.config import Config
 from controller.core.classify import Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 from controller.core.headroom import Headroom, Resource, headroom
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView

@@ -8,8 +8,8 @@ import pytest
 from controller.config import Config, Excluded
 from controller.core.choose import choose
 from controller.core.cluster import Floats, LoadSnapshot, inter_node_tps
-from controller.core.decide import safe
 from controller.core.veto import cooldown, placement_vetoes
+from controller.policies.safe import safe
 from tests.bench.decide.cases import QUALITY, Case, noisy
 
 CONFIG = Config()

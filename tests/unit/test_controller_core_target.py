@@ -15,17 +15,18 @@ from controller.core.cluster import (
     inter_node_tps,
     worker_cpu_cores,
 )
-from controller.core.decide import Outcome, safe
-from controller.core.target.adopt import find
-from controller.core.target.goal import digest
-from controller.core.target.policy import Memory, target
-from controller.core.target.problem import Graph, Problem, TargetOptions
-from controller.core.target.route import Route, next_steps, route
-from controller.core.target.search import cheapest
-from controller.core.target.search.partition import partition
-from controller.core.target.search.refine import Level, refine
+from controller.core.decision import Outcome
+from controller.policies.partition.adopt import find
+from controller.policies.partition.goal import digest
+from controller.policies.partition.metis import partition
+from controller.policies.partition.policy import Targeting
+from controller.policies.partition.problem import Graph, Problem, TargetOptions
+from controller.policies.partition.refine import Level, refine
+from controller.policies.partition.route import Route, next_steps, route
+from controller.policies.partition.search import cheapest
+from controller.policies.partition.target import Memory, target
+from controller.policies.safe import safe
 from controller.snapshot import parse
-from controller.targeting.policy import Targeting
 from migration.model import Component
 from tests.bench.decide.cases import QUALITY
 

@@ -7,10 +7,10 @@ from messages import executor, node_acks, publication, worker_ack, worker_load
 
 from controller.config import Config, Excluded, Mode
 from controller.core.classify import Limits
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 from controller.core.topology import TopologyView
 from controller.cycle import Memory, Report, Seen, TopologyReport, cycle
-from controller.targeting.search import Answer
+from controller.policies.partition.search import Answer
 from migration.model import (
     Base,
     Entry,

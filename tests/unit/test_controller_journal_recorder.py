@@ -6,7 +6,7 @@ import pytest
 
 from controller.cli.overview import as_document, as_tables
 from controller.config import Config
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 from controller.journal import recorder
 from controller.storm.status import document
 from tests.recorded_world import Recorded, record

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from controller.baselines.aniello.options import Aniello
 from controller.config import build, from_assignments
 from controller.core.classify import Limits
 from controller.core.cluster import inter_node_tps
-from controller.core.decide import Outcome
-from controller.policies import Options, policy
+from controller.core.decision import Outcome
+from controller.policies.aniello.options import Aniello
+from controller.policies.registry import Options, policy
 from controller.snapshot import parse
 from migration import ConfigError
 

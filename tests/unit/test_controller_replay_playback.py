@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from controller import cycle as cycle_module
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 from controller.cycle import TopologyReport
 from controller.journal.reader import Log
 from controller.journal.record import JournalError, compact, from_line, to_line
 from controller.journal.writer import Bounds
+from controller.policies.partition.policy import JUDGED_AFTER
 from controller.replay.playback import replay
-from controller.targeting.policy import JUDGED_AFTER
 from migration.model import ExecutorId
 from tests.recorded_world import Recorded, record
 

@@ -9,7 +9,7 @@ import pytest
 
 from controller.config import build
 from controller.core.cluster import topology_name
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 from controller.cycle import TopologyReport
 from controller.journal.reader import Log
 from controller.replay.recording import Span, spans

@@ -20,8 +20,10 @@ from controller.core.cluster import (
     inter_node_tps,
     worker_cpu_cores,
 )
-from controller.core.decide import Decision, Outcome, Veto, otd, safe
+from controller.core.decision import Decision, Outcome, Veto
 from controller.core.veto import Vetoes, placement_vetoes
+from controller.policies.otd import otd
+from controller.policies.safe import safe
 from migration.model import Edge
 
 # Task ids follow the components' names, and the even scheduler deals them out like cards.

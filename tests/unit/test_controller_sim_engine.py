@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 from controller.errors import ScenarioError
 from controller.sim.engine import SimulationResult, run
 from controller.sim.restart_cost import System

@@ -14,15 +14,15 @@ import pytest
 from controller.config import build
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
-from controller.core.decide import safe
-from controller.core.target.goal import Target
-from controller.core.target.problem import TargetOptions
 from controller.journal.memory import decode, encode
 from controller.journal.record import compact
-from controller.policies import policy
+from controller.policies.partition.goal import Target
+from controller.policies.partition.policy import JUDGED_AFTER, RETRY_S, Remembered, Targeting
+from controller.policies.partition.problem import TargetOptions
+from controller.policies.partition.search import Answer, Question, SubprocessSearches, at_once
+from controller.policies.registry import policy
+from controller.policies.safe import safe
 from controller.snapshot import parse
-from controller.targeting.policy import JUDGED_AFTER, RETRY_S, Remembered, Targeting
-from controller.targeting.search import Answer, Question, SubprocessSearches, at_once
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 import agent.config
 from controller.config import from_storm_yaml
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 from controller.storm.apply import EndedMove
 from deploy.demo.calm import Calm
 from deploy.demo.gauges import Look, WorkerLook

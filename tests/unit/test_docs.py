@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted(

@@ -8,7 +8,7 @@ import pytest
 
 from agent.config import AgentConfig
 from controller.config import Config, build, from_assignments, from_storm_yaml
-from controller.policies import NAMES
+from controller.policies.registry import NAMES
 from migration import ConfigError
 from migration.settings import DEFAULT, SETTINGS, TRIED, TUNABLE, Kind, Reader, page, values
 from migration.storm_yaml import read, storm_zookeeper

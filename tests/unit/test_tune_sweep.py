@@ -10,7 +10,7 @@ import pytest
 from controller.config import build
 from controller.core.choose import choose
 from controller.core.cluster import Floats, Traffic
-from controller.core.decide import Decision, Outcome
+from controller.core.decision import Decision, Outcome
 from controller.errors import TuneError
 from controller.replay.rerun import run
 from controller.replay.rerun.laid import FREE, HopCost, Laid, load

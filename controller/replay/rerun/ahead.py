@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from controller.core.cluster import Floats, worker_sums
 from controller.core.compiled import compiled
 from controller.core.view.loops import Marks
-from controller.core.view.still import Load, Rules, Standing, Talk, is_still
 from controller.replay.recording import Singles
 from controller.replay.rerun.laid import HopCost, Laid, load
+from controller.replay.rerun.no_move import Load, Rules, Standing, Talk, is_still
 
 
 class Ticks(NamedTuple):

@@ -10,10 +10,10 @@ from controller.core.cluster import Floats, Ints, LoadSnapshot, Traffic
 from controller.core.veto import Excluded, Vetoes, placement_vetoes
 from controller.core.view.loops import Marks
 from controller.core.view.pairs import Pairs
-from controller.core.view.still import Standing, Talk
 from controller.replay.recording import Span
 from controller.replay.rerun.ahead import Pace, Smoothed, Ticks, Where, ahead, measure
 from controller.replay.rerun.laid import Laid
+from controller.replay.rerun.no_move import Standing, Talk
 from controller.replay.rerun.series import COLUMNS, NO_CYCLE, OUTCOME
 
 

@@ -18,15 +18,15 @@ from controller.config import Config
 from controller.core.choose import choose
 from controller.core.classify import Limits
 from controller.core.cluster import Floats, Ints
-from controller.core.decide import Outcome, Proposal, Veto
+from controller.core.decision import Outcome, Proposal, Veto
 from controller.core.veto import Vetoes
 from controller.core.view.loops import Marks
-from controller.core.view.still import Rules
-from controller.policies import policy
+from controller.policies.registry import policy
 from controller.replay.recording import Shift, Span
 from controller.replay.rerun.ahead import Pace, Smoothed, Where
 from controller.replay.rerun.course import Allowed, Course
 from controller.replay.rerun.laid import FREE, HopCost, Laid
+from controller.replay.rerun.no_move import Rules
 from controller.replay.rerun.series import (
     OUTCOME,
     OUTCOMES,

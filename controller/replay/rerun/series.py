@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller.core.cluster import Floats, Ints
-from controller.core.decide import Outcome
+from controller.core.decision import Outcome
 
 OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1

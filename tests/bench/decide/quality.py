@@ -10,11 +10,12 @@ from typing import Any
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decide import Policy, safe
-from controller.core.target.problem import Problem, TargetOptions
-from controller.core.target.search.anneal import anneal
-from controller.core.target.search.cheapest import HOT
-from controller.policies import Options, policy
+from controller.core.decision import Policy
+from controller.policies.partition.anneal import anneal
+from controller.policies.partition.cheapest import HOT
+from controller.policies.partition.problem import Problem, TargetOptions
+from controller.policies.registry import Options, policy
+from controller.policies.safe import safe
 from controller.yardstick import NodeMove, cpu_use, ping_pongs, weighted_cost_tps
 from tests.bench.decide.cases import LITERAL, QUALITY, Case
 from tests.bench.decide.tuned import best_aniello, best_rsm

@@ -16,10 +16,12 @@ import numpy as np
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
-from controller.core.decide import Choice, choose_safe, otd, safe
-from controller.core.target.problem import TargetOptions
 from controller.core.view.view import View
-from controller.targeting.search import Question
+from controller.policies.otd import otd
+from controller.policies.partition.problem import TargetOptions
+from controller.policies.partition.search import Question
+from controller.policies.safe import choose_safe, safe
+from controller.policies.single_move import Choice
 from tests.bench.decide.cases import LITERAL, crowd
 from tests.bench.decide.plain import plain_otd
 

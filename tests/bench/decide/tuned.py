@@ -11,12 +11,12 @@ from itertools import product
 
 import numpy as np
 
-from controller.baselines.aniello.online import aniello_online
-from controller.baselines.aniello.options import Aniello
-from controller.baselines.model_driven.policies import rsm
 from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Performance, Profile
-from controller.core.decide import Decision, Policy
+from controller.core.decision import Decision, Policy
+from controller.policies.aniello.online import aniello_online
+from controller.policies.aniello.options import Aniello
+from controller.policies.model_driven.policies import rsm
 from controller.yardstick import cpu_use, weighted_cost_tps
 
 # From as many executors in each worker to nearly all in one.

@@ -7,15 +7,17 @@ from uuid import UUID
 
 import numpy as np
 
-from controller.baselines.oracle.exhaustive import search
-from controller.baselines.oracle.problem import Problem
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
-from controller.core.decide import Policy, otd, safe
+from controller.core.decision import Policy
 from controller.core.headroom import headroom
-from controller.core.target.problem import TargetOptions
 from controller.core.view.pairs import Pairs
-from controller.targeting.policy import Targeting
+from controller.policies.exhaustive.policy import search
+from controller.policies.exhaustive.problem import Problem
+from controller.policies.otd import otd
+from controller.policies.partition.policy import Targeting
+from controller.policies.partition.problem import TargetOptions
+from controller.policies.safe import safe
 from controller.yardstick import inter_node_ratio
 from kvstore.envelope import pack
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot

@@ -1,0 +1,122 @@
+"""A decision: the moves that a policy wants, or the outcome without one, and why.
+
+A policy reads the vetoes from the snapshot (`pinned` executors) and the cluster (`closed` workers)
+and never looks at a clock, so live run, file and simulation get the same answer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot
+
+
+class Outcome(StrEnum):
+    """How a cycle ends: in exactly one of these."""
+
+    MOVED = "MOVED"
+    WOULD_MOVE = "WOULD_MOVE"
+    NOTHING_TO_GAIN = "NOTHING_TO_GAIN"
+    BELOW_THRESHOLD = "BELOW_THRESHOLD"
+    COOLDOWN = "COOLDOWN"
+    EXCLUDED = "EXCLUDED"
+    STALE_METRICS = "STALE_METRICS"
+    STAND_BACK = "STAND_BACK"
+    PAUSED = "PAUSED"
+    NOT_LEADER = "NOT_LEADER"
+    MOVE_IN_FLIGHT = "MOVE_IN_FLIGHT"
+    NO_LOW_WORKER = "NO_LOW_WORKER"
+    LAST_IN_WORKER = "LAST_IN_WORKER"
+    NO_WORKER_IN_SLOT = "NO_WORKER_IN_SLOT"
+
+
+@dataclass(frozen=True, slots=True)
+class Veto:
+    """The outcome of a cycle if nothing else is left, and the reason."""
+
+    outcome: Outcome
+    reason: str
+
+    @property
+    def keeps_worker(self) -> bool:
+        """Whether it holds only as long as no other executor comes to the worker."""
+        return self.outcome is Outcome.LAST_IN_WORKER
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A move that a policy wants.
+
+    Attributes
+    ----------
+    executor, source, target : str
+        Ids of the executor and of the two workers.
+    asc_tps : float
+        By how much traffic inside nodes grows, unweighted, whatever the policy maximises.
+    """
+
+    executor: str
+    source: str
+    target: str
+    asc_tps: float
+
+    def as_row(self) -> dict[str, str | float]:
+        """Put it into the stable output format.
+
+        Returns
+        -------
+        dict
+            Ready for JSON.
+        """
+        return {
+            "executor": self.executor,
+            "from": self.source,
+            "to": self.target,
+            "asc": self.asc_tps,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a policy wants, and why.
+
+    Attributes
+    ----------
+    outcome : Outcome
+        WOULD_MOVE exactly if there are moves.
+    reason : str
+        One line that names the numbers.
+    moves : tuple of Proposal
+        Moves, best first.
+    warnings : tuple of str
+        What placement cannot repair.
+    """
+
+    outcome: Outcome
+    reason: str
+    moves: tuple[Proposal, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def applied(self, cluster: Cluster, snapshot: LoadSnapshot) -> LoadSnapshot:
+        """Make the moves.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            Places.
+        snapshot : LoadSnapshot
+            What was decided about.
+
+        Returns
+        -------
+        LoadSnapshot
+            The same load on the placement after them.
+        """
+        for move in self.moves:
+            executor = snapshot.executors.index(move.executor)
+            snapshot = snapshot.moved(executor, cluster.workers.index(move.target))
+        return snapshot
+
+
+Policy = Callable[[Cluster, LoadSnapshot, Limits], Decision]

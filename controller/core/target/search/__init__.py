@@ -1,1 +1,0 @@
-"""Looks for a cheap placement: partitions, refinements, annealing."""

@@ -1,0 +1,1 @@
+"""Policies: pure functions that decide on moves, one file or folder each."""

@@ -1,0 +1,202 @@
+"""Places executors next to those that feed them, knowing only the topology (002, section 3.1).
+
+The text gives the idea and the formulas. How slots are filled one by one is not in it; that reading
+comes from the authors' published code (github.com/leonardoaniello/storm-adaptive-schedulers), of
+which only the facts are used here.
+"""
+
+from collections import deque
+from math import ceil, floor
+
+import numpy as np
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, Ints, LoadSnapshot
+from controller.core.decision import Decision
+from controller.policies.aniello.options import Aniello
+from controller.policies.component_graph import component_graph, executors_of, feeders, linearised
+from controller.policies.even import sort_slots
+from controller.policies.placement import as_decision
+
+# Shares times counts miss whole numbers in the last digits.
+_SLACK = 1e-9
+
+
+def limit_formula(alpha: float, executors: int, workers: int) -> float:
+    """Compute M, the most executors of a worker, as the formula has it.
+
+    Parameters
+    ----------
+    alpha : float
+        From 0 to 1.
+    executors, workers : int
+        How many there are; at least one worker.
+
+    Returns
+    -------
+    float
+        Not always a whole number.
+
+    Notes
+    -----
+    002, section 3: M = ⌈E/W⌉ + α·(E - W + 1 - ⌈E/W⌉), W being the workers used, min(E, W).
+    """
+    least, most = _range(executors, workers)
+    return least + alpha * (most - least)
+
+
+def executor_limit(alpha: float, executors: int, workers: int) -> int:
+    """Compute M as a count.
+
+    Parameters
+    ----------
+    alpha : float
+        From 0 to 1.
+    executors, workers : int
+        How many there are; at least one worker.
+
+    Returns
+    -------
+    int
+        The formula rounded up, as the authors' code does.
+    """
+    return ceil(limit_formula(alpha, executors, workers) - _SLACK)
+
+
+def _range(executors: int, workers: int) -> tuple[int, int]:
+    used = max(min(executors, workers), 1)
+    return ceil(executors / used), executors - used + 1
+
+
+def offline_groups(snapshot: LoadSnapshot, workers: int, options: Aniello) -> Ints:
+    """Share executors out among abstract slots.
+
+    Parameters
+    ----------
+    snapshot : LoadSnapshot
+        Components, streams and executors; neither load nor traffic counts.
+    workers : int
+        How many slots, at most one an executor.
+    options : Aniello
+        Of which `alpha` and `beta`.
+
+    Returns
+    -------
+    Ints, shape (E,)
+        Number of each executor's slot.
+
+    Notes
+    -----
+    Components in the order of `linearised`. The executors of each go round robin over the slots
+    below M that hold an executor of a component that feeds it straight, and when these are full
+    over the other slots. From component i ≥ ⌊β·C⌋ on, counted from 0 (the paper: i > ⌊β·C⌋ from
+    1), the slots still empty come first. If β is so large that few executors are left by then,
+    slots stay empty; the text allows it. System components are not in the text: they come last, as
+    if nobody fed them.
+    """
+    graph, executors = component_graph(snapshot), executors_of(snapshot)
+    order = linearised(graph)
+    limit = executor_limit(options.alpha, len(snapshot.executors), workers)
+    group = np.full(len(snapshot.executors), -1, dtype=np.int64)
+    size = [0] * workers
+    system = [name for name in executors if name not in graph]
+    for i, name in enumerate([*order, *system]):
+        sources = [e for feeder in feeders(graph, name) for e in executors[feeder]]
+        below = [slot for slot in range(workers) if size[slot] < limit]
+        by_force = i >= floor(options.beta * len(order) + _SLACK)
+        first, then = _rings(below, set(group[sources].tolist()), size, by_force)
+        for executor in executors[name]:
+            ring = first or then
+            group[executor] = slot = ring.popleft()
+            size[slot] += 1
+            if size[slot] < limit:
+                ring.append(slot)
+    return group
+
+
+def _rings(
+    below: list[int], feeding: set[int], size: list[int], by_force: bool
+) -> tuple[deque[int], deque[int]]:
+    """Split slots into those to fill first and those to fill then."""
+    first = deque(slot for slot in below if slot in feeding)
+    then = [slot for slot in below if slot not in feeding]
+    if by_force:
+        # One by one to the front, so the last empty slot ends up first.
+        first.extendleft(slot for slot in then if not size[slot])
+        then = [slot for slot in then if size[slot]]
+    return first, deque(then)
+
+
+def offline_place(cluster: Cluster, snapshot: LoadSnapshot, options: Aniello) -> Ints:
+    """Place by the offline scheduler.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Components, streams and executors.
+    options : Aniello
+        `alpha`, `beta` and `spread`.
+
+    Returns
+    -------
+    Ints, shape (E,)
+        Index of each executor's worker.
+
+    Notes
+    -----
+    The slots of `offline_groups` go to the nodes round robin.
+    """
+    used = min(len(snapshot.executors), len(cluster.workers))
+    nodes = None if options.spread is None else node_target(cluster, used, options.spread)
+    return sort_slots(cluster, nodes)[offline_groups(snapshot, used, options)]
+
+
+def node_target(cluster: Cluster, used: int, spread: float) -> int:
+    """Compute how many nodes the authors' code wants to use.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    used : int
+        Workers to place, not more than there are.
+    spread : float
+        From 0, the fewest nodes with enough slots, to 1, as many as there can be.
+
+    Returns
+    -------
+    int
+        At least 1.
+    """
+    slots = np.bincount(cluster.node_of, minlength=len(cluster.nodes))
+    fewest = int(np.searchsorted(np.cumsum(np.sort(slots)[::-1]), used)) + 1
+    most = min(int((slots > 0).sum()), used)
+    return fewest + ceil(spread * (most - fewest) - _SLACK)
+
+
+def aniello_offline(
+    cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, options: Aniello
+) -> Decision:
+    """Decide for the placement of the offline scheduler of 002.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places; all workers are slots the topology may use.
+    snapshot : LoadSnapshot
+        Components, streams, executors and where they are.
+    limits : Limits
+        Not used: it knows no load.
+    options : Aniello
+        Tuning.
+
+    Returns
+    -------
+    Decision
+        All its moves.
+    """
+    place = offline_place(cluster, snapshot, options)
+    why = f"offline scheduler (002), alpha {options.alpha:g}, beta {options.beta:g}"
+    return as_decision(cluster, snapshot, place, why)

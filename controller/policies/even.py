@@ -1,0 +1,105 @@
+"""Deals executors out to slots like cards, as Storm does by default (003, algorithms 1 and 2)."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, Ints, LoadSnapshot
+from controller.core.decision import Decision
+from controller.policies.component_graph import executors_of
+from controller.policies.placement import as_decision
+
+
+def sort_slots(cluster: Cluster, nodes: int | None = None) -> Ints:
+    """Interleave the slots of the nodes.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Every worker is a slot that is free for the topology.
+    nodes : int or None
+        Use only so many nodes, those with the most slots; None: all.
+
+    Returns
+    -------
+    Ints, shape (S,)
+        Indices of workers: one of each node in turn, until none is left.
+
+    Notes
+    -----
+    003, algorithm 1. Nodes with more slots go first, ties by id.
+    """
+    by_node = [np.flatnonzero(cluster.node_of == n) for n in range(len(cluster.nodes))]
+    fullest_first = sorted(by_node, key=len, reverse=True)[:nodes]
+    rounds = max((len(slots) for slots in fullest_first), default=0)
+    turns = [slots[i] for i in range(rounds) for slots in fullest_first if i < len(slots)]
+    return np.array(turns, dtype=np.int64)
+
+
+def deal(cluster: Cluster, groups: Iterable[Iterable[int]], executors: int) -> Ints:
+    """Give the first group to the first of the sorted slots, and so on, round and round.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    groups : iterable of iterable of int
+        Executors that stay together; each executor is in one group.
+    executors : int
+        How many there are.
+
+    Returns
+    -------
+    Ints, shape (E,)
+        Index of each executor's worker.
+    """
+    slots = sort_slots(cluster)
+    place = np.zeros(executors, dtype=np.int64)
+    for i, group in enumerate(groups):
+        place[list(group)] = slots[i % len(slots)]
+    return place
+
+
+def even_place(cluster: Cluster, snapshot: LoadSnapshot) -> Ints:
+    """Place every executor by itself, component by component.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Executors.
+
+    Returns
+    -------
+    Ints, shape (E,)
+        Index of each executor's worker.
+
+    Notes
+    -----
+    003, algorithm 2, with all slots requested. System components are not in the paper; their
+    executors go last.
+    """
+    groups = [[e] for executors in executors_of(snapshot).values() for e in executors]
+    return deal(cluster, groups, len(snapshot.executors))
+
+
+def even(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+    """Decide for Storm's even placement.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Executors and where they are.
+    limits : Limits
+        Not used: the even scheduler knows no load.
+
+    Returns
+    -------
+    Decision
+        All its moves.
+    """
+    return as_decision(cluster, snapshot, even_place(cluster, snapshot), "even scheduler")

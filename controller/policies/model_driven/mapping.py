@@ -1,0 +1,286 @@
+"""Maps the threads of tasks to slots: DSM, RSM (R-Storm) and SAM (001, section 7)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.core.cluster import Floats, Ints
+from controller.core.view.view import rounded
+from controller.policies.model_driven.allocation import SLACK, VM_SLOTS, Allocation, acquire
+
+# NWDist of 001. Nobody tells of racks, so every other machine is in the same one.
+OTHER_MACHINE = 0.5
+
+# The slot of every thread, by task.
+Placed = dict[str, list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What threads take, in shares of a slot."""
+
+    cpu_frac: float
+    memory_frac: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """Why not everything could be mapped."""
+
+    task: str
+    threads: int
+    need: Need
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slots:
+    """Slots, machine by machine, and what is left of them.
+
+    Attributes
+    ----------
+    machine : Ints, shape (S,)
+        Index of each slot's machine.
+    cpu, memory : Floats, shape (S,)
+        Shares that are left.
+    """
+
+    machine: Ints
+    cpu: Floats
+    memory: Floats
+
+    @classmethod
+    def of(cls, machines: Sequence[int]) -> "Slots":
+        """Build empty slots.
+
+        Parameters
+        ----------
+        machines : sequence of int
+            Slots of each machine.
+
+        Returns
+        -------
+        Slots
+            All of size 1.
+        """
+        machine = np.repeat(np.arange(len(machines)), np.array(machines, dtype=np.int64))
+        return cls(machine, np.ones(len(machine)), np.ones(len(machine)))
+
+
+def dsm(threads: Mapping[str, int], slots: int) -> Placed:
+    """Deal threads out one by one, as Storm does by default.
+
+    Parameters
+    ----------
+    threads : mapping of str to int
+        Threads of each task, in order.
+    slots : int
+        How many there are; they are numbered machine by machine.
+
+    Returns
+    -------
+    Placed
+        Every thread.
+
+    Notes
+    -----
+    001, algorithm 4.
+    """
+    tasks = [task for task, count in threads.items() for _ in range(count)]
+    placed: Placed = {task: [] for task in threads}
+    for i, task in enumerate(tasks):
+        placed[task].append(i % slots)
+    return placed
+
+
+def rsm(threads: Mapping[str, Sequence[Need]], slots: Slots) -> Placed | Lacking:
+    """Put thread after thread where it leaves the least, near the one before: R-Storm.
+
+    Parameters
+    ----------
+    threads : mapping of str to sequence of Need
+        Threads of each task; tasks in breadth-first order.
+    slots : Slots
+        What there is.
+
+    Returns
+    -------
+    Placed or Lacking
+        Every thread, or the first that fits nowhere.
+
+    Notes
+    -----
+    001, algorithm 5: one thread of each task in turn; memory must fit a slot, CPU its machine. The
+    three weights of the distance are not printed: 1.
+    """
+    count = int(slots.machine.max(initial=-1)) + 1
+    cpu = np.bincount(slots.machine, weights=slots.cpu, minlength=count).astype(np.float64)
+    memory = slots.memory.copy()
+    last = 0
+    placed: Placed = {task: [] for task in threads}
+    for turn in range(max(map(len, threads.values()), default=0)):
+        for task, needs in threads.items():
+            if turn >= len(needs):
+                continue
+            need = needs[turn]
+            slot = _nearest(need, slots.machine, cpu, memory, last)
+            if slot is None:
+                return Lacking(task, 1, need)
+            last = int(slots.machine[slot])
+            cpu[last] -= need.cpu_frac
+            memory[slot] -= need.memory_frac
+            placed[task].append(slot)
+    return placed
+
+
+def _nearest(need: Need, machine: Ints, cpu: Floats, memory: Floats, last: int) -> int | None:
+    """Find the first slot with memory on the machine with CPU at the least distance."""
+    slots = np.flatnonzero(
+        (memory >= need.memory_frac - SLACK) & (cpu[machine] >= need.cpu_frac - SLACK)
+    )
+    if not slots.size:
+        return None
+    of_machine = np.bincount(machine, weights=memory)
+    distance = (of_machine - need.memory_frac) ** 2 + (cpu - need.cpu_frac) ** 2
+    distance += OTHER_MACHINE * (np.arange(len(cpu)) != last)
+    return int(slots[np.argmin(rounded(distance)[machine[slots]])])
+
+
+def sam(tasks: Mapping[str, Allocation], slots: Slots) -> Placed | Lacking:
+    """Give every full bundle an empty slot, and the rest of each task the slot it fits best.
+
+    Parameters
+    ----------
+    tasks : mapping of str to Allocation
+        In breadth-first order.
+    slots : Slots
+        What there is; a slot of which something is used already is not empty.
+
+    Returns
+    -------
+    Placed or Lacking
+        Every thread, or the first bundle or rest that fits nowhere.
+
+    Notes
+    -----
+    001, algorithm 6, with "full" for the bundles that MBA counted as a slot. Its printed test for
+    them, that τ̂ threads are left, also gives whole slots to what MBA counted as a share, when one
+    thread is a bundle or the rest needs as many threads as a bundle: see `literal_bundles`.
+    """
+    cpu, memory = slots.cpu.copy(), slots.memory.copy()
+    empty = (cpu >= 1 - SLACK) & (memory >= 1 - SLACK)
+    machine = 0
+    placed: Placed = {task: [] for task in tasks}
+    for turn in range(1 + max((task.bundles for task in tasks.values()), default=0)):
+        for name, task in tasks.items():
+            if turn < task.bundles:
+                threads, need = task.bundle_threads, Need(1.0, 1.0)
+                slot = _next_empty(empty, slots.machine, machine)
+            elif turn == task.bundles and task.rest_threads:
+                threads, need = task.rest_threads, Need(task.rest_cpu_frac, task.rest_memory_frac)
+                slot = _best_fit(need, cpu, memory)
+            else:
+                continue
+            if slot is None:
+                return Lacking(name, threads, need)
+            if turn < task.bundles:
+                machine = int(slots.machine[slot])
+            cpu[slot] -= need.cpu_frac
+            memory[slot] -= need.memory_frac
+            empty[slot] = False
+            placed[name] += [slot] * threads
+    return placed
+
+
+def _next_empty(empty: NDArray[np.bool_], machine: Ints, current: int) -> int | None:
+    """Find an empty slot on the current machine, else on the next one that has one."""
+    slots = np.flatnonzero(empty)
+    if not slots.size:
+        return None
+    away = (machine[slots] - current) % (int(machine.max()) + 1)
+    return int(slots[np.argmin(away)])
+
+
+def _best_fit(need: Need, cpu: Floats, memory: Floats) -> int | None:
+    slots = np.flatnonzero((cpu >= need.cpu_frac - SLACK) & (memory >= need.memory_frac - SLACK))
+    return int(slots[np.argmin(rounded((cpu + memory)[slots]))]) if slots.size else None
+
+
+def literal_bundles(task: Allocation) -> Allocation:
+    """Count bundles by the printed test of algorithm 6: as long as τ̂ threads are left.
+
+    Parameters
+    ----------
+    task : Allocation
+        By MBA.
+
+    Returns
+    -------
+    Allocation
+        The same threads, with as many full bundles as they make.
+    """
+    bundles, rest = divmod(task.threads, task.bundle_threads)
+    more = bundles - task.bundles
+    return replace(
+        task,
+        bundles=bundles,
+        rest_threads=rest,
+        rest_cpu_frac=task.rest_cpu_frac - more,
+        rest_memory_frac=task.rest_memory_frac - more,
+    )
+
+
+def map_growing(
+    needed: int,
+    mapper: Callable[[Slots], Placed | Lacking],
+    sizes: Sequence[int] = VM_SLOTS,
+    *,
+    most: int = 10_000,
+) -> tuple[int, Placed]:
+    """Acquire machines, one slot more each time that the mapping fails.
+
+    Parameters
+    ----------
+    needed : int
+        Slots to begin with.
+    mapper : callable
+        Maps to slots.
+    sizes : sequence of int
+        Slots of the machines there are.
+    most : int
+        Slots to end with.
+
+    Returns
+    -------
+    slots : int
+        How many had to be asked for.
+    placed : Placed
+        Where everything is.
+
+    Raises
+    ------
+    ValueError
+        Not even `most` slots are enough: some thread needs more than a slot or a machine has.
+    """
+    for slots in range(needed, most + 1):
+        placed = mapper(Slots.of(acquire(slots, sizes)))
+        if not isinstance(placed, Lacking):
+            return slots, placed
+    raise ValueError(f"the threads cannot be mapped to {most} slots")
+
+
+def slots_used(placed: Placed) -> int:
+    """Count the slots that have a thread.
+
+    Parameters
+    ----------
+    placed : Placed
+        A mapping.
+
+    Returns
+    -------
+    int
+        At most those acquired.
+    """
+    return len({slot for slots in placed.values() for slot in slots})

@@ -1,0 +1,230 @@
+"""Places the executors there are by the mappings of 001: workers are slots, nodes machines."""
+
+from math import inf
+
+import networkx as nx  # type: ignore[import-untyped]
+import numpy as np
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Performance
+from controller.core.decision import Decision, Outcome
+from controller.errors import PolicyError
+from controller.policies.component_graph import acyclic, component_graph, executors_of
+from controller.policies.component_rates import planned_rates
+from controller.policies.model_driven.allocation import SLACK, Allocation
+from controller.policies.model_driven.mapping import Lacking, Need, Placed, Slots
+from controller.policies.model_driven.mapping import dsm as map_dsm
+from controller.policies.model_driven.mapping import rsm as map_rsm
+from controller.policies.model_driven.mapping import sam as map_sam
+from controller.policies.model_driven.performance import at, enough, peak
+from controller.policies.placement import as_decision
+
+# Executors that are mapped together, by name.
+Groups = dict[str, list[int]]
+
+
+def dsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+    """Decide for Storm's default mapping as 001 has it.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Executors and where they are.
+    limits : Limits
+        Not used: DSM knows no load.
+
+    Returns
+    -------
+    Decision
+        All its moves.
+    """
+    groups = executors_of(snapshot)
+    workers = _machine_by_machine(cluster)
+    placed = map_dsm({name: len(group) for name, group in groups.items()}, len(workers))
+    place = _place(snapshot, groups, placed, workers)
+    return as_decision(cluster, snapshot, place, "default Storm mapping (001)")
+
+
+def rsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+    """Decide for R-Storm's mapping.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places; a worker of the mean capacity is a slot of size 1.
+    snapshot : LoadSnapshot
+        Executors. With a performance profile each needs what one thread does at its peak; without,
+        the CPU it was measured to use and no memory, which nobody measures.
+    limits : Limits
+        Not used: R-Storm fills machines up.
+
+    Returns
+    -------
+    Decision
+        All its moves; none, with what is missing, if an executor fits nowhere.
+
+    Notes
+    -----
+    CPU has to fit the node, memory the worker: with unknown memory one worker of a node takes all
+    that the node's CPU allows. The paper knows no pinned executors: they count as placed where they
+    are, before the others.
+    """
+    unit_cores = float(cluster.capacity_cores.mean())
+    needs = [_one_thread(snapshot, e, unit_cores) for e in range(len(snapshot.executors))]
+    groups = _movable(snapshot)
+    slots, workers = _open_slots(cluster, snapshot, needs, cluster.capacity_cores / unit_cores)
+    placed = map_rsm({name: [needs[e] for e in group] for name, group in groups.items()}, slots)
+    if isinstance(placed, Lacking):
+        return _missing("R-Storm mapping (001)", placed)
+    place = _place(snapshot, groups, placed, workers)
+    return as_decision(cluster, snapshot, place, "R-Storm mapping (001)")
+
+
+def sam(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+    """Decide for the slot-aware mapping.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places; every worker is a slot of size 1, as the profiles are shares of a slot.
+    snapshot : LoadSnapshot
+        Executors; their components' performance profiles; the rate to plan for, else the measured
+        one, else none: then every bundle that the threads make up is a full one.
+    limits : Limits
+        Not used: SAM fills slots up.
+
+    Returns
+    -------
+    Decision
+        All its moves; none, with what is missing, if a bundle or the rest of one fits nowhere.
+
+    Raises
+    ------
+    PolicyError
+        A component that is not a system component has movable executors and no profile.
+
+    Notes
+    -----
+    The paper chooses the number of threads by MBA; here it is given. With MBA's numbers the
+    bundles are MBA's. Pinned executors count as placed where they are, with their measured CPU.
+    System components are not in the paper: each executor by itself, last.
+    """
+    total = executors_of(snapshot)
+    rates = planned_rates(snapshot)
+    known = any(rates.values())
+    groups: Groups = {}
+    tasks: dict[str, Allocation] = {}
+    needs = [Need(float(cpu), 0.0) for cpu in snapshot.cpu_cores / cluster.capacity_cores.mean()]
+    for name, group in _movable(snapshot).items():
+        if name in rates:
+            rate = rates[name] * len(group) / len(total[name]) if known else inf
+            groups[name] = group
+            tasks[name] = allocate_existing(_table(snapshot, name), len(group), rate)
+            continue
+        for e in group:
+            key = f"{name} {snapshot.executors[e]}"
+            groups[key] = [e]
+            tasks[key] = Allocation(0, 1, 1, needs[e].cpu_frac, 0.0)
+    slots, workers = _open_slots(cluster, snapshot, needs, np.ones(len(cluster.workers)))
+    placed = map_sam(tasks, slots)
+    if isinstance(placed, Lacking):
+        return _missing("slot-aware mapping (001)", placed)
+    place = _place(snapshot, groups, placed, workers)
+    return as_decision(cluster, snapshot, place, "slot-aware mapping (001)")
+
+
+def allocate_existing(table: tuple[Performance, ...], threads: int, rate_tps: float) -> Allocation:
+    """Tell full bundles from the rest, for a number of threads that is given.
+
+    Parameters
+    ----------
+    table : tuple of Performance
+        By rising number of threads; some rate is above 0.
+    threads : int
+        How many there are, at least 1.
+    rate_tps : float
+        What they take in together; may be infinite.
+
+    Returns
+    -------
+    Allocation
+        As by MBA if there are as many threads as MBA allocates for the rate. Threads beyond those
+        cost nothing; if there are fewer, those there are work at their peak.
+    """
+    best = peak(table)
+    bundles = int(min(threads // best.threads, rate_tps / best.rate_tps + SLACK))
+    left = threads - bundles * best.threads
+    left_tps = min(max(rate_tps - bundles * best.rate_tps, 0.0), best.rate_tps)
+    if not left or left_tps <= SLACK * best.rate_tps:
+        return Allocation(bundles, best.threads, left, 0.0, 0.0)
+    busy = min(left, enough(table, left_tps).threads)
+    rest = at(table, busy)
+    used = min(left_tps / rest.rate_tps, 1.0) if busy == 1 and rest.rate_tps else 1.0
+    cpu, memory = used * rest.cpu_frac, used * rest.memory_frac
+    return Allocation(bundles, best.threads, left, cpu, memory)
+
+
+def _table(snapshot: LoadSnapshot, component: str) -> tuple[Performance, ...]:
+    profile = snapshot.profiles.get(component)
+    table = profile.performance if profile else ()
+    if not any(point.rate_tps for point in table):
+        raise PolicyError(
+            f"policy sam: component {component}: profile.performance must have a rate above 0 for "
+            "some number of threads; measure it, or use rsm, which needs no profile"
+        )
+    return tuple(sorted(table, key=lambda point: point.threads))
+
+
+def _one_thread(snapshot: LoadSnapshot, executor: int, unit_cores: float) -> Need:
+    profile = snapshot.profiles.get(snapshot.component_of[executor])
+    if profile is None or not profile.performance:
+        return Need(float(snapshot.cpu_cores[executor]) / unit_cores, 0.0)
+    one = at(sorted(profile.performance, key=lambda point: point.threads), 1)
+    return Need(one.cpu_frac, one.memory_frac)
+
+
+def _movable(snapshot: LoadSnapshot) -> Groups:
+    """Sort what may move by component: breadth first from the spouts, system components last."""
+    graph = component_graph(snapshot)
+    rank = {name: i for i, name in enumerate(graph)}
+    layers = nx.topological_generations(acyclic(graph))
+    order = [name for layer in layers for name in sorted(layer, key=rank.__getitem__)]
+    groups = executors_of(snapshot)
+    order += [name for name in groups if name not in rank]
+    movable = {name: [e for e in groups[name] if snapshot.is_movable[e]] for name in order}
+    return {name: group for name, group in movable.items() if group}
+
+
+def _machine_by_machine(cluster: Cluster) -> Ints:
+    return np.argsort(cluster.node_of, kind="stable")
+
+
+def _open_slots(
+    cluster: Cluster, snapshot: LoadSnapshot, needs: list[Need], size: Floats
+) -> tuple[Slots, Ints]:
+    """Give the slots of the open workers less what pinned executors take, and their workers."""
+    cpu, memory = size.copy(), np.ones(len(size))
+    for e in np.flatnonzero(~snapshot.is_movable):
+        cpu[snapshot.place[e]] -= needs[e].cpu_frac
+        memory[snapshot.place[e]] -= needs[e].memory_frac
+    workers = _machine_by_machine(cluster)
+    workers = workers[cluster.is_open[workers]]
+    return Slots(cluster.node_of[workers], cpu[workers], memory[workers]), workers
+
+
+def _place(snapshot: LoadSnapshot, groups: Groups, placed: Placed, workers: Ints) -> Ints:
+    place = snapshot.place.copy()
+    for name, slots in placed.items():
+        place[groups[name]] = workers[slots]
+    return place
+
+
+def _missing(why: str, lacking: Lacking) -> Decision:
+    reason = (
+        f"{why}: resources are missing: {lacking.threads} of {lacking.task} need "
+        f"{lacking.need.cpu_frac:.3g} of a worker's CPU and {lacking.need.memory_frac:.3g} of its "
+        "memory, and nowhere is so much left"
+    )
+    return Decision(Outcome.NO_LOW_WORKER, reason)

@@ -1,0 +1,11 @@
+"""One search in a process of its own: the question comes on standard input, the answer goes out."""
+
+import pickle
+import sys
+
+from controller.policies.partition.search import Question, at_once
+
+if __name__ == "__main__":
+    question = pickle.load(sys.stdin.buffer)
+    assert isinstance(question, Question)
+    pickle.dump(at_once(question), sys.stdout.buffer)

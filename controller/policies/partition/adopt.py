@@ -1,0 +1,159 @@
+"""Decides whether a placement is worth going to."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
+from controller.policies.partition.cheapest import search
+from controller.policies.partition.goal import Target, digest
+from controller.policies.partition.problem import Problem, TargetOptions
+from controller.policies.partition.refine import TIE
+from controller.policies.partition.route import Route, gain_tps, next_steps, route
+from controller.policies.safe import safe
+
+# Up to so many executors the end of `safe` is followed to, so that a target is never worse.
+SAFE_EXECUTORS = 60
+# Steps beside the way may leave out the end of it; the rest is looked at again so often.
+CUTS = 3
+
+
+def find(
+    cluster: Cluster,
+    snapshot: LoadSnapshot,
+    limits: Limits,
+    options: TargetOptions,
+    seen: frozenset[int] = frozenset(),
+) -> Target | None:
+    """Search for a placement that gains enough and can be reached.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Load and traffic.
+    limits : Limits
+        Upper threshold and weights.
+    options : TargetOptions
+        Least gain, price of a move, fill.
+    seen : frozenset of int
+        Placements (`digest`) that the way may not come through.
+
+    Returns
+    -------
+    Target or None
+        None if nothing is worth it.
+
+    Notes
+    -----
+    Takes long (a partition, refinements, the order of all moves), so a live run does it beside
+    the cycle. The way is walked to its end here: on frozen traffic it can be walked as it is.
+    """
+    problem = Problem.of(cluster, snapshot, limits, options)
+    least_gain = options.gain_frac * problem.today_tps
+    if len(cluster.workers) < 2 or problem.today_tps <= 0 or not problem.free.any():
+        return None
+    if limits.keep_workers:
+        problem = replace(problem, free=problem.free & ~_anchors(problem))
+    place = search(problem, least_gain, _end_of_safe(cluster, snapshot, limits))
+    if place is None:
+        return None
+    walkable = _walkable(problem, route(problem, place), limits.max_moves > 1, seen)
+    if walkable is None:
+        return None
+    way, above_tps = walkable
+    end = problem.start.copy()
+    end[way.executors] = way.goals
+    gain = problem.today_tps - problem.cost_tps(end)
+    if gain - problem.price_tps * len(way.executors) <= least_gain:
+        return None
+    if not options.detours and above_tps > 0:
+        return None
+    return Target(
+        tuple(snapshot.executors[e] for e in way.executors),
+        tuple(cluster.workers[w] for w in way.origins),
+        tuple(cluster.workers[w] for w in way.goals),
+        gain,
+    )
+
+
+def _end_of_safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> tuple[Ints, ...]:
+    """Follow `safe` until it stops, where that is quick."""
+    if len(snapshot.executors) > SAFE_EXECUTORS:
+        return ()
+    limits = replace(limits, max_moves=1)
+    while (decision := safe(cluster, _without_the_last(snapshot, limits), limits)).moves:
+        snapshot = decision.applied(cluster, snapshot)
+    return (snapshot.place,)
+
+
+def _without_the_last(snapshot: LoadSnapshot, limits: Limits) -> LoadSnapshot:
+    """Pin whoever would leave a worker empty, if none may be."""
+    if not limits.keep_workers:
+        return snapshot
+    last = ("the last one in its worker" if alone else None for alone in snapshot.is_alone)
+    pinned = tuple(why or one for why, one in zip(snapshot.pinned, last, strict=True))
+    return replace(snapshot, pinned=pinned)
+
+
+def _anchors(problem: Problem) -> NDArray[np.bool_]:
+    """Choose who stays in each worker that everybody could leave: who talks most inside it."""
+    graph, place, workers = problem.graph, problem.start, len(problem.node_of)
+    owner = np.repeat(np.arange(len(place)), np.diff(graph.first))
+    inside = place[owner] == place[graph.peers]
+    talk = np.bincount(owner, weights=graph.tps * inside, minlength=len(place))
+    held = np.bincount(place[~problem.free], minlength=workers) > 0
+    rising = np.lexsort((-np.arange(len(place)), talk))
+    stays = np.full(workers, -1, dtype=np.int64)
+    stays[place[rising]] = rising  # the last one written stays
+    anchors = np.zeros(len(place), dtype=np.bool_)
+    anchors[stays[(stays >= 0) & ~held]] = True
+    return anchors
+
+
+def _walkable(
+    problem: Problem, way: Route, pairs: bool, seen: frozenset[int]
+) -> tuple[Route, float] | None:
+    """Cut a way off where it is best, so that no placement on it is better than its end.
+
+    Gives also by how much its placements cost more than today's, all added up.
+    """
+    for _ in range(CUTS):
+        best, least = problem.start, (problem.excess_cores(problem.start), 0.0)
+        end, above_tps = problem.start, 0.0
+        for place, key in _walk(problem, way, pairs):
+            if digest(place) in seen:
+                break
+            end = place
+            above_tps += key[1]
+            if key < least:
+                best, least = place, key
+        kept = way.only(best[way.executors] == way.goals)
+        if len(kept.executors) == len(way.executors) and (end == best).all():
+            return (way, above_tps) if len(way.executors) else None
+        way = kept
+    return None
+
+
+def _walk(problem: Problem, way: Route, pairs: bool) -> Iterator[tuple[Ints, tuple[float, float]]]:
+    """Walk until nothing fits; yields each placement with its excess and its cost above today's."""
+    place, load, cost = problem.start.copy(), problem.load_cores(problem.start), 0.0
+    noise = TIE * problem.total_tps
+    while steps := next_steps(problem, place, load, way, pairs=pairs):
+        place = place.copy()
+        for e, worker in steps:
+            cost -= gain_tps(problem, place, e, worker)
+            load[place[e]] -= problem.cores[e]
+            load[worker] += problem.cores[e]
+            place[e] = worker
+        # Steps of noise would make placements differ that are the same.
+        yield place, (round(_excess(problem, load), 9), round(cost / noise) * noise)
+
+
+def _excess(problem: Problem, load: Floats) -> float:
+    over = load - problem.high_cores
+    return float(over[over > TIE].sum())

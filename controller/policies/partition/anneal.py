@@ -1,0 +1,245 @@
+"""Looks for a cheaper placement by chance: simulated annealing that moves and exchanges groups.
+
+S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, "Optimization by simulated annealing", Science 220
+(1983). Two things make it find what no single move and no partition leads to. Executors that talk
+move together, for alone each of them would lose. And on the way workers may be too full, at a price
+that follows how often some are: M. Gendreau, A. Hertz, G. Laporte, "A tabu search heuristic for
+the vehicle routing problem", Manage. Sci. 40 (1994). Only placements in which none is count.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.core.classify import TOLERANCE_CORES
+from controller.core.cluster import Floats, Ints
+from controller.core.compiled import compiled
+from controller.policies.partition.problem import Problem
+
+# How often a place is drawn at random instead of where somebody is that it talks to, how often a
+# whole group goes instead of one executor, and how often others come back for it.
+STRAY, TOGETHER, BACK = 0.1, 0.6, 0.5
+MOST_IN_GROUP = 24
+# In the mean traffic of a pair: the temperature at the end.
+COLD = 0.01
+# Tries for each executor in a round.
+TRIES = 10
+# The price of a core too much, at first: so often what all executors talk for each core they use.
+# After a round it rises if workers were too full in more of its tries than OFTEN, and falls below
+# SELDOM; it stays within so many times the first one.
+EXCESS_PRICE, PRICE_STEP, PRICE_SPAN = 0.3, 1.02, 20.0
+OFTEN, SELDOM = 0.8, 0.5
+
+
+class _Board(NamedTuple):
+    """What the compiled loop looks at; as in `Problem` and `Graph`, `movable` as indices too."""
+
+    first: Ints
+    peers: Ints
+    tps: Floats
+    loudest_tps: Floats
+    start: Ints
+    cores: Floats
+    is_movable: NDArray[np.bool_]
+    movable: Ints
+    is_open: NDArray[np.bool_]
+    node_of: Ints
+    weight_node: float
+    weight_worker: float
+    price_tps: float
+
+
+class _Course(NamedTuple):
+    """How it cools: temperatures in weighted t/s, and the first price of a core too much."""
+
+    rounds: int
+    hot: float
+    cold: float
+    excess_price: float
+    seed: int
+
+
+class _Trip(NamedTuple):
+    """Who is tried elsewhere together, from where to where; the first so many of each count."""
+
+    who: Ints
+    origin: Ints
+    goal: Ints
+
+
+def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) -> Ints:
+    """Look for a placement that costs less, its moves from today's included.
+
+    Parameters
+    ----------
+    problem : Problem
+        Load, room and traffic.
+    place : Ints, shape (E,)
+        Where to begin.
+    rounds : int
+        How often ten things are tried for each executor.
+    hot : float
+        The temperature at the beginning, in the mean traffic of a pair: 3 forgets where it began,
+        1 and less mends what is not yet good.
+    seed : int
+        Of the dice.
+
+    Returns
+    -------
+    Ints, shape (E,)
+        The best placement met. No worker is fuller than `room_cores`, or than it was at the
+        beginning. A try costs O(pairs with traffic of who moves), and O(E) more where others come
+        back, to find them.
+    """
+    graph = problem.graph
+    talks = np.diff(graph.first) > 0
+    is_movable = problem.free & talks
+    movable = np.flatnonzero(is_movable)
+    if not movable.size or len(problem.node_of) < 2:
+        return place
+    load = problem.load_cores(place)
+    left = np.maximum(problem.room_cores, load) - load + TOLERANCE_CORES
+    loudest = np.zeros(len(place))
+    loudest[talks] = np.maximum.reduceat(graph.tps, graph.first[:-1][talks])
+    board = _Board(
+        graph.first,
+        graph.peers,
+        graph.tps,
+        loudest,
+        problem.start,
+        problem.cores,
+        is_movable,
+        movable,
+        problem.is_open.copy(),
+        problem.node_of,
+        float(problem.weight_node),
+        float(problem.weight_worker),
+        float(problem.price_tps),
+    )
+    mean_tps = float(graph.tps.mean())
+    per_core = float(graph.tps.sum()) / 2 / max(float(problem.cores.sum()), TOLERANCE_CORES)
+    course = _Course(rounds, hot * mean_tps, COLD * mean_tps, EXCESS_PRICE * per_core, seed)
+    return _anneal(board, place.copy(), left, course)
+
+
+@compiled
+def _gain(board: _Board, place: Ints, e: int, to: int) -> float:
+    """Compute by how much less a placement costs after a move."""
+    at = place[e]
+    here, there = board.node_of[at], board.node_of[to]
+    gain = board.price_tps * (int(to == board.start[e]) - int(at == board.start[e]))
+    for k in range(board.first[e], board.first[e + 1]):
+        w = place[board.peers[k]]
+        node = int(board.node_of[w] == there) - int(board.node_of[w] == here)
+        worker = int(w == to) - int(w == at)
+        gain += board.tps[k] * (board.weight_node * node + board.weight_worker * worker)
+    return gain
+
+
+@compiled
+def _gather(board: _Board, place: Ints, trip: _Trip, begin: int, goal: int) -> int:
+    """Take along whom the last one talks to on its worker, and so on; gives how many travel."""
+    end, most = begin + 1, begin + 1
+    if np.random.random() < TOGETHER:
+        most += np.random.randint(MOST_IN_GROUP)
+    at = place[trip.who[begin]]
+    loud = np.random.random() ** 2
+    i = begin
+    while i < end < most:
+        e = trip.who[i]
+        for k in range(board.first[e], board.first[e + 1]):
+            peer = board.peers[k]
+            if end == most or board.tps[k] < loud * board.loudest_tps[e]:
+                continue
+            if place[peer] == at and board.is_movable[peer] and peer not in trip.who[begin:end]:
+                trip.who[end] = peer
+                end += 1
+        i += 1
+    trip.goal[begin:end] = goal
+    return end
+
+
+@compiled
+def _somebody_on(board: _Board, place: Ints, worker: int, but: int) -> int:
+    """Draw who may leave a worker; -1 if nobody is met."""
+    begin = np.random.randint(len(board.movable))
+    for i in range(len(board.movable)):
+        e = board.movable[(begin + i) % len(board.movable)]
+        if place[e] == worker and e != but:
+            return int(e)
+    return -1
+
+
+@compiled
+def _draw(board: _Board, place: Ints, trip: _Trip) -> int:
+    """Draw who goes where; gives how many, 0 for nobody."""
+    e = board.movable[np.random.randint(len(board.movable))]
+    peer = board.peers[np.random.randint(board.first[e], board.first[e + 1])]
+    at, to = place[e], place[peer]
+    if np.random.random() < STRAY:
+        to = np.random.randint(len(board.node_of))
+    if to == at or not board.is_open[to]:
+        return 0
+    trip.who[0] = e
+    end = _gather(board, place, trip, 0, to)
+    if board.is_open[at] and np.random.random() < BACK:
+        other = _somebody_on(board, place, to, peer)
+        if other >= 0:
+            trip.who[end] = other
+            end = _gather(board, place, trip, end, at)
+    return end
+
+
+@compiled
+def _shift(board: _Board, place: Ints, left: Floats, e: int, to: int) -> float:
+    """Move one; gives by how many cores more workers are too full."""
+    at, cores = place[e], board.cores[e]
+    more = max(cores - max(left[to], 0.0), 0.0) - max(min(cores, -left[at]), 0.0)
+    left[at] += cores
+    left[to] -= cores
+    place[e] = to
+    return float(more)
+
+
+@compiled
+def _anneal(board: _Board, place: Ints, left: Floats, course: _Course) -> Ints:
+    np.random.seed(course.seed)
+    most = 2 * MOST_IN_GROUP
+    trip = _Trip(
+        np.empty(most, dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+    )
+    price = course.excess_price
+    tries = TRIES * len(board.movable)
+    excess = gained = best_gained = 0.0
+    best = place.copy()
+    for i in range(course.rounds):
+        heat = course.hot * (course.cold / course.hot) ** (i / course.rounds)
+        full = 0
+        for _ in range(tries):
+            full += int(excess > TOLERANCE_CORES)
+            end = _draw(board, place, trip)
+            gain = more = 0.0
+            for j in range(end):
+                e = trip.who[j]
+                trip.origin[j] = place[e]
+                gain += _gain(board, place, e, trip.goal[j])
+                more += _shift(board, place, left, e, trip.goal[j])
+            worth = gain - price * more
+            if worth < 0 and np.random.random() >= math.exp(worth / heat):
+                for j in range(end):
+                    _shift(board, place, left, trip.who[j], trip.origin[j])
+                continue
+            gained += gain
+            excess += more
+            if gained > best_gained + 1e-9 and excess <= TOLERANCE_CORES and left.min() >= 0:
+                best_gained = gained
+                best[:] = place
+        if full > OFTEN * tries:
+            price = min(price * PRICE_STEP, course.excess_price * PRICE_SPAN)
+        elif full < SELDOM * tries:
+            price = max(price / PRICE_STEP, course.excess_price / PRICE_SPAN)
+    return best

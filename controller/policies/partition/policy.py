@@ -1,0 +1,186 @@
+"""`target` as a policy of the common shape: an object that remembers what is under way."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decision import Decision, Policy
+from controller.policies.partition.goal import Target, digest
+from controller.policies.partition.problem import TargetOptions
+from controller.policies.partition.search import Question, Search, at_once
+from controller.policies.partition.target import Memory, target
+from controller.policies.safe import safe
+
+# After a search in vain it is not searched again for so long while all is where it is, and the same
+# may move.
+RETRY_S = 300.0
+# Where loads jitter, what is found looks better than it is: of many placements the one is chosen
+# that noise is kindest to. It is judged by other load, so many decisions later: with `load.ewma`
+# 0.3 an eighth of that noise is left then.
+JUDGED_AFTER = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found.
+
+    Attributes
+    ----------
+    target : Target
+        A placement to go to.
+    asked : int
+        What was searched, as in `Remembered.in_vain`.
+    left : int
+        For how many decisions it waits yet to be judged.
+    """
+
+    target: Target
+    asked: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What `Targeting` remembers.
+
+    Attributes
+    ----------
+    memory : mapping of str to Memory
+        What the last decision left, by topology.
+    in_vain : mapping of str to (int, float)
+        What was searched last of that which held nothing, or nothing that was worth it when it was
+        judged: who is where and who may move; and the Unix seconds; by topology.
+    found : mapping of str to Found, or None
+        What waits to be judged, by topology.
+    """
+
+    memory: Mapping[str, Memory] = field(default_factory=dict)
+    in_vain: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    found: Mapping[str, Found] | None = None
+
+
+class Targeting:
+    """The policy `target` for one run: one memory a topology.
+
+    Parameters
+    ----------
+    options : TargetOptions
+        What a target has to gain and may fill.
+    search : Search
+        How to search; the live run searches beside the cycle.
+    """
+
+    def __init__(self, options: TargetOptions, search: Search = at_once) -> None:
+        self._options = options
+        self._search = search
+        self._memory: dict[str, Memory] = {}
+        self._in_vain: dict[str, tuple[int, float]] = {}
+        self._found: dict[str, Found] = {}
+
+    def __call__(self, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+        """Decide.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            Places.
+        snapshot : LoadSnapshot
+            Load and traffic.
+        limits : Limits
+            Thresholds and weights.
+
+        Returns
+        -------
+        Decision
+            As `controller.policies.partition.target.target`.
+        """
+        topology = snapshot.topology
+        before = self._memory.get(topology)
+        memory = (before or Memory()).with_snapshot(cluster, snapshot)
+        options, wait = self._options.on_jittering_loads, JUDGED_AFTER
+        if before is None or before.load == memory.load:
+            # Nothing jitters, as in a file.
+            options, wait = self._options.on_still_loads, 0
+        if before is None:
+            # The first decision of all cannot tell.
+            options = replace(options, effort=1)
+        ripe: Found | None = None
+
+        def propose() -> Target | None:
+            nonlocal ripe
+            if topology not in self._found:
+                self._search_for(Question(cluster, snapshot, limits, options, memory.seen), wait)
+            ripe = self._ripe(topology)
+            return ripe.target if ripe else None
+
+        decision, after = target(cluster, snapshot, limits, options, memory=memory, propose=propose)
+        self._memory[topology] = after
+        refused = ripe if after.target is None else None
+        if refused is not None and refused.asked == _asked(cluster, snapshot):
+            self._in_vain[topology] = refused.asked, snapshot.time_s
+        return decision
+
+    @property
+    def memoryless(self) -> Policy:
+        """What it comes down to without a target."""
+        return safe
+
+    def has_seen(self, snapshot: LoadSnapshot) -> bool:
+        """Tell whether everybody has been there before, under the load of the last decision.
+
+        Parameters
+        ----------
+        snapshot : LoadSnapshot
+            A placement of that load.
+
+        Returns
+        -------
+        bool
+            Where loads jitter, whether it is the placement of the last decision.
+        """
+        memory = self._memory.get(snapshot.topology, Memory())
+        return digest(snapshot.place) in memory.seen
+
+    @property
+    def remembered(self) -> Remembered:
+        """What it remembers now; only valid until the next decision."""
+        return Remembered(self._memory, self._in_vain, self._found or None)
+
+    def recall(self, remembered: Remembered) -> None:
+        """Remember this and nothing else.
+
+        Parameters
+        ----------
+        remembered : Remembered
+            As taken from another one.
+        """
+        self._memory = dict(remembered.memory)
+        self._in_vain = dict(remembered.in_vain)
+        self._found = dict(remembered.found or {})
+
+    def _search_for(self, question: Question, wait: int) -> None:
+        """Search, unless that was lately in vain."""
+        snapshot = question.snapshot
+        asked = _asked(question.cluster, snapshot)
+        in_vain, since_s = self._in_vain.get(snapshot.topology, (0, 0.0))
+        if in_vain == asked and 0 <= snapshot.time_s - since_s < RETRY_S:
+            return
+        answer = self._search(question)
+        if answer is not None and answer.target is None:
+            self._in_vain[snapshot.topology] = asked, snapshot.time_s
+        elif answer is not None and answer.target is not None:
+            self._found[snapshot.topology] = Found(answer.target, asked, wait)
+
+    def _ripe(self, topology: str) -> Found | None:
+        """Give what was found once its time has come."""
+        found = self._found.pop(topology, None)
+        if found is None or not found.left:
+            return found
+        self._found[topology] = replace(found, left=found.left - 1)
+        return None
+
+
+def _asked(cluster: Cluster, snapshot: LoadSnapshot) -> int:
+    """Tell apart what a search may find, whatever the load: who is where, and who may move."""
+    return digest(snapshot.executors, cluster.workers, snapshot.place, snapshot.is_movable)

@@ -1,0 +1,258 @@
+"""The way from today's placement to a better one: in which order, and what to do if nothing fits.
+
+The order is fixed when a target is adopted. Which step comes next is then read off the placement,
+so a step that was refused, or made by somebody else, disturbs nothing.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.core.classify import TOLERANCE_CORES
+from controller.core.cluster import Floats, Ints
+from controller.policies.partition.problem import Problem
+
+# Executors of a group gain little one by one and much together: so far ahead a chain looks.
+CHAIN = 24
+
+Step = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Route:
+    """Who goes from where to where, in this order.
+
+    Attributes
+    ----------
+    executors, origins, goals : Ints, shape (D,)
+        Executor, the worker it was on when the route was made, the worker it goes to.
+    """
+
+    executors: Ints
+    origins: Ints
+    goals: Ints
+
+    def only(self, keep: NDArray[np.bool_]) -> "Route":
+        """Keep some rows.
+
+        Parameters
+        ----------
+        keep : array of bool, shape (D,)
+            Which.
+
+        Returns
+        -------
+        Route
+            In the same order.
+        """
+        return Route(self.executors[keep], self.origins[keep], self.goals[keep])
+
+
+def gain_tps(problem: Problem, place: Ints, executor: int, worker: int) -> float:
+    """Compute by how much less a placement costs after a move.
+
+    Parameters
+    ----------
+    problem : Problem
+        Traffic and weights.
+    place : Ints, shape (E,)
+        Before.
+    executor, worker : int
+        The move.
+
+    Returns
+    -------
+    float
+        Tuples per second, weighted.
+    """
+    row = problem.graph.row(executor)
+    peers = place[problem.graph.peers[row]]
+    there = _nearness(problem, np.full_like(peers, worker), peers)
+    here = _nearness(problem, np.full_like(peers, place[executor]), peers)
+    return float(problem.graph.tps[row] @ (there - here))
+
+
+def route(problem: Problem, target: Ints) -> Route:
+    """Order the moves to a placement: always the chain to one node that gains most per move.
+
+    Parameters
+    ----------
+    problem : Problem
+        Today.
+    target : Ints, shape (E,)
+        Worker of each executor.
+
+    Returns
+    -------
+    Route
+        All that have to move; what fits when is not looked at here.
+    """
+    chains = _Chains(problem, target)
+    picked: list[int] = []
+    while chains.goal_nodes.any():
+        node = int(np.argmax(chains.mean))
+        if chains.stale[node]:
+            chains.look(node)
+        else:
+            picked += chains.take(node)
+    executors = np.array(picked, dtype=np.int64)
+    return Route(executors, problem.start[executors], target[executors])
+
+
+def next_steps(
+    problem: Problem, place: Ints, load: Floats, way: Route, *, pairs: bool
+) -> tuple[Step, ...]:
+    """Choose what moves next.
+
+    Parameters
+    ----------
+    problem : Problem
+        Room and who may move.
+    place : Ints, shape (E,)
+        Where everybody is.
+    load : Floats, shape (W,)
+        Load of each worker there.
+    way : Route
+        Where to go.
+    pairs : bool
+        Whether two may move at once.
+
+    Returns
+    -------
+    tuple of (executor, worker)
+        The first of the route that fits. If nothing does: somebody who waits goes to a third
+        place and so makes room for another who waits. Else two that wait for each other change
+        places, if that is allowed. Empty if the route is at its end or nothing helps.
+    """
+    may = (place[way.executors] != way.goals) & problem.free[way.executors]
+    waiting = way.only(may & problem.is_open[way.goals])
+    left = problem.high_cores - load + TOLERANCE_CORES
+    fits = problem.cores[waiting.executors] <= left[waiting.goals]
+    if fits.any():
+        first = int(np.argmax(fits))
+        return ((int(waiting.executors[first]), int(waiting.goals[first])),)
+    aside = _step_aside(problem, place, left, waiting)
+    if aside is not None:
+        return (aside,)
+    return _exchange(problem, place, left, waiting) if pairs else ()
+
+
+def _step_aside(problem: Problem, place: Ints, left: Floats, waiting: Route) -> Step | None:
+    """Find who can wait elsewhere; each does so once, from the worker its route began at."""
+    for e, origin, goal in zip(waiting.executors, waiting.origins, waiting.goals, strict=True):
+        comes = waiting.executors[(waiting.goals == origin) & (waiting.executors != e)]
+        if place[e] != origin or not comes.size:
+            continue
+        if problem.cores[comes].min() > left[origin] + problem.cores[e]:
+            continue
+        room = np.where(problem.is_open, left, -np.inf)
+        room[[origin, goal]] = -np.inf
+        third = int(np.argmax(room))
+        if problem.cores[e] <= room[third]:
+            return int(e), third
+    return None
+
+
+def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tuple[Step, ...]:
+    """Find the two whose change of places gains most."""
+    best: tuple[Step, ...] = ()
+    least = -np.inf
+    for e, goal in zip(waiting.executors, waiting.goals, strict=True):
+        opposite = (place[waiting.executors] == goal) & (waiting.goals == place[e])
+        for f in waiting.executors[opposite]:
+            more = problem.cores[e] - problem.cores[f]
+            if more > left[goal] or -more > left[place[e]]:
+                continue
+            gain = gain_tps(problem, place, e, goal)
+            after = place.copy()
+            after[e] = goal
+            gain += gain_tps(problem, after, f, int(place[e]))
+            if gain > least:
+                best, least = ((int(e), int(goal)), (int(f), int(place[e]))), gain
+    return best
+
+
+def _nearness(problem: Problem, one: Ints, other: Ints) -> Floats:
+    """Weigh which levels two workers share."""
+    same_node = problem.node_of[one] == problem.node_of[other]
+    return np.asarray(
+        problem.weight_node * same_node + problem.weight_worker * (one == other), dtype=np.float64
+    )
+
+
+@dataclass(slots=True, eq=False)
+class _Chains:
+    """For each node the best beginning of a greedy chain of moves to it."""
+
+    problem: Problem
+    target: Ints
+    place: Ints = field(init=False)
+    gain: Floats = field(init=False)
+    goal_node: Ints = field(init=False)
+    goal_nodes: Ints = field(init=False)
+    mean: Floats = field(init=False)
+    stale: NDArray[np.bool_] = field(init=False)
+    chain: dict[int, list[int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        problem, target = self.problem, self.target
+        self.place = problem.start.copy()
+        owner = np.repeat(np.arange(len(target)), np.diff(problem.graph.first))
+        peers = self.place[problem.graph.peers]
+        closer = _nearness(problem, target[owner], peers)
+        closer -= _nearness(problem, self.place[owner], peers)
+        self.gain = np.bincount(
+            owner, weights=closer * problem.graph.tps, minlength=len(target)
+        ).astype(np.float64)
+        self.goal_node = np.where(target != self.place, problem.node_of[target], -1)
+        away = self.goal_node[self.goal_node >= 0]
+        self.goal_nodes = np.bincount(away, minlength=problem.nodes)
+        self.mean = np.where(self.goal_nodes > 0, np.inf, -np.inf)
+        self.stale = self.goal_nodes > 0
+        self.chain = {}
+
+    def look(self, node: int) -> None:
+        """Build the chain to a node and keep its beginning of highest mean gain."""
+        members = np.flatnonzero(self.goal_node == node)
+        gain = np.full(len(self.place), -np.inf)
+        gain[members] = self.gain[members]
+        picked: list[int] = []
+        means: list[float] = []
+        total = 0.0
+        for _ in range(min(CHAIN, len(members))):
+            e = int(members[np.argmax(gain[members])])
+            total += float(gain[e])
+            picked.append(e)
+            means.append(total / len(picked))
+            gain[e] = -np.inf
+            peers, change = self.changes(e)
+            gain[peers] += change
+        best = int(np.argmax(means))
+        self.chain[node], self.mean[node] = picked[: best + 1], means[best]
+        self.stale[node] = False
+
+    def take(self, node: int) -> list[int]:
+        """Make the moves of a chain and mark whose gains they change."""
+        for e in self.chain[node]:
+            peers, change = self.changes(e)
+            self.gain[peers] += change
+            nodes = self.goal_node[peers]
+            self.stale[nodes[nodes >= 0]] = True
+            self.place[e] = self.target[e]
+            self.goal_node[e] = -1
+            self.goal_nodes[node] -= 1
+        self.stale[node] = self.goal_nodes[node] > 0
+        self.mean[node] = np.inf if self.stale[node] else -np.inf
+        return self.chain[node]
+
+    def changes(self, e: int) -> tuple[Ints, Floats]:
+        """Compute what a move of one changes in the gains of whom it talks to."""
+        problem, row = self.problem, self.problem.graph.row(e)
+        peers = problem.graph.peers[row]
+        goals, at = self.target[peers], self.place[peers]
+        new = np.full_like(peers, self.target[e])
+        old = np.full_like(peers, self.place[e])
+        change = _nearness(problem, goals, new) - _nearness(problem, at, new)
+        change -= _nearness(problem, goals, old) - _nearness(problem, at, old)
+        return peers, change * problem.graph.tps[row]

@@ -1,0 +1,149 @@
+"""Runs a search for a target: here and now, or in a process of its own beside the cycle.
+
+A thread would not do: the partitioner keeps the interpreter's lock for as long as it runs.
+"""
+
+import ctypes
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.policies.partition.goal import Target
+from controller.policies.partition.problem import TargetOptions
+
+_STDOUT = 1
+
+
+@contextmanager
+def _stdout_closed_to_metis() -> Iterator[None]:
+    """Drop what METIS prints where a part stays empty: stdout is for JSON, or for the answer."""
+    sys.stdout.flush()
+    ours, nowhere = os.dup(_STDOUT), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, _STDOUT)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(ours, _STDOUT)
+        os.close(ours)
+        os.close(nowhere)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a search is asked."""
+
+    cluster: Cluster
+    snapshot: LoadSnapshot
+    limits: Limits
+    options: TargetOptions
+    seen: frozenset[int]
+
+    def answer(self) -> Target | None:
+        """Search.
+
+        Returns
+        -------
+        Target or None
+            As `find`.
+        """
+        # Late: the partitioner takes as long to load as all the rest, and mostly not here.
+        from controller.policies.partition.adopt import find  # noqa: PLC0415
+
+        with _stdout_closed_to_metis():
+            return find(self.cluster, self.snapshot, self.limits, self.options, self.seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """That a search has ended, and what it found."""
+
+    target: Target | None
+
+
+# Gives the answer once it is there; None as long as it is not.
+Search = Callable[[Question], Answer | None]
+
+
+def at_once(question: Question) -> Answer:
+    """Search here and now: for files, simulations and replays with other settings.
+
+    Parameters
+    ----------
+    question : Question
+        What to search.
+
+    Returns
+    -------
+    Answer
+        Always.
+    """
+    return Answer(question.answer())
+
+
+class SubprocessSearches:
+    """Searches in processes of their own, so that the cycle goes on; one search a topology.
+
+    A process ends with its search, so nothing is left running when the controller dies.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
+
+    def begin(self, questions: Iterable[Question]) -> None:
+        """Start searches.
+
+        Parameters
+        ----------
+        questions : iterable of Question
+            Left out where a search of the topology runs already.
+        """
+        for question in questions:
+            topology = question.snapshot.topology
+            if topology not in self._running:
+                self._running[topology] = self._start(question)
+
+    def take_answers(self) -> tuple[tuple[str, Answer], ...]:
+        """Fetch the answers of the searches that have ended since the last call.
+
+        Returns
+        -------
+        tuple of (str, Answer)
+            Topology and answer; without a target where the process failed.
+        """
+        ended = [t for t, (process, _) in self._running.items() if process.poll() is not None]
+        return tuple((topology, self._answer(*self._running.pop(topology))) for topology in ended)
+
+    @staticmethod
+    def _answer(process: "subprocess.Popen[bytes]", output: IO[bytes]) -> Answer:
+        with output:
+            output.seek(0)
+            answer = pickle.load(output) if process.returncode == 0 else Answer(None)
+        assert isinstance(answer, Answer)
+        return answer
+
+    def close(self) -> None:
+        """End the searches that run."""
+        for process, output in self._running.values():
+            process.kill()
+            process.wait()
+            output.close()
+        self._running.clear()
+
+    @staticmethod
+    def _start(question: Question) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+        # Files, not pipes: a pipe would make the cycle wait until the process has started to read.
+        output = tempfile.TemporaryFile()  # noqa: SIM115  # closed when the answer is read
+        with tempfile.TemporaryFile() as asked:
+            pickle.dump(question, asked)
+            asked.seek(0)
+            command = [sys.executable, "-m", "controller.policies.partition"]
+            return subprocess.Popen(command, stdin=asked, stdout=output), output

@@ -1,0 +1,187 @@
+"""The policy `target`: relieve, walk to the target under way, look for one, else as `safe`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decision import Decision, Outcome
+from controller.core.view.view import View
+from controller.policies.candidates import relieving
+from controller.policies.partition.goal import Target, digest
+from controller.policies.partition.problem import Problem, TargetOptions
+from controller.policies.partition.route import Route, Step, next_steps
+from controller.policies.safe import safe
+from controller.policies.single_move import proposals
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one decision leaves to the next.
+
+    Attributes
+    ----------
+    target : Target or None
+        The placement under way.
+    load : int
+        Of which load and traffic `seen` speaks.
+    seen : frozenset of int
+        Placements this load was seen on; with live, never still traffic only the last one.
+    """
+
+    target: Target | None = None
+    load: int = 0
+    seen: frozenset[int] = frozenset()
+
+    def with_snapshot(self, cluster: Cluster, snapshot: LoadSnapshot) -> "Memory":
+        """Note a placement.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            Places.
+        snapshot : LoadSnapshot
+            Load, traffic, placement.
+
+        Returns
+        -------
+        Memory
+            With the placement; what was seen under another load is forgotten.
+        """
+        traffic = snapshot.traffic
+        load = digest(
+            snapshot.executors,
+            cluster.workers,
+            cluster.capacity_cores,
+            snapshot.cpu_cores,
+            traffic.source,
+            traffic.target,
+            traffic.tps,
+        )
+        seen = self.seen if load == self.load else frozenset()
+        return replace(self, load=load, seen=seen | {digest(snapshot.place)})
+
+
+Propose = Callable[[], Target | None]
+
+
+def target(
+    cluster: Cluster,
+    snapshot: LoadSnapshot,
+    limits: Limits,
+    options: TargetOptions,
+    *,
+    memory: Memory,
+    propose: Propose,
+) -> tuple[Decision, Memory]:
+    """Relieve hot workers, else make one move to a near-optimal placement, else as `safe`.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Load and traffic.
+    limits : Limits
+        Thresholds and weights; `low_frac` is not used.
+    options : TargetOptions
+        What a target has to gain and may fill.
+    memory : Memory
+        What the last decision left, with this snapshot noted.
+    propose : callable
+        Gives a target, or None if there is none (yet); asked only while none is under way.
+
+    Returns
+    -------
+    Decision
+        Up to `max_moves` moves; two that change places only if two are allowed.
+    Memory
+        For the next decision.
+
+    Notes
+    -----
+    On frozen traffic no placement comes back. Placements without a target under way fall strictly
+    by (excess of hot workers, weighted cost): a move of `safe` lowers it, and so does a target from
+    where it is adopted to where it ends; a relief drops the target. A way ends at the best
+    placement on it, and one that would come through a placement already seen is not adopted. The
+    first of two moves of `safe` that gain together might lead into the middle of an earlier way: it
+    is not made then. Every step of a way is one that was foreseen.
+    """
+    view = View.of(cluster, snapshot, limits)
+    hot = [int(worker) for worker in np.flatnonzero(view.classes.high)]
+    if any(relieving(view, worker).executors.size for worker in hot):
+        return safe(cluster, snapshot, limits), replace(memory, target=None)
+    goal = memory.target
+    decision = _follow(view, options, goal, adopts=False) if goal else None
+    if decision is None:
+        goal = propose()
+        # A search beside the cycle answers late: it has to be worth it now.
+        decision = _follow(view, options, goal, adopts=True) if goal else None
+    if decision is None:
+        decision = _unless_seen(safe(cluster, snapshot, limits), cluster, snapshot, memory)
+        return decision, replace(memory, target=None)
+    warnings = safe(cluster, snapshot, limits).warnings if hot else ()
+    return replace(decision, warnings=warnings), replace(memory, target=goal)
+
+
+def _unless_seen(
+    decision: Decision, cluster: Cluster, snapshot: LoadSnapshot, memory: Memory
+) -> Decision:
+    """Make no move back to a placement that was left."""
+    after = decision.applied(cluster, snapshot)
+    if not decision.moves or digest(after.place) not in memory.seen:
+        return decision
+    reason = f"it would lead back to a placement that was left, though {decision.reason}"
+    return Decision(Outcome.NOTHING_TO_GAIN, reason, (), decision.warnings)
+
+
+def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -> Decision | None:
+    """Make the next step; None if the target is reached, gone, out of reach or gains too little."""
+    way = goal.on(view.cluster, view.snapshot)
+    if way is None:
+        return None
+    problem = Problem.of(view.cluster, view.snapshot, view.limits, options)
+    end = problem.start.copy()
+    end[way.executors] = way.goals
+    left = problem.today_tps - problem.cost_tps(end)
+    relieved = problem.excess_cores(end) < problem.excess_cores(problem.start)
+    steps = _steps(problem, way, view.limits.max_moves)
+    away = int((problem.start[way.executors] != way.goals).sum())
+    least = options.gain_frac * problem.today_tps + problem.price_tps * away if adopts else 0.0
+    if not steps or (left <= least and not relieved):
+        return None
+    moves = proposals(view.cluster, view.snapshot, steps)
+    named = ", ".join(f"{move.executor} from {move.source} to {move.target}" for move in moves)
+    # Only to relieve somebody a way may go on where nothing crosses.
+    share = left / problem.today_tps if problem.today_tps else 0.0
+    reason = (
+        f"towards a target that gains {left:.4g} t/s more, {share:.1%} of "
+        f"what crosses today, by {away} executor{'s' * (away != 1)}: {named}"
+    )
+    return Decision(Outcome.WOULD_MOVE, reason, moves)
+
+
+def _steps(problem: Problem, way: Route, most: int) -> tuple[Step, ...]:
+    """Take up to so many steps; no executor and no two nodes twice, but for a change of places."""
+    place, load = problem.start.copy(), problem.load_cores(problem.start)
+    taken: list[Step] = []
+    used: set[tuple[int, int]] = set()
+    while steps := next_steps(problem, place, load, way, pairs=most > 1):
+        ends = {_between(problem, int(place[e]), worker) for e, worker in steps}
+        again = {e for e, _ in steps} & {e for e, _ in taken}
+        if len(taken) + len(steps) > most or ends & used or again:
+            break
+        for e, worker in steps:
+            load[place[e]] -= problem.cores[e]
+            load[worker] += problem.cores[e]
+            place[e] = worker
+        taken += steps
+        used |= ends
+    return tuple(taken)
+
+
+def _between(problem: Problem, one: int, other: int) -> tuple[int, int]:
+    a, b = int(problem.node_of[one]), int(problem.node_of[other])
+    return min(a, b), max(a, b)

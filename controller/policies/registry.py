@@ -1,0 +1,71 @@
+"""All policies by name, each with its own options; the others take them from here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+from controller.core.decision import Policy
+from controller.policies.aniello.options import Aniello
+from controller.policies.otd import otd
+from controller.policies.partition.policy import Targeting
+from controller.policies.partition.problem import TargetOptions
+from controller.policies.partition.search import Search, at_once
+from controller.policies.safe import safe
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What single policies are told besides the limits that all of them share."""
+
+    aniello: Aniello = field(default_factory=Aniello)
+    target: TargetOptions = field(default_factory=TargetOptions)
+
+
+# Loaded when asked for: a controller that never decides by a paper's scheduler starts without it.
+_PAPERS: Mapping[str, str] = MappingProxyType(
+    {
+        "even": "even:even",
+        "lf": "locality_fairness:lf",
+        "dsm": "model_driven.policies:dsm",
+        "rsm": "model_driven.policies:rsm",
+        "sam": "model_driven.policies:sam",
+        "heterogeneity": "heterogeneity.policy:heterogeneity",
+        "exhaustive": "exhaustive.policy:exhaustive",
+        "aniello-offline": "aniello.offline:aniello_offline",
+        "aniello-online": "aniello.online:aniello_online",
+    }
+)
+_OURS: Mapping[str, Policy] = MappingProxyType({"otd": otd, "safe": safe})
+NAMES = (*_OURS, *_PAPERS, "target")
+
+
+def policy(name: str, options: Options, search: Search = at_once) -> Policy:
+    """Give a policy.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`.
+    options : Options
+        Of which it takes what concerns it.
+    search : Search
+        How `target` searches.
+
+    Returns
+    -------
+    Policy
+        Ready to decide; `target` remembers what is under way, so each run needs one of its own.
+    """
+    if name == "target":
+        return Targeting(options.target, search)
+    if name in _OURS:
+        return _OURS[name]
+    module, _, function = _PAPERS[name].partition(":")
+    found: Any = getattr(import_module(f"controller.policies.{module}"), function)
+    chosen: Policy = (
+        partial(found, options=options.aniello) if name.startswith("aniello") else found
+    )
+    return chosen

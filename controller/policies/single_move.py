@@ -1,0 +1,196 @@
+"""Policies that choose one move at a time: what they share."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.core.classify import TIE
+from controller.core.cluster import Cluster, Ints, LoadSnapshot
+from controller.core.decision import Decision, Outcome, Proposal
+from controller.core.view.pairs import Pairs
+from controller.core.view.view import Moves, View, rounded
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One move by its indices, and why.
+
+    Attributes
+    ----------
+    executor, worker : int
+        What moves where.
+    asc_tps : float
+        As in `Proposal`.
+    reason : str
+        One line.
+    warnings : tuple of str
+        What placement cannot repair.
+    """
+
+    executor: int
+    worker: int
+    asc_tps: float
+    reason: str
+    warnings: tuple[str, ...]
+
+
+Chooser = Callable[[View], Choice | Decision]
+
+
+def disjoint(choose: Chooser, view: View) -> Decision:
+    """Choose up to `max_moves` moves that do not touch each other.
+
+    Parameters
+    ----------
+    choose : callable
+        Chooses one move.
+    view : View
+        The world.
+
+    Returns
+    -------
+    Decision
+        The moves in the order of choice, or why there is none.
+
+    Notes
+    -----
+    Each move is chosen on the placement after those before it. No executor moves twice, and each
+    pair of nodes is used once: measured gains are of the placement before all of them, and two
+    moves between the same nodes are the ones whose gains depend on each other most.
+    """
+    chosen: list[Choice] = []
+    moves: list[Proposal] = []
+    while len(chosen) < view.limits.max_moves:
+        found = choose(view)
+        if isinstance(found, Decision):
+            if not chosen:
+                return found
+            break
+        chosen.append(found)
+        moves.append(_proposal(view, found))
+        if len(chosen) < view.limits.max_moves:
+            view = view.without(found.executor, found.worker).moved(found.executor, found.worker)
+    reason = "; then ".join(choice.reason for choice in chosen)
+    warnings = dict.fromkeys(text for choice in chosen for text in choice.warnings)
+    return Decision(Outcome.WOULD_MOVE, reason, tuple(moves), tuple(warnings))
+
+
+def proposals(
+    cluster: Cluster, snapshot: LoadSnapshot, steps: Iterable[tuple[int, int]]
+) -> tuple[Proposal, ...]:
+    """Judge each of some moves where the ones before it have put the others.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Places.
+    snapshot : LoadSnapshot
+        Placement before all of them, and traffic.
+    steps : iterable of (executor, worker)
+        No executor twice.
+
+    Returns
+    -------
+    tuple of Proposal
+        In the same order.
+    """
+    pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
+    node, workers, moves = cluster.node_of[snapshot.place], cluster.workers, []
+    for executor, worker in steps:
+        to = int(cluster.node_of[worker])
+        asc_tps = pairs.asc_tps(snapshot.traffic.tps, node, executor, to)
+        node[executor] = to
+        source = workers[snapshot.place[executor]]
+        moves.append(Proposal(snapshot.executors[executor], source, workers[worker], asc_tps))
+    return tuple(moves)
+
+
+def _proposal(view: View, choice: Choice) -> Proposal:
+    executors, workers = view.snapshot.executors, view.cluster.workers
+    source = workers[view.snapshot.place[choice.executor]]
+    return Proposal(executors[choice.executor], source, workers[choice.worker], choice.asc_tps)
+
+
+def if_above_threshold(
+    view: View, moves: Moves, warnings: tuple[str, ...], *, emptier_first: bool = False
+) -> Choice | Decision:
+    total = view.total_tps
+    best = float(moves.score.max(initial=-np.inf))
+    threshold = view.threshold_tps
+    gain = f"{best:.4g} {view.limits.gain_unit}"
+    # Rounding noise around zero is no gain.
+    if best <= TIE * total:
+        tail = f", the best by {gain}" if moves.score.size else ""
+        reason = _no_way(view) or f"no move that fits brings traffic together{tail}"
+        return Decision(Outcome.NOTHING_TO_GAIN, reason, (), warnings)
+    if best <= threshold:
+        reason = f"the best move gains {gain}, not more than the threshold {threshold:.4g}"
+        return Decision(Outcome.BELOW_THRESHOLD, reason, (), warnings)
+    why = f"a gain of {gain} is above the threshold {threshold:.4g}"
+    return best_of(view, moves, why, warnings, emptier_first=emptier_first)
+
+
+def _no_way(view: View) -> str | None:
+    """Say why nothing could gain whatever the load, if it is so."""
+    cluster, pinned = view.cluster, view.snapshot.pinned
+    if not view.movable.any():
+        return f"no executor may move, {_reasons(pinned, 'pinned')}"
+    if len(cluster.workers) == 1:
+        return f"there is only one worker, {cluster.workers[0]}, and nowhere to move to"
+    if not cluster.is_open.any():
+        return f"nothing may move to any worker, {_reasons(cluster.closed, 'closed')}"
+    if not view.total_tps:
+        return "there is no traffic to bring together"
+    one = cluster.node_of[0]
+    if (cluster.node_of == one).all() and not view.limits.weight_worker:
+        return f"all workers are on one node, {cluster.nodes[one]}: no traffic leaves it"
+    return None
+
+
+def _reasons(reasons: tuple[str | None, ...], what: str) -> str:
+    named = ", ".join(dict.fromkeys(reason for reason in reasons if reason))
+    return f"all {len(reasons)} are {what}: {named}" if reasons else "there is none"
+
+
+def best_of(
+    view: View, moves: Moves, why: str, warnings: tuple[str, ...], *, emptier_first: bool = False
+) -> Choice:
+    """Take the best score; ties go to the emptier target if asked for, then to the first ids."""
+    tied = np.flatnonzero(moves.score >= moves.score.max() - slack(view))
+    load = rounded(view.classes.load_frac[moves.workers[tied]]) * emptier_first
+    pick = tied[np.lexsort((moves.workers[tied], moves.executors[tied], load))[0]]
+    executor, target = int(moves.executors[pick]), int(moves.workers[pick])
+    asc_tps, snapshot, workers = float(moves.asc_tps[pick]), view.snapshot, view.cluster.workers
+    reason = (
+        f"{why}: {snapshot.executors[executor]} ({snapshot.component_of[executor]}, "
+        f"{snapshot.cpu_cores[executor]:.3g} cores) from {workers[snapshot.place[executor]]} to "
+        f"{workers[target]}, {asc_tps:+.4g} t/s inside nodes"
+    )
+    return Choice(executor, target, asc_tps, reason, warnings)
+
+
+def slack(view: View) -> float:
+    return TIE * max(view.total_tps, 1.0)
+
+
+def how_hot(view: View, worker: int) -> str:
+    load, high = view.classes.load_frac[worker], view.limits.high_frac
+    return f"{view.cluster.workers[worker]} at {load:.3g} of its CPU is above {high:g}"
+
+
+def no_low_worker(view: View, warnings: tuple[str, ...]) -> Decision:
+    high = np.flatnonzero(view.classes.high)
+    missing = float(-view.classes.room_cores[high].sum())
+    reason = (
+        f"resources are missing: {', '.join(view.cluster.workers[w] for w in high)} above "
+        f"{view.limits.high_frac:g} of the CPU by {missing:.3g} cores in all, and no worker can "
+        "take any of it"
+    )
+    return Decision(Outcome.NO_LOW_WORKER, reason, (), warnings)
+
+
+def by_load(view: View, workers: Ints) -> list[int]:
+    """Order workers by falling load, ties by id."""
+    falling = np.argsort(-rounded(view.classes.load_frac[workers]), kind="stable")
+    return [int(worker) for worker in workers[falling]]
