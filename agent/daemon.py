@@ -90,7 +90,7 @@ class Agent:
             return
         self._wake.clear()
         if polls:
-            self._puller.distrust()
+            self._puller.invalidate_all()
             self._synced_s = now_s
         try:
             self._puller.sync(self._node)

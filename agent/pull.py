@@ -7,8 +7,8 @@ from threading import Event
 
 import structlog
 
-from kvstore.watched import Watched
 from kvstore.writer import PlanWriter
+from kvstore.znode_cache import Watched
 from kvstore.zookeeper import Session
 from migration import StalePlanError, WireError
 from migration.model import LocalPlan, Plan, Publication
@@ -77,9 +77,9 @@ class Puller:
             log.error("plan_store_damaged", reason=str(error))
             return None
 
-    def distrust(self) -> None:
+    def invalidate_all(self) -> None:
         """Read everything again at the next `sync`."""
-        self._watched.distrust()
+        self._watched.invalidate_all()
 
     def sync(self, node: str | None) -> bool:
         """Read what has changed and store the plans of this node.

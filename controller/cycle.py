@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from controller.config import Config, Mode
 from controller.core.choose import choose_each
 from controller.core.cluster import inter_node_tps
-from controller.core.decision import Outcome, Proposal
+from controller.core.decision import Move, Outcome
 from controller.core.gate import gate_each, moves_under_way
 from controller.core.metrics import Rates, observe_each
 from controller.core.picture import Picture, picture_each
@@ -99,7 +99,7 @@ class TopologyReport:
         Exactly one.
     reason : str
         One line.
-    moves : tuple of Proposal
+    moves : tuple of Move
         The moves that begin, or would.
     plan : Plan or None
         The plan to write, or that would be.
@@ -114,7 +114,7 @@ class TopologyReport:
     time_s: float
     outcome: Outcome
     reason: str
-    moves: tuple[Proposal, ...] = ()
+    moves: tuple[Move, ...] = ()
     plan: Plan | None = None
     warnings: tuple[str, ...] = ()
     picture: Picture | None = None

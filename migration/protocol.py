@@ -1,8 +1,14 @@
 """The protocol of a move as a pure machine: what is seen goes in, the next plan comes out.
 
-It reads no clock and keeps nothing: the caller holds the `Flight`, writes the plan of a `Step` with
-a compare-and-set, and takes the step's flight once that has worked. After any other result it reads
-the plan again and resumes from it; every phase can be resumed by anyone.
+Invariant: at every moment each executor has exactly one owner that every worker agrees on or can
+reach, the owner has a copy that runs or a queue that holds its tuples, and no copy runs elsewhere
+than at an end of its move. So any mix of two successive phases among the workers is consistent, a
+step may be taken again, and a phase that others may have applied is left only by a step that is
+consistent with both.
+
+The machine reads no clock and keeps nothing: the caller holds the `HeldPlan`, writes the plan of a
+`Step` with a compare-and-set, and takes the step's held plan once that has worked. After any other
+result it reads the plan again and resumes from it; every phase can be resumed by any leader.
 """
 
 from __future__ import annotations
@@ -11,7 +17,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from migration.events import HAPPENED, Case, Progress, Sight
 from migration.model import (
     ABSORBED,
     Entry,
@@ -22,10 +27,11 @@ from migration.model import (
     Publication,
     Timing,
 )
+from migration.observation import EVENTS, Observation, ObservedEntry, Progress
 from migration.table import LEAVE, VOID, Transition, transitions_from
 
 
-class Outcome(StrEnum):
+class MoveOutcome(StrEnum):
     """How a move ended."""
 
     MOVED = "MOVED"
@@ -34,7 +40,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Flight:
+class HeldPlan:
     """A plan as it is written, the epoch of its leader, and the progress of its entries."""
 
     plan: Plan
@@ -54,11 +60,11 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class FinishedMove:
     """An entry that has left the plan; no duration if an earlier leader made the move."""
 
     entry: Entry
-    outcome: Outcome
+    outcome: MoveOutcome
     reason: str
     duration_s: float | None
 
@@ -71,21 +77,21 @@ class Step:
     ----------
     plan : Plan or None
         To be written with a compare-and-set at version `plan.version - 1`; None: no change.
-    flight : Flight
+    held_plan : HeldPlan
         To be held from now on, if there was nothing to write or the write has worked.
-    left : tuple of Left
+    finished : tuple of FinishedMove
         The entries that the plan no longer has.
     events : tuple of Event
         What happened.
     """
 
     plan: Plan | None
-    flight: Flight
-    left: tuple[Left, ...] = ()
+    held_plan: HeldPlan
+    finished: tuple[FinishedMove, ...] = ()
     events: tuple[Event, ...] = ()
 
 
-def resume(plan: Plan, epoch: int, now_s: float) -> Flight:
+def resume(plan: Plan, epoch: int, now_s: float) -> HeldPlan:
     """Take a plan over, from the store or from an earlier leader; all limits start anew.
 
     Parameters
@@ -99,21 +105,21 @@ def resume(plan: Plan, epoch: int, now_s: float) -> Flight:
 
     Returns
     -------
-    Flight
+    HeldPlan
         What to hold.
     """
     progress = tuple(
         Progress(entry.id, None, now_s, plan.stamp, plan.stamp) for entry in plan.entries
     )
-    return Flight(plan, epoch, progress)
+    return HeldPlan(plan, epoch, progress)
 
 
-def begin(flight: Flight, entries: Iterable[Entry], now_s: float) -> Step:
-    """Add moves that `migration.moves.validate_move` has allowed.
+def begin(held_plan: HeldPlan, entries: Iterable[Entry], now_s: float) -> Step:
+    """Add moves that `migration.validate.validate_move` has allowed.
 
     Parameters
     ----------
-    flight : Flight
+    held_plan : HeldPlan
         The plan so far.
     entries : iterable of Entry
         The moves, in PREPARE.
@@ -131,13 +137,13 @@ def begin(flight: Flight, entries: Iterable[Entry], now_s: float) -> Step:
         If the plan has an entry of such an id or executor.
     """
     added = tuple(entries)
-    plan = flight.plan.followed_by((*flight.plan.entries, *added), flight.epoch)
+    plan = held_plan.plan.followed_by((*held_plan.plan.entries, *added), held_plan.epoch)
     made = (Progress(entry.id, now_s, now_s, plan.stamp, plan.stamp) for entry in added)
-    return Step(plan, replace(flight, plan=plan, progress=(*flight.progress, *made)))
+    return Step(plan, replace(held_plan, plan=plan, progress=(*held_plan.progress, *made)))
 
 
 def step(
-    flight: Flight,
+    held_plan: HeldPlan,
     publication: Publication | None,
     fresh_acks: Iterable[NodeAcks],
     now_s: float,
@@ -147,7 +153,7 @@ def step(
 
     Parameters
     ----------
-    flight : Flight
+    held_plan : HeldPlan
         What is held.
     publication : Publication or None
         The newest one; None if the topology has none, then nothing is done.
@@ -165,18 +171,18 @@ def step(
     """
     if publication is None or publication.status != "ACTIVE":
         # READY never comes in an inactive topology: what is judged again gets its full time again.
-        waiting = tuple(replace(one, since_s=now_s, routed_s=None) for one in flight.progress)
-        return Step(None, replace(flight, progress=waiting))
-    sight = Sight.of(publication, flight.plan.cluster, fresh_acks)
+        waiting = tuple(replace(one, since_s=now_s, routed_s=None) for one in held_plan.progress)
+        return Step(None, replace(held_plan, progress=waiting))
+    observation = Observation.of(publication, held_plan.plan.cluster, fresh_acks)
     looks = [
-        _look(Case(entry, one, sight, now_s, timing))
-        for entry, one in zip(flight.plan.entries, flight.progress, strict=True)
+        _judge(ObservedEntry(entry, one, observation, now_s, timing))
+        for entry, one in zip(held_plan.plan.entries, held_plan.progress, strict=True)
     ]
-    return _gathered(flight, looks, now_s)
+    return _next_step(held_plan, looks, now_s)
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Judged:
     """What became of one entry: None as the next entry says that it leaves."""
 
     before: Entry
@@ -185,31 +191,35 @@ class _Look:
     event: Event | None
 
 
-def _look(case: Case) -> _Look:
-    case = replace(case, progress=_noted(case))
-    entry, progress = case.entry, case.progress
+def _judge(observed: ObservedEntry) -> _Judged:
+    observed = replace(observed, progress=_noted(observed))
+    entry, progress = observed.entry, observed.progress
     for row in transitions_from(entry.phase, void=entry.void is not None):
-        if HAPPENED[row.event](case):
-            event = _event(case, row.event, row.next, row.reason)
-            return _Look(entry, _moved_on(entry, row), _remembering(progress, row), event)
-    if case.state(entry.source) is EntryState.STUCK and not progress.stuck:
-        event = _event(case, "stuck", entry.phase, "the source's thread is stuck in user code")
-        return _Look(entry, entry, replace(progress, stuck=True), event)
-    return _Look(entry, entry, progress, None)
+        if EVENTS[row.event](observed):
+            event = _event(observed, row.event, row.next, row.reason)
+            return _Judged(entry, _next_entry(entry, row), _with_undo_reason(progress, row), event)
+    if observed.state(entry.source) is EntryState.STUCK and not progress.stuck:
+        event = _event(observed, "stuck", entry.phase, "the source's thread is stuck in user code")
+        return _Judged(entry, entry, replace(progress, stuck=True), event)
+    return _Judged(entry, entry, progress, None)
 
 
-def _noted(case: Case) -> Progress:
+def _noted(observed: ObservedEntry) -> Progress:
     """Remember since when what is seen has been so."""
-    entry, progress, target = case.entry, case.progress, case.sight.workers.get(case.entry.target)
+    entry, progress, target = (
+        observed.entry,
+        observed.progress,
+        observed.observation.workers.get(observed.entry.target),
+    )
     incarnation = progress.target_incarnation
     if target is not None and (entry.phase is Phase.PREPARE or incarnation is None):
         incarnation = target.incarnation
-    settling = entry.phase in ABSORBED and case.absorbed()
+    settling = entry.phase in ABSORBED and observed.absorbed()
     return replace(
         progress,
         target_incarnation=incarnation,
-        routed_s=_since(progress.routed_s, case.ends_routed(), case.now_s),
-        absorbed_s=_since(progress.absorbed_s, settling, case.now_s),
+        routed_s=_since(progress.routed_s, observed.ends_routed(), observed.now_s),
+        absorbed_s=_since(progress.absorbed_s, settling, observed.now_s),
     )
 
 
@@ -219,11 +229,13 @@ def _since(before_s: float | None, true_now: bool, now_s: float) -> float | None
     return now_s if before_s is None else before_s
 
 
-def _event(case: Case, name: str, following: str, reason: str) -> Event:
-    return Event(case.entry, name, following, reason, case.now_s - case.progress.since_s)
+def _event(observed: ObservedEntry, name: str, following: str, reason: str) -> Event:
+    return Event(
+        observed.entry, name, following, reason, observed.now_s - observed.progress.since_s
+    )
 
 
-def _moved_on(entry: Entry, row: Transition) -> Entry | None:
+def _next_entry(entry: Entry, row: Transition) -> Entry | None:
     if row.next == LEAVE:
         return None
     if row.next == VOID:
@@ -231,14 +243,14 @@ def _moved_on(entry: Entry, row: Transition) -> Entry | None:
     return replace(entry, phase=Phase(row.next))
 
 
-def _remembering(progress: Progress, row: Transition) -> Progress:
+def _with_undo_reason(progress: Progress, row: Transition) -> Progress:
     return replace(progress, undo_reason=row.reason) if row.next == Phase.UNDO else progress
 
 
-def _gathered(flight: Flight, looks: list[_Look], now_s: float) -> Step:
+def _next_step(held_plan: HeldPlan, looks: list[_Judged], now_s: float) -> Step:
     entries = tuple(look.after for look in looks if look.after is not None)
-    changed = entries != flight.plan.entries
-    plan = flight.plan.followed_by(entries, flight.epoch) if changed else flight.plan
+    changed = entries != held_plan.plan.entries
+    plan = held_plan.plan.followed_by(entries, held_plan.epoch) if changed else held_plan.plan
     progress = tuple(
         look.progress
         if look.after == look.before
@@ -248,19 +260,19 @@ def _gathered(flight: Flight, looks: list[_Look], now_s: float) -> Step:
     )
     return Step(
         plan if changed else None,
-        replace(flight, plan=plan, progress=progress),
-        tuple(_left(look, now_s) for look in looks if look.after is None),
+        replace(held_plan, plan=plan, progress=progress),
+        tuple(_finished(look, now_s) for look in looks if look.after is None),
         tuple(look.event for look in looks if look.event is not None),
     )
 
 
-def _left(look: _Look, now_s: float) -> Left:
+def _finished(look: _Judged, now_s: float) -> FinishedMove:
     entry, progress = look.before, look.progress
     reason = look.event.reason if look.event is not None else ""
-    outcome = Outcome.MOVED
+    outcome = MoveOutcome.MOVED
     if entry.void is not None:
-        outcome, reason = Outcome.VOID, entry.void
+        outcome, reason = MoveOutcome.VOID, entry.void
     elif entry.phase is Phase.UNDO:
-        outcome, reason = Outcome.UNDONE, progress.undo_reason or "an earlier leader undid it"
+        outcome, reason = MoveOutcome.UNDONE, progress.undo_reason or "an earlier leader undid it"
     duration_s = None if progress.began_s is None else now_s - progress.began_s
-    return Left(entry, outcome, reason, duration_s)
+    return FinishedMove(entry, outcome, reason, duration_s)

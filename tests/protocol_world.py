@@ -26,8 +26,8 @@ from migration.model import (
     Timing,
     WorkerAck,
 )
-from migration.moves import Refusal, validate_move
-from migration.protocol import Event, Flight, Left, Step, begin, resume, step
+from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
+from migration.validate import Refusal, validate_move
 
 TOPOLOGY, CLUSTER = "wc-1", "c1"
 TIMING = Timing()
@@ -214,8 +214,8 @@ class World:
             worker.running = set(worker.persisted)
             worker.kills = 0
             worker.speak(0)
-        self.flight: Flight = resume(self.stored, self.epoch, 0.0)
-        self.left: list[Left] = []
+        self.held_plan: HeldPlan = resume(self.stored, self.epoch, 0.0)
+        self.finished: list[FinishedMove] = []
         self.events: list[Event] = []
 
     def worker(self, slot: Slot) -> Worker:
@@ -267,15 +267,15 @@ class World:
     def take_over(self) -> None:
         """Let another leader be elected."""
         self.epoch += 1
-        self.flight = resume(self.stored, self.epoch, self.now_s)
+        self.held_plan = resume(self.stored, self.epoch, self.now_s)
 
     def write(self, result: Step) -> None:
         if result.plan is not None:
             assert result.plan.version == self.stored.version + 1
             assert result.plan.stamp > self.stored.stamp
             self.stored = result.plan
-        self.flight = result.flight
-        self.left += result.left
+        self.held_plan = result.held_plan
+        self.finished += result.finished
         self.events += result.events
 
     def move(self, executor: ExecutorId, target: Slot) -> Entry | Refusal:
@@ -290,11 +290,11 @@ class World:
             keep_last=True,
         )
         if isinstance(entry, Entry):
-            self.write(begin(self.flight, [entry], self.now_s))
+            self.write(begin(self.held_plan, [entry], self.now_s))
         return entry
 
     def lead(self) -> Step:
-        result = step(self.flight, self.publication, self.fresh(), self.now_s, TIMING)
+        result = step(self.held_plan, self.publication, self.fresh(), self.now_s, TIMING)
         self.write(result)
         return result
 

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from controller.cli.what_if import Step, as_document, walk
+from controller.cli.offline import Step, as_document, walk
 from controller.config import Config, from_assignments
 from controller.core.cluster import Cluster, LoadSnapshot, worker_cpu_cores
 from controller.core.compiled import run_as_python_until

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from controller.cli.daemons import Conf
-from controller.cli.overview import as_document, as_tables
+from controller.cli.status_view import as_document, as_tables
 from controller.config import from_storm_yaml
 from controller.errors import CommandError
 from controller.output import Output, OutputOption

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
-from controller.core.decision import Decision, Outcome, Policy, Proposal, Veto
+from controller.core.decision import Decision, Move, Outcome, Policy, Veto
 from controller.core.picture import Picture
 from controller.core.veto import Vetoes
-from controller.core.view import loops
+from controller.core.view import kernels
 from controller.core.view.view import Moves, View, rounded
 from migration.model import Edge
 
@@ -149,8 +149,8 @@ def _may_replace(view: View, last: Ints) -> bool:
     place, count = view.snapshot.place, len(view.cluster.workers)
     workers = place[last]
     leaving, coming = view.score(last, np.arange(count)), _replacements(view, workers)
-    most = loops.highest(place[leaving.executors], leaving.score, count)
-    most += loops.highest(coming.workers, coming.score, count)
+    most = kernels.highest(place[leaving.executors], leaving.score, count)
+    most += kernels.highest(coming.workers, coming.score, count)
     return bool((most[workers] > 2 * view.threshold_tps).any())
 
 
@@ -160,7 +160,7 @@ def _replacements(view: View, workers: Ints) -> Moves:
     return view.fitting(view.score(np.flatnonzero(view.movable & ~fed), workers))
 
 
-def _replacement(view: View, wanted: Proposal) -> Decision | None:
+def _replacement(view: View, wanted: Move) -> Decision | None:
     """Find the executor that keeps a worker alive so that its last one can go, if both gain."""
     last = view.snapshot.executors.index(wanted.executor)
     worker = view.cluster.workers.index(wanted.source)
@@ -180,7 +180,7 @@ def _replacement(view: View, wanted: Proposal) -> Decision | None:
         f"{name} from {source} to {wanted.source} takes the place of {wanted.executor}, which "
         f"may then go to {wanted.target}: {both:.4g} {view.limits.gain_unit} by both"
     )
-    move = Proposal(name, source, wanted.source, float(moves.asc_tps[best]))
+    move = Move(name, source, wanted.source, float(moves.asc_tps[best]))
     return Decision(Outcome.WOULD_MOVE, reason, (move,))
 
 

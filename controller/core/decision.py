@@ -45,7 +45,7 @@ class Veto:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class Move:
     """A move that a policy wants.
 
     Attributes
@@ -87,7 +87,7 @@ class Decision:
         WOULD_MOVE exactly if there are moves.
     reason : str
         One line that names the numbers.
-    moves : tuple of Proposal
+    moves : tuple of Move
         Moves, best first.
     warnings : tuple of str
         What placement cannot repair.
@@ -95,7 +95,7 @@ class Decision:
 
     outcome: Outcome
     reason: str
-    moves: tuple[Proposal, ...] = ()
+    moves: tuple[Move, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def applied(self, cluster: Cluster, snapshot: LoadSnapshot) -> LoadSnapshot:

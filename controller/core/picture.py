@@ -172,7 +172,7 @@ def pinned_executors(view: TopologyView, hooked: Sequence[Slot]) -> dict[Executo
             pinned[placed.executor] = kind[placed.component]
         elif placed.slot not in hooked:
             pinned[placed.executor] = "no hooks in its JVM"
-    for ack in view.sight.workers.values():
+    for ack in view.observation.workers.values():
         pinned.update({one.executor: one.reason for one in ack.pinned})
     return pinned
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from controller.core.decision import Decision, Outcome, Proposal
+from controller.core.decision import Decision, Move, Outcome
 from controller.core.topology import TopologyView
 from migration.model import ExecutorId, Plan, Slot
-from migration.moves import Refusal, RefusalCode, validate_move
+from migration.validate import Refusal, RefusalCode, validate_move
 
 # What the vetoes could not foresee.
 _OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
@@ -65,7 +65,7 @@ def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan 
         The same with the moves that the validator allows; if it allows none, its refusal.
     """
     plan, refused = view.plan, None
-    moves: list[Proposal] = []
+    moves: list[Move] = []
     for move in decision.moves:
         number = f".{len(moves) + 1}" if moves else ""
         entry = validate_move(

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from migration.events import Sight
 from migration.model import NodeAcks, Plan, Publication, Slot
+from migration.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,13 @@ class TopologyView:
         return self.publication.topology
 
     @property
-    def sight(self) -> Sight:
+    def observation(self) -> Observation:
         """The answers of the JVMs, by slot."""
-        return Sight.of(self.publication, self.plan.cluster, self.acks)
+        return Observation.of(self.publication, self.plan.cluster, self.acks)
 
     def hooked_slots(self) -> list[Slot]:
         """List the slots whose worker and whose supervisor both have the hooks; sorted."""
-        sight = self.sight
-        return [slot for slot in sight.live_slots() if sight.supervisor(slot) is not None]
+        observation = self.observation
+        return [
+            slot for slot in observation.live_slots() if observation.supervisor(slot) is not None
+        ]

@@ -16,7 +16,7 @@ from controller.core.decision import Outcome, Veto
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
 from migration.model import ExecutorId
-from migration.moves import staying_executors
+from migration.validate import staying_executors
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,9 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
     """List the vetoes that a snapshot cannot show."""
     view = made.view
     executors = {**cooldown(left_s).executors, **_not_running(view)}
-    deaf = {slot: ack.error for slot, ack in view.sight.workers.items() if ack.error is not None}
+    deaf = {
+        slot: ack.error for slot, ack in view.observation.workers.items() if ack.error is not None
+    }
     for placed in view.publication.executors:
         if placed.slot in deaf:
             reason = f"the worker at {placed.slot} cannot follow plans: {deaf[placed.slot]}"
@@ -171,7 +173,7 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
 
 def _not_running(view: TopologyView) -> dict[str, Veto]:
     """Veto what Storm assigns to a worker that has not got it yet."""
-    workers, found = view.sight.workers, {}
+    workers, found = view.observation.workers, {}
     for placed in view.publication.executors:
         ack = None if placed.slot is None else workers.get(placed.slot)
         if ack is not None and placed.executor not in ack.executors:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from controller.core.classify import TOLERANCE_CORES
-from controller.core.view import loops
+from controller.core.view import kernels
 from controller.core.view.view import Moves, View
 
 # Of the executors that relieve a hot worker (nearly) as much as the best, traffic decides.
@@ -55,7 +55,7 @@ def best_gathering(view: View, above: float, slack: float) -> Moves:
     first = int(bound.argmax()) if len(bound) else -1
     if first < 0 or not bound[first] > above:
         return _NONE
-    return Moves(*loops.best(view.world, bound, first, above, slack))
+    return Moves(*kernels.best(view.world, bound, first, above, slack))
 
 
 def opening_pairs(view: View, threshold_tps: float) -> Moves:
@@ -85,9 +85,9 @@ def opening_pairs(view: View, threshold_tps: float) -> Moves:
     held = np.bincount(view.snapshot.place, minlength=len(view.cluster.workers))
     must_stay = (held <= 2) & view.limits.keep_workers
     count = len(view.movable)
-    to, score = np.full(count, loops.NOT_LOOKED_AT), np.zeros(count)
-    nothing = loops.Known(to, score, loudest_tps=np.full(count, np.inf))
-    found = loops.open_pairs(view.world, view.bounds, nothing, 2 * threshold_tps, must_stay)
+    to, score = np.full(count, kernels.NOT_LOOKED_AT), np.zeros(count)
+    nothing = kernels.Known(to, score, loudest_tps=np.full(count, np.inf))
+    found = kernels.open_pairs(view.world, view.bounds, nothing, 2 * threshold_tps, must_stay)
     rows = np.array(found, dtype=np.float64).reshape(-1, 4)
     ends = rows[:, :2].astype(np.int64)
     return Moves(ends[:, 0], ends[:, 1], rows[:, 2], rows[:, 3])

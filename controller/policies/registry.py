@@ -12,7 +12,7 @@ from controller.policies.aniello.options import Aniello
 from controller.policies.otd import otd
 from controller.policies.partition.policy import Targeting
 from controller.policies.partition.problem import TargetOptions
-from controller.policies.partition.search import Search, at_once
+from controller.policies.partition.search import Search, search_inline
 from controller.policies.safe import safe
 
 
@@ -42,7 +42,7 @@ _OURS: Mapping[str, Policy] = MappingProxyType({"otd": otd, "safe": safe})
 NAMES = (*_OURS, *_PAPERS, "target")
 
 
-def policy(name: str, options: Options, search: Search = at_once) -> Policy:
+def policy(name: str, options: Options, search: Search = search_inline) -> Policy:
     """Give a policy.
 
     Parameters

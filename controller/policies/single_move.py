@@ -7,7 +7,7 @@ import numpy as np
 
 from controller.core.classify import TIE
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
-from controller.core.decision import Decision, Outcome, Proposal
+from controller.core.decision import Decision, Move, Outcome
 from controller.core.view.pairs import Pairs
 from controller.core.view.view import Moves, View, rounded
 
@@ -21,7 +21,7 @@ class Choice:
     executor, worker : int
         What moves where.
     asc_tps : float
-        As in `Proposal`.
+        As in `Move`.
     reason : str
         One line.
     warnings : tuple of str
@@ -60,7 +60,7 @@ def disjoint(choose: Chooser, view: View) -> Decision:
     moves between the same nodes are the ones whose gains depend on each other most.
     """
     chosen: list[Choice] = []
-    moves: list[Proposal] = []
+    moves: list[Move] = []
     while len(chosen) < view.limits.max_moves:
         found = choose(view)
         if isinstance(found, Decision):
@@ -78,7 +78,7 @@ def disjoint(choose: Chooser, view: View) -> Decision:
 
 def proposals(
     cluster: Cluster, snapshot: LoadSnapshot, steps: Iterable[tuple[int, int]]
-) -> tuple[Proposal, ...]:
+) -> tuple[Move, ...]:
     """Judge each of some moves where the ones before it have put the others.
 
     Parameters
@@ -92,7 +92,7 @@ def proposals(
 
     Returns
     -------
-    tuple of Proposal
+    tuple of Move
         In the same order.
     """
     pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
@@ -102,14 +102,14 @@ def proposals(
         asc_tps = pairs.asc_tps(snapshot.traffic.tps, node, executor, to)
         node[executor] = to
         source = workers[snapshot.place[executor]]
-        moves.append(Proposal(snapshot.executors[executor], source, workers[worker], asc_tps))
+        moves.append(Move(snapshot.executors[executor], source, workers[worker], asc_tps))
     return tuple(moves)
 
 
-def _proposal(view: View, choice: Choice) -> Proposal:
+def _proposal(view: View, choice: Choice) -> Move:
     executors, workers = view.snapshot.executors, view.cluster.workers
     source = workers[view.snapshot.place[choice.executor]]
-    return Proposal(executors[choice.executor], source, workers[choice.worker], choice.asc_tps)
+    return Move(executors[choice.executor], source, workers[choice.worker], choice.asc_tps)
 
 
 def if_above_threshold(

@@ -22,7 +22,7 @@ from controller.policies.registry import NAMES
 from controller.replay.ingest.tables import ingest
 from controller.replay.playback import Replayed, recorded_config, replay
 from controller.replay.recording import spans
-from controller.replay.rerun.laid import OF_THE_DEMO
+from controller.replay.rerun.pair_hops import OF_THE_DEMO
 from controller.replay.rerun.run import UNUSED_KEYS, AsRecorded, Rerun, Score
 from controller.replay.rerun.series import NO_CYCLE, OUTCOMES, Series
 

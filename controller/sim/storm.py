@@ -32,7 +32,7 @@ from migration.model import (
     Timing,
     WorkerAck,
 )
-from migration.moves import Refusal, validate_move
+from migration.validate import Refusal, validate_move
 
 TOPOLOGY, CLUSTER, EPOCH, VERSION = "sim-1", "simulated", 1, "0"
 FIRST_PORT = 6700
@@ -91,7 +91,7 @@ class Storm:
         self._assigned: list[int] = world.place.tolist()
         self._known = list(self._assigned)
         self._start = [0] * len(self._assigned)
-        self._flight = protocol.resume(Plan(CLUSTER, EPOCH, 0, TOPOLOGY), EPOCH, 0.0)
+        self._held_plan = protocol.resume(Plan(CLUSTER, EPOCH, 0, TOPOLOGY), EPOCH, 0.0)
         self._due: list[tuple[float, int, Change]] = []
         self._round_s = self._read_s = delays.nimbus_s
         self._number = 0
@@ -107,7 +107,7 @@ class Storm:
             At the world's virtual time.
         """
         now_s = self._world.now_s
-        view = TopologyView(self._publication(), self._flight.plan, self._acks())
+        view = TopologyView(self._publication(), self._held_plan.plan, self._acks())
         return Seen(now_s, now_s, EPOCH, topologies=(view,), loads=tuple(self._meter.loads()))
 
     def write(self, report: Report) -> None:
@@ -118,7 +118,7 @@ class Storm:
         report : Report
             Of a cycle that saw this moment.
         """
-        begun = len(self._flight.plan.entries)
+        begun = len(self._held_plan.plan.entries)
         for plan in report.plans.values():
             self.redeploy(plan.entries[begun:])
 
@@ -141,7 +141,7 @@ class Storm:
             for e in entries
         ]
         self.moved += [(now_s, shift) for shift in shifts]
-        self._flight = protocol.begin(self._flight, entries, now_s).flight
+        self._held_plan = protocol.begin(self._held_plan, entries, now_s).held_plan
         if self._system is not System.NSTORM:
             made = changes(
                 self._system,
@@ -153,7 +153,7 @@ class Storm:
             )
             for change in made:
                 self.plan_change(change)
-        return self._flight.plan
+        return self._held_plan.plan
 
     def plan_change(self, change: Change) -> None:
         """Let something happen later.
@@ -177,11 +177,11 @@ class Storm:
         Returns
         -------
         Entry or Refusal
-            As `migration.moves.validate_move`.
+            As `migration.validate.validate_move`.
         """
         return validate_move(
             self._publication(),
-            self._flight.plan,
+            self._held_plan.plan,
             self._acks(),
             self._ids[executor],
             self._slots[target],
@@ -200,7 +200,7 @@ class Storm:
             self._absorb()
         if now_s >= self._read_s:
             self._known = list(self._assigned)
-        if self._system is System.NSTORM and self._flight.plan.entries:
+        if self._system is System.NSTORM and self._held_plan.plan.entries:
             self._look()
 
     def _happen(self, change: Change) -> None:
@@ -227,28 +227,30 @@ class Storm:
 
     def _end(self, executor: int) -> None:
         """Take a move made by restarts out of the plan: Storm itself has made it."""
-        plan = self._flight.plan
+        plan = self._held_plan.plan
         left = tuple(e for e in plan.entries if e.executor.start != executor + 1)
         self._assigned[executor] = int(self._world.place[executor])
         self._start[executor] = round(self._world.now_s)
         self._known = list(self._assigned)
         plan = plan.followed_by(left, EPOCH)
-        self._flight = protocol.resume(plan, EPOCH, self._world.now_s)
+        self._held_plan = protocol.resume(plan, EPOCH, self._world.now_s)
 
     def _absorb(self) -> None:
         """Take a round of Nimbus: moves from STOP on become Storm's own assignment."""
-        for entry in self._flight.plan.entries:
+        for entry in self._held_plan.plan.entries:
             if entry.phase in (Phase.STOP, Phase.SETTLE) and entry.void is None:
                 self._assigned[entry.executor.start - 1] = self._worker[entry.target]
         self._published = None
 
     def _look(self) -> None:
         """Let the shipped protocol look once; routes switch as DRAIN is written."""
-        now_s, before = self._world.now_s, self._flight.plan
-        taken = protocol.step(self._flight, self._publication(), self._acks(), now_s, self._timing)
-        self._flight = taken.flight
+        now_s, before = self._world.now_s, self._held_plan.plan
+        taken = protocol.step(
+            self._held_plan, self._publication(), self._acks(), now_s, self._timing
+        )
+        self._held_plan = taken.held_plan
         was = {entry.id: entry.phase for entry in before.entries}
-        for entry in taken.flight.plan.entries:
+        for entry in taken.held_plan.plan.entries:
             if entry.phase is Phase.DRAIN and was[entry.id] is Phase.SWITCH:
                 executor = entry.executor.start - 1
                 self._meter.read()
@@ -302,7 +304,7 @@ class Storm:
         for e, (w, known) in enumerate(zip(world.place.tolist(), self._known, strict=True)):
             here[w].append(self._ids[e])
             kept[known].append(self._ids[e])
-        read = AppliedPlan(TOPOLOGY, self._flight.plan.epoch, self._flight.plan.version)
+        read = AppliedPlan(TOPOLOGY, self._held_plan.plan.epoch, self._held_plan.plan.version)
         found = []
         for n in range(world.hardware.nodes):
             on_node = np.flatnonzero(world.node_of == n).tolist()
@@ -315,14 +317,14 @@ class Storm:
         return tuple(found)
 
     def _ack(self, w: int, executors: list[ExecutorId], now_ms: int) -> WorkerAck:
-        plan, slot = self._flight.plan, self._slots[w]
+        plan, slot = self._held_plan.plan, self._slots[w]
         entries = tuple(
             EntryAck(
                 entry.id,
                 self._state(entry, slot, progress.since_s),
                 self._slots[self._known[entry.executor.start - 1]],
             )
-            for entry, progress in zip(plan.entries, self._flight.progress, strict=True)
+            for entry, progress in zip(plan.entries, self._held_plan.progress, strict=True)
         )
         return WorkerAck(
             topology=TOPOLOGY,

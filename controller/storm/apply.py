@@ -10,23 +10,23 @@ import structlog
 
 from controller.core.topology import TopologyView
 from controller.storm.leader import Leader
-from controller.storm.mirror import Mirror
+from controller.storm.message_cache import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
 from migration.model import Phase, Plan, PlanVersion, Timing
-from migration.protocol import Event, Flight, Left, Step, begin, resume, step
+from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
 from migration.recovery import Known
 
 log = structlog.get_logger()
 
 # The phases between PREPARE and STOPPED: what the application may notice of a move.
-FELT = (Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP)
+DISRUPTIVE_PHASES = (Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP)
 REMEMBERED_MOVES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class EndedMove:
+class MoveRecord:
     """How a move ended.
 
     Attributes
@@ -59,7 +59,7 @@ class EndedMove:
 
 @dataclass(slots=True)
 class _Held:
-    flight: Flight
+    held_plan: HeldPlan
     phase_s: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
@@ -97,10 +97,10 @@ class Applier:
         self._now_s, self._time_s = now_s, time_s
         self._held: dict[str, _Held] = {}
         self._lost_s: dict[str, float] = {}
-        self.ended: deque[EndedMove] = deque(maxlen=REMEMBERED_MOVES)
-        self._untold: list[tuple[EndedMove, float]] = []
+        self.ended: deque[MoveRecord] = deque(maxlen=REMEMBERED_MOVES)
+        self._untold: list[tuple[MoveRecord, float]] = []
 
-    def take_ended(self) -> list[tuple[EndedMove, float]]:
+    def take_ended(self) -> list[tuple[MoveRecord, float]]:
         """Hand over the moves that have ended since the last call, with their monotonic seconds."""
         untold, self._untold = self._untold, []
         return untold
@@ -125,7 +125,7 @@ class Applier:
             return False
         entries = after.entries[len(before.entries) :]
         try:
-            made = begin(held.flight, entries, self._now_s())
+            made = begin(held.held_plan, entries, self._now_s())
         except ModelError as error:  # `before` is older
             log.warning("move_refused", topology=before.topology, reason=str(error))
             return False
@@ -162,9 +162,9 @@ class Applier:
                 left = True
                 continue
             held = self._take(view.plan)
-            if held is not None and held.flight.plan.entries:
+            if held is not None and held.held_plan.plan.entries:
                 self._step(held, view)
-                left = left or bool(held.flight.plan.entries)
+                left = left or bool(held.held_plan.plan.entries)
         return left
 
     def sweep(self, orphans: Iterable[tuple[str, int]]) -> None:
@@ -185,7 +185,7 @@ class Applier:
             except (ConflictError, NoNodeError) as error:
                 log.warning("plan_delete_refused", path=path, reason=str(error))
             finally:
-                self._mirror.forget(path)
+                self._mirror.invalidate(path)
 
     def _mend(self, view: TopologyView) -> bool:
         """Write a plan anew that ZooKeeper has lost; return whether it was lost."""
@@ -213,9 +213,9 @@ class Applier:
     def _known(self, view: TopologyView) -> Known:
         """Gather what the nodes know of a plan, and what this leader remembers of it."""
         held = self._held.get(view.publication.topology)
-        if held is None or held.flight.epoch != self._leader.epoch:
+        if held is None or held.held_plan.epoch != self._leader.epoch:
             return Known.of(view.publication, view.plan.cluster, view.acks)
-        mine = held.flight.plan
+        mine = held.held_plan.plan
         known = Known.of(view.publication, mine.cluster, view.acks)
         newer = known.plan is not None and known.plan.stamp > mine.stamp
         return Known(known.plan if newer else mine, max(known.read, mine.stamp))
@@ -226,8 +226,8 @@ class Applier:
         if epoch is None:
             return False
         for held in self._held.values():
-            if held.flight.epoch == before:
-                held.flight = replace(held.flight, epoch=epoch)
+            if held.held_plan.epoch == before:
+                held.held_plan = replace(held.held_plan, epoch=epoch)
         return epoch > above
 
     def _write_anew(self, last: Plan, lost: str) -> None:
@@ -235,7 +235,7 @@ class Applier:
         if epoch is None:
             return
         held = self._held.get(last.topology)
-        if held is None or held.flight.epoch != epoch:
+        if held is None or held.held_plan.epoch != epoch:
             held = _Held(resume(last, epoch, self._now_s()))
             self._held[last.topology] = held
         plan = last.followed_by(last.entries, epoch)
@@ -246,29 +246,29 @@ class Applier:
 
     def _step(self, held: _Held, view: TopologyView) -> None:
         now_s = self._now_s()
-        taken = step(held.flight, view.publication, view.acks, now_s, self._timing)
+        taken = step(held.held_plan, view.publication, view.acks, now_s, self._timing)
         if not self._write(held, taken):
             return
         for event in taken.events:
             self._note(held, event, view.publication.topology)
-        for left in taken.left:
+        for left in taken.finished:
             self._end(held, left, view.publication.topology)
 
     def _take(self, seen: Plan) -> _Held | None:
-        """Return the flight of a topology, resumed if the plan or the epoch is another."""
+        """Return the held_plan of a topology, resumed if the plan or the epoch is another."""
         epoch = self._leader.epoch
         if epoch is None:
             self._held.clear()
             return None
         held = self._held.get(seen.topology)
-        known = held is not None and held.flight.plan.version >= seen.version
-        if held is None or held.flight.epoch != epoch or not known:
+        known = held is not None and held.held_plan.plan.version >= seen.version
+        if held is None or held.held_plan.epoch != epoch or not known:
             held = _Held(resume(seen, epoch, self._now_s()))
             self._held[seen.topology] = held
         return held
 
     def _write(self, held: _Held, made: Step) -> bool:
-        """Write a step's plan, if it has one, and adopt its flight; False if it was refused."""
+        """Write a step's plan, if it has one, and adopt its held_plan; False if it was refused."""
         if made.plan is not None:
             path = wire.plan_path(made.plan.topology)
             expected = made.plan.version - 1
@@ -277,17 +277,17 @@ class Applier:
                     path,
                     wire.encode(made.plan),
                     None if expected < 0 else expected,
-                    (wire.EPOCH, held.flight.epoch),
+                    (wire.EPOCH, held.held_plan.epoch),
                 )
             except (ConflictError, NodeExistsError, NoNodeError) as error:
                 log.warning("plan_write_refused", topology=made.plan.topology, reason=str(error))
                 # What is remembered stays: should the plan be gone or garbled, it is written anew.
-                self._check_epoch(held.flight.epoch)
+                self._check_epoch(held.held_plan.epoch)
                 return False
             finally:
                 # After a lost answer too: it may have been written.
-                self._mirror.forget(path)
-        held.flight = made.flight
+                self._mirror.invalidate(path)
+        held.held_plan = made.held_plan
         return True
 
     def _check_epoch(self, epoch: int) -> None:
@@ -314,11 +314,11 @@ class Applier:
             phase_s=round(event.phase_s, 3),
         )
 
-    def _end(self, held: _Held, left: Left, topology: str) -> None:
+    def _end(self, held: _Held, left: FinishedMove, topology: str) -> None:
         entry = left.entry
         spent = held.phase_s.pop(entry.id, {})
-        whole = left.duration_s is not None and all(phase in spent for phase in FELT)
-        move = EndedMove(
+        whole = left.duration_s is not None and all(phase in spent for phase in DISRUPTIVE_PHASES)
+        move = MoveRecord(
             topology=topology,
             id=entry.id,
             executor=str(entry.executor),
@@ -327,7 +327,9 @@ class Applier:
             outcome=left.outcome.value,
             reason=left.reason,
             phase_s={str(phase): round(seconds, 4) for phase, seconds in spent.items()},
-            stopped_after_s=round(sum(spent[phase] for phase in FELT), 4) if whole else None,
+            stopped_after_s=round(sum(spent[phase] for phase in DISRUPTIVE_PHASES), 4)
+            if whole
+            else None,
             ended_s=self._time_s(),
         )
         self.ended.append(move)

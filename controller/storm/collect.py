@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 from controller.core.topology import TopologyView
-from controller.storm.mirror import Mirror
+from controller.storm.message_cache import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.zookeeper import Session
 from migration import wire

@@ -10,13 +10,13 @@ from typing import Any
 
 from controller.core.gate import moves_under_way
 from controller.core.topology import TopologyView
-from controller.storm.apply import EndedMove
-from controller.storm.mirror import Mirror
+from controller.storm.apply import MoveRecord
+from controller.storm.message_cache import Mirror
 from kvstore.errors import NoNodeError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
 from migration.model import ExecutorId, Plan, Slot
-from migration.moves import Refusal, validate_move
+from migration.validate import Refusal, validate_move
 
 COMMANDS = f"{wire.ROOT}/commands"
 
@@ -137,14 +137,14 @@ class CommandQueue:
         read = {path: decode(node.data) for path, node in stored.items() if node is not None}
         return {path: command for path, command in read.items() if command is not None}
 
-    def work(self, views: Sequence[TopologyView], ended: Iterable[EndedMove], epoch: int) -> None:
+    def work(self, views: Sequence[TopologyView], ended: Iterable[MoveRecord], epoch: int) -> None:
         """Begin what waits, and answer what has gone on.
 
         Parameters
         ----------
         views : sequence of TopologyView
             All topologies.
-        ended : iterable of EndedMove
+        ended : iterable of MoveRecord
             Moves that have ended lately.
         epoch : int
             The epoch to write under.
@@ -193,7 +193,7 @@ class CommandQueue:
         return replace(command, state=str(entry.phase), reason="", move=entry.id)
 
     def _follow(
-        self, command: Command, views: Sequence[TopologyView], ended: Iterable[EndedMove]
+        self, command: Command, views: Sequence[TopologyView], ended: Iterable[MoveRecord]
     ) -> Command | None:
         view = find(views, command.topology)
         topology = view.publication.topology if view else command.topology
@@ -221,7 +221,7 @@ class CommandQueue:
         except NoNodeError:
             pass  # whoever asked has left
         finally:
-            self._mirror.forget(path)
+            self._mirror.invalidate(path)
 
 
 def find(views: Iterable[TopologyView], name: str) -> TopologyView | None:

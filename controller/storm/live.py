@@ -17,7 +17,7 @@ from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, CommandQueue
 from controller.storm.leader import Leader
-from controller.storm.mirror import Mirror
+from controller.storm.message_cache import Mirror
 from controller.storm.status import document, publish
 from kvstore.errors import StoreError
 from kvstore.zookeeper import Session

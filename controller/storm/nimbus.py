@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from controller.storm.mirror import Mirror
+from controller.storm.message_cache import Mirror
 from migration import wire
 from migration.model import ABSORBED, Plan, Publication
 

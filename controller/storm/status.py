@@ -9,7 +9,7 @@ from controller.config import Config
 from controller.core.cluster import inter_node_tps
 from controller.core.headroom import headroom
 from controller.cycle import TopologyReport
-from controller.storm.apply import EndedMove
+from controller.storm.apply import MoveRecord
 from kvstore.zookeeper import NODE_LIMIT_BYTES, Session
 from migration import wire
 
@@ -18,7 +18,7 @@ STATUS = f"{wire.ROOT}/status"
 
 def document(
     reports: Iterable[TopologyReport],
-    ended: Iterable[EndedMove],
+    ended: Iterable[MoveRecord],
     config: Config,
     *,
     name: str,
@@ -31,7 +31,7 @@ def document(
     ----------
     reports : iterable of TopologyReport
         One a topology.
-    ended : iterable of EndedMove
+    ended : iterable of MoveRecord
         The moves that have ended lately, oldest first.
     config : Config
         Settings in force.

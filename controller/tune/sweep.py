@@ -8,7 +8,7 @@ import numpy as np
 
 from controller.compiling import prepare
 from controller.replay.recording import Span
-from controller.replay.rerun.laid import OF_THE_DEMO
+from controller.replay.rerun.pair_hops import OF_THE_DEMO
 from controller.replay.rerun.run import Rerun
 from controller.replay.rerun.series import Series
 from controller.tune.chunks import Chunk, Episode, waves

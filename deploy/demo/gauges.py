@@ -10,7 +10,7 @@ from controller.core.metrics import Rates, observe
 from controller.core.picture import build_cluster, build_snapshot, settled_placement
 from controller.core.topology import TopologyView
 from controller.storm import status
-from controller.storm.apply import EndedMove
+from controller.storm.apply import MoveRecord
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import find
 from deploy.lab import LabError
@@ -52,7 +52,7 @@ class Look:
         The controller's last cycle; -1 and empty before the first.
     entries : int
         Moves that have not left the plan.
-    ended : tuple of EndedMove
+    ended : tuple of MoveRecord
         Those that have.
     """
 
@@ -62,7 +62,7 @@ class Look:
     outcome: str
     reason: str
     entries: int
-    ended: tuple[EndedMove, ...]
+    ended: tuple[MoveRecord, ...]
 
 
 class Gauges:
@@ -101,7 +101,7 @@ class Gauges:
             outcome=cycle.get("outcome", ""),
             reason=_short(cycle.get("reason", ""), view),
             entries=len(view.plan.entries),
-            ended=tuple(EndedMove(**row) for row in told.get("ended_moves", [])),
+            ended=tuple(MoveRecord(**row) for row in told.get("ended_moves", [])),
         )
 
     def mark(self) -> Rates:

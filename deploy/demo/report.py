@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from controller.config import Config
-from controller.storm.apply import EndedMove
+from controller.storm.apply import MoveRecord
 from deploy.demo.windows import WINDOW_S, WINDOWS, Span, felt_span, like, medians_tps, pauses_ms
 from deploy.lab.ledger import Totals, Window, latency_ms
 
@@ -100,7 +100,7 @@ class Recording:
     worked: Span
     came_to_rest: bool
     cooldown_s: float
-    moves: tuple[EndedMove, ...]
+    moves: tuple[MoveRecord, ...]
     totals: Totals
     restarted_pids: int
     meters_risen: Mapping[str, int]
@@ -211,7 +211,7 @@ def lines(report: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _not_made(recording: Recording) -> list[EndedMove]:
+def _not_made(recording: Recording) -> list[MoveRecord]:
     return [move for move in recording.moves if move.outcome != "MOVED"]
 
 
@@ -234,7 +234,7 @@ def _latency(recording: Recording, span: Span) -> dict[str, float | None]:
     }
 
 
-def _felt(recording: Recording, made: Sequence[EndedMove]) -> dict[str, Any]:
+def _felt(recording: Recording, made: Sequence[MoveRecord]) -> dict[str, Any]:
     """Compare the seconds of the moves with those of the control stretch."""
     spans = [span for span in map(felt_span, made) if span is not None]
     quiet = recording.fed[0].span

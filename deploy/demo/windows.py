@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from controller.storm.apply import EndedMove
+from controller.storm.apply import MoveRecord
 from deploy.lab.ledger import Window, throughput_tps
 
 WINDOW_S = 10
@@ -91,12 +91,12 @@ def medians_tps(windows: Sequence[Window]) -> tuple[float, ...]:
     )
 
 
-def felt_span(move: EndedMove) -> Span | None:
+def felt_span(move: MoveRecord) -> Span | None:
     """Tell when a move could be felt: from PREPARE until the source had stopped.
 
     Parameters
     ----------
-    move : EndedMove
+    move : MoveRecord
         As the controller tells of it.
 
     Returns

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from controller.storm import status
-from controller.storm.apply import EndedMove
+from controller.storm.apply import MoveRecord
 from controller.storm.collect import PAUSED
 from controller.storm.commands import Command
 from deploy.lab import LabError
@@ -165,7 +165,7 @@ class ByItself:
         self._lab = lab
         self._operator = operator
         self._session = session
-        self._ended: dict[tuple[str, float], EndedMove] = {}
+        self._ended: dict[tuple[str, float], MoveRecord] = {}
         self.rest()
 
     @property
@@ -223,7 +223,7 @@ class ByItself:
 
     def _look(self) -> None:
         for row in (status.read(self._session) or {}).get("ended_moves", []):
-            move = EndedMove(**row)
+            move = MoveRecord(**row)
             self._ended[move.id, move.ended_s] = move
 
 

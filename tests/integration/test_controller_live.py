@@ -17,7 +17,7 @@ import pytest
 from messages import executor, node_acks, publication, worker_ack, worker_load
 
 from controller.config import Config, Mode
-from controller.storm.apply import EndedMove
+from controller.storm.apply import MoveRecord
 from controller.storm.commands import COMMANDS, Command, decode, encode
 from controller.storm.live import LiveController
 from controller.storm.status import read
@@ -276,7 +276,7 @@ def test_it_makes_the_best_moves_by_itself(storm: str, puppets: Puppets, conf: P
             return found and len(found["ended_moves"]) >= 2 and found
 
         told = wait_for(ended)
-        first = EndedMove(**told["ended_moves"][0])
+        first = MoveRecord(**told["ended_moves"][0])
         assert (first.executor, first.source, first.target) == ("2-2", "b:6700", "a:6700")
         assert first.outcome == "MOVED"
         assert set(first.phase_s) == {"PREPARE", "SWITCH", "DRAIN", "STOP", "SETTLE"}

@@ -167,7 +167,7 @@ def publication(topology: str, *slots: Slot) -> Publication:
         PlacedExecutor(ExecutorId(i, i), "b", slot, 100) for i, slot in enumerate(slots, 1)
     )
     return Publication(
-        topology, "wc", "ACTIVE", 0, "0.1.0", "x", 30, 10, 1, None, (), (), (), placed
+        topology, "wc", "ACTIVE", 0, "0.1.0", "x", 10, 1, None, (), (), (), placed
     )
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from controller.core.classify import Limits
 from controller.core.cluster import LoadSnapshot
 from controller.core.compiled import Loop, run_as_python_until
-from controller.core.view import loops
+from controller.core.view import kernels
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import View
 from controller.policies.otd import otd
@@ -81,20 +81,20 @@ def test_every_loop_of_a_decision_is_the_same(
     def answers() -> list[Any]:
         view = View.of(cluster, snapshot, rules)
         looked, carried = view.bounds.copy(), view.moved(e, w)
-        best = loops.best(view.world, looked[0], e, 0.0, 1e-9)
-        nothing = np.full(len(everybody), loops.NOT_LOOKED_AT)
-        known = loops.Known(nothing, np.zeros(len(everybody)), np.full(len(everybody), np.inf))
+        best = kernels.best(view.world, looked[0], e, 0.0, 1e-9)
+        nothing = np.full(len(everybody), kernels.NOT_LOOKED_AT)
+        known = kernels.Known(nothing, np.zeros(len(everybody)), np.full(len(everybody), np.inf))
         stay = np.zeros(len(anywhere), dtype=np.bool_)
-        pairs = loops.open_pairs(view.world, view.bounds, known, 0.0, stay)
+        pairs = kernels.open_pairs(view.world, view.bounds, known, 0.0, stay)
         return [
             bits(part)
             for part in (
                 (view.pairs.begin, view.pairs.peer, view.pairs.row),
-                loops.score(view.world, everybody, anywhere),
-                loops.gather(view.world, everybody),
-                loops.highest(everybody % 2, snapshot.cpu_cores, 2),
+                kernels.score(view.world, everybody, anywhere),
+                kernels.gather(view.world, everybody),
+                kernels.highest(everybody % 2, snapshot.cpu_cores, 2),
                 (*best, looked, *known[:2], pairs),
-                (loops.score_of(view.world, e, w), loops.may_move(view.world, e, w)),
+                (kernels.score_of(view.world, e, w), kernels.may_move(view.world, e, w)),
                 (carried.bounds, carried.roomiest, carried.room, carried.classes.load_frac),
             )
         ]
@@ -104,7 +104,7 @@ def test_every_loop_of_a_decision_is_the_same(
 
 
 def test_every_loop_is_asked() -> None:
-    called = {name for name, known in vars(loops).items() if isinstance(known, Loop)}
+    called = {name for name, known in vars(kernels).items() if isinstance(known, Loop)}
     inside = {"_is_taken", "_desk", "_lay_out", "_clear", "_best_of", "_bound"}
     outside = {"index", "roomiest", "highest", "may_move", "score", "gather", "bounds", "carry"}
     assert called == inside | outside | {"best", "open_pairs", "score_of"}

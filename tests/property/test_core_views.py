@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controller.core.classify import Limits
 from controller.core.cluster import Ints, Traffic, worker_cpu_cores
-from controller.core.view import loops
+from controller.core.view import kernels
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import Moves, View
 from controller.policies.candidates import best_gathering, opening_pairs
@@ -21,7 +21,7 @@ from tests.property.test_core_target import worlds as uneven_worlds
 
 
 def gathering(view: View, executors: Ints) -> Moves:
-    return Moves(*loops.gather(view.world, executors))
+    return Moves(*kernels.gather(view.world, executors))
 
 
 @settings(max_examples=300)

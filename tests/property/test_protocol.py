@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from protocol_world import AGENT_TURNS, TURNS, World
 
 from migration.model import Phase
-from migration.protocol import Outcome
+from migration.protocol import MoveOutcome
 
 SLOTS = st.integers(0, 2)
 EXECUTORS = st.integers(0, 5)
@@ -184,7 +184,7 @@ def test_a_switch_whose_end_falls_silent_waits_for_it(frozen: int):
         assert owners == {world.slots[1]}
         assert moved in world.workers[1].running
     world.settle()
-    assert world.left[-1].outcome is Outcome.MOVED
+    assert world.finished[-1].outcome is MoveOutcome.MOVED
     assert world.with_kills() == 0
 
 
@@ -199,7 +199,7 @@ def test_a_drain_is_undone_when_the_target_dies_while_the_source_lives():
     world.lead()
     assert world.phases() == [Phase.UNDO]
     world.settle()
-    assert world.left[-1].outcome is Outcome.UNDONE
+    assert world.finished[-1].outcome is MoveOutcome.UNDONE
     assert world.copies(moved) == [world.slots[0]]
 
 
@@ -213,7 +213,7 @@ def test_storm_absorbs_nothing_that_a_supervisor_has_not_read():
     assert world.phases() == [Phase.DRAIN]
     assert world.storm[moved][0] == world.slots[0]
     world.settle()
-    assert world.left[-1].outcome is Outcome.MOVED
+    assert world.finished[-1].outcome is MoveOutcome.MOVED
     assert world.with_kills() == 0
 
 

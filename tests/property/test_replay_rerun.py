@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from controller.config import Config, build
 from controller.core.classify import Limits
 from controller.replay.recording import Shift, Span
-from controller.replay.rerun.laid import OF_THE_DEMO
+from controller.replay.rerun.pair_hops import OF_THE_DEMO
 from controller.replay.rerun.run import Rerun
 from controller.replay.rerun.series import Series
 from migration.model import Edge

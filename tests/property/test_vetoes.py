@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from messages import node_acks, publication, worker_load
 
-from controller.cli.what_if import walk
+from controller.cli.offline import walk
 from controller.config import Config, Mode, build
 from controller.core.decision import Decision, Outcome
 from controller.cycle import Memory, cycle, cycle_with_searches

@@ -44,7 +44,7 @@ class Node:
         self.zookeeper.data[topology_path("wc-1")] = encode(publication(places))
 
     def look(self) -> tuple[tuple[Plan, ...], tuple[Plan, ...]]:
-        self.puller.distrust()
+        self.puller.invalidate_all()
         self.puller.sync("s1")
         local = self.puller.local or LocalPlan("")
         return local.plans, self.puller.lost

@@ -18,18 +18,18 @@ ASKED = """
 import sys, time
 from controller.compiling import compiling_beside
 from controller.compiling import prepare
-from controller.core.view import loops
+from controller.core.view import kernels
 from kvstore.service import log_to_stderr
 
 log_to_stderr()
 begun_s = time.monotonic()
 with compiling_beside() as done:
     prepare()
-    print(len(loops.best.machine.signatures), time.monotonic() - begun_s)
+    print(len(kernels.best.machine.signatures), time.monotonic() - begun_s)
     assert done.wait(300)
-    print(len(loops.best.machine.signatures), sum(loops.best.machine.stats.cache_hits.values()))
+    print(len(kernels.best.machine.signatures), sum(kernels.best.machine.stats.cache_hits.values()))
     prepare()
-    print(len(loops.best.machine.signatures))
+    print(len(kernels.best.machine.signatures))
 """
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.cli.what_if import walk as walk_of_files
+from controller.cli.offline import walk as walk_of_files
 from controller.config import Config
 from controller.core.choose import choose
 from controller.core.classify import Limits
@@ -21,7 +21,7 @@ from controller.core.cluster import (
     inter_node_tps,
     worker_cpu_cores,
 )
-from controller.core.decision import Decision, Outcome, Policy, Proposal, Veto
+from controller.core.decision import Decision, Move, Outcome, Policy, Veto
 from controller.core.veto import Vetoes
 from controller.policies.otd import otd
 from controller.policies.safe import safe
@@ -293,7 +293,7 @@ def test_a_policy_that_wants_what_it_might_have_had_is_not_held_against_the_veto
         """Want 1-1 to move, but only while nobody is pinned."""
         if not snapshot.is_movable.all():
             return Decision(Outcome.NOTHING_TO_GAIN, "not today")
-        move = Proposal("1-1", "n1:6700", "n0:6700", 13.0)
+        move = Move("1-1", "n1:6700", "n0:6700", 13.0)
         return Decision(Outcome.WOULD_MOVE, "today", (move,))
 
     other = Vetoes({"5-5": Veto(Outcome.EXCLUDED, "component sink is excluded")})
@@ -312,7 +312,7 @@ def test_once_prepared_no_cycle_waits_for_a_compiler() -> None:
     code = f"""
 from controller.core.compiled import Loop
 from controller.compiling import prepare
-from controller.core.view import loops
+from controller.core.view import kernels
 from controller.sim.report import simulate_all
 from controller.sim.scenario import parse
 

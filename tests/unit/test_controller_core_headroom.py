@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from messages import publication
 
-from controller.cli.overview import _topology_tables
+from controller.cli.status_view import _topology_tables
 from controller.config import Config
 from controller.core.classify import Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot

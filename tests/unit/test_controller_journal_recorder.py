@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.overview import as_document, as_tables
+from controller.cli.status_view import as_document, as_tables
 from controller.config import Config
 from controller.core.decision import Outcome
 from controller.journal import recorder

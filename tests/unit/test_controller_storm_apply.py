@@ -10,7 +10,7 @@ from protocol_world import CLUSTER, TIMING, TOPOLOGY, World
 from controller.core.topology import TopologyView
 from controller.storm.apply import Applier
 from controller.storm.leader import Leader
-from controller.storm.mirror import Mirror
+from controller.storm.message_cache import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import ANY_VERSION, Stored
 from migration import wire
@@ -92,7 +92,7 @@ class Led(World):
         )
 
     def view(self) -> TopologyView:
-        self.mirror.distrust()
+        self.mirror.invalidate_all()
         stored = self.store.nodes.get(PLAN)
         plan = self.mirror.message(Plan, PLAN) or Plan(CLUSTER, 0, -1, TOPOLOGY)
         plan = replace(plan, version=-1 if stored is None else stored.version)
@@ -111,7 +111,7 @@ class Led(World):
     agents_hold = True
 
     def seen(self) -> Plan | None:
-        self.mirror.distrust()
+        self.mirror.invalidate_all()
         return self.mirror.plan(TOPOLOGY)
 
     def turn_led(self) -> None:

@@ -6,7 +6,7 @@ from messages import publication
 
 from controller.core.topology import TopologyView
 from controller.storm.commands import COMMANDS, Command, CommandQueue, encode, find
-from controller.storm.mirror import Mirror
+from controller.storm.message_cache import Mirror
 from kvstore.zookeeper import Session, Stored
 from migration.model import Plan, Slot
 
@@ -28,7 +28,7 @@ class Nodes:
     def set(self, path: str, data: bytes) -> None:
         self.nodes[path.removeprefix(f"{COMMANDS}/")] = data
 
-    def forget(self, path: str) -> None:
+    def invalidate(self, path: str) -> None:
         pass
 
 

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 from typing import cast
 
-from controller.storm.mirror import Mirror
+from controller.storm.message_cache import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.zookeeper import Stored
 from migration.model import Base, Entry, ExecutorId, Phase, Plan, Publication, Slot
 from migration.wire import topology_path
 
 WC = "wc-1"
-PUBLICATION = Publication(WC, "wc", "ACTIVE", 0, "0", "s", 30, 10, 1, None, (), (), (), ())
+PUBLICATION = Publication(WC, "wc", "ACTIVE", 0, "0", "s", 10, 1, None, (), (), (), ())
 EMPTY = Plan("uuid", 1, 0, WC)
 
 

@@ -19,7 +19,7 @@ from controller.journal.record import compact
 from controller.policies.partition.goal import Target
 from controller.policies.partition.policy import JUDGED_AFTER, RETRY_S, Remembered, Targeting
 from controller.policies.partition.problem import TargetOptions
-from controller.policies.partition.search import Answer, Question, SubprocessSearches, at_once
+from controller.policies.partition.search import Answer, Question, SubprocessSearches, search_inline
 from controller.policies.registry import policy
 from controller.policies.safe import safe
 from controller.snapshot import parse
@@ -43,7 +43,7 @@ class Later:
 
     def __call__(self, question: Question) -> Answer | None:
         self.asked.append(question)
-        return at_once(self.asked[0]) if len(self.asked) == 2 else None
+        return search_inline(self.asked[0]) if len(self.asked) == 2 else None
 
 
 def test_options_come_from_the_configuration() -> None:
@@ -75,7 +75,7 @@ def test_a_search_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     }
     cluster, snapshot = parse(json.dumps(document))
     limits, options = Limits(high_frac=0.3, gain_frac=0.0), TargetOptions(0.0, 0.0, 1.0)
-    at_once(Question(cluster, snapshot, limits, options, frozenset()))
+    search_inline(Question(cluster, snapshot, limits, options, frozenset()))
     ctypes.CDLL(None).fflush(None)
     assert capfd.readouterr().out == ""
 
@@ -201,7 +201,7 @@ def test_another_goes_on_where_one_has_stopped() -> None:
     other = replace(snapshot, topology="other")
 
     def search(question: Question) -> Answer:
-        return Answer(None) if question.snapshot is other else at_once(question)
+        return Answer(None) if question.snapshot is other else search_inline(question)
 
     def unasked(question: Question) -> Answer:
         raise AssertionError(question)

@@ -14,7 +14,7 @@ from rich.console import Console
 import agent.config
 from controller.config import from_storm_yaml
 from controller.core.decision import Outcome
-from controller.storm.apply import EndedMove
+from controller.storm.apply import MoveRecord
 from deploy.demo.calm import Calm
 from deploy.demo.gauges import Look, WorkerLook
 from deploy.demo.picture import draw
@@ -30,10 +30,10 @@ def window(t_s: int, acked: int, max_ms: float = 10.0) -> Window:
     return Window(t_s, emitted=acked, acked=acked, max_ms=max_ms, latency=Counter({100: acked}))
 
 
-def move(ended_s: float, outcome: str = "MOVED", stopped_after_s: float | None = 1.5) -> EndedMove:
+def move(ended_s: float, outcome: str = "MOVED", stopped_after_s: float | None = 1.5) -> MoveRecord:
     phase_s = {"PREPARE": 0.5, "SWITCH": 0.5, "DRAIN": 0.25, "STOP": 0.25, "SETTLE": 8.5}
     ends = ("7-7", "s1:1", "s2:2")
-    return EndedMove(
+    return MoveRecord(
         "wc-1", "m1", *ends, outcome, "because", phase_s, stopped_after_s, ended_s=ended_s
     )
 

@@ -19,7 +19,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "agent": frozenset({"kvstore", "migration"}),
     "controller": frozenset(),
     "controller.core": frozenset(
-        {"migration.events", "migration.model", "migration.moves", "migration.settings"}
+        {"migration.observation", "migration.model", "migration.validate", "migration.settings"}
     ),
     "controller.errors": frozenset(),
     "controller.snapshot": frozenset({"controller.core", "controller.errors", "migration.model"}),

@@ -26,7 +26,7 @@ from migration.model import (
     Timing,
     WorkerAck,
 )
-from migration.protocol import Flight, Outcome, Step, begin, resume, step
+from migration.protocol import HeldPlan, MoveOutcome, Step, begin, resume, step
 
 A, B, C, D = (Slot(f"s{i}", 6700) for i in range(1, 5))
 E7 = ExecutorId(7, 7)
@@ -39,7 +39,7 @@ def entry(phase: Phase, void: str | None = None) -> Entry:
     return Entry("m1", E7, A, B, phase, Base(A, 100), void)
 
 
-def flight(phase: Phase, void: str | None = None) -> Flight:
+def held_plan(phase: Phase, void: str | None = None) -> HeldPlan:
     """Return a plan that this leader took over at second 0, at version 3.17."""
     return resume(Plan("c", 3, 17, "wc", (entry(phase, void),)), 3, 0.0)
 
@@ -50,7 +50,7 @@ def publication(at: Slot | None = A, start: int = 100, **changes: object) -> Pub
         PlacedExecutor(ExecutorId(task, task), "bolt", slot, 100) for task, slot in others
     )
     made = Publication(
-        "wc", "wc", "ACTIVE", 0, "0.1.0", "x", 30, 10, 1, None,
+        "wc", "wc", "ACTIVE", 0, "0.1.0", "x", 10, 1, None,
         (Component("bolt", "bolt", 4),), (),
         tuple(Node(slot.supervisor, "h", 100.0, (6700,), 1) for slot in (A, B, C)),
         (*placed, PlacedExecutor(E7, "bolt", at, start)),
@@ -97,7 +97,7 @@ def stock(acks: NodeAcks) -> NodeAcks:
     return replace(acks, supervisor=None)
 
 
-def look(held: Flight, *acks: NodeAcks, at: float = 0.1, of: Publication | None = None) -> Step:
+def look(held: HeldPlan, *acks: NodeAcks, at: float = 0.1, of: Publication | None = None) -> Step:
     return step(held, of or publication(), acks, at, TIMING)
 
 
@@ -110,27 +110,27 @@ def test_a_move_begins_in_prepare_and_is_the_next_version():
     held = resume(Plan("c", 2, 16, "wc"), 3, 5.0)
     result = begin(held, [entry(Phase.PREPARE)], 6.0)
     assert result.plan == Plan("c", 3, 17, "wc", (entry(Phase.PREPARE),))
-    assert result.flight.plan == result.plan
-    assert result.flight.progress[0].written == PlanVersion(3, 17)
+    assert result.held_plan.plan == result.plan
+    assert result.held_plan.progress[0].written == PlanVersion(3, 17)
     with pytest.raises(ModelError):
-        begin(result.flight, [replace(entry(Phase.PREPARE), id="m2")], 7.0)
+        begin(result.held_plan, [replace(entry(Phase.PREPARE), id="m2")], 7.0)
 
 
 def test_prepare_waits_for_the_target():
-    result = look(flight(Phase.PREPARE), node(A), node(B))
-    assert result.plan is None and result.left == () and result.events == ()
-    result = look(flight(Phase.PREPARE), node(A), node(B, READY))
+    result = look(held_plan(Phase.PREPARE), node(A), node(B))
+    assert result.plan is None and result.finished == () and result.events == ()
+    result = look(held_plan(Phase.PREPARE), node(A), node(B, READY))
     assert phase(result) is Phase.SWITCH
     assert result.plan == Plan("c", 3, 18, "wc", (entry(Phase.SWITCH),))
     assert [(e.name, e.next, e.phase_s) for e in result.events] == [("target_ready", "SWITCH", 0.1)]
 
 
 def test_an_answer_to_an_older_plan_does_not_count():
-    assert look(flight(Phase.PREPARE), node(A), node(B, READY, version=16)).plan is None
+    assert look(held_plan(Phase.PREPARE), node(A), node(B, READY, version=16)).plan is None
 
 
 def test_an_answer_from_another_lineage_does_not_count():
-    result = look(flight(Phase.PREPARE), node(A), node(B, READY, cluster="older"))
+    result = look(held_plan(Phase.PREPARE), node(A), node(B, READY, cluster="older"))
     assert phase(result) is Phase.UNDO
 
 
@@ -138,31 +138,31 @@ def test_what_a_jvm_has_read_of_another_lineage_does_not_count():
     """Its epochs may be higher, so a plan of this cluster would look read."""
     old = node(B, READY)
     old = replace(old, workers=(replace(old.workers[0], cluster="older", epoch=9),))
-    assert look(flight(Phase.PREPARE), node(A), old).plan is None
+    assert look(held_plan(Phase.PREPARE), node(A), old).plan is None
     kept = node(B, ROUTED)
     assert kept.supervisor is not None
     unread = replace(kept, supervisor=replace(kept.supervisor, cluster="older"))
-    assert look(flight(Phase.DRAIN), node(A, DRAINED), unread).plan is None
+    assert look(held_plan(Phase.DRAIN), node(A, DRAINED), unread).plan is None
 
 
 def test_prepare_has_its_limit():
     acks = (node(A), node(B))
-    assert look(flight(Phase.PREPARE), *acks, at=19.9).plan is None
-    result = look(flight(Phase.PREPARE), *acks, at=20.0)
+    assert look(held_plan(Phase.PREPARE), *acks, at=19.9).plan is None
+    result = look(held_plan(Phase.PREPARE), *acks, at=20.0)
     assert phase(result) is Phase.UNDO
-    assert result.flight.progress[0].undo_reason == "the target was not ready in time"
+    assert result.held_plan.progress[0].undo_reason == "the target was not ready in time"
 
 
 @pytest.mark.parametrize("acks", [(node(A, ROUTED),), (node(B, READY),), (node(A), empty(B))])
 def test_prepare_is_undone_without_an_end(acks: tuple[NodeAcks, ...]):
-    assert phase(look(flight(Phase.PREPARE), *acks)) is Phase.UNDO
+    assert phase(look(held_plan(Phase.PREPARE), *acks)) is Phase.UNDO
 
 
 @pytest.mark.parametrize(
     "acks", [(node(A, ROUTED), empty(B)), (empty(A), node(B, ROUTED)), (empty(A), empty(B))]
 )
 def test_switch_is_undone_when_an_end_is_dead(acks: tuple[NodeAcks, ...]):
-    result = look(flight(Phase.SWITCH), *acks)
+    result = look(held_plan(Phase.SWITCH), *acks)
     assert phase(result) is Phase.UNDO
     assert result.events[0].name == "end_dead"
 
@@ -181,71 +181,73 @@ def test_switch_is_undone_when_an_end_is_dead(acks: tuple[NodeAcks, ...]):
     ],
 )
 def test_switch_waits_without_limit_for_an_end_that_has_not_answered(acks: tuple[NodeAcks, ...]):
-    assert look(flight(Phase.SWITCH), *acks, at=1e6).plan is None
+    assert look(held_plan(Phase.SWITCH), *acks, at=1e6).plan is None
 
 
 def test_switch_goes_on_when_all_have_routed():
     ends = (node(A, ROUTED), node(B, ROUTED))
-    assert phase(look(flight(Phase.SWITCH), *ends, node(C, ROUTED))) is Phase.DRAIN
-    assert look(flight(Phase.SWITCH), *ends, node(C)).plan is None
-    assert look(flight(Phase.SWITCH), node(A, ROUTED), node(B, READY), node(C, ROUTED)).plan is None
-    assert look(flight(Phase.SWITCH), node(A), node(B, ROUTED), node(C, ROUTED)).plan is None
+    assert phase(look(held_plan(Phase.SWITCH), *ends, node(C, ROUTED))) is Phase.DRAIN
+    assert look(held_plan(Phase.SWITCH), *ends, node(C)).plan is None
+    assert (
+        look(held_plan(Phase.SWITCH), node(A, ROUTED), node(B, READY), node(C, ROUTED)).plan is None
+    )
+    assert look(held_plan(Phase.SWITCH), node(A), node(B, ROUTED), node(C, ROUTED)).plan is None
 
 
 def test_a_source_that_was_restarted_has_nothing_left_to_route():
     acks = (node(A, STOPPED), node(B, ROUTED), node(C, ROUTED))
-    assert phase(look(flight(Phase.SWITCH), *acks)) is Phase.DRAIN
+    assert phase(look(held_plan(Phase.SWITCH), *acks)) is Phase.DRAIN
 
 
 def test_bystanders_are_awaited_for_two_seconds_from_when_both_ends_route():
-    early = look(flight(Phase.SWITCH), node(A), node(B, ROUTED), node(C), at=1.0)
+    early = look(held_plan(Phase.SWITCH), node(A), node(B, ROUTED), node(C), at=1.0)
     acks = (node(A, ROUTED), node(B, ROUTED), node(C))
-    first = look(early.flight, *acks, at=2.5)
+    first = look(early.held_plan, *acks, at=2.5)
     assert first.plan is None
-    second = look(first.flight, *acks, at=4.4)
+    second = look(first.held_plan, *acks, at=4.4)
     assert second.plan is None
-    assert phase(look(second.flight, *acks, at=4.5)) is Phase.DRAIN
+    assert phase(look(second.held_plan, *acks, at=4.5)) is Phase.DRAIN
 
 
 def test_a_bystander_without_hooks_or_with_a_silent_agent_is_not_awaited():
     acks = (node(A, ROUTED), node(B, ROUTED))
-    assert phase(look(flight(Phase.SWITCH), *acks)) is Phase.DRAIN
-    assert phase(look(flight(Phase.SWITCH), *acks, empty(C))) is Phase.DRAIN
+    assert phase(look(held_plan(Phase.SWITCH), *acks)) is Phase.DRAIN
+    assert phase(look(held_plan(Phase.SWITCH), *acks, empty(C))) is Phase.DRAIN
 
 
 def test_switch_has_its_limit():
     acks = (node(A, ROUTED), node(B, READY), node(C, ROUTED))
-    assert look(flight(Phase.SWITCH), *acks, at=4.9).plan is None
-    assert phase(look(flight(Phase.SWITCH), *acks, at=5.0)) is Phase.UNDO
+    assert look(held_plan(Phase.SWITCH), *acks, at=4.9).plan is None
+    assert phase(look(held_plan(Phase.SWITCH), *acks, at=5.0)) is Phase.UNDO
 
 
 def test_a_target_that_was_restarted_while_switching_is_undone():
-    ready = look(flight(Phase.PREPARE), node(A), node(B, READY))
+    ready = look(held_plan(Phase.PREPARE), node(A), node(B, READY))
     acks = (node(A, ROUTED, version=18), node(B, ROUTED, version=18, incarnation="2-2"))
-    result = look(ready.flight, *acks, at=0.2)
+    result = look(ready.held_plan, *acks, at=0.2)
     assert phase(result) is Phase.UNDO
     assert result.events[0].name == "target_restarted"
 
 
 def test_a_target_that_was_restarted_while_preparing_may_still_get_ready():
-    held = look(flight(Phase.PREPARE), node(A), node(B)).flight
+    held = look(held_plan(Phase.PREPARE), node(A), node(B)).held_plan
     ready = look(held, node(A), node(B, READY, incarnation="2-2"))
     assert phase(ready) is Phase.SWITCH
     acks = (node(A, ROUTED, version=18), node(B, ROUTED, version=18, incarnation="2-2"))
-    assert phase(look(ready.flight, *acks)) is Phase.DRAIN
+    assert phase(look(ready.held_plan, *acks)) is Phase.DRAIN
 
 
 @pytest.mark.parametrize("state", [DRAINED, STOPPED])
 def test_drain_ends_with_the_queue(state: EntryState):
-    result = look(flight(Phase.DRAIN), node(A, state), node(B, ROUTED))
+    result = look(held_plan(Phase.DRAIN), node(A, state), node(B, ROUTED))
     assert phase(result) is Phase.STOP
     assert result.events[0].name == "drained"
 
 
 def test_drain_ends_by_lazy_kill_and_says_so():
     acks = (node(A, ROUTED), node(B, ROUTED))
-    assert look(flight(Phase.DRAIN), *acks, at=1.9).plan is None
-    result = look(flight(Phase.DRAIN), *acks, at=2.0)
+    assert look(held_plan(Phase.DRAIN), *acks, at=1.9).plan is None
+    result = look(held_plan(Phase.DRAIN), *acks, at=2.0)
     assert phase(result) is Phase.STOP
     assert result.events[0].name == "limit"
 
@@ -253,20 +255,20 @@ def test_drain_ends_by_lazy_kill_and_says_so():
 @pytest.mark.parametrize("state", [ROUTED, DRAINED])
 @pytest.mark.parametrize("at", [0.1, 2.0])
 def test_drain_is_undone_while_only_the_source_lives(state: EntryState, at: float):
-    result = look(flight(Phase.DRAIN), node(A, state), empty(B), at=at)
+    result = look(held_plan(Phase.DRAIN), node(A, state), empty(B), at=at)
     assert phase(result) is Phase.UNDO
     assert result.events[0].name == "target_dead"
 
 
 @pytest.mark.parametrize("a", [node(A, STOPPED), empty(A)])
 def test_drain_of_a_source_without_a_copy_is_not_undone(a: NodeAcks):
-    assert phase(look(flight(Phase.DRAIN), a, empty(B), at=2.0)) is Phase.STOP
+    assert phase(look(held_plan(Phase.DRAIN), a, empty(B), at=2.0)) is Phase.STOP
 
 
 def test_drain_is_not_undone_for_a_target_that_is_silent():
-    assert look(flight(Phase.DRAIN), node(A, DRAINED), at=1e6).plan is None
+    assert look(held_plan(Phase.DRAIN), node(A, DRAINED), at=1e6).plan is None
     old = node(A, DRAINED, version=16)
-    assert look(flight(Phase.DRAIN), old, empty(B), at=1.0).plan is None
+    assert look(held_plan(Phase.DRAIN), old, empty(B), at=1.0).plan is None
 
 
 @pytest.mark.parametrize(
@@ -278,56 +280,56 @@ def test_drain_is_not_undone_for_a_target_that_is_silent():
     ],
 )
 def test_drain_waits_for_the_supervisors_and_is_undone_without_them(acks: tuple[NodeAcks, ...]):
-    assert look(flight(Phase.DRAIN), *acks, at=29.9).plan is None
-    result = look(flight(Phase.DRAIN), *acks, at=30.0)
+    assert look(held_plan(Phase.DRAIN), *acks, at=29.9).plan is None
+    result = look(held_plan(Phase.DRAIN), *acks, at=30.0)
     assert phase(result) is Phase.UNDO
     assert result.events[0].name == "unsupervised"
 
 
 def test_a_supervisor_need_not_have_read_more_than_the_entry():
-    held = begin(resume(Plan("c", 3, 16, "wc"), 3, 0.0), [entry(Phase.PREPARE)], 0.0).flight
+    held = begin(resume(Plan("c", 3, 16, "wc"), 3, 0.0), [entry(Phase.PREPARE)], 0.0).held_plan
     acks = [node(A, DRAINED, version=20), node(B, ROUTED, version=20)]
     for _ in range(2):
-        held = look(held, node(A, ROUTED, version=20), node(B, ROUTED, version=20)).flight
+        held = look(held, node(A, ROUTED, version=20), node(B, ROUTED, version=20)).held_plan
     assert held.plan.entries[0].phase is Phase.DRAIN
     assert phase(look(held, *acks)) is Phase.STOP
 
 
 def test_drain_goes_on_without_the_source():
-    assert phase(look(flight(Phase.DRAIN), empty(A), node(B, ROUTED), at=2.0)) is Phase.STOP
+    assert phase(look(held_plan(Phase.DRAIN), empty(A), node(B, ROUTED), at=2.0)) is Phase.STOP
 
 
 def test_stop_waits_without_limit():
     acks = (node(A, DRAINED), node(B, ROUTED))
-    assert look(flight(Phase.STOP), *acks, at=1e6).plan is None
-    assert phase(look(flight(Phase.STOP), node(A, STOPPED), node(B, ROUTED))) is Phase.SETTLE
+    assert look(held_plan(Phase.STOP), *acks, at=1e6).plan is None
+    assert phase(look(held_plan(Phase.STOP), node(A, STOPPED), node(B, ROUTED))) is Phase.SETTLE
 
 
 def test_a_stuck_source_is_reported_once_and_awaited():
     acks = (node(A, STUCK), node(B, ROUTED))
-    first = look(flight(Phase.STOP), *acks)
+    first = look(held_plan(Phase.STOP), *acks)
     assert first.plan is None
     assert [event.name for event in first.events] == ["stuck"]
-    second = look(first.flight, *acks, at=9.0)
+    second = look(first.held_plan, *acks, at=9.0)
     assert second.plan is None and second.events == ()
 
 
 def test_stop_ends_where_storm_has_ended_the_source():
     gone = publication(B)
     kept = tuple(placed for placed in gone.executors if placed.slot != A)
-    result = look(flight(Phase.STOP), node(B, ROUTED), of=replace(gone, executors=kept))
+    result = look(held_plan(Phase.STOP), node(B, ROUTED), of=replace(gone, executors=kept))
     assert phase(result) is Phase.SETTLE
 
 
 def test_stop_counts_a_source_without_hooks_two_polls_after_absorption():
     acks = (empty(A), node(B, ROUTED))
-    first = look(flight(Phase.STOP), *acks, at=100.0)
+    first = look(held_plan(Phase.STOP), *acks, at=100.0)
     assert first.plan is None
-    second = look(first.flight, *acks, at=200.0, of=publication(B))
+    second = look(first.held_plan, *acks, at=200.0, of=publication(B))
     assert second.plan is None
-    third = look(second.flight, *acks, at=219.9, of=publication(B))
+    third = look(second.held_plan, *acks, at=219.9, of=publication(B))
     assert third.plan is None
-    assert phase(look(third.flight, *acks, at=220.0, of=publication(B))) is Phase.SETTLE
+    assert phase(look(third.held_plan, *acks, at=220.0, of=publication(B))) is Phase.SETTLE
 
 
 def settled(**changes: NodeAcks) -> list[NodeAcks]:
@@ -340,10 +342,12 @@ def settled(**changes: NodeAcks) -> list[NodeAcks]:
 
 
 def test_settle_ends_when_everybody_has_read_it():
-    result = look(flight(Phase.SETTLE), *settled(), of=publication(B))
+    result = look(held_plan(Phase.SETTLE), *settled(), of=publication(B))
     assert result.plan == Plan("c", 3, 18, "wc")
-    assert result.flight == Flight(result.plan, 3)
-    assert [(left.outcome, left.duration_s) for left in result.left] == [(Outcome.MOVED, None)]
+    assert result.held_plan == HeldPlan(result.plan, 3)
+    assert [(left.outcome, left.duration_s) for left in result.finished] == [
+        (MoveOutcome.MOVED, None)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -362,16 +366,16 @@ def test_settle_ends_when_everybody_has_read_it():
     ids=lambda changes: str(sorted(changes)),
 )
 def test_settle_waits_for_each(changes: dict[str, NodeAcks]):
-    assert look(flight(Phase.SETTLE), *settled(**changes), of=publication(B)).plan is None
+    assert look(held_plan(Phase.SETTLE), *settled(**changes), of=publication(B)).plan is None
 
 
 def test_settle_waits_for_nimbus():
-    assert look(flight(Phase.SETTLE), *settled(), of=publication(A), at=1e6).plan is None
+    assert look(held_plan(Phase.SETTLE), *settled(), of=publication(A), at=1e6).plan is None
 
 
 def test_settle_counts_a_bystander_without_hooks_two_polls_after_absorption():
     acks = settled(c=empty(C))
-    held = look(flight(Phase.SETTLE), *acks, at=50.0, of=publication(B)).flight
+    held = look(held_plan(Phase.SETTLE), *acks, at=50.0, of=publication(B)).held_plan
     assert look(held, *acks, at=69.9, of=publication(B)).plan is None
     assert phase(look(held, *acks, at=70.0, of=publication(B))) is None
 
@@ -384,17 +388,17 @@ def test_settle_counts_an_end_whose_supervisor_is_gone():
         executors=tuple(placed for placed in gone.executors if placed.slot != A),
     )
     acks = settled()[1:]
-    assert phase(look(flight(Phase.SETTLE), *acks, of=gone)) is None
+    assert phase(look(held_plan(Phase.SETTLE), *acks, of=gone)) is None
     still = replace(gone, executors=publication(B).executors)
-    assert look(flight(Phase.SETTLE), *acks, of=still).plan is None
+    assert look(held_plan(Phase.SETTLE), *acks, of=still).plan is None
 
 
 def test_undo_ends_when_all_route_back_and_the_new_copy_is_gone():
     acks = (node(A, ROUTED), node(B, STOPPED), node(C, ROUTED))
-    result = look(flight(Phase.UNDO), *acks)
+    result = look(held_plan(Phase.UNDO), *acks)
     assert phase(result) is None
-    assert [(left.outcome, left.reason) for left in result.left] == [
-        (Outcome.UNDONE, "an earlier leader undid it")
+    assert [(left.outcome, left.reason) for left in result.finished] == [
+        (MoveOutcome.UNDONE, "an earlier leader undid it")
     ]
 
 
@@ -410,18 +414,18 @@ def test_undo_ends_when_all_route_back_and_the_new_copy_is_gone():
     ],
 )
 def test_undo_waits_for_each_without_limit(acks: tuple[NodeAcks, ...]):
-    assert look(flight(Phase.UNDO), *acks, at=1e6).plan is None
+    assert look(held_plan(Phase.UNDO), *acks, at=1e6).plan is None
 
 
 def test_undo_does_not_wait_for_a_copy_that_died_with_its_jvm():
-    assert phase(look(flight(Phase.UNDO), node(A, ROUTED), empty(B), node(C, ROUTED))) is None
+    assert phase(look(held_plan(Phase.UNDO), node(A, ROUTED), empty(B), node(C, ROUTED))) is None
 
 
 def test_the_reason_of_an_undo_is_told_at_its_end_with_its_time():
-    held = begin(resume(Plan("c", 3, 16, "wc"), 3, 0.0), [entry(Phase.PREPARE)], 1.0).flight
+    held = begin(resume(Plan("c", 3, 16, "wc"), 3, 0.0), [entry(Phase.PREPARE)], 1.0).held_plan
     undone = look(held, node(A), node(B), at=21.0)
     acks = (node(A, ROUTED, version=18), node(B, STOPPED, version=18))
-    (left,) = look(undone.flight, *acks, at=22.0).left
+    (left,) = look(undone.held_plan, *acks, at=22.0).finished
     assert left.reason == "the target was not ready in time"
     assert left.duration_s == 21.0
 
@@ -434,24 +438,26 @@ def test_the_reason_of_an_undo_is_told_at_its_end_with_its_time():
 )
 def test_storm_wins(which: Phase, word: Publication):
     acks = (node(A, STOPPED), node(B, STOPPED), node(C))
-    result = look(flight(which), *acks, of=word)
+    result = look(held_plan(which), *acks, of=word)
     assert result.plan is not None
     (void,) = result.plan.entries
     assert void == entry(which, "Storm assigned the executor elsewhere: Storm wins")
 
 
 def test_a_void_stays_void_until_both_ends_have_read_it():
-    held = flight(Phase.SWITCH, "Storm wins")
+    held = held_plan(Phase.SWITCH, "Storm wins")
     assert look(held, node(A), node(B, version=16)).plan is None
     assert look(held, node(A, version=16), node(B)).plan is None
     assert look(held, node(B)).plan is None, "A's agent is silent"
     result = look(held, node(A), node(B))
     assert phase(result) is None
-    assert [(left.outcome, left.reason) for left in result.left] == [(Outcome.VOID, "Storm wins")]
+    assert [(left.outcome, left.reason) for left in result.finished] == [
+        (MoveOutcome.VOID, "Storm wins")
+    ]
 
 
 def test_a_void_does_not_wait_for_jvms_that_are_not_there():
-    held = flight(Phase.SWITCH, "Storm wins")
+    held = held_plan(Phase.SWITCH, "Storm wins")
     assert phase(look(held, empty(A), empty(B))) is None
     elsewhere = tuple(p for p in publication(C).executors if p.slot == C)
     assert phase(look(held, of=publication(executors=elsewhere))) is None
@@ -460,15 +466,15 @@ def test_a_void_does_not_wait_for_jvms_that_are_not_there():
 @pytest.mark.parametrize("status", ["INACTIVE", "REBALANCING", "KILLED"])
 def test_nothing_is_written_while_a_topology_is_not_active(status: str):
     acks = (node(A), node(B, READY))
-    result = look(flight(Phase.PREPARE), *acks, at=100.0, of=publication(C, status=status))
+    result = look(held_plan(Phase.PREPARE), *acks, at=100.0, of=publication(C, status=status))
     assert result.plan is None
     # Its full time again: what is judged then is not what was late before.
-    assert look(result.flight, node(A), node(B), at=119.0).plan is None
-    assert phase(look(result.flight, node(A), node(B), at=120.0)) is Phase.UNDO
+    assert look(result.held_plan, node(A), node(B), at=119.0).plan is None
+    assert phase(look(result.held_plan, node(A), node(B), at=120.0)) is Phase.UNDO
 
 
 def test_nothing_is_written_without_a_publication():
-    result = step(flight(Phase.PREPARE), None, [node(A), node(B, READY)], 1.0, TIMING)
+    result = step(held_plan(Phase.PREPARE), None, [node(A), node(B, READY)], 1.0, TIMING)
     assert result.plan is None
 
 
@@ -486,11 +492,11 @@ def test_several_moves_advance_in_one_write():
     result = look(held, node(A), node(B, READY), node(C), at=3.0)
     assert result.plan is not None
     assert [one.phase for one in result.plan.entries] == [Phase.SWITCH, Phase.STOP]
-    assert [one.since_s for one in result.flight.progress] == [3.0, 3.0]
+    assert [one.since_s for one in result.held_plan.progress] == [3.0, 3.0]
 
 
 def test_the_newest_word_of_a_slot_counts_while_an_old_jvm_dies():
     dying = node(B, READY, incarnation="1-1").workers[0]
     young = replace(dying, incarnation="2-2", time_ms=5, entries=())
     acks = NodeAcks(B.supervisor, 0, "0.1.0", "c", (young, dying))
-    assert look(flight(Phase.PREPARE), node(A), acks).plan is None
+    assert look(held_plan(Phase.PREPARE), node(A), acks).plan is None

@@ -3,8 +3,8 @@
 import pytest
 
 from migration import MigrationError
-from migration.events import HAPPENED
 from migration.model import ABSORBED, Base, Entry, ExecutorId, Phase, Slot, Timing
+from migration.observation import EVENTS
 from migration.table import LEAVE, PAGE, TRANSITIONS, VOID, limit_s, parse, rows, transitions_from
 
 PHASES = {phase: (owner, limit) for phase, owner, _, _, limit in rows(PAGE, "Phases")}
@@ -27,7 +27,7 @@ def test_every_phase_has_a_row_and_a_way_out():
 
 
 def test_every_event_is_known_and_every_known_event_is_used():
-    assert {row.event for row in TRANSITIONS} == set(HAPPENED)
+    assert {row.event for row in TRANSITIONS} == set(EVENTS)
 
 
 def test_no_way_leads_back():

@@ -13,7 +13,7 @@ from controller.core.cluster import Floats, Traffic
 from controller.core.decision import Decision, Outcome
 from controller.errors import TuneError
 from controller.replay.rerun import run
-from controller.replay.rerun.laid import FREE, HopCost, Laid, load
+from controller.replay.rerun.pair_hops import FREE, HopCost, PairHops, load
 from controller.replay.rerun.run import rerun
 from controller.tune import chunks as chunks_module
 from controller.tune.choice import MOVE_S, Objective, suggest
@@ -157,9 +157,9 @@ def test_cpu_follows_the_hops() -> None:
     moved = spans.place.copy()
     moved[HUBS] = 1
     paid = HopCost(worker_us=1.0, node_us=2.0)
-    there, elsewhere = Laid.of(spans, spans.place), Laid.of(spans, moved)
+    there, elsewhere = PairHops.of(spans, spans.place), PairHops.of(spans, moved)
 
-    def found(replayed: Laid, recorded: Laid, cost: HopCost = paid) -> tuple[Floats, ...]:
+    def found(replayed: PairHops, recorded: PairHops, cost: HopCost = paid) -> tuple[Floats, ...]:
         recorded_load = spans.source, spans.target, spans.traffic_tps[0], spans.cpu_cores[0]
         return load(*recorded_load, replayed.hops, recorded.hops, cost)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from controller.core.cluster import Floats, Ints, Traffic
-from controller.core.view import loops
+from controller.core.view import kernels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,8 +29,8 @@ class Pairs:
     traffic_source: Ints
     traffic_target: Ints
     begin: Ints
-    peer: loops.Rows
-    row: loops.Rows
+    peer: kernels.Rows
+    row: kernels.Rows
 
     @classmethod
     def of(cls, traffic: Traffic, count: int) -> "Pairs":
@@ -55,7 +55,7 @@ class Pairs:
                     # So that the next to ask with these arrays needs not compare them.
                     _LATELY[at] = replace(known, traffic_source=source, traffic_target=target)
                 return known
-        made = cls(source, target, *loops.index(source, target, count))
+        made = cls(source, target, *kernels.index(source, target, count))
         _LATELY.append(made)
         return made
 

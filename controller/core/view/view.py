@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from controller.core.classify import TOLERANCE_CORES, Classes, Limits, classify
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
-from controller.core.view import loops
+from controller.core.view import kernels
 from controller.core.view.pairs import Pairs
 
 # A move for traffic leaves so much of the upper threshold free: a worker filled to the brim would
@@ -121,10 +121,10 @@ class View:
         )
 
     @cached_property
-    def world(self) -> loops.World:
+    def world(self) -> kernels.World:
         """What the loops look at."""
         contiguous = np.ascontiguousarray
-        return loops.World(
+        return kernels.World(
             begin=self.pairs.begin,
             peer=self.pairs.peer,
             row=self.pairs.row,
@@ -148,7 +148,7 @@ class View:
         found when an executor was last looked at. That changes no answer, only how many have to be
         looked at again.
         """
-        return np.tile(loops.bounds(self.world), (2, 1))
+        return np.tile(kernels.bounds(self.world), (2, 1))
 
     def moved(self, executor: int, worker: int) -> "View":
         """Carry everything on to the placement after a move.
@@ -173,7 +173,7 @@ class View:
             room=_room_for_traffic(self.cluster, classes, self.limits),
         )
         bounds = self.bounds.copy()
-        loops.carry(self.world, after.world, executor, bounds)
+        kernels.carry(self.world, after.world, executor, bounds)
         after.__dict__["bounds"] = bounds
         return after
 
@@ -220,7 +220,7 @@ class View:
             Executor by executor; without those where the executor stays where it is, and those
             between nodes where nothing more may move.
         """
-        return Moves(*loops.score(self.world, executors, workers))
+        return Moves(*kernels.score(self.world, executors, workers))
 
     def movable_on(self, worker: int) -> Ints:
         """List what may move off a worker.
@@ -258,7 +258,7 @@ class View:
 
 
 def _roomiest(cluster: Cluster, classes: Classes) -> Ints:
-    return loops.roomiest(
+    return kernels.roomiest(
         classes.room_cores, cluster.is_open.copy(), cluster.node_of, len(cluster.nodes)
     )
 

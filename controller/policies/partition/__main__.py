@@ -3,9 +3,9 @@
 import pickle
 import sys
 
-from controller.policies.partition.search import Question, at_once
+from controller.policies.partition.search import Question, search_inline
 
 if __name__ == "__main__":
     question = pickle.load(sys.stdin.buffer)
     assert isinstance(question, Question)
-    pickle.dump(at_once(question), sys.stdout.buffer)
+    pickle.dump(search_inline(question), sys.stdout.buffer)

@@ -8,7 +8,7 @@ from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Policy
 from controller.policies.partition.goal import Target, digest
 from controller.policies.partition.problem import TargetOptions
-from controller.policies.partition.search import Question, Search, at_once
+from controller.policies.partition.search import Question, Search, search_inline
 from controller.policies.partition.target import Memory, target
 from controller.policies.safe import safe
 
@@ -71,7 +71,7 @@ class Targeting:
         How to search; the live run searches beside the cycle.
     """
 
-    def __init__(self, options: TargetOptions, search: Search = at_once) -> None:
+    def __init__(self, options: TargetOptions, search: Search = search_inline) -> None:
         self._options = options
         self._search = search
         self._memory: dict[str, Memory] = {}

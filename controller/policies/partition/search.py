@@ -73,7 +73,7 @@ class Answer:
 Search = Callable[[Question], Answer | None]
 
 
-def at_once(question: Question) -> Answer:
+def search_inline(question: Question) -> Answer:
     """Search here and now: for files, simulations and replays with other settings.
 
     Parameters

@@ -12,7 +12,7 @@ import numpy as np
 from controller.core.classify import TIE, TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, Floats, Ints, worker_sums
 from controller.core.compiled import compiled
-from controller.core.view.loops import (
+from controller.core.view.kernels import (
     ROUNDING,
     Known,
     Marks,
@@ -177,7 +177,7 @@ class _Gains(NamedTuple):
 
 
 @compiled
-def is_still(now: Load, rules: Rules, at: Standing, rests: Marks) -> bool:
+def no_move_possible(now: Load, rules: Rules, at: Standing, rests: Marks) -> bool:
     """Tell that a policy would move nothing.
 
     Parameters

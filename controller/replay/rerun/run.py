@@ -18,15 +18,13 @@ from controller.config import Config
 from controller.core.choose import choose
 from controller.core.classify import Limits
 from controller.core.cluster import Floats, Ints
-from controller.core.decision import Outcome, Proposal, Veto
+from controller.core.decision import Move, Outcome, Veto
 from controller.core.veto import Vetoes
-from controller.core.view.loops import Marks
+from controller.core.view.kernels import Marks
 from controller.policies.registry import policy
 from controller.replay.recording import Shift, Span
-from controller.replay.rerun.ahead import Pace, Smoothed, Where
-from controller.replay.rerun.course import Allowed, Course
-from controller.replay.rerun.laid import FREE, HopCost, Laid
 from controller.replay.rerun.no_move import Rules
+from controller.replay.rerun.pair_hops import FREE, HopCost, PairHops
 from controller.replay.rerun.series import (
     OUTCOME,
     OUTCOMES,
@@ -34,6 +32,8 @@ from controller.replay.rerun.series import (
     Series,
     joined,
 )
+from controller.replay.rerun.skip import ReplayCosts, ReplayState, Smoothed
+from controller.replay.rerun.span_replay import Allowed, SpanReplay
 
 # Keys of storm.yaml that change nothing here.
 UNUSED_KEYS = (
@@ -117,8 +117,8 @@ class Rerun:
         if not len(span.time_s):
             return
         place, recorded, shifts = self._enter(span), span.place.copy(), _by_row(span)
-        laid, as_was = Laid.of(span, place), Laid.of(span, recorded)
-        allowed = self._allowed(span, laid)
+        hops_of, as_was = PairHops.of(span, place), PairHops.of(span, recorded)
+        allowed = self._allowed(span, hops_of)
         is_literal = self._config.policy == "otd"
         rules = Rules.of(span.cluster, self._limits, len(place), is_literal=is_literal)
         course, row, moved = self._course(span), 0, False
@@ -128,15 +128,15 @@ class Rerun:
                 if not shift.own:
                     place[shift.executor] = shift.worker
             if not as_was.is_of(recorded):
-                as_was = Laid.of(span, recorded)
-            if not laid.is_of(place):
-                laid = Laid.of(span, place)
-                allowed = self._allowed(span, laid)
+                as_was = PairHops.of(span, recorded)
+            if not hops_of.is_of(place):
+                hops_of = PairHops.of(span, place)
+                allowed = self._allowed(span, hops_of)
             rests_until_s = allowed.by_executor(self._rests_until_s)
             end = min((at for at in shifts if at > row), default=course.ticks)
             # Who has just moved somebody probably moves again.
             looks = self._may_look and not moved
-            where = Where(rules, allowed.standing, laid, as_was, rests_until_s, looks)
+            where = ReplayState(rules, allowed.standing, hops_of, as_was, rests_until_s, looks)
             row = course.go(row, end, where)
             if row < end:
                 moves = self._moves_at(course, row, allowed)
@@ -185,11 +185,11 @@ class Rerun:
                 place[e] = index[there]
         return place
 
-    def _course(self, span: Span) -> Course:
+    def _course(self, span: Span) -> SpanReplay:
         """Lay the ticks out, with their outcome where the policy would have nothing to move."""
         config, now_s = self._config, self._now_s(span)
-        pace = Pace(self._overload_frac, self._cost, config.ewma)
-        course = Course(span, now_s, pace, _carried(self._before, span, self._smoothed))
+        pace = ReplayCosts(self._overload_frac, self._cost, config.ewma)
+        course = SpanReplay(span, now_s, pace, _carried(self._before, span, self._smoothed))
         due = self._due(now_s, span.span_s)
         asked, outcome = due & ~span.held, course.table[:, OUTCOME]
         outcome[due] = OUTCOMES.index(Outcome.STAND_BACK)
@@ -218,10 +218,10 @@ class Rerun:
                 due[row], self._next_s = True, float(at_s) + self._config.cycle_s
         return due
 
-    def _allowed(self, span: Span, laid: Laid) -> Allowed:
-        return Allowed.of(span, laid.place, self._config.excluded.on(span.hosts))
+    def _allowed(self, span: Span, hops_of: PairHops) -> Allowed:
+        return Allowed.of(span, hops_of.place, self._config.excluded.on(span.hosts))
 
-    def _moves_at(self, course: Course, row: int, allowed: Allowed) -> tuple[Proposal, ...]:
+    def _moves_at(self, course: SpanReplay, row: int, allowed: Allowed) -> tuple[Move, ...]:
         """Decide, and note what comes of it."""
         now_s, snapshot = float(course.now_s[row]), course.snapshot(row, allowed.standing.place)
         resting = {e: _RESTS for e, until_s in self._rests_until_s.items() if until_s > now_s}
@@ -266,7 +266,7 @@ class AsRecorded:
         if not len(span.time_s):
             return
         place, shifts = span.place.copy(), _by_row(span)
-        course = Course(span, span.time_s, Pace(self._overload_frac, FREE, ewma=1.0))
+        course = SpanReplay(span, span.time_s, ReplayCosts(self._overload_frac, FREE, ewma=1.0))
         for row in sorted({0, *shifts}):
             for shift in shifts.get(row, ()):
                 if shift.own:
@@ -274,7 +274,7 @@ class AsRecorded:
                     self._moves.append(move)
                 place[shift.executor] = shift.worker
             end = min((at for at in shifts if at > row), default=course.ticks)
-            course.measure(row, end, Laid.of(span, place))
+            course.measure(row, end, PairHops.of(span, place))
         self._parts.append(course.table)
 
     def series(self) -> Series:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import structlog
 
-from kvstore.watched import Watched
+from kvstore.znode_cache import Watched
 from kvstore.zookeeper import Session
 from migration import WireError
 from migration.model import NodeAcks, NodeLoad, Plan, Publication

@@ -34,7 +34,7 @@ FREE = HopCost(0.0, 0.0)
 OF_THE_DEMO = HopCost(worker_us=0.905, node_us=1.09)
 
 
-class Laid(NamedTuple):
+class PairHops(NamedTuple):
     """The pairs of a span in a placement.
 
     Attributes
@@ -49,7 +49,7 @@ class Laid(NamedTuple):
     hops: Hops
 
     @classmethod
-    def of(cls, span: Span, place: Ints) -> "Laid":
+    def of(cls, span: Span, place: Ints) -> "PairHops":
         """Look where the ends of each pair are.
 
         Parameters
@@ -61,7 +61,7 @@ class Laid(NamedTuple):
 
         Returns
         -------
-        Laid
+        PairHops
             With a copy of the placement.
         """
         return cls(place.copy(), _hops(span.source, span.target, place, span.cluster.node_of))

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from kvstore.errors import NotConnectedError
-from kvstore.watched import Watched
+from kvstore.znode_cache import Watched
 from kvstore.zookeeper import Session, Stored
 
 
@@ -77,7 +77,7 @@ def test_a_change_while_the_answer_is_on_its_way_is_not_missed() -> None:
     assert version(held.node("/a")) == 1
 
 
-@pytest.mark.parametrize("doubt", [Watched.distrust, lambda held: held.forget("/a")])
+@pytest.mark.parametrize("doubt", [Watched.invalidate_all, lambda held: held.invalidate("/a")])
 def test_reading_again_sets_no_second_watch(doubt: Callable[[Watched], None]) -> None:
     nodes, held, _ = watched()
     for reading in range(1, 4):
@@ -93,7 +93,7 @@ def test_reading_again_sets_no_second_watch(doubt: Callable[[Watched], None]) ->
 def test_a_watch_that_fires_while_its_node_is_read_again_is_set_anew() -> None:
     nodes, held, _ = watched()
     held.node("/a")
-    held.distrust()
+    held.invalidate_all()
     nodes.during = lambda: nodes.write("/a")
     held.node("/a")
     nodes.during = lambda: None

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migration.events import Sight, Standing
 from migration.model import (
     Base,
     Entry,
@@ -19,6 +18,7 @@ from migration.model import (
     Slot,
     WorkerAck,
 )
+from migration.observation import Observation, SlotStatus
 
 
 class RefusalCode(StrEnum):
@@ -87,8 +87,10 @@ def validate_move(
     refusal = _in_the_way(publication, plan, executor, placed.slot, target)
     if refusal is not None:
         return refusal
-    sight = Sight.of(publication, plan.cluster, fresh_acks)
-    refusal = _unhooked(sight, placed.slot, target) or _pinned(sight.workers[placed.slot], executor)
+    observation = Observation.of(publication, plan.cluster, fresh_acks)
+    refusal = _unhooked(observation, placed.slot, target) or _pinned(
+        observation.workers[placed.slot], executor
+    )
     if refusal is None and keep_last and _is_last(publication, plan, placed):
         refusal = Refusal(
             RefusalCode.LAST_IN_WORKER, f"{executor} is the last executor of {placed.slot}"
@@ -127,12 +129,12 @@ def _in_the_way(
     return None
 
 
-def _unhooked(sight: Sight, *ends: Slot) -> Refusal | None:
+def _unhooked(observation: Observation, *ends: Slot) -> Refusal | None:
     for slot in ends:
-        if sight.standing(slot) is not Standing.LIVE:
+        if observation.status(slot) is not SlotStatus.LIVE:
             reason = f"the worker at {slot} has not said that it has the hooks"
             return Refusal(RefusalCode.NO_HOOKS, reason)
-        if sight.supervisor(slot) is None:
+        if observation.supervisor(slot) is None:
             # Stock supervisors kill a worker whose set of executors changes.
             reason = f"the supervisor of {slot} has not said that it has the hooks"
             return Refusal(RefusalCode.NO_HOOKS, reason)

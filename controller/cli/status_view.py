@@ -70,10 +70,10 @@ def as_document(
 
 
 def _topology(view: TopologyView, cycle: Document | None) -> Document:
-    publication, sight = view.publication, view.sight
+    publication, observation = view.publication, view.observation
     hosts = {node.id: node.host for node in publication.nodes}
     measured = {row["slot"]: row for row in (cycle or {}).get("workers", [])}
-    live = set(sight.live_slots())
+    live = set(observation.live_slots())
     return {
         "topology": publication.topology,
         "name": publication.name,
@@ -93,7 +93,7 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
                 "host": hosts.get(slot.supervisor),
                 "cpu_cores": measured.get(str(slot), {}).get("cpu_cores"),
                 "capacity_cores": measured.get(str(slot), {}).get("capacity_cores"),
-                **_worker(sight.workers[slot] if slot in live else None),
+                **_worker(observation.workers[slot] if slot in live else None),
             }
             for slot in sorted(publication.slots)
         ],
@@ -147,7 +147,7 @@ def _supervisors_behind(view: TopologyView) -> list[str]:
     return [
         node
         for node in sorted({slot.supervisor for slot in view.publication.slots})
-        if not view.sight.has_read(node, view.plan.stamp)
+        if not view.observation.has_read(node, view.plan.stamp)
     ]
 
 

@@ -8,13 +8,20 @@ import numpy as np
 from controller.core.choose import row_of, shuffle_fed
 from controller.core.cluster import Floats, Ints, LoadSnapshot, Traffic
 from controller.core.veto import Excluded, Vetoes, placement_vetoes
-from controller.core.view.loops import Marks
+from controller.core.view.kernels import Marks
 from controller.core.view.pairs import Pairs
 from controller.replay.recording import Span
-from controller.replay.rerun.ahead import Pace, Smoothed, Ticks, Where, ahead, measure
-from controller.replay.rerun.laid import Laid
 from controller.replay.rerun.no_move import Standing, Talk
+from controller.replay.rerun.pair_hops import PairHops
 from controller.replay.rerun.series import COLUMNS, NO_CYCLE, OUTCOME
+from controller.replay.rerun.skip import (
+    ReplayCosts,
+    ReplayState,
+    Smoothed,
+    Ticks,
+    measure,
+    skip_to_next_decision,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +112,7 @@ def _marks(count: int, which: list[int]) -> Marks:
     return marks
 
 
-class Course:
+class SpanReplay:
     """The ticks of a span on the way of one configuration.
 
     Parameters
@@ -114,7 +121,7 @@ class Course:
         Recorded load.
     now_s : Floats, shape (T,)
         When, on a clock that only goes on.
-    pace : Pace
+    pace : ReplayCosts
         How to go.
     smoothed : Smoothed or None
         Load of the ticks before, if there is any.
@@ -132,7 +139,7 @@ class Course:
     """
 
     def __init__(
-        self, span: Span, now_s: Floats, pace: Pace, smoothed: Smoothed | None = None
+        self, span: Span, now_s: Floats, pace: ReplayCosts, smoothed: Smoothed | None = None
     ) -> None:
         contiguous = np.ascontiguousarray
         self.span, self.now_s, self.ticks = span, now_s, len(now_s)
@@ -156,14 +163,14 @@ class Course:
             self.table,
         )
 
-    def go(self, begin: int, end: int, where: Where) -> int:
+    def go(self, begin: int, end: int, where: ReplayState) -> int:
         """Go on to the next tick at which the policy has to be asked.
 
         Parameters
         ----------
         begin, end : int
             From which row on, and before which one to stop.
-        where : Where
+        where : ReplayState
             The placement.
 
         Returns
@@ -173,23 +180,26 @@ class Course:
         """
         first, self._first_pace = self._first_pace, None
         if first is not None:
-            if ahead(self._load, (begin, begin + 1), where, first, self.smoothed) == begin:
+            if (
+                skip_to_next_decision(self._load, (begin, begin + 1), where, first, self.smoothed)
+                == begin
+            ):
                 return begin
             begin += 1
-        return ahead(self._load, (begin, end), where, self._pace, self.smoothed)
+        return skip_to_next_decision(self._load, (begin, end), where, self._pace, self.smoothed)
 
-    def measure(self, begin: int, end: int, laid: Laid) -> None:
+    def measure(self, begin: int, end: int, hops_of: PairHops) -> None:
         """Measure the recorded placement.
 
         Parameters
         ----------
         begin, end : int
             From which row on, and before which one to stop.
-        laid : Laid
+        hops_of : PairHops
             The pairs in it.
         """
         for row in range(begin, end):
-            measure(self._load, row, laid, laid, self._pace)
+            measure(self._load, row, hops_of, hops_of, self._pace)
 
     def snapshot(self, row: int, place: Ints) -> LoadSnapshot:
         """Show the load as a policy sees it.

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, worker_sums
 from controller.core.compiled import compiled
-from controller.core.view.loops import Marks
+from controller.core.view.kernels import Marks
 from controller.replay.recording import Singles
-from controller.replay.rerun.laid import HopCost, Laid, load
-from controller.replay.rerun.no_move import Load, Rules, Standing, Talk, is_still
+from controller.replay.rerun.no_move import Load, Rules, Standing, Talk, no_move_possible
+from controller.replay.rerun.pair_hops import HopCost, PairHops, load
 
 
 class Ticks(NamedTuple):
@@ -46,7 +46,7 @@ class Ticks(NamedTuple):
     table: Floats
 
 
-class Pace(NamedTuple):
+class ReplayCosts(NamedTuple):
     """How ticks are gone through.
 
     Attributes
@@ -79,7 +79,7 @@ class Smoothed(NamedTuple):
     cpu_cores: Floats
 
 
-class Where(NamedTuple):
+class ReplayState(NamedTuple):
     """The placement of a replay, how far tuples go in it, and who may move.
 
     Attributes
@@ -88,7 +88,7 @@ class Where(NamedTuple):
         Of the policy.
     standing : Standing
         The placement.
-    laid, recorded : Laid
+    hops_of, recorded : PairHops
         The pairs in it, and in the recorded one.
     rests_until_s : Floats, shape (E,)
         Until when executors may not move.
@@ -98,14 +98,16 @@ class Where(NamedTuple):
 
     rules: Rules
     standing: Standing
-    laid: Laid
-    recorded: Laid
+    hops_of: PairHops
+    recorded: PairHops
     rests_until_s: Floats
     looks: bool
 
 
 @compiled
-def measure(ticks: Ticks, row: int, laid: Laid, recorded: Laid, pace: Pace) -> Floats:
+def measure(
+    ticks: Ticks, row: int, hops_of: PairHops, recorded: PairHops, pace: ReplayCosts
+) -> Floats:
     """Measure a placement under the load of one tick.
 
     Parameters
@@ -114,9 +116,9 @@ def measure(ticks: Ticks, row: int, laid: Laid, recorded: Laid, pace: Pace) -> F
         Recorded load; the row of its table is filled in, but for time and outcome.
     row : int
         Which tick.
-    laid, recorded : Laid
+    hops_of, recorded : PairHops
         The pairs in the placement, and in the recorded one.
-    pace : Pace
+    pace : ReplayCosts
         What overload is, and what hops cost.
 
     Returns
@@ -130,19 +132,21 @@ def measure(ticks: Ticks, row: int, laid: Laid, recorded: Laid, pace: Pace) -> F
         talk.target,
         ticks.tps[row],
         ticks.cpu_cores[row],
-        laid.hops,
+        hops_of.hops,
         recorded.hops,
         pace.cost,
     )
     table[row, 2], table[row, 3], table[row, 4] = between_nodes, between_workers, total
-    used = worker_sums(laid.place, cores, len(ticks.capacity_cores)) / ticks.capacity_cores
+    used = worker_sums(hops_of.place, cores, len(ticks.capacity_cores)) / ticks.capacity_cores
     table[row, 5] = used.max()
     table[row, 6] = (used > pace.over_frac).sum() * ticks.span_s[row]
     return cores
 
 
 @compiled
-def ahead(ticks: Ticks, rows: tuple[int, int], where: Where, pace: Pace, smoothed: Smoothed) -> int:
+def skip_to_next_decision(
+    ticks: Ticks, rows: tuple[int, int], where: ReplayState, pace: ReplayCosts, smoothed: Smoothed
+) -> int:
     """Measure and smooth ticks up to one at which the policy has to be asked.
 
     Parameters
@@ -151,9 +155,9 @@ def ahead(ticks: Ticks, rows: tuple[int, int], where: Where, pace: Pace, smoothe
         Recorded load.
     rows : tuple of (int, int)
         From which row on, and before which one to stop.
-    where : Where
+    where : ReplayState
         The placement.
-    pace : Pace
+    pace : ReplayCosts
         How to go.
     smoothed : Smoothed
         Kept up to date, the last tick's load included.
@@ -164,13 +168,13 @@ def ahead(ticks: Ticks, rows: tuple[int, int], where: Where, pace: Pace, smoothe
         The row, or the one to stop before; rows up to it, itself included, are measured.
     """
     for row in range(*rows):
-        cores = measure(ticks, row, where.laid, where.recorded, pace)
+        cores = measure(ticks, row, where.hops_of, where.recorded, pace)
         _smooth(ticks.tps[row], pace.ewma, smoothed.tps)
         _smooth(cores, pace.ewma, smoothed.cpu_cores)
         if ticks.asks[row]:
             now = Load(ticks.talk, smoothed.tps, smoothed.cpu_cores)
             rests = where.rests_until_s > ticks.now_s[row]
-            if not where.looks or not is_still(now, where.rules, where.standing, rests):
+            if not where.looks or not no_move_possible(now, where.rules, where.standing, rests):
                 return row
     return rows[1]
 

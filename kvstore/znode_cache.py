@@ -80,7 +80,7 @@ class Watched:
         """
         return self._keep("children", path, self._session.children) or []
 
-    def forget(self, path: str) -> None:
+    def invalidate(self, path: str) -> None:
         """Read a node again next time, because it was just written from here.
 
         Parameters
@@ -92,7 +92,7 @@ class Watched:
         if kept is not None:
             kept.fresh = False
 
-    def distrust(self) -> None:
+    def invalidate_all(self) -> None:
         """Read everything again, whatever the watches say."""
         for kept in self._kept.values():
             kept.fresh = False

@@ -20,12 +20,12 @@ from migration.model import (
     SupervisorAck,
     WorkerAck,
 )
-from migration.moves import Refusal, RefusalCode, validate_move
+from migration.validate import Refusal, RefusalCode, validate_move
 
 A, B, SPARE = Slot("s1", 6700), Slot("s2", 6700), Slot("s2", 6701)
 E1, E2, E3, E4 = (ExecutorId(i, i) for i in range(1, 5))
 PUBLICATION = Publication(
-    "wc", "wc", "ACTIVE", 0, "0.1.0", "x", 30, 10, 1, None, (Component("b", "bolt", 4),), (),
+    "wc", "wc", "ACTIVE", 0, "0.1.0", "x", 10, 1, None, (Component("b", "bolt", 4),), (),
     (Node("s1", "h1", 100.0, (6700,), 1), Node("s2", "h2", 100.0, (6700, 6701), 1)),
     (
         PlacedExecutor(E1, "b", A, 100),

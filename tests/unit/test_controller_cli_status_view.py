@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from messages import node_acks, publication, worker_ack
 
-from controller.cli.overview import as_document, as_tables
+from controller.cli.status_view import as_document, as_tables
 from controller.core.topology import TopologyView
 from migration.model import AppliedPlan, Counters, Plan, Slot
 

@@ -25,7 +25,7 @@ _HAS_COPY = frozenset({EntryState.ROUTED, EntryState.DRAINED})
 _ROUTED = _HAS_COPY | {EntryState.STOPPED}
 
 
-class Standing(Enum):
+class SlotStatus(Enum):
     """What is known of the worker in a slot."""
 
     LIVE = "live"
@@ -39,7 +39,7 @@ class Standing(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Observation:
     """One moment's view of a topology.
 
     Parameters
@@ -60,7 +60,7 @@ class Sight:
     workers: dict[Slot, WorkerAck]
 
     @classmethod
-    def of(cls, publication: Publication, cluster: str, fresh: Iterable[NodeAcks]) -> Sight:
+    def of(cls, publication: Publication, cluster: str, fresh: Iterable[NodeAcks]) -> Observation:
         """Sort what the nodes say.
 
         Parameters
@@ -74,7 +74,7 @@ class Sight:
 
         Returns
         -------
-        Sight
+        Observation
             The view.
         """
         nodes = {acks.node: acks for acks in fresh if acks.cluster == cluster}
@@ -87,13 +87,13 @@ class Sight:
                 workers[ack.slot] = ack if ack.cluster == cluster else _unread(ack)
         return cls(publication, cluster, nodes, workers)
 
-    def standing(self, slot: Slot) -> Standing:
+    def status(self, slot: Slot) -> SlotStatus:
         """Tell what is known of a slot."""
         if slot not in self.publication.slots:
-            return Standing.UNASSIGNED
+            return SlotStatus.UNASSIGNED
         if slot in self.workers:
-            return Standing.LIVE
-        return Standing.ABSENT if slot.supervisor in self.nodes else Standing.SILENT
+            return SlotStatus.LIVE
+        return SlotStatus.ABSENT if slot.supervisor in self.nodes else SlotStatus.SILENT
 
     def supervisor(self, slot: Slot) -> SupervisorAck | None:
         """Return the answer of the slot's supervisor, None if there is none."""
@@ -112,7 +112,7 @@ class Sight:
     def gone(self, slot: Slot) -> bool:
         """Tell whether Storm has given up the slot and its whole node."""
         unknown = all(node.id != slot.supervisor for node in self.publication.nodes)
-        return unknown and self.standing(slot) is Standing.UNASSIGNED
+        return unknown and self.status(slot) is SlotStatus.UNASSIGNED
 
     def live_slots(self) -> list[Slot]:
         """Return the slots that Storm assigns and where a hooked worker is."""
@@ -161,32 +161,32 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ObservedEntry:
     """One entry, and all that can be known about it."""
 
     entry: Entry
     progress: Progress
-    sight: Sight
+    observation: Observation
     now_s: float
     timing: Timing
 
     def state(self, slot: Slot) -> EntryState | None:
         """Return a live worker's answer to the phase, None if there is none yet."""
-        ack = self.sight.workers.get(slot)
+        ack = self.observation.workers.get(slot)
         if ack is None or ack.stamp < self.progress.written:
             return None
         found = ack.find(self.entry.id)
         return EntryState.NONE if found is None else found.state
 
-    def standing(self, slot: Slot) -> Standing:
-        return self.sight.standing(slot)
+    def status(self, slot: Slot) -> SlotStatus:
+        return self.observation.status(slot)
 
     def heard(self, slot: Slot) -> bool:
         """Tell whether the worker has answered the phase; if not, it may have applied anything."""
         return self.state(slot) is not None
 
     def dead(self, slot: Slot) -> bool:
-        return self.standing(slot) in (Standing.ABSENT, Standing.UNASSIGNED)
+        return self.status(slot) in (SlotStatus.ABSENT, SlotStatus.UNASSIGNED)
 
     def ends(self) -> tuple[Slot, Slot]:
         return self.entry.source, self.entry.target
@@ -195,15 +195,15 @@ class Case:
         return all(self.heard(end) for end in self.ends())
 
     def bystanders(self) -> list[Slot]:
-        return [slot for slot in self.sight.live_slots() if slot not in self.ends()]
+        return [slot for slot in self.observation.live_slots() if slot not in self.ends()]
 
     def absorbed(self) -> bool:
-        placed = self.sight.publication.find(self.entry.executor)
+        placed = self.observation.publication.find(self.entry.executor)
         return placed is not None and placed.slot == self.entry.target
 
     def refreshed(self) -> bool:
         """Tell whether a JVM without hooks must have read Storm's new assignment by now."""
-        polls_s = 2 * self.sight.publication.refresh_poll_secs
+        polls_s = 2 * self.observation.publication.refresh_poll_secs
         since_s = self.progress.absorbed_s
         return since_s is not None and self.now_s - since_s >= polls_s
 
@@ -214,134 +214,139 @@ class Case:
         )
 
 
-def _voided(case: Case) -> bool:
-    placed = case.sight.publication.find(case.entry.executor)
+def _voided(observed: ObservedEntry) -> bool:
+    placed = observed.observation.publication.find(observed.entry.executor)
     if placed is None:
         return True
-    return not case.entry.counts(placed.slot, placed.start_secs)
+    return not observed.entry.counts(placed.slot, placed.start_secs)
 
 
-def _limit(case: Case) -> bool:
-    longest_s = limit_s(case.entry.phase, case.timing)
-    if longest_s is None or case.now_s - case.progress.since_s < longest_s:
+def _limit(observed: ObservedEntry) -> bool:
+    longest_s = limit_s(observed.entry.phase, observed.timing)
+    if longest_s is None or observed.now_s - observed.progress.since_s < longest_s:
         return False
-    if case.entry.phase is Phase.SWITCH:
-        return case.ends_heard()
-    return case.entry.phase is not Phase.DRAIN or _supervised(case)
+    if observed.entry.phase is Phase.SWITCH:
+        return observed.ends_heard()
+    return observed.entry.phase is not Phase.DRAIN or _supervised(observed)
 
 
-def _end_lost(case: Case) -> bool:
-    return any(case.standing(end) is not Standing.LIVE for end in case.ends())
+def _end_lost(observed: ObservedEntry) -> bool:
+    return any(observed.status(end) is not SlotStatus.LIVE for end in observed.ends())
 
 
-def _end_dead(case: Case) -> bool:
-    settled = all(case.heard(end) or case.dead(end) for end in case.ends())
-    return settled and any(case.dead(end) for end in case.ends())
+def _end_dead(observed: ObservedEntry) -> bool:
+    settled = all(observed.heard(end) or observed.dead(end) for end in observed.ends())
+    return settled and any(observed.dead(end) for end in observed.ends())
 
 
-def _target_dead(case: Case) -> bool:
+def _target_dead(observed: ObservedEntry) -> bool:
     # A source that was restarted says STOPPED: there is nothing left to go back to.
-    return case.dead(case.entry.target) and case.state(case.entry.source) in _HAS_COPY
+    return (
+        observed.dead(observed.entry.target) and observed.state(observed.entry.source) in _HAS_COPY
+    )
 
 
-def _unsupervised(case: Case) -> bool:
-    late = case.now_s - case.progress.since_s >= case.timing.supervisor_limit_s
-    return late and not _supervised(case) and case.ends_heard()
+def _unsupervised(observed: ObservedEntry) -> bool:
+    late = observed.now_s - observed.progress.since_s >= observed.timing.supervisor_limit_s
+    return late and not _supervised(observed) and observed.ends_heard()
 
 
-def _supervised(case: Case) -> bool:
+def _supervised(observed: ObservedEntry) -> bool:
     """Tell whether the supervisors of both ends would adopt the new sets."""
-    sight, made = case.sight, case.progress.made
-    return all(sight.gone(slot) or sight.has_read(slot.supervisor, made) for slot in case.ends())
+    observation, made = observed.observation, observed.progress.made
+    return all(
+        observation.gone(slot) or observation.has_read(slot.supervisor, made)
+        for slot in observed.ends()
+    )
 
 
-def _target_ready(case: Case) -> bool:
-    return case.state(case.entry.target) in (EntryState.READY, EntryState.ROUTED)
+def _target_ready(observed: ObservedEntry) -> bool:
+    return observed.state(observed.entry.target) in (EntryState.READY, EntryState.ROUTED)
 
 
-def _target_restarted(case: Case) -> bool:
-    target = case.sight.workers.get(case.entry.target)
-    another = target is not None and target.incarnation != case.progress.target_incarnation
-    return another and case.ends_heard()
+def _target_restarted(observed: ObservedEntry) -> bool:
+    target = observed.observation.workers.get(observed.entry.target)
+    another = target is not None and target.incarnation != observed.progress.target_incarnation
+    return another and observed.ends_heard()
 
 
-def _routed(case: Case) -> bool:
-    since_s = case.progress.routed_s
+def _routed(observed: ObservedEntry) -> bool:
+    since_s = observed.progress.routed_s
     if since_s is None:
         return False
-    patient = case.now_s - since_s < case.timing.bystander_wait_s
-    return not patient or all(case.state(slot) in _ROUTED for slot in case.bystanders())
+    patient = observed.now_s - since_s < observed.timing.bystander_wait_s
+    return not patient or all(observed.state(slot) in _ROUTED for slot in observed.bystanders())
 
 
-def _drained(case: Case) -> bool:
-    drained = case.state(case.entry.source) in (EntryState.DRAINED, EntryState.STOPPED)
-    return drained and _supervised(case)
+def _drained(observed: ObservedEntry) -> bool:
+    drained = observed.state(observed.entry.source) in (EntryState.DRAINED, EntryState.STOPPED)
+    return drained and _supervised(observed)
 
 
-def _stopped(case: Case) -> bool:
-    if case.state(case.entry.source) is EntryState.STOPPED:
+def _stopped(observed: ObservedEntry) -> bool:
+    if observed.state(observed.entry.source) is EntryState.STOPPED:
         return True
-    standing = case.standing(case.entry.source)
+    standing = observed.status(observed.entry.source)
     # Without hooks it runs what Storm assigns, and Storm no longer assigns the executor there.
-    unhooked = standing is Standing.ABSENT and case.refreshed()
-    return standing is Standing.UNASSIGNED or unhooked
+    unhooked = standing is SlotStatus.ABSENT and observed.refreshed()
+    return standing is SlotStatus.UNASSIGNED or unhooked
 
 
-def _settled(case: Case) -> bool:
-    if not case.absorbed() or not _persisted(case):
+def _settled(observed: ObservedEntry) -> bool:
+    if not observed.absorbed() or not _persisted(observed):
         return False
-    return all(_has_read(case, slot) for slot in case.sight.publication.slots)
+    return all(_has_read(observed, slot) for slot in observed.observation.publication.slots)
 
 
-def _has_read(case: Case, slot: Slot) -> bool:
-    ack = case.sight.workers.get(slot)
+def _has_read(observed: ObservedEntry, slot: Slot) -> bool:
+    ack = observed.observation.workers.get(slot)
     if ack is None:
-        return case.refreshed()
-    found = ack.find(case.entry.id)
-    fresh = ack.stamp >= case.progress.written
-    return fresh and found is not None and found.assigned == case.entry.target
+        return observed.refreshed()
+    found = ack.find(observed.entry.id)
+    fresh = ack.stamp >= observed.progress.written
+    return fresh and found is not None and found.assigned == observed.entry.target
 
 
-def _persisted(case: Case) -> bool:
+def _persisted(observed: ObservedEntry) -> bool:
     """Tell whether both slots would restart with the new sets."""
-    for slot, wanted in ((case.entry.source, False), (case.entry.target, True)):
-        supervisor = case.sight.supervisor(slot)
+    for slot, wanted in ((observed.entry.source, False), (observed.entry.target, True)):
+        supervisor = observed.observation.supervisor(slot)
         if supervisor is None:
-            if not case.sight.gone(slot):
+            if not observed.observation.gone(slot):
                 return False
             continue
         held = any(
-            case.entry.executor in kept.executors
+            observed.entry.executor in kept.executors
             for kept in supervisor.slots
-            if (kept.port, kept.topology) == (slot.port, case.sight.publication.topology)
+            if (kept.port, kept.topology) == (slot.port, observed.observation.publication.topology)
         )
         if held is not wanted:
             return False
     return True
 
 
-def _undone(case: Case) -> bool:
-    source, target = case.entry.source, case.entry.target
-    if case.standing(target) is Standing.SILENT or case.standing(source) is Standing.SILENT:
+def _undone(observed: ObservedEntry) -> bool:
+    source, target = observed.entry.source, observed.entry.target
+    if observed.status(target) is SlotStatus.SILENT or observed.status(source) is SlotStatus.SILENT:
         return False
-    for slot in case.sight.live_slots():
+    for slot in observed.observation.live_slots():
         wanted = {EntryState.STOPPED} if slot == target else _ROUTED
-        if case.state(slot) not in wanted:
+        if observed.state(slot) not in wanted:
             return False
     return True
 
 
-def _read_by_ends(case: Case) -> bool:
-    for slot in case.ends():
-        ack = case.sight.workers.get(slot)
-        if ack is not None and ack.stamp < case.progress.written:
+def _read_by_ends(observed: ObservedEntry) -> bool:
+    for slot in observed.ends():
+        ack = observed.observation.workers.get(slot)
+        if ack is not None and ack.stamp < observed.progress.written:
             return False
-        if case.standing(slot) is Standing.SILENT:
+        if observed.status(slot) is SlotStatus.SILENT:
             return False
     return True
 
 
-HAPPENED: dict[str, Callable[[Case], bool]] = {
+EVENTS: dict[str, Callable[[ObservedEntry], bool]] = {
     "voided": _voided,
     "end_lost": _end_lost,
     "end_dead": _end_dead,
@@ -357,6 +362,6 @@ HAPPENED: dict[str, Callable[[Case], bool]] = {
     "undone": _undone,
     "read_by_ends": _read_by_ends,
 }
-if set(HAPPENED) != {row.event for row in TRANSITIONS}:
-    odd = set(HAPPENED) ^ {row.event for row in TRANSITIONS}
+if set(EVENTS) != {row.event for row in TRANSITIONS}:
+    odd = set(EVENTS) ^ {row.event for row in TRANSITIONS}
     raise MigrationError(f"PROTOCOL.md and protocol.py differ in the events {sorted(odd)}")
