@@ -97,10 +97,12 @@ def observe_each(
     ----------
     rates : mapping of str to Rates
         What was known, by topology.
-    loads, now_s, ewma : sequence of NodeLoad, float, float
-        As for `observe`.
+    loads : sequence of NodeLoad
+        The newest report of each node.
     topologies : iterable of str
         Ids; others are forgotten.
+    now_s, ewma : float
+        As for `observe`.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from controller.journal.record import FORMAT, JournalError, from_line
+from controller.journal.record import FORMAT, JournalError, from_line, other_format
 from controller.journal.writer import PACKED, SUFFIX
 
 _NAME = re.compile(r"(\d{8}T\d{6})-([0-9a-z]+)-(\d{6})\.jsonl(\.gz)?")
@@ -150,12 +150,16 @@ class Log:
             No segment has a head that this version can read.
         """
         segments = [segment for writer in self.writers for segment in writer]
+        others = ""
         for segment in sorted(segments, key=lambda s: s.begun, reverse=True):
             record = from_line(next(_lines(segment.path), b""))
             if record is not None and record.get("format") == FORMAT:
                 return record
+            if record is not None and not others:
+                others = f"; its newest has {other_format(record.get('format'))}"
         raise JournalError(
-            f"{segments[0].path.parent}: no segment begins with a whole head of format {FORMAT}"
+            f"{segments[0].path.parent}: no segment begins with a whole head of format "
+            f"{FORMAT}{others}"
         )
 
     def begins_s(self, writer: int) -> float:
@@ -201,7 +205,7 @@ class Log:
                 if record.get("kind") == "head":
                     head = record
                     if head.get("format") != FORMAT:
-                        self.skipped["segments of another format"] += 1
+                        self.skipped[f"segments of {other_format(head.get('format'))}"] += 1
                         break
                 elif head is None and before is None:
                     self.skipped["ticks without a head before them"] += 1

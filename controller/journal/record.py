@@ -13,11 +13,29 @@ from controller.errors import ControllerError
 
 # A reader refuses a segment of another format; raise it whenever a key changes its meaning.
 FORMAT = 2
+_READ_BY = {1: "nstorm 0.1.0 as of 2026-11-22"}
 _LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})",')
 
 
 class JournalError(ControllerError):
     """A journal cannot be read or holds nothing; the message names the place."""
+
+
+def other_format(found: object) -> str:
+    """Name a format that this version does not read, and the version that does.
+
+    Parameters
+    ----------
+    found : object
+        The format that a segment gives.
+
+    Returns
+    -------
+    str
+        Such as ``format 1, which nstorm 0.1.0 as of 2026-11-22 reads``.
+    """
+    reader = _READ_BY.get(found, "a newer version of nstorm") if isinstance(found, int) else ""
+    return f"format {found}, which {reader or 'no version of nstorm'} reads"
 
 
 def compact(value: Any) -> bytes:

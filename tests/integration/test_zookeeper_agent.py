@@ -166,9 +166,7 @@ def publication(topology: str, *slots: Slot) -> Publication:
     placed = tuple(
         PlacedExecutor(ExecutorId(i, i), "b", slot, 100) for i, slot in enumerate(slots, 1)
     )
-    return Publication(
-        topology, "wc", "ACTIVE", 0, "0.1.0", "x", 10, 1, None, (), (), (), placed
-    )
+    return Publication(topology, "wc", "ACTIVE", 0, "0.1.0", "x", 10, 1, None, (), (), (), placed)
 
 
 def test_a_plan_reaches_the_store_by_the_watch(world: World):

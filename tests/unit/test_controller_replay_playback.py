@@ -210,7 +210,21 @@ def test_a_segment_of_another_format_is_skipped(tmp_path: Path) -> None:
     path.write_bytes(to_line(compact({**head, "format": 99})) + b"".join(lines[1:]))
     log = Log.open([tmp_path])
     assert all(one.identical for one in replay(log, 0))
-    assert log.said() == ["1 segments of another format"]
+    assert log.said() == ["1 segments of format 99, which a newer version of nstorm reads"]
+
+
+def test_a_journal_of_the_old_format_is_refused_and_its_reader_named(tmp_path: Path) -> None:
+    record(tmp_path)
+    (path,) = tmp_path.iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    head = from_line(lines[0])
+    assert head is not None
+    path.write_bytes(to_line(compact({**head, "format": 1})) + b"".join(lines[1:]))
+    log = Log.open([tmp_path])
+    with pytest.raises(JournalError, match=r"format 1, which nstorm .* reads"):
+        log.newest_head()
+    assert list(replay(log, 0)) == []
+    assert log.said() == ["1 segments of format 1, which nstorm 0.1.0 as of 2026-11-22 reads"]
 
 
 @pytest.mark.parametrize("field", ["config", "memory"])
