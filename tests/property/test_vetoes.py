@@ -20,7 +20,7 @@ from migration.model import Node, NodeAcks, NodeLoad, Publication, Slot, WorkerL
 from tests.property.test_core_policies import World
 from tests.property.test_core_target import worlds
 from tests.property.test_snapshot_files import two_workers
-from tests.unit.test_controller_cycle import World as LiveWorld
+from tests.unit.controller.test_cycle import World as LiveWorld
 
 SLOTS = tuple(Slot(node, port) for node in "abc" for port in (1, 2))
 

@@ -17,7 +17,7 @@ from deploy.command import app as deploy_app
 from tests.bench.command import app as bench_app
 from tests.papers.command import app as papers_app
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[4]
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -20,7 +20,7 @@ from controller.snapshot import parse
 from controller.storm import status
 from migration.model import Plan, Slot
 
-HAND_GRAPH = Path(__file__).parent.parent / "golden" / "decide" / "hand_graph.json"
+HAND_GRAPH = Path(__file__).parents[3] / "golden" / "decide" / "hand_graph.json"
 
 
 @pytest.fixture

@@ -471,7 +471,7 @@ def test_pinned_executors_stay_and_take_room_and_closed_workers_get_nothing(poli
 
 
 def test_the_command_refuses_what_sam_cannot_place_in_one_line() -> None:
-    saddle = Path(__file__).parent.parent / "golden" / "decide" / "saddle.json"
+    saddle = Path(__file__).parents[3] / "golden" / "decide" / "saddle.json"
     nstorm = Path(sys.executable).with_name("nstorm")
     done = subprocess.run(
         [nstorm, "decide", saddle, "--policy", "sam", "-o", "json"],

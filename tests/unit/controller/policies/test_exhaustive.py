@@ -19,7 +19,7 @@ from controller.snapshot import parse
 from tests.papers.bound import word_count_ratio
 from tests.papers.linear_program import solve
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
+GOLDEN = Path(__file__).parents[3] / "golden" / "decide"
 NODES_ONLY = Limits(weight_node=1.0, weight_worker=0.0)
 
 

@@ -11,8 +11,8 @@ from controller.errors import SnapshotError
 from controller.snapshot import parse
 from controller.snapshot.format import GROUPINGS
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "snapshot.md").read_text()
-HAND_GRAPH = Path(__file__).parent.parent / "golden" / "decide" / "hand_graph.json"
+PAGE = (Path(__file__).parents[4] / "docs" / "snapshot.md").read_text()
+HAND_GRAPH = Path(__file__).parents[3] / "golden" / "decide" / "hand_graph.json"
 Break = Callable[[dict[str, Any]], object]
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from placement_worlds import cluster, topology
 
 from controller.core.classify import Limits
 from controller.yardstick import (
@@ -21,6 +20,7 @@ from controller.yardstick import (
     thrash,
     weighted_cost_tps,
 )
+from tests.unit.controller.policies.placement_worlds import cluster, topology
 
 PLACES = cluster([2, 1])
 # 10 in a worker, 6 between two workers of a node, 4 between nodes.

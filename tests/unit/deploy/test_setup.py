@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SETUP = Path(__file__).parent.parent.parent / "deploy" / "setup.sh"
+SETUP = Path(__file__).parents[3] / "deploy" / "setup.sh"
 MESSAGE = (
     "nstorm needs Python's venv, a JDK of 17 or later and Maven. On Debian, type:\n"
     "    sudo apt-get update && sudo apt-get install -y {}\n"

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from placement_worlds import chain, cluster, topology
 
 from controller.core.classify import Limits
 from controller.core.decision import Outcome
 from controller.policies.even import even, even_place, sort_slots
+from tests.unit.controller.policies.placement_worlds import chain, cluster, topology
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from controller.policies.registry import policy
 from controller.policies.safe import safe
 from controller.snapshot import parse
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
+GOLDEN = Path(__file__).parents[4] / "golden" / "decide"
 
 
 # `safe` finds nothing worth it by these.

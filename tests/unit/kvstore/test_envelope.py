@@ -9,7 +9,7 @@ import pytest
 from kvstore.envelope import Envelope, pack, unpack
 from kvstore.errors import EnvelopeError
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "wire"
+GOLDEN = Path(__file__).parents[2] / "golden" / "wire"
 
 
 def golden(name: str) -> bytes:

@@ -134,7 +134,7 @@ import os, sys
 from pathlib import Path
 from structlog.testing import capture_logs
 from agent.samples import SampleStores
-from tests.unit.test_agent_samples import LOAD, ack, encode, looked, pack, put_file, store
+from tests.unit.agent.test_samples import LOAD, ack, encode, looked, pack, put_file, store
 
 folder = Path(sys.argv[1])
 stores = SampleStores(folder)

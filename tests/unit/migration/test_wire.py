@@ -19,7 +19,7 @@ from migration.wire import (
     topology_path,
 )
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "wire"
+GOLDEN = Path(__file__).parents[2] / "golden" / "wire"
 examples: dict[str, Any] = runpy.run_path(str(GOLDEN / "examples.py"))
 
 

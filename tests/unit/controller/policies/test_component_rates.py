@@ -12,7 +12,7 @@ from controller.policies.component_rates import input_rates, planned_rates, spou
 from controller.snapshot import parse
 from migration.model import Component, Edge
 
-SADDLE = Path(__file__).parent.parent / "golden" / "decide" / "saddle.json"
+SADDLE = Path(__file__).parents[3] / "golden" / "decide" / "saddle.json"
 
 
 def snapshot() -> LoadSnapshot:

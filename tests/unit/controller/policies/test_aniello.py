@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from placement_worlds import chain, cluster, topology
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, inter_node_tps
@@ -27,8 +26,9 @@ from controller.policies.aniello.online import (
 )
 from controller.policies.aniello.options import Aniello
 from controller.snapshot import parse
+from tests.unit.controller.policies.placement_worlds import chain, cluster, topology
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
+GOLDEN = Path(__file__).parents[3] / "golden" / "decide"
 
 
 def hand_graph() -> tuple[Cluster, LoadSnapshot]:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from placement_worlds import chain, cluster, topology
 
 from controller.core.classify import Limits
 from controller.core.cluster import Ints, LoadSnapshot
@@ -20,6 +19,7 @@ from controller.policies.locality_fairness import (
     lf_place,
     pipelines,
 )
+from tests.unit.controller.policies.placement_worlds import chain, cluster, topology
 
 SIZES = {
     "linear": [1] * 8,

@@ -28,7 +28,7 @@ from controller.policies.safe import safe
 from controller.snapshot import parse
 from tests.affinity import by_node
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
+GOLDEN = Path(__file__).parents[3] / "golden" / "decide"
 PAPER = Limits(high_frac=0.9, low_frac=0.85, gain_frac=0.0)
 
 

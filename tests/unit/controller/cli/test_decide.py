@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
+GOLDEN = Path(__file__).parents[3] / "golden" / "decide"
 NSTORM = Path(sys.executable).with_name("nstorm")
 
 # A file changes by running the command and reviewing the difference.

@@ -13,7 +13,7 @@ from migration import ConfigError
 from migration.settings import DEFAULT, SETTINGS, TRIED, TUNABLE, Kind, Reader, page, values
 from migration.storm_yaml import read, storm_zookeeper
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 
 
 def test_the_page_is_the_table() -> None:

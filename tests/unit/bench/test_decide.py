@@ -19,7 +19,7 @@ from tests.bench.decide.quality import follow, long_search, quality
 from tests.bench.decide.report import as_tables
 from tests.bench.decide.speed import speed
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
+GOLDEN = Path(__file__).parents[2] / "golden" / "decide"
 
 
 @pytest.mark.parametrize("name", QUALITY)

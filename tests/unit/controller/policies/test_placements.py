@@ -16,7 +16,7 @@ from controller.policies.registry import Options, policy
 from controller.snapshot import parse
 from migration import ConfigError
 
-HAND_GRAPH = Path(__file__).parent.parent / "golden" / "decide" / "hand_graph.json"
+HAND_GRAPH = Path(__file__).parents[3] / "golden" / "decide" / "hand_graph.json"
 
 
 @pytest.mark.parametrize(

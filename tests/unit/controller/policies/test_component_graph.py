@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from placement_worlds import topology
 
 from controller.policies.component_graph import (
     acyclic,
@@ -13,6 +12,7 @@ from controller.policies.component_graph import (
     feeders,
     linearised,
 )
+from tests.unit.controller.policies.placement_worlds import topology
 
 DIAMOND = [("spout", "b"), ("spout", "a"), ("a", "join"), ("b", "join")]
 

@@ -16,6 +16,7 @@ from controller.core.cluster import (
     worker_cpu_cores,
 )
 from controller.core.decision import Outcome
+from controller.policies.partition import cheapest
 from controller.policies.partition.adopt import find
 from controller.policies.partition.goal import digest
 from controller.policies.partition.metis import partition
@@ -23,14 +24,13 @@ from controller.policies.partition.policy import Targeting
 from controller.policies.partition.problem import Graph, Problem, TargetOptions
 from controller.policies.partition.refine import Level, refine
 from controller.policies.partition.route import Route, next_steps, route
-from controller.policies.partition.search import cheapest
 from controller.policies.partition.target import Memory, target
 from controller.policies.safe import safe
 from controller.snapshot import parse
 from migration.model import Component
 from tests.bench.decide.cases import QUALITY
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "decide"
+GOLDEN = Path(__file__).parents[4] / "golden" / "decide"
 NODES_ONLY = Limits(weight_node=1.0, weight_worker=0.0)
 
 World = tuple[Cluster, LoadSnapshot]
