@@ -71,18 +71,29 @@ class Agent:
         StoreError
             If a store or ZooKeeper fails.
         """
+        trouble: StoreError | None = None
         # Plans first: a move may be waiting for one.
-        self._pull(now_s)
-        if now_s - self._tended_s >= _TEND_EVERY_S:
-            self._tended_s = now_s
-            self._stores.discover()
-            self._stores.check_readers()
-            self._puller.tend_store()
+        for step in (self._pull, self._tend):
+            try:
+                step(now_s)
+            except ZooKeeperError:
+                raise
+            except StoreError as error:  # a full disk must not silence the node
+                trouble = trouble or error
         samples = self._stores.read()
         self._learn_node(samples.node)
         if self._node is not None:
             puller = self._puller
             self._pusher.push(samples, self._node, puller.cluster, now_s, puller.lost)
+        if trouble is not None:
+            raise trouble
+
+    def _tend(self, now_s: float) -> None:
+        if now_s - self._tended_s >= _TEND_EVERY_S:
+            self._tended_s = now_s
+            self._stores.discover()
+            self._stores.check_readers()
+            self._puller.tend_store()
 
     def _pull(self, now_s: float) -> None:
         polls = now_s - self._synced_s >= self._config.sync_s

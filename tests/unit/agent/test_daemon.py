@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -11,8 +12,9 @@ from structlog.testing import capture_logs
 from agent import daemon
 from agent.config import AgentConfig
 from agent.daemon import Agent, run
-from kvstore.errors import NotConnectedError, SessionLostError
+from kvstore.errors import NotConnectedError, SessionLostError, StoreError
 from kvstore.writer import PlanWriter
+from kvstore.zookeeper import Session
 
 
 class Turns:
@@ -78,3 +80,35 @@ def test_a_store_that_is_taken_keeps_it_from_starting(tmp_path: Path):
     with PlanWriter(tmp_path / "plan"), capture_logs() as logs:
         assert run(config, threading.Event()) == 1
     assert [entry["event"] for entry in logs] == ["agent_cannot_start"]
+
+
+@pytest.mark.parametrize("step", ["sync", "tend_store"])
+def test_a_full_disk_does_not_silence_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    pushed: list[str] = []
+
+    def fail(*of: object) -> None:
+        raise StoreError("no space left")
+
+    session = cast(Session, cast(Any, SimpleNamespace(interruptions=0)))
+    config = AgentConfig("localhost:1", tmp_path, supervisor="s1")
+    with PlanWriter(tmp_path / "plan") as writer:
+        agent = Agent(config, session, writer, threading.Event())
+    puller = SimpleNamespace(
+        sync=lambda node: None,
+        invalidate_all=lambda: None,
+        tend_store=lambda: None,
+        cluster="c",
+        lost=(),
+    )
+    setattr(puller, step, fail)
+    monkeypatch.setattr(agent, "_puller", puller)
+    monkeypatch.setattr(
+        agent, "_pusher", SimpleNamespace(push=lambda samples, node, *of: pushed.append(node))
+    )
+    for now_s in (100.0, 200.0):
+        with pytest.raises(StoreError, match="no space left"):
+            agent.turn(now_s)
+    assert pushed == ["s1", "s1"]
+    agent.close()
