@@ -41,6 +41,8 @@ class Seen:
         The newest report of each node.
     rests : tuple of (str, ExecutorId, float)
         Topology, executor and monotonic seconds of each move that has ended since the last cycle.
+    not_begun : tuple of (str, ExecutorId)
+        Topology and executor of each move of the last cycle whose plan could not be written.
     answers : tuple of (str, Answer)
         Searches that have ended since the last cycle, by topology.
     """
@@ -52,6 +54,7 @@ class Seen:
     topologies: tuple[TopologyView, ...] = ()
     loads: tuple[NodeLoad, ...] = ()
     rests: tuple[tuple[str, ExecutorId, float], ...] = ()
+    not_begun: tuple[tuple[str, ExecutorId], ...] = ()
     answers: tuple[tuple[str, Answer], ...] = ()
 
 
@@ -177,16 +180,18 @@ def cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report]
 
     Notes
     -----
-    The same values give the same report. An unexpected error ends the cycle and changes nothing.
+    The same values give the same report. An unexpected error ends the cycle; what was seen of moves
+    and searches that have ended is remembered all the same.
     """
+    remembered = _remembering(memory, seen, settings)
     try:
-        return _cycle(memory, seen, settings)
+        return _cycle(remembered, seen, settings)
     except Exception as error:  # a surprise must not end the controller
-        return failed(memory, seen.time_s, error)
+        return _surprised(remembered, seen.time_s, error)
 
 
 def failed(memory: Memory, time_s: float, error: Exception) -> tuple[Memory, Report]:
-    """Report a cycle that an unexpected error ended.
+    """Report a cycle that an unexpected error kept from looking.
 
     Parameters
     ----------
@@ -204,14 +209,17 @@ def failed(memory: Memory, time_s: float, error: Exception) -> tuple[Memory, Rep
     Report
         STAND_BACK.
     """
-    after = replace(memory, tick=memory.tick + 1)
+    return _surprised(replace(memory, tick=memory.tick + 1), time_s, error)
+
+
+def _surprised(memory: Memory, time_s: float, error: Exception) -> tuple[Memory, Report]:
     reason = f"unexpected error: {error!r}"
-    report = TopologyReport(after.tick, "", time_s, Outcome.STAND_BACK, reason)
-    return after, Report((report,), error=error)
+    report = TopologyReport(memory.tick, "", time_s, Outcome.STAND_BACK, reason)
+    return memory, Report((report,), error=error)
 
 
 def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report]:
-    memory, views = _remembering(memory, seen, settings), seen.topologies
+    views = seen.topologies
     if seen.epoch is None or not views:
         return memory, Report((_nothing_to_look_at(memory, seen),))
     searches = _Searches(memory.answers)
@@ -252,7 +260,15 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         now_s=seen.now_s,
     )
     free_moves = settings.max_moves - len(under_way)
-    decisions = choose_each(decide, gated, vetoes, settings.limits, free_moves)
+    decisions = choose_each(
+        decide,
+        gated,
+        vetoes,
+        settings.limits,
+        free_moves,
+        first=memory.tick,
+        begins=settings.mode is Mode.AUTO,
+    )
     plans = plan_each(views, decisions, seen.epoch)
 
     reports = tuple(
@@ -275,7 +291,7 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         moved_s={**memory.moved_s, **_begun_s(reports, seen.now_s)},
         unheard_s=unheard_s,
         answers=tuple(given for given in searches.answers if given[0] in plans),
-        targeting=decide.remembered if isinstance(decide, Targeting) else None,
+        targeting=decide.remembered.only(plans) if isinstance(decide, Targeting) else None,
     )
     return after, Report(reports, tuple(searches.questions))
 
@@ -298,7 +314,8 @@ class _Searches:
 
 def _remembering(memory: Memory, seen: Seen, settings: Config) -> Memory:
     """Count the cycle, keep the answers, and let rest the executors that have moved."""
-    moved_s = {**memory.moved_s, **{(t, executor): at_s for t, executor, at_s in seen.rests}}
+    begun_s = {k: s for k, s in memory.moved_s.items() if k not in set(seen.not_begun)}
+    moved_s = {**begun_s, **{(t, executor): at_s for t, executor, at_s in seen.rests}}
     return replace(
         memory,
         tick=memory.tick + 1,

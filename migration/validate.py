@@ -151,6 +151,26 @@ def _pinned(source: WorkerAck, executor: ExecutorId) -> Refusal | None:
     return None
 
 
+def free_id(plan: Plan) -> str:
+    """Name a move that the next write of a plan begins.
+
+    Parameters
+    ----------
+    plan : Plan
+        As it is written, or with moves that the same write begins.
+
+    Returns
+    -------
+    str
+        Such as ``m7`` for version 7, ``m7.2`` where that name is taken.
+    """
+    taken, name, number = {entry.id for entry in plan.entries}, f"m{plan.version + 1}", 1
+    while name in taken:
+        number += 1
+        name = f"m{plan.version + 1}.{number}"
+    return name
+
+
 def staying_executors(publication: Publication, plan: Plan) -> list[PlacedExecutor]:
     """List the executors that no move takes from the slot where Storm assigns them.
 

@@ -23,6 +23,9 @@ def choose_each(
     vetoes: Mapping[str, Vetoes],
     limits: Limits,
     free_moves: int,
+    *,
+    first: int = 0,
+    begins: bool = True,
 ) -> dict[str, Decision]:
     """Decide topology by topology, as long as the cluster may have one more move.
 
@@ -38,14 +41,21 @@ def choose_each(
         Thresholds.
     free_moves : int
         How many more moves the cluster may have under way.
+    first : int
+        Which topology is first, modulo their number: with another one in each cycle, none takes
+        all the moves for ever.
+    begins : bool
+        Whether the moves will begin; advice takes no move from another topology.
 
     Returns
     -------
     dict of str to Decision
         By topology.
     """
-    decisions = {}
-    for topology, made in pictures.items():
+    decisions: dict[str, Decision] = {}
+    turns = list(pictures.items())
+    start = first % max(len(turns), 1)
+    for topology, made in turns[start:] + turns[:start]:
         if isinstance(made, Veto):
             decision = Decision(made.outcome, made.reason)
         elif free_moves <= 0:
@@ -54,7 +64,7 @@ def choose_each(
         else:
             limited = replace(limits, max_moves=free_moves, keep_workers=True)
             decision = choose(policy, made.cluster, made.snapshot, limited, vetoes[topology])
-            free_moves -= len(decision.moves)
+            free_moves -= len(decision.moves) if begins else 0
         decisions[topology] = decision
     return decisions
 

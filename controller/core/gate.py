@@ -9,7 +9,7 @@ from controller.core.veto import Excluded
 from migration.model import MOVING, Entry
 
 
-def moves_under_way(views: Iterable[TopologyView]) -> tuple[Entry, ...]:
+def moves_under_way(views: Iterable[TopologyView]) -> tuple[tuple[str, Entry], ...]:
     """List the moves of all topologies that count against the cluster's cap.
 
     Parameters
@@ -19,12 +19,15 @@ def moves_under_way(views: Iterable[TopologyView]) -> tuple[Entry, ...]:
 
     Returns
     -------
-    tuple of Entry
-        Those from PREPARE to STOP and those that are undone, without void ones.
+    tuple of (str, Entry)
+        Topology and entry: those from PREPARE to STOP and those that are undone, without void ones.
+        A topology that is not ACTIVE is left out: its moves rest until it is, and must not hold up
+        the others.
     """
     return tuple(
-        entry
+        (view.id, entry)
         for view in views
+        if view.publication.status == "ACTIVE"
         for entry in view.plan.entries
         if entry.void is None and entry.phase in MOVING
     )
@@ -32,7 +35,7 @@ def moves_under_way(views: Iterable[TopologyView]) -> tuple[Entry, ...]:
 
 def gate_each(
     pictures: Mapping[str, Picture | Veto],
-    under_way: tuple[Entry, ...],
+    under_way: tuple[tuple[str, Entry], ...],
     *,
     paused: str | None,
     observes: bool,
@@ -45,7 +48,7 @@ def gate_each(
     ----------
     pictures : mapping of str to Picture or Veto
         By topology; a veto passes as it is.
-    under_way : tuple of Entry
+    under_way : tuple of (str, Entry)
         From `moves_under_way`.
     paused : str or None
         Who paused the controller and why.
@@ -67,7 +70,7 @@ def gate_each(
         everywhere = Veto(Outcome.PAUSED, paused or "mode is observe: only measuring")
     busy = None
     if len(under_way) >= max_moves:
-        named = ", ".join(f"{e.executor} to {e.target} in {e.phase}" for e in under_way)
+        named = ", ".join(f"{e.executor} of {t} to {e.target} in {e.phase}" for t, e in under_way)
         busy = Veto(Outcome.MOVE_IN_FLIGHT, f"under way: {named}")
     return {
         topology: made

@@ -117,6 +117,11 @@ def _unplaced(publication: Publication, hooked: Sequence[Slot]) -> Veto | None:
     if homeless or not publication.executors:
         named = ", ".join(homeless) or "any executor"
         return Veto(Outcome.STAND_BACK, f"Storm has not assigned {named}")
+    known = {node.id for node in publication.nodes}
+    lost = sorted(slot for slot in publication.slots if slot.supervisor not in known)
+    if lost:
+        named = ", ".join(map(str, lost))
+        return Veto(Outcome.STAND_BACK, f"Storm has no supervisor for {named}")
     if not hooked:
         return Veto(Outcome.STALE_METRICS, "no worker has said that it has the hooks")
     return None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from controller.core.decision import Decision, Move, Outcome
 from controller.core.topology import TopologyView
 from migration.model import ExecutorId, Plan, Slot
-from migration.validate import Refusal, RefusalCode, validate_move
+from migration.validate import Refusal, RefusalCode, free_id, validate_move
 
 # What the vetoes could not foresee.
 _OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
@@ -67,14 +67,13 @@ def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan 
     plan, refused = view.plan, None
     moves: list[Move] = []
     for move in decision.moves:
-        number = f".{len(moves) + 1}" if moves else ""
         entry = validate_move(
             view.publication,
             plan,
             view.acks,
             ExecutorId.parse(move.executor),
             Slot.parse(move.target),
-            move_id=f"m{view.plan.version + 1}{number}",
+            move_id=free_id(plan),
             keep_last=True,
         )
         if isinstance(entry, Refusal):

@@ -135,7 +135,9 @@ def veto_each(
         }
         hosts = {node.id: node.host for node in made.view.publication.nodes}
         there = placement_vetoes(made.cluster, made.snapshot, excluded.on(hosts))
-        found[topology] = _of_the_moment(made, left_s).joined(there)
+        # An executor that is excluded never leaves, so no other one has to keep its worker alive.
+        found[topology] = _of_the_moment(made, left_s).joined(there).joined(_last(made.view))
+        found[topology] = replace(found[topology], staying=_staying(made.view))
     return found
 
 
@@ -159,16 +161,34 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
         for name in made.cluster.workers
         if name not in hooked
     }
+    offered = {f"{node.id}:{port}" for node in view.publication.nodes for port in node.slots}
+    for name in set(made.cluster.workers) - offered:
+        workers[name] = Veto(Outcome.NO_WORKER_IN_SLOT, f"no supervisor offers a slot {name}")
     for slot, error in deaf.items():
         reason = f"the worker at {slot} cannot follow plans: {error}"
         workers[str(slot)] = Veto(Outcome.STAND_BACK, reason)
+    return Vetoes(executors, workers)
+
+
+def _staying(view: TopologyView) -> Counter[str]:
+    """Count the executors of each worker that no move takes away."""
     staying = staying_executors(view.publication, view.plan)
-    count = Counter(str(placed.slot) for placed in staying)
-    for placed in staying:
-        if count[str(placed.slot)] == 1:
-            reason = f"{placed.executor} is the last executor of {placed.slot}"
-            executors.setdefault(str(placed.executor), Veto(Outcome.LAST_IN_WORKER, reason))
-    return Vetoes(executors, workers, count)
+    return Counter(str(placed.slot) for placed in staying)
+
+
+def _last(view: TopologyView) -> Vetoes:
+    """Veto the last executor that stays in a worker, as Storm sees it until moves are absorbed."""
+    count = _staying(view)
+    return Vetoes(
+        {
+            str(placed.executor): Veto(
+                Outcome.LAST_IN_WORKER,
+                f"{placed.executor} is the last executor of {placed.slot}",
+            )
+            for placed in staying_executors(view.publication, view.plan)
+            if count[str(placed.slot)] == 1
+        }
+    )
 
 
 def _not_running(view: TopologyView) -> dict[str, Veto]:

@@ -65,6 +65,7 @@ class Recorder:
         self._loads: tuple[NodeLoad, ...] = ()
         self._written: dict[tuple[type, str], bytes] = {}
         self._notes: dict[str, list[Any]] = {}
+        self._begins_anew = False
         self._fault = ""
 
     @property
@@ -91,7 +92,8 @@ class Recorder:
         journal = self._journal
         if journal is None:
             return
-        writes, begins = not journal.resting, journal.wants_segment
+        writes = not journal.resting
+        begins = journal.wants_segment or self._begins_anew
         time_s = report.topologies[0].time_s
         head = self._guarded(lambda: self._head(before, time_s)) if writes and begins else None
         self._sequence += 1
@@ -100,7 +102,11 @@ class Recorder:
             if body is not None:
                 journal.append([body] if head is None else [head, body], begins=begins)
                 self._notes = {}
-        self._loads = () if seen is None else seen.loads
+                self._loads = () if seen is None else seen.loads
+                self._begins_anew = False
+                return
+        # The next record cannot build on one that was not written.
+        self._loads, self._begins_anew = (), True
 
     def close(self) -> None:
         """Write the rest."""
@@ -155,6 +161,7 @@ class Recorder:
             "views": [_view_record(view) for view in found.topologies],
             "load_nodes": [load.node for load in found.loads],
             "rests": [[topology, str(executor), s] for topology, executor, s in found.rests],
+            "not_begun": [[topology, str(executor)] for topology, executor in found.not_begun],
             "answers": [{"topology": t, "answer": encode(answer)} for t, answer in found.answers],
             "error": repr(report.error) if seen is None else None,
             "unwritten": list(unwritten),

@@ -76,6 +76,7 @@ class SeenReader:
             tuple(self._views(record)),
             tuple(self._loads[node] for node in record["load_nodes"] if node in self._loads),
             tuple((t, ExecutorId.parse(executor), s) for t, executor, s in record["rests"]),
+            tuple((t, ExecutorId.parse(executor)) for t, executor in record["not_begun"]),
             tuple((one["topology"], decode(Answer, one["answer"])) for one in record["answers"]),
         )
 
@@ -158,11 +159,14 @@ def replay(log: Log, writer: int, since_s: float = 0.0) -> Iterator[Replayed]:
     """
     reader, memory, config = SeenReader(), None, Config()
     for tick in log.ticks(writer, since_s):
-        if tick.head is not None and (tick.gap or memory is None):
+        if tick.gap:  # what was decided there is not known
+            memory = None
+        if tick.head is not None and memory is None:
             config = recorded_config(tick.head)
             loads = reader.take_loads(tick.head["loads"])
             memory = decode(Memory, tick.head["memory"], loads)
-        assert memory is not None  # the log gives no tick before the first head
+        if memory is None:
+            continue
         record = tick.record
         seen = reader.seen(record)
         if record["error"] is None:

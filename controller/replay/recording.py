@@ -365,6 +365,9 @@ class _Reader:
         self._before_s = record["now_s"]
         loads = [self._loads[node] for node in record["load_nodes"] if node in self._loads]
         cycles = {cycle["topology"]: cycle for cycle in record["cycles"]}
+        # A plan that was not written moved nothing.
+        for name in set(record["unwritten"]) & cycles.keys():
+            cycles[name] = {**cycles[name], "outcome": Outcome.STAND_BACK.value, "moves": []}
         gone = self._topologies.keys() - {view.publication.topology for view in views}
         yield from self._close(gone)
         for view in views:

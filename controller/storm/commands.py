@@ -16,7 +16,7 @@ from kvstore.errors import NoNodeError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
 from migration.model import ExecutorId, Plan, Slot
-from migration.validate import Refusal, validate_move
+from migration.validate import Refusal, free_id, validate_move
 
 COMMANDS = f"{wire.ROOT}/commands"
 
@@ -176,7 +176,7 @@ class CommandQueue:
             view.acks,
             executor,
             slot,
-            move_id=f"m{view.plan.version + 1}",
+            move_id=free_id(view.plan),
             keep_last=True,
         )
         if isinstance(entry, Refusal):

@@ -67,6 +67,7 @@ class LiveController:
         self._applier = Applier(session, mirror=mirror, leader=self._leader, timing=timing)
         self._searches = SubprocessSearches()
         self._memory = Memory()
+        self._not_begun: tuple[tuple[str, ExecutorId], ...] = ()
         self._recorder = Recorder(config, Writer.of(config.journal), mirror.data_of)
         self._commands = CommandQueue(session, mirror, self._applier.begin, config.max_moves)
         self._asked: dict[str, Command] = {}
@@ -145,13 +146,22 @@ class LiveController:
             raise
         except Exception as error:  # a surprise ends the cycle and changes nothing
             self._memory, report = failed(before, time_s, error)
-        self._searches.begin(report.questions)
         unwritten = set(report.plans)
         try:
             for topology in self._written(seen, report):
                 unwritten.discard(topology)
         finally:  # a tick that decided is in the journal, also if ZooKeeper has gone meanwhile
             self._recorder.record(before, seen, report, sorted(unwritten))
+            self._not_begun = tuple(
+                (one.topology, ExecutorId.parse(move.executor))
+                for one in report.topologies
+                if one.topology in unwritten
+                for move in one.moves
+            )
+        try:
+            self._searches.begin(report.questions)
+        except OSError as error:  # the policy asks again in the next cycle
+            log.warning("search_not_begun", reason=str(error))
         reports = tuple(_unwritten(r) if r.topology in unwritten else r for r in report.topologies)
         self._log(replace(report, topologies=reports))
         self._publish(reports)
@@ -175,7 +185,9 @@ class LiveController:
             self._recorder.note("ended", asdict(move))
         # An executor rests after its move, whether the policy or an operator asked for it.
         rests = tuple((m.topology, ExecutorId.parse(m.executor), at_s) for m, at_s in ended)
-        return replace(seen, rests=rests, answers=self._searches.take_answers())
+        return replace(
+            seen, rests=rests, not_begun=self._not_begun, answers=self._searches.take_answers()
+        )
 
     def _written(self, seen: Seen | None, report: Report) -> Iterator[str]:
         """Write the plans that begin moves; name the topologies where that worked."""

@@ -1,6 +1,6 @@
 """`target` as a policy of the common shape: an object that remembers what is under way."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from controller.core.classify import Limits
@@ -58,6 +58,26 @@ class Remembered:
     memory: Mapping[str, Memory] = field(default_factory=dict)
     in_vain: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     found: Mapping[str, Found] | None = None
+
+    def only(self, topologies: Collection[str]) -> "Remembered":
+        """Forget all topologies but these.
+
+        Parameters
+        ----------
+        topologies : collection of str
+            Ids.
+
+        Returns
+        -------
+        Remembered
+            The rest.
+        """
+        found = {t: one for t, one in (self.found or {}).items() if t in topologies}
+        return Remembered(
+            {t: one for t, one in self.memory.items() if t in topologies},
+            {t: one for t, one in self.in_vain.items() if t in topologies},
+            found or None,
+        )
 
 
 class Targeting:

@@ -126,7 +126,10 @@ class SubprocessSearches:
     def _answer(process: "subprocess.Popen[bytes]", output: IO[bytes]) -> Answer:
         with output:
             output.seek(0)
-            answer = pickle.load(output) if process.returncode == 0 else Answer(None)
+            try:
+                answer = pickle.load(output) if process.returncode == 0 else Answer(None)
+            except (EOFError, pickle.UnpicklingError):  # its disk was full
+                answer = Answer(None)
         assert isinstance(answer, Answer)
         return answer
 

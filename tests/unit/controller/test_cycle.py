@@ -201,7 +201,7 @@ def test_advise_says_the_plan_that_auto_writes() -> None:
             World(entries=(entry_of(6, B1, Phase.DRAIN),)),
             AUTO,
             Outcome.MOVE_IN_FLIGHT,
-            "6-6 to b:1 in DRAIN",
+            "6-6 of wc-1 to b:1 in DRAIN",
         ),
         (
             World(pinned=dict.fromkeys(range(2, 8), "windowed")),
@@ -347,25 +347,99 @@ def renamed(acks: NodeAcks) -> NodeAcks:
     return replace(acks, workers=tuple(replace(w, topology="xx-2") for w in acks.workers))
 
 
-def decide_twice(config: Config, entries: tuple[Entry, ...] = ()) -> list[TopologyReport]:
+def decide_together(
+    config: Config, entries: tuple[Entry, ...] = (), cycles: int = 2
+) -> list[TopologyReport]:
+    """Decide about both topologies some times; no plan is written."""
     world, memory = World(entries=entries), Memory()
-    for _ in range(2):
-        memory, report = cycle(memory, two_topologies(world), config)
+    for _ in range(cycles):
+        memory, report = cycle(replace(memory, moved_s={}), two_topologies(world), config)
         world.now += 1
-    return list(report.topologies)
+    return sorted(report.topologies, key=lambda one: one.topology)
 
 
 def test_the_cap_of_moves_is_of_the_whole_cluster() -> None:
-    first, second = decide_twice(AUTO)
+    # The second cycle begins with the first topology, the third with the other one.
+    first, second = decide_together(AUTO)
     assert (first.outcome, second.outcome) == (Outcome.MOVED, Outcome.MOVE_IN_FLIGHT)
     assert "other topologies" in second.reason
-    both = decide_twice(replace(AUTO, max_moves=2))
-    # The first topology takes both: the order of ids decides.
+    first, second = decide_together(AUTO, cycles=3)
+    assert (first.outcome, second.outcome) == (Outcome.MOVE_IN_FLIGHT, Outcome.MOVED)
+    both = decide_together(replace(AUTO, max_moves=2))
     assert [len(report.moves) for report in both] == [2, 0]
-    # One that moves already counts, in the other topology too.
-    first, second = decide_twice(AUTO, entries=(entry_of(6, B1, Phase.DRAIN),))
-    assert first.outcome is second.outcome is Outcome.MOVE_IN_FLIGHT
-    assert "6-6 to b:1 in DRAIN" in second.reason
+    # One that moves already counts, in the other topology too, and is named.
+    for report in decide_together(AUTO, entries=(entry_of(6, B1, Phase.DRAIN),)):
+        assert report.outcome is Outcome.MOVE_IN_FLIGHT
+        assert "6-6 of wc-1 to b:1 in DRAIN" in report.reason
+
+
+def test_advice_takes_no_move_from_another_topology() -> None:
+    for report in decide_together(Config()):
+        assert report.outcome is Outcome.WOULD_MOVE
+
+
+def test_a_topology_that_is_not_active_holds_up_no_other() -> None:
+    world, memory = World(entries=(entry_of(6, B1, Phase.PREPARE),)), Memory()
+    for _ in range(2):
+        first, other = two_topologies(world).topologies
+        resting = replace(first, publication=replace(first.publication, status="INACTIVE"))
+        other = replace(other, plan=replace(other.plan, entries=()))
+        seen = replace(two_topologies(world), topologies=(resting, other))
+        memory, report = cycle(memory, seen, AUTO)
+        world.now += 1
+    assert [one.outcome for one in report.topologies] == [Outcome.STAND_BACK, Outcome.MOVED]
+
+
+def test_a_surprise_forgets_no_rest() -> None:
+    rests = (("wc-1", executor(2), 99.0),)
+    memory, report = cycle(Memory(), replace(World(surprise=True).seen(), rests=rests), AUTO)
+    assert report.error is not None
+    assert memory.moved_s == {("wc-1", executor(2)): 99.0}
+
+
+def test_a_move_that_could_not_begin_does_not_rest() -> None:
+    world = World(pinned=dict.fromkeys([3, 4, 5, 6, 7], "stateful"))
+    controller = Controller(world)
+    controller.cycle()
+    assert controller.cycle().outcome is Outcome.MOVED
+    world.written.clear()
+    seen = replace(world.seen(), not_begun=(("wc-1", executor(2)),))
+    _, report = cycle(controller.memory, seen, AUTO)
+    assert report.topologies[0].outcome is Outcome.MOVED
+
+
+def test_no_other_executor_keeps_a_worker_alive_for_an_excluded_one() -> None:
+    # 2 is alone on b:1; 7 could take its place, but 2 never leaves.
+    places = {**PLACES, 5: B2}
+    world = World(places=places, pinned=dict.fromkeys([3, 4, 5, 6], "stateful"))
+    seen = world.seen()
+    (view,) = seen.topologies
+    placed = tuple(
+        replace(one, component="alone") if one.executor == executor(2) else one
+        for one in view.publication.executors
+    )
+    view = replace(view, publication=replace(view.publication, executors=placed))
+    memory, _ = cycle(Memory(), replace(seen, topologies=(view,)), AUTO)
+    world.now += 1
+    config = replace(AUTO, excluded=Excluded(components=frozenset({"alone"})))
+    later = replace(world.seen(), topologies=(view,))
+    _, report = cycle(memory, later, config)
+    assert report.topologies[0].outcome is Outcome.EXCLUDED
+
+
+def test_a_supervisor_that_storm_has_lost_stops_its_topology_alone() -> None:
+    world, memory = World(), Memory()
+    for _ in range(2):
+        first, other = two_topologies(world).topologies
+        nodes = tuple(node for node in first.publication.nodes if node.id != "b")
+        lost = replace(first, publication=replace(first.publication, nodes=nodes))
+        seen = replace(two_topologies(world), topologies=(lost, other))
+        memory, report = cycle(memory, seen, AUTO)
+        world.now += 1
+    first_report, other_report = report.topologies
+    assert first_report.outcome is Outcome.STAND_BACK
+    assert "Storm has no supervisor for b:1, b:2" in first_report.reason
+    assert other_report.outcome is Outcome.MOVED
 
 
 def test_the_same_values_give_the_same_report() -> None:

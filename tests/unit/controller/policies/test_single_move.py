@@ -317,7 +317,7 @@ from controller.sim.report import simulate_all
 from controller.sim.scenario import parse
 
 def compiled():
-    return {{k: len(f.machine.signatures) for k, f in vars(loops).items() if isinstance(f, Loop)}}
+    return {{k: len(f.machine.signatures) for k, f in vars(kernels).items() if isinstance(f, Loop)}}
 
 prepare()
 before = compiled()
