@@ -100,7 +100,7 @@ def test_a_log_of_another_version_says_so(journal: Path) -> None:
     head = from_line(lines[0])
     assert head is not None
     path.write_bytes(to_line(compact({**head, "format": 99})) + b"".join(lines[1:]))
-    with pytest.raises(JournalError, match="no tick of that time; .* 1 segments of format 99"):
+    with pytest.raises(JournalError, match=r"no tick of that time; .* 1 segments of format 99"):
         run(journal)
     path.write_bytes(to_line(compact({**head, "config": {"x": 1}})) + b"".join(lines[1:]))
     for more in ((), ("--set", "load.high=0.7")):
