@@ -63,7 +63,7 @@ test: setup build/java-11
 explore: build/venv.stamp
 	.venv/bin/python tests/explore.py $(if $(SECONDS),--seconds $(SECONDS))
 
-# The tries of a move with something killed, stopped or damaged in it; about an hour.
+# The tries of a move with something killed, stopped or damaged in it; half an hour or more.
 chaos: setup
 	.venv/bin/python -m tests.chaos
 

@@ -70,4 +70,8 @@ def _store_dir(given: str | None, local_dir: Any) -> Path:
         return Path(given)
     if not isinstance(local_dir, str) or not local_dir:
         raise ConfigError(f"{PREFIX}store.dir: must be given where storm.local.dir is not")
+    if not Path(local_dir).is_absolute():
+        raise ConfigError(
+            f"{PREFIX}store.dir: must be given where storm.local.dir is relative, is {local_dir!r}"
+        )
     return Path(local_dir) / "nstorm"

@@ -191,8 +191,9 @@ def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, str]:
         As `build`, or Storm's keys are of the wrong kind.
     """
     own = own_keys(document)
-    if isinstance(document.get("storm.local.dir"), str):
-        own.setdefault("journal.dir", str(Path(document["storm.local.dir"]) / "nstorm-journal"))
+    local_dir = document.get("storm.local.dir")
+    if isinstance(local_dir, str) and Path(local_dir).is_absolute():
+        own.setdefault("journal.dir", str(Path(local_dir) / "nstorm-journal"))
     return build(own), storm_zookeeper(document)
 
 

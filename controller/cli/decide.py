@@ -59,8 +59,8 @@ def decide(
 ) -> None:
     """Say what a policy would do with a snapshot, and why.
 
-    Nothing is changed anywhere. README describes the snapshot's format and the keys. The last step
-    may be one without a move: the policy has come to rest then.
+    Nothing is changed anywhere. docs/snapshot.md has the format, docs/settings.md the keys. The
+    last step may be one without a move: the policy has come to rest then.
     """
     config = from_assignments(assignments or [])
     config = replace(config, policy=policy or config.policy)

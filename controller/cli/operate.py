@@ -23,7 +23,8 @@ from controller.storm.status import read
 from kvstore.errors import NotConnectedError, SessionLostError
 from kvstore.service import say_waiting, without_storm
 from kvstore.zookeeper import Session
-from migration import storm_yaml
+from migration import ModelError, storm_yaml
+from migration.model import ExecutorId, Slot
 
 NO_ANSWER_S = 15.0
 # What was asked for goes on while ZooKeeper is away; its end is waited for.
@@ -80,6 +81,10 @@ def move(
     code 1: the move was undone or Storm decided otherwise. Exit code 2: refused, or ZooKeeper was
     away for too long to know, with the reason.
     """
+    try:
+        ExecutorId.parse(executor), Slot.parse(slot)
+    except ModelError as error:
+        raise CommandError(str(error)) from None
     with _connected(conf) as session:
         wish = Command(topology, executor, slot)
         path = session.create(f"{COMMANDS}/c-", encode(wish), ephemeral=True, sequence=True)

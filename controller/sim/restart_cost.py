@@ -41,10 +41,10 @@ class Delays:
         DK of 004, how long a thread works on that N-Storm is to stop; 0: no lazy kill.
     answer_s : float
         Of nstorm: from the write of a phase to the workers' answer. Four of them make the median
-        of a move, 0.98 s as measured (README).
+        of a move, 0.98 s as measured (docs/measured.md).
     pause_s : float
         Of nstorm: how long the executor rests when routes switch. Median of the longest ack latency
-        during a move less the same without one, 0.37 - 0.19 s (README, demo).
+        during a move less the same without one, 0.37 - 0.19 s (docs/measured.md).
     nimbus_s : float
         Between two rounds of Nimbus (nimbus.monitor.freq.secs).
     """

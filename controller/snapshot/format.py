@@ -75,7 +75,7 @@ def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
     Parameters
     ----------
     snapshot : str
-        A JSON object as in the README's section on the format.
+        A JSON object as in docs/snapshot.md.
 
     Returns
     -------

@@ -86,7 +86,10 @@ class LiveController:
             ZooKeeper ended the session: begin anew in another one.
         """
         if self._config.journal.dir is None:
-            log.info("journal_off", reason="nstorm.journal.dir and storm.local.dir are not set")
+            log.info(
+                "journal_off",
+                reason="neither nstorm.journal.dir nor an absolute storm.local.dir is set",
+            )
         try:
             self._work(stop)
         finally:

@@ -7,7 +7,7 @@ from controller.core.classify import Limits
 from controller.errors import TuneError
 from controller.tune.sweep import Figures, Outcome
 
-# Median duration of a move on a saturated real cluster, README: what it costs at most is that long.
+# Median of a move on a saturated real cluster, docs/measured.md: it costs at most that long.
 MOVE_S = 1.0
 # Of today's cost, on the load held back: less is noise, and no reason to touch a running system.
 LEAST_GAIN_FRAC = 0.01

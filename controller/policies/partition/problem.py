@@ -10,7 +10,7 @@ from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic, worker_cpu_cores
 from migration.settings import DEFAULT
 
-# Below twice the gain and the price, ways under noise were many and broke off (README, decisions).
+# Below twice the gain and the price, ways under noise were many and broke off: decision 0023.
 JITTER_TIMES = 2.0
 # With 10, one of ten keyed starts ended 5.2 % above the best known placement; with 16 none by 4 %.
 STILL_EFFORT = 16

@@ -45,6 +45,10 @@ def test_every_key(tmp_path: Path):
         ({"nstorm.load.secs": True}, "nstorm.load.secs"),
         ({"nstorm.load.secs": float("nan")}, "nstorm.load.secs"),
         ({"nstorm.store.dir": 5}, "nstorm.store.dir"),
+        (
+            {"storm.local.dir": "storm-local"},
+            "nstorm.store.dir: must be given where storm.local.dir is relative, is 'storm-local'",
+        ),
         ({"nstorm.supervisor.id": ""}, "nstorm.supervisor.id"),
         (
             {"nstorm.worker.poll.ms": 0},

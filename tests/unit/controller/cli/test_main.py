@@ -92,3 +92,16 @@ def test_replay_tells_its_options_by_what_they_are_for() -> None:
         "Other settings than the recorded ones:",
         "Options:",
     ]
+
+
+@pytest.mark.parametrize(
+    ("executor", "slot", "said"),
+    [
+        ("7", "s1:6701", "executor '7' is not a task range such as 7-7"),
+        ("7-7", "host6701", "slot 'host6701' is not <supervisor-id>:<port>"),
+    ],
+)
+def test_a_move_is_read_before_zookeeper_is_asked(executor: str, slot: str, said: str) -> None:
+    # The file is not there: it would be the next thing to read.
+    result = CliRunner().invoke(app, ["move", "wc", executor, slot, "--conf", "/nowhere"])
+    assert str(result.exception) == said

@@ -21,6 +21,8 @@ def test_a_journal_is_kept_beside_storms_own_state_unless_told_otherwise() -> No
     }
     config, _ = from_storm_yaml({**given, "nstorm.journal.size.mb": 50})
     assert config.journal == JournalBounds(Path("/data"), 3.0, 50.0)
+    config, _ = from_storm_yaml({"storm.local.dir": "storm-local"})
+    assert config.journal.dir is None  # it would depend on where the controller was started
     for off in (False, ""):
         config, _ = from_storm_yaml({"storm.local.dir": "/var/storm", "nstorm.journal.dir": off})
         assert config.journal.dir is None
