@@ -238,10 +238,17 @@ def cycle_record(report: TopologyReport) -> dict[str, Any]:
     found["inter_node_tps"] = inter_node_tps(cluster, snapshot)
     found["total_tps"] = snapshot.traffic.total_tps
     found["workers"] = [
-        {"slot": slot, "cpu_cores": load, "load_frac": share, "class": _class(high, low)}
-        for slot, load, share, high, low in zip(
+        {
+            "slot": slot,
+            "cpu_cores": load,
+            "capacity_cores": capacity,
+            "load_frac": share,
+            "class": _class(high, low),
+        }
+        for slot, load, capacity, share, high, low in zip(
             cluster.workers,
             classes.load_cores.tolist(),
+            cluster.capacity_cores.tolist(),
             classes.load_frac.tolist(),
             classes.high.tolist(),
             classes.low.tolist(),

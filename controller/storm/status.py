@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from controller.config import Config
-from controller.core.cluster import inter_node_tps
 from controller.core.headroom import headroom
 from controller.cycle import TopologyReport
+from controller.journal.recorder import cycle_record
 from controller.storm.apply import MoveRecord
 from kvstore.zookeeper import NODE_LIMIT_BYTES, Session
 from migration import wire
@@ -60,29 +60,12 @@ def document(
 
 
 def _cycle(report: TopologyReport, config: Config) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "tick": report.tick,
-        "topology": report.topology,
-        "time_s": report.time_s,
-        "outcome": report.outcome.value,
-        "reason": report.reason,
-        "warnings": list(report.warnings),
-        "moves": [move.as_row() for move in report.moves],
-        "plan": json.loads(wire.encode(report.plan)) if report.plan else None,
-    }
+    """Show what the journal has of a cycle, and the executors."""
+    found = cycle_record(report)
     if report.picture is None:
         return found
     cluster, snapshot = report.picture.cluster, report.picture.snapshot
-    load_cores = report.picture.classes.load_cores
-    found["inter_node_tps"] = inter_node_tps(cluster, snapshot)
-    found["total_tps"] = snapshot.traffic.total_tps
     found["headroom"] = asdict(headroom(cluster, snapshot, config.link_tps))
-    found["workers"] = [
-        {"slot": slot, "cpu_cores": float(load), "capacity_cores": float(capacity)}
-        for slot, load, capacity in zip(
-            cluster.workers, load_cores, cluster.capacity_cores, strict=True
-        )
-    ]
     found["executors"] = [
         {"executor": executor, "cpu_cores": float(cpu), "queue": int(queue)}
         for executor, cpu, queue in zip(
