@@ -25,11 +25,6 @@ def main(arguments: Sequence[str] | None = None, name: str = "nstorm-agent") -> 
         Without the command's name; by default those of this process.
     name : str
         The name under which the command was called, for its help.
-
-    Returns
-    -------
-    int
-        The exit code.
     """
     parser = _parser(name)
     given = parser.parse_args(arguments)

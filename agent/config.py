@@ -38,11 +38,6 @@ class AgentConfig:
 def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
     """Take out what concerns the agent.
 
-    Parameters
-    ----------
-    document : mapping of str to value
-        A storm.yaml.
-
     Returns
     -------
     AgentConfig

@@ -35,12 +35,6 @@ class Agent:
 
     Parameters
     ----------
-    config : AgentConfig
-        The settings.
-    session : Session
-        A connected session.
-    writer : PlanWriter
-        The plan's store.
     wake : threading.Event
         Ends the pause between two turns.
     """
@@ -132,13 +126,6 @@ class Agent:
 def run(config: AgentConfig, stop: threading.Event) -> int:
     """Run the agent of this node until it is told to stop.
 
-    Parameters
-    ----------
-    config : AgentConfig
-        The settings.
-    stop : threading.Event
-        Ends it.
-
     Returns
     -------
     int
@@ -187,11 +174,6 @@ def _loop(agent: Agent, wake: threading.Event, stop: threading.Event) -> None:
 
 def adopt_cluster(config: AgentConfig) -> str:
     """Let this node follow the cluster that ZooKeeper now is of, after it was rebuilt.
-
-    Parameters
-    ----------
-    config : AgentConfig
-        The settings.
 
     Returns
     -------

@@ -24,10 +24,6 @@ class Puller:
 
     Parameters
     ----------
-    session : Session
-        The session.
-    writer : PlanWriter
-        The plan's store.
     store_dir : Path
         Where `adopt_cluster` leaves its word.
     wake : Event

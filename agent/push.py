@@ -25,8 +25,6 @@ class Pusher:
 
     Parameters
     ----------
-    session : Session
-        The session.
     load_s : float
         The period of the load reports.
     """
@@ -54,8 +52,6 @@ class Pusher:
         ----------
         samples : Samples
             What the JVMs say.
-        node : str
-            The supervisor's id.
         cluster : str
             The cluster that this node follows.
         now_s : float
@@ -121,8 +117,6 @@ def fitted(load: NodeLoad, limit_bytes: int) -> NodeLoad:
 
     Parameters
     ----------
-    load : NodeLoad
-        With all rows.
     limit_bytes : int
         How large it may be when it is encoded.
 

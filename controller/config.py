@@ -173,11 +173,6 @@ def _options(read: Mapping[str, Any]) -> Options:
 def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, str]:
     """Take out what concerns the controller.
 
-    Parameters
-    ----------
-    document : mapping of str to value
-        A storm.yaml.
-
     Returns
     -------
     Config

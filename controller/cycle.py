@@ -98,10 +98,6 @@ class TopologyReport:
         Its id; empty if the cycle did not get as far.
     time_s : float
         Unix seconds.
-    outcome : Outcome
-        Exactly one.
-    reason : str
-        One line.
     moves : tuple of Move
         The moves that begin, or would.
     plan : Plan or None
@@ -166,10 +162,6 @@ def cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report]
     ----------
     memory : Memory
         Of the cycle before.
-    seen : Seen
-        The world now.
-    settings : Config
-        Settings.
 
     Returns
     -------
@@ -199,8 +191,6 @@ def failed(memory: Memory, time_s: float, error: Exception) -> tuple[Memory, Rep
         Of the cycle before.
     time_s : float
         Unix seconds.
-    error : Exception
-        The surprise.
 
     Returns
     -------

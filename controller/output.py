@@ -25,8 +25,6 @@ def counted(count: int, what: str) -> str:
 
     Parameters
     ----------
-    count : int
-        How many.
     what : str
         One of them, of those that take an s.
 
@@ -80,15 +78,7 @@ class SectionedCommand(TyperCommand):
     """Lists its options by the sections that they name as ``rich_help_panel``."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the lists.
-
-        Parameters
-        ----------
-        ctx : Context
-            Of the command.
-        formatter : HelpFormatter
-            Where to write.
-        """
+        """Write the lists."""
         rows = [(p, p.get_help_record(ctx)) for p in self.get_params(ctx)]
         _write(formatter, [(p, f"{p.param_type_name}s", row) for p, row in rows if row])
 
@@ -97,15 +87,7 @@ class SectionedGroup(TyperGroup):
     """Lists its commands by the sections that they name as ``rich_help_panel``."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the lists.
-
-        Parameters
-        ----------
-        ctx : Context
-            Of the group.
-        formatter : HelpFormatter
-            Where to write.
-        """
+        """Write the lists."""
         room = formatter.width - 6 - max(map(len, self.commands))
         shown = [(name, c) for name, c in self.commands.items() if not c.hidden]
         _write(formatter, [(c, "commands", (n, c.get_short_help_str(room))) for n, c in shown])

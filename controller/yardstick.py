@@ -21,8 +21,6 @@ class CpuUse:
     ----------
     mean_frac : float
         Of all workers together.
-    max_frac : float
-        Of the fullest.
     """
 
     mean_frac: float
@@ -35,8 +33,6 @@ class NodeMove:
 
     Attributes
     ----------
-    cycle : int
-        When.
     executor, source, target : str
         Ids of the executor and of the two nodes.
     """
@@ -49,11 +45,6 @@ class NodeMove:
 
 def inter_worker_tps(snapshot: LoadSnapshot) -> float:
     """Add up the traffic that crosses between workers, on one node or on two.
-
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Traffic.
 
     Returns
     -------
@@ -69,13 +60,6 @@ def inter_worker_tps(snapshot: LoadSnapshot) -> float:
 def inter_node_ratio(cluster: Cluster, snapshot: LoadSnapshot) -> float:
     """Compute the share of all traffic that crosses between nodes.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Traffic.
-
     Returns
     -------
     float
@@ -87,11 +71,6 @@ def inter_node_ratio(cluster: Cluster, snapshot: LoadSnapshot) -> float:
 def inter_worker_ratio(snapshot: LoadSnapshot) -> float:
     """Compute the share of all traffic that crosses between workers.
 
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Traffic.
-
     Returns
     -------
     float
@@ -102,15 +81,6 @@ def inter_worker_ratio(snapshot: LoadSnapshot) -> float:
 
 def weighted_cost_tps(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> float:
     """Compute what `safe` and `target` lower.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Traffic.
-    limits : Limits
-        Weights.
 
     Returns
     -------
@@ -129,8 +99,6 @@ def cpu_use(cluster: Cluster, snapshot: LoadSnapshot) -> CpuUse:
     ----------
     cluster : Cluster
         Places and capacities, at least one worker.
-    snapshot : LoadSnapshot
-        Load.
 
     Returns
     -------

@@ -114,11 +114,6 @@ class Env:
     def put(self, key: bytes, value: bytes) -> None:
         """Write a value; it is on the disk when this returns.
 
-        Parameters
-        ----------
-        key, value : bytes
-            What to write.
-
         Raises
         ------
         StoreError
@@ -168,13 +163,7 @@ class Env:
 
 
 class Files:
-    """One file a key: what a JVM writes where it cannot use LMDB.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    """
+    """One file a key: what a JVM writes where it cannot use LMDB."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -30,8 +30,6 @@ def pack(version: int, payload: bytes) -> bytes:
     ----------
     version : int
         The writer's count; it must rise with each change.
-    payload : bytes
-        The value.
 
     Returns
     -------
@@ -44,11 +42,6 @@ def pack(version: int, payload: bytes) -> bytes:
 
 def unpack(data: bytes) -> Envelope:
     """Take a payload out of its envelope.
-
-    Parameters
-    ----------
-    data : bytes
-        The stored bytes.
 
     Returns
     -------

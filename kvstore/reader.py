@@ -23,11 +23,6 @@ class Reading:
 class StoreReader:
     """A reader of one environment: a worker's or a supervisor's samples, or the plan.
 
-    Parameters
-    ----------
-    path : Path
-        The environment's folder.
-
     Raises
     ------
     StoreError
@@ -52,11 +47,6 @@ class StoreReader:
 
     def read(self, key: bytes) -> Reading:
         """Read the newest value of a key, be it in the environment or in a file.
-
-        Parameters
-        ----------
-        key : bytes
-            The key.
 
         Returns
         -------

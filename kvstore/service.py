@@ -37,13 +37,7 @@ def log_to_stderr() -> None:
 
 @contextmanager
 def ended_by_signals() -> Iterator[threading.Event]:
-    """Let SIGTERM and SIGINT end a daemon; the old handlers are put back afterwards.
-
-    Yields
-    ------
-    threading.Event
-        Set by either.
-    """
+    """Let SIGTERM and SIGINT end a daemon; the old handlers are put back afterwards."""
     stop = threading.Event()
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -77,11 +71,6 @@ def say_waiting(waiting: Waiting) -> None:
 def without_storm(session: Session) -> str | None:
     """Say so if there is no Storm under the session's root.
 
-    Parameters
-    ----------
-    session : Session
-        Connected.
-
     Returns
     -------
     str or None
@@ -103,13 +92,6 @@ def without_storm(session: Session) -> str | None:
 
 def await_storm(session: Session, stop: threading.Event) -> bool:
     """Wait until there is a Storm under the session's root; say once that there is none yet.
-
-    Parameters
-    ----------
-    session : Session
-        Connected.
-    stop : threading.Event
-        Ends the wait.
 
     Returns
     -------
@@ -150,8 +132,6 @@ def serve(
         ``host:port`` with commas, then Storm's root.
     work : callable
         Works in a session until `stop` is set. What it has built on a session ends with it.
-    stop : threading.Event
-        Ends it.
     on_state : callable, optional
         As for `Session`.
 

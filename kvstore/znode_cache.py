@@ -24,8 +24,6 @@ class Watched:
 
     Parameters
     ----------
-    session : Session
-        Where to read.
     wake : Event
         Set, from kazoo's thread, whenever something that was read may have changed.
     """
@@ -38,11 +36,6 @@ class Watched:
     def node(self, path: str) -> Stored | None:
         """Read a node with its data.
 
-        Parameters
-        ----------
-        path : str
-            The node.
-
         Returns
         -------
         Stored or None
@@ -52,11 +45,6 @@ class Watched:
 
     def stat(self, path: str) -> Stored | None:
         """Read a node's versions.
-
-        Parameters
-        ----------
-        path : str
-            The node.
 
         Returns
         -------
@@ -68,11 +56,6 @@ class Watched:
     def children(self, path: str) -> list[str]:
         """List a node's children.
 
-        Parameters
-        ----------
-        path : str
-            The node.
-
         Returns
         -------
         list of str
@@ -81,13 +64,7 @@ class Watched:
         return self._keep("children", path, self._session.children) or []
 
     def invalidate(self, path: str) -> None:
-        """Read a node again next time, because it was just written from here.
-
-        Parameters
-        ----------
-        path : str
-            The node.
-        """
+        """Read a node again next time, because it was just written from here."""
         kept = self._kept.get(("node", path))
         if kept is not None:
             kept.fresh = False

@@ -168,8 +168,6 @@ class Session:
             The pause between two attempts.
         on_wait : callable
             Called each second of a pause, for a countdown that people can see.
-        stop : threading.Event, optional
-            Ends the attempts.
 
         Returns
         -------
@@ -202,8 +200,6 @@ class Session:
 
         Parameters
         ----------
-        path : str
-            The node.
         on_change : callable, optional
             Called once from kazoo's thread when the node is written, made or deleted, or when the
             connection drops; it must not block. Read again with it to go on watching.
@@ -276,17 +272,8 @@ class Session:
 
         Parameters
         ----------
-        path : str
-            The node.
-        data : bytes
-            Its new content.
         version : int
             The version it must be at.
-
-        Returns
-        -------
-        int
-            Its new version.
 
         Raises
         ------
@@ -325,10 +312,6 @@ class Session:
 
         Parameters
         ----------
-        path : str
-            The node.
-        data : bytes
-            Its new content.
         expected : int or None
             The version it must be at; None to create it, its parent being there.
         fence : tuple of str and int

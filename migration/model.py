@@ -171,15 +171,8 @@ class Plan:
 
         Parameters
         ----------
-        entries : tuple of Entry
-            All of them.
         epoch : int
             Of the leader who writes it.
-
-        Returns
-        -------
-        Plan
-            The next version.
 
         Raises
         ------

@@ -44,8 +44,6 @@ class Observation:
 
     Parameters
     ----------
-    publication : Publication
-        The newest one.
     cluster : str
         The one whose plans count.
     nodes : dict of str to NodeAcks
@@ -65,17 +63,10 @@ class Observation:
 
         Parameters
         ----------
-        publication : Publication
-            The newest one.
         cluster : str
             Nodes that still follow another cluster do not count, nor what a JVM has read of it.
         fresh : iterable of NodeAcks
             Those that are at most `Timing.ack_fresh_s` old.
-
-        Returns
-        -------
-        Observation
-            The view.
         """
         nodes = {acks.node: acks for acks in fresh if acks.cluster == cluster}
         workers: dict[Slot, WorkerAck] = {}
@@ -130,8 +121,6 @@ class Progress:
 
     Parameters
     ----------
-    id : str
-        The entry's.
     began_s : float or None
         When the move was made; None if an earlier leader made it.
     since_s : float

@@ -81,8 +81,6 @@ class Step:
         To be held from now on, if there was nothing to write or the write has worked.
     finished : tuple of FinishedMove
         The entries that the plan no longer has.
-    events : tuple of Event
-        What happened.
     """
 
     plan: Plan | None
@@ -102,11 +100,6 @@ def resume(plan: Plan, epoch: int, now_s: float) -> HeldPlan:
         The epoch under which this leader writes.
     now_s : float
         Monotonic seconds.
-
-    Returns
-    -------
-    HeldPlan
-        What to hold.
     """
     progress = tuple(
         Progress(entry.id, None, now_s, plan.stamp, plan.stamp) for entry in plan.entries
@@ -153,16 +146,12 @@ def step(
 
     Parameters
     ----------
-    held_plan : HeldPlan
-        What is held.
     publication : Publication or None
         The newest one; None if the topology has none, then nothing is done.
     fresh_acks : iterable of NodeAcks
         Of all nodes, those that are at most `timing.ack_fresh_s` old.
     now_s : float
         Monotonic seconds.
-    timing : Timing
-        The limits.
 
     Returns
     -------

@@ -35,8 +35,6 @@ class Known:
             The newest one of the topology.
         cluster : str
             The lineage of plans that counts.
-        acks : iterable of NodeAcks
-            The fresh ones.
 
         Returns
         -------

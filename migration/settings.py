@@ -501,8 +501,6 @@ def values(
     ----------
     given : mapping of str to value
         Keys without the leading ``nstorm.``.
-    readers : iterable of Reader
-        Whose keys.
     choices : mapping of str to sequence of str
         Of a `CHOICE` whose words the table does not have.
 
@@ -573,13 +571,7 @@ _COLUMNS = "| key | default | values | what it does | tuned |\n|---|---|---|---|
 
 
 def page() -> str:
-    """Write docs/settings.md.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Write docs/settings.md."""
     parts = [_HEAD]
     for reader in Reader:
         rows = "\n".join(_row(row) for row in SETTINGS if row.reader is reader)

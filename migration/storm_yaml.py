@@ -33,11 +33,6 @@ def load(text: str) -> Any:
     text : str
         YAML 1.1, with the numbers of 1.2.
 
-    Returns
-    -------
-    object
-        What it says.
-
     Raises
     ------
     yaml.YAMLError
@@ -52,16 +47,6 @@ def load(text: str) -> Any:
 
 def read(path: Path) -> dict[str, Any]:
     """Read a storm.yaml.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    dict of str to value
-        All its keys.
 
     Raises
     ------
@@ -83,16 +68,6 @@ def read(path: Path) -> dict[str, Any]:
 def own_keys(document: Mapping[str, Any]) -> dict[str, Any]:
     """Take out the keys of nstorm.
 
-    Parameters
-    ----------
-    document : mapping of str to value
-        A storm.yaml.
-
-    Returns
-    -------
-    dict of str to value
-        Without the prefix.
-
     Raises
     ------
     ConfigError
@@ -112,11 +87,6 @@ def own_keys(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def storm_zookeeper(document: Mapping[str, Any]) -> str:
     """Say where Storm keeps its nodes in ZooKeeper.
-
-    Parameters
-    ----------
-    document : mapping of str to value
-        A storm.yaml.
 
     Returns
     -------

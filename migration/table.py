@@ -41,11 +41,6 @@ def parse(page: str) -> tuple[Transition, ...]:
     page : str
         The text of PROTOCOL.md.
 
-    Returns
-    -------
-    tuple of Transition
-        Its rows.
-
     Raises
     ------
     MigrationError
@@ -67,8 +62,6 @@ def rows(page: str, heading: str) -> list[list[str]]:
 
     Parameters
     ----------
-    page : str
-        Markdown.
     heading : str
         Of the second level.
 

@@ -64,10 +64,6 @@ def validate_move(
         The topology's plan as it is written.
     fresh_acks : iterable of NodeAcks
         Of all nodes, those that are at most `Timing.ack_fresh_s` old.
-    executor : ExecutorId
-        What shall move.
-    target : Slot
-        Where to.
     move_id : str
         The id of the entry.
     keep_last : bool
@@ -179,8 +175,6 @@ def staying_executors(publication: Publication, plan: Plan) -> list[PlacedExecut
 
     Parameters
     ----------
-    publication : Publication
-        Storm's own assignment.
     plan : Plan
         The moves laid over it.
 

@@ -99,11 +99,6 @@ def load_path(supervisor: str) -> str:
 def encode(message: _Message) -> bytes:
     """Write a message in its one canonical form.
 
-    Parameters
-    ----------
-    message : Plan, LocalPlan, Publication, NodeAcks, WorkerAck, SupervisorAck, NodeLoad, WorkerLoad
-        The message.
-
     Returns
     -------
     bytes
@@ -130,13 +125,6 @@ def decode(kind: type[M], data: bytes) -> M:
     ----------
     kind : type
         The class of the message.
-    data : bytes
-        Its JSON.
-
-    Returns
-    -------
-    Plan, LocalPlan, Publication, NodeAcks, WorkerAck, SupervisorAck, NodeLoad or WorkerLoad
-        The message.
 
     Raises
     ------

@@ -27,10 +27,6 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Where it starts.
     config : Config
         Policy, limits, what is excluded, and whether the other vetoes of the live run count; a
         step takes a cycle then.
@@ -70,15 +66,6 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
 
 def as_document(cluster: Cluster, steps: list[Step], config: Config) -> dict[str, Any]:
     """Put a walk into the stable output format.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Places.
-    steps : list of Step
-        At least one.
-    config : Config
-        As walked with.
 
     Returns
     -------

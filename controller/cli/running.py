@@ -28,8 +28,6 @@ def run(app: typer.Typer, name: str) -> None:
 
     Parameters
     ----------
-    app : typer.Typer
-        The command line.
     name : str
         What was typed to call it.
     """

@@ -26,8 +26,6 @@ def as_document(
 
     Parameters
     ----------
-    views : sequence of TopologyView
-        All topologies.
     acks : sequence of NodeAcks
         What the agents say.
     told : dict or None
@@ -38,11 +36,6 @@ def as_document(
         How many rows of traffic each node's report had no room for.
     now_s : float
         Unix seconds.
-
-    Returns
-    -------
-    dict
-        Ready for JSON.
     """
     told = told or {}
     cycles = {cycle["topology"]: cycle for cycle in told.get("cycles", [])}
@@ -182,11 +175,6 @@ def as_tables(document: Document) -> Iterator[RenderableType]:
     ----------
     document : dict
         From `as_document`.
-
-    Yields
-    ------
-    RenderableType
-        For rich.
     """
     lead = document["controller"] or "no controller has led yet"
     yield f"controller {lead}, mode {document['mode']}, epoch {document['epoch']}"

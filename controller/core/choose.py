@@ -31,14 +31,10 @@ def choose_each(
 
     Parameters
     ----------
-    policy : Policy
-        The policy.
     pictures : mapping of str to Picture or Veto
         By topology; a veto is the decision.
     vetoes : mapping of str to Vetoes
         What is not allowed, where there is a picture.
-    limits : Limits
-        Thresholds.
     free_moves : int
         How many more moves the cluster may have under way.
     first : int
@@ -46,11 +42,6 @@ def choose_each(
         all the moves for ever.
     begins : bool
         Whether the moves will begin; advice takes no move from another topology.
-
-    Returns
-    -------
-    dict of str to Decision
-        By topology.
     """
     decisions: dict[str, Decision] = {}
     turns = list(pictures.items())
@@ -76,14 +67,6 @@ def choose(
 
     Parameters
     ----------
-    policy : Policy
-        The policy.
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Load.
-    limits : Limits
-        Thresholds.
     vetoes : Vetoes
         What is not allowed.
 
@@ -202,8 +185,6 @@ def shuffle_fed(edges: tuple[Edge, ...], component_of: tuple[str, ...]) -> NDArr
 
     Parameters
     ----------
-    edges : tuple of Edge
-        Of the topology.
     component_of : tuple of str, length E
         Component of each executor.
 
@@ -218,18 +199,7 @@ def shuffle_fed(edges: tuple[Edge, ...], component_of: tuple[str, ...]) -> NDArr
 
 @lru_cache(maxsize=16)
 def row_of(names: tuple[str, ...]) -> Mapping[str, int]:
-    """Index names.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Each once.
-
-    Returns
-    -------
-    mapping of str to int
-        Row of each.
-    """
+    """Index names."""
     return {name: i for i, name in enumerate(names)}
 
 

@@ -111,10 +111,6 @@ def classify(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Classe
     ----------
     cluster : Cluster
         Places and their capacities.
-    snapshot : LoadSnapshot
-        Load.
-    limits : Limits
-        Thresholds.
 
     Returns
     -------

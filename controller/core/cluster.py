@@ -23,11 +23,6 @@ Ints: TypeAlias = NDArray[np.int64]
 def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     """Order ids as people do: ``n2`` before ``n10``.
 
-    Parameters
-    ----------
-    name : str
-        An id.
-
     Returns
     -------
     tuple
@@ -46,11 +41,6 @@ def topology_name(topology: str) -> str:
     ----------
     topology : str
         Id, or a name.
-
-    Returns
-    -------
-    str
-        Name.
     """
     made_by_storm = re.fullmatch(r"(.+)-\d+-\d+", topology)
     return made_by_storm[1] if made_by_storm else topology
@@ -78,8 +68,6 @@ class Performance:
 
     Attributes
     ----------
-    threads : int
-        How many.
     rate_tps : float
         Highest stable input rate.
     cpu_frac, memory_frac : float
@@ -98,8 +86,6 @@ class Cost:
 
     Attributes
     ----------
-    machine : str
-        Kind of machine.
     ms_per_tuple : float
         CPU time a tuple takes.
     overhead_frac : float
@@ -164,20 +150,7 @@ class Cluster:
 
     @classmethod
     def build(cls, nodes: Iterable[str], workers: Iterable[tuple[str, str, float]]) -> "Cluster":
-        """Put places in order.
-
-        Parameters
-        ----------
-        nodes : iterable of str
-            Node ids.
-        workers : iterable of (id, node, capacity_cores)
-            Workers.
-
-        Returns
-        -------
-        Cluster
-            Everything open.
-        """
+        """Put places in order."""
         names = tuple(sorted(nodes, key=natural_key))
         rows = sorted(workers, key=lambda row: natural_key(row[0]))
         index = {name: i for i, name in enumerate(names)}
@@ -287,11 +260,6 @@ class LoadSnapshot:
     def moved(self, executor: int, worker: int) -> "LoadSnapshot":
         """Place one executor elsewhere, all else as it is.
 
-        Parameters
-        ----------
-        executor, worker : int
-            Indices.
-
         Returns
         -------
         LoadSnapshot
@@ -308,14 +276,10 @@ class LoadSnapshot:
 
         Parameters
         ----------
-        time_s : float
-            When.
         place : Ints, shape (E,)
             Index of each executor's worker.
         cpu_cores : Floats, shape (E,)
             By executor.
-        traffic : Traffic
-            Between executors.
 
         Returns
         -------
@@ -364,13 +328,6 @@ def _is_none(reasons: tuple[str | None, ...]) -> NDArray[np.bool_]:
 def worker_cpu_cores(cluster: Cluster, snapshot: LoadSnapshot) -> Floats:
     """Add up the executors' CPU of each worker.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Load.
-
     Returns
     -------
     Floats, shape (W,)
@@ -407,13 +364,6 @@ def worker_sums(place: Ints, cores: Floats, workers: int) -> Floats:
 
 def inter_node_tps(cluster: Cluster, snapshot: LoadSnapshot) -> float:
     """Add up the traffic that crosses between nodes.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Traffic.
 
     Returns
     -------

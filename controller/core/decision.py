@@ -62,13 +62,7 @@ class Move:
     asc_tps: float
 
     def as_row(self) -> dict[str, str | float]:
-        """Put it into the stable output format.
-
-        Returns
-        -------
-        dict
-            Ready for JSON.
-        """
+        """Put it into the stable output format."""
         return {
             "executor": self.executor,
             "from": self.source,
@@ -87,8 +81,6 @@ class Decision:
         WOULD_MOVE exactly if there are moves.
     reason : str
         One line that names the numbers.
-    moves : tuple of Move
-        Moves, best first.
     warnings : tuple of str
         What placement cannot repair.
     """
@@ -103,8 +95,6 @@ class Decision:
 
         Parameters
         ----------
-        cluster : Cluster
-            Places.
         snapshot : LoadSnapshot
             What was decided about.
 

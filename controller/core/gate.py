@@ -12,11 +12,6 @@ from migration.model import MOVING, Entry
 def moves_under_way(views: Iterable[TopologyView]) -> tuple[tuple[str, Entry], ...]:
     """List the moves of all topologies that count against the cluster's cap.
 
-    Parameters
-    ----------
-    views : iterable of TopologyView
-        All topologies.
-
     Returns
     -------
     tuple of (str, Entry)

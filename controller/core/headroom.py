@@ -41,8 +41,6 @@ def headroom(cluster: Cluster, snapshot: LoadSnapshot, link_tps: float | None = 
     ----------
     cluster : Cluster
         Places and their capacity.
-    snapshot : LoadSnapshot
-        Load and traffic.
     link_tps : float or None
         What can go from one node to another; None if that is not known, then only CPU counts.
 

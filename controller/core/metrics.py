@@ -18,8 +18,6 @@ class WorkerRates:
 
     Attributes
     ----------
-    report : WorkerLoad
-        The newest report.
     seen_s : float
         When it came, by the controller's clock: clocks of nodes are not compared.
     total_ns : mapping of ExecutorId to int
@@ -56,8 +54,6 @@ def observe(
 
     Parameters
     ----------
-    rates : mapping of Slot to WorkerRates
-        What was known.
     loads : iterable of NodeLoad
         The newest report of each node.
     topology : str
@@ -103,11 +99,6 @@ def observe_each(
         Ids; others are forgotten.
     now_s, ewma : float
         As for `observe`.
-
-    Returns
-    -------
-    dict of str to Rates
-        By topology.
     """
     return {
         topology: observe(rates.get(topology, {}), loads, topology, now_s=now_s, ewma=ewma)

@@ -58,8 +58,6 @@ def picture_each(
 
     Parameters
     ----------
-    views : iterable of TopologyView
-        The topologies.
     rates : mapping of str to Rates
         What their workers do.
     unheard_s : mapping of (str, Slot) to float
@@ -132,8 +130,6 @@ def settled_placement(publication: Publication, plan: Plan | None) -> dict[Execu
 
     Parameters
     ----------
-    publication : Publication
-        Storm's own assignment.
     plan : Plan or None
         The moves laid over it.
 
@@ -164,11 +160,6 @@ def pinned_executors(view: TopologyView, hooked: Sequence[Slot]) -> dict[Executo
         The publication and the answers of the JVMs.
     hooked : sequence of Slot
         Its workers with the hooks.
-
-    Returns
-    -------
-    dict of ExecutorId to str
-        Reasons.
     """
     kind = {component.id: component.kind for component in view.publication.components}
     pinned = {}
@@ -189,8 +180,6 @@ def stale_workers(
 
     Parameters
     ----------
-    rates : mapping of Slot to WorkerRates
-        What is known.
     slots : iterable of Slot
         Workers that have to be known.
     now_s, limit_s : float
@@ -224,11 +213,6 @@ def build_cluster(publication: Publication, slots: Iterable[Slot], cores: float 
         Slots that the topology uses or is about to use.
     cores : float or None
         Capacity of every worker; None divides a node's CPU by its slots in use.
-
-    Returns
-    -------
-    Cluster
-        All open.
     """
     nodes = {node.id: node for node in publication.nodes}
 
@@ -259,8 +243,6 @@ def build_snapshot(
         What Storm knows about the topology.
     placement : mapping of ExecutorId to Slot
         Where the executors are.
-    rates : mapping of Slot to WorkerRates
-        What they do.
     pinned : mapping of ExecutorId to str
         Why executors must stay.
     time_s : float

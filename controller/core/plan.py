@@ -32,8 +32,6 @@ def plan_each(
     ----------
     views : iterable of TopologyView
         The topologies, with their plans as they are written.
-    decisions : mapping of str to Decision
-        By topology.
     epoch : int
         Of the leader who will write the plans.
 
@@ -52,8 +50,6 @@ def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan 
     ----------
     view : TopologyView
         The topology, with its plan as it is written.
-    decision : Decision
-        The moves.
     epoch : int
         Of the leader who will write the plan.
 

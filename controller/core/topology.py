@@ -12,8 +12,6 @@ class TopologyView:
 
     Attributes
     ----------
-    publication : Publication
-        What Storm knows.
     plan : Plan
         As it is written; version -1 if there is none yet.
     acks : tuple of NodeAcks

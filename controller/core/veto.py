@@ -30,11 +30,6 @@ class Excluded:
     def has_topology(self, topology: str) -> bool:
         """Tell whether a topology is among them, by its id or its name.
 
-        Parameters
-        ----------
-        topology : str
-            Its id.
-
         Returns
         -------
         bool
@@ -65,8 +60,6 @@ class Vetoes:
 
     Attributes
     ----------
-    executors, workers : mapping of str to Veto
-        By id.
     staying : mapping of str to int, or None
         How many executors of each worker stay there; a decision leaves one of them. None: a worker
         may lose all of its executors.
@@ -77,18 +70,7 @@ class Vetoes:
     staying: Mapping[str, int] | None = None
 
     def joined(self, other: "Vetoes") -> "Vetoes":
-        """Add vetoes; where both have one, the first stays.
-
-        Parameters
-        ----------
-        other : Vetoes
-            More.
-
-        Returns
-        -------
-        Vetoes
-            All.
-        """
+        """Add vetoes; where both have one, the first stays."""
         return Vetoes(
             {**other.executors, **self.executors},
             {**other.workers, **self.workers},
@@ -209,11 +191,6 @@ def cooldown(left_s: Mapping[str, float]) -> Vetoes:
     ----------
     left_s : mapping of str to float
         How long each still rests.
-
-    Returns
-    -------
-    Vetoes
-        COOLDOWN.
     """
     return Vetoes(
         {
@@ -229,10 +206,6 @@ def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Exclude
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Placement.
     excluded : Excluded
         Components and nodes to leave alone.
 
@@ -265,17 +238,8 @@ def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> 
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Placement.
     excluded : Excluded
         Components and nodes to leave alone.
-
-    Returns
-    -------
-    Vetoes
-        EXCLUDED.
     """
     executors: dict[str, Veto] = {}
     workers: dict[str, Veto] = {}

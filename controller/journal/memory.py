@@ -26,15 +26,8 @@ def encode(what: Any, loads: Iterable[NodeLoad] = ()) -> Any:
 
     Parameters
     ----------
-    what : Any
-        What to write.
     loads : iterable of NodeLoad
         Reports that are written beside it; the memory only names them.
-
-    Returns
-    -------
-    Any
-        Ready for JSON.
     """
     known = {_name_of(worker) for load in loads for worker in load.workers}
 
@@ -72,15 +65,8 @@ def decode(kind: type[T], document: Any, loads: Iterable[NodeLoad] = ()) -> T:
     ----------
     kind : type
         Of what was written.
-    document : Any
-        From JSON.
     loads : iterable of NodeLoad
         The reports that are written beside it.
-
-    Returns
-    -------
-    T
-        The same.
 
     Raises
     ------

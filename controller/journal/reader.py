@@ -70,8 +70,6 @@ class Tick:
 
     Attributes
     ----------
-    record : dict
-        The record.
     head : dict or None
         The segment's head if this is its first tick that could be read.
     gap : bool
@@ -111,11 +109,6 @@ class Log:
         paths : iterable of Path
             Folders and segment files.
 
-        Returns
-        -------
-        Log
-            Ready to read.
-
         Raises
         ------
         JournalError
@@ -138,11 +131,6 @@ class Log:
 
     def newest_head(self) -> dict[str, Any]:
         """Read the head of the newest segment that has one.
-
-        Returns
-        -------
-        dict
-            The head.
 
         Raises
         ------

@@ -41,11 +41,6 @@ def other_format(found: object) -> str:
 def compact(value: Any) -> bytes:
     """Write JSON in the one form of the journal.
 
-    Parameters
-    ----------
-    value : Any
-        Plain values.
-
     Returns
     -------
     bytes
@@ -69,11 +64,6 @@ def joined(fields: dict[str, Any], lists: dict[str, Iterable[bytes]]) -> bytes:
         Plain values; at least one.
     lists : dict of str to iterable of bytes
         Lists whose items are JSON, copied as they are.
-
-    Returns
-    -------
-    bytes
-        A JSON object.
     """
     parts = [compact(fields)[:-1]]
     for key, items in lists.items():
@@ -88,11 +78,6 @@ def to_line(body: bytes) -> bytes:
     ----------
     body : bytes
         A JSON object with at least one key and without line ends.
-
-    Returns
-    -------
-    bytes
-        A line.
     """
     return b"".join([b'{"crc":"%08x",' % zlib.crc32(body), memoryview(body)[1:], b"\n"])
 

@@ -30,11 +30,6 @@ NOTES_LIMIT = 1000
 def encoded(messages: Sequence[Message]) -> list[bytes]:
     """Write messages that never were bytes.
 
-    Parameters
-    ----------
-    messages : sequence of Publication, NodeAcks or NodeLoad
-        Any.
-
     Returns
     -------
     list of bytes
@@ -84,8 +79,6 @@ class Recorder:
             What the cycle remembered.
         seen : Seen or None
             What it saw; None if an error kept it from looking.
-        report : Report
-            What it decided.
         unwritten : sequence of str
             Topologies whose plan another controller had changed meanwhile.
         """
@@ -120,8 +113,6 @@ class Recorder:
         ----------
         kind : str
             Key of the record, such as ``ended`` for moves or ``commands``.
-        what : dict
-            Ready for JSON.
         """
         notes = self._notes.setdefault(kind, [])
         if self._journal is not None and len(notes) < NOTES_LIMIT:
@@ -210,11 +201,6 @@ def _view_record(view: TopologyView) -> dict[str, Any]:
 
 def cycle_record(report: TopologyReport) -> dict[str, Any]:
     """Write down how a cycle ended.
-
-    Parameters
-    ----------
-    report : TopologyReport
-        The report.
 
     Returns
     -------

@@ -16,8 +16,6 @@ def relieving(view: View, hot: int) -> Moves:
 
     Parameters
     ----------
-    view : View
-        The world.
     hot : int
         A worker above the upper threshold.
 
@@ -39,8 +37,6 @@ def best_gathering(view: View, above: float, slack: float) -> Moves:
 
     Parameters
     ----------
-    view : View
-        The world.
     above : float
         What the best must score more than.
     slack : float

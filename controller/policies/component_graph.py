@@ -35,11 +35,6 @@ def component_graph(snapshot: LoadSnapshot) -> nx.DiGraph:
 def acyclic(graph: nx.DiGraph) -> nx.DiGraph:
     """Drop the edges that lead back.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Components.
-
     Returns
     -------
     networkx.DiGraph
@@ -81,13 +76,6 @@ def linearised(graph: nx.DiGraph) -> list[str]:
 def feeders(graph: nx.DiGraph, component: str) -> list[str]:
     """List the components that send straight to one.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Components.
-    component : str
-        One of them.
-
     Returns
     -------
     list of str
@@ -99,13 +87,6 @@ def feeders(graph: nx.DiGraph, component: str) -> list[str]:
 def consumers(graph: nx.DiGraph, component: str) -> list[str]:
     """List the components that one sends straight to.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Components.
-    component : str
-        One of them.
-
     Returns
     -------
     list of str
@@ -116,11 +97,6 @@ def consumers(graph: nx.DiGraph, component: str) -> list[str]:
 
 def executors_of(snapshot: LoadSnapshot) -> dict[str, list[int]]:
     """Sort executors by component.
-
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Components and executors.
 
     Returns
     -------

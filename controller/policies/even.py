@@ -42,8 +42,6 @@ def deal(cluster: Cluster, groups: Iterable[Iterable[int]], executors: int) -> I
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
     groups : iterable of iterable of int
         Executors that stay together; each executor is in one group.
     executors : int
@@ -64,13 +62,6 @@ def deal(cluster: Cluster, groups: Iterable[Iterable[int]], executors: int) -> I
 def even_place(cluster: Cluster, snapshot: LoadSnapshot) -> Ints:
     """Place every executor by itself, component by component.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Executors.
-
     Returns
     -------
     Ints, shape (E,)
@@ -90,16 +81,9 @@ def even(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
     snapshot : LoadSnapshot
         Executors and where they are.
     limits : Limits
         Not used: the even scheduler knows no load.
-
-    Returns
-    -------
-    Decision
-        All its moves.
     """
     return as_decision(cluster, snapshot, even_place(cluster, snapshot), "even scheduler")

@@ -62,8 +62,6 @@ def lf_place(cluster: Cluster, snapshot: LoadSnapshot) -> Ints:
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
     snapshot : LoadSnapshot
         Components, streams and executors.
 
@@ -84,28 +82,16 @@ def lf(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
     snapshot : LoadSnapshot
         Components, streams, executors and where they are.
     limits : Limits
         Not used: L/F knows no load.
-
-    Returns
-    -------
-    Decision
-        All its moves.
     """
     return as_decision(cluster, snapshot, lf_place(cluster, snapshot), "L/F scheduler (003)")
 
 
 def closeness(one: int, other: int) -> float:
     """Compute how close two executors are.
-
-    Parameters
-    ----------
-    one, other : int
-        Their workers.
 
     Returns
     -------
@@ -148,8 +134,6 @@ def coupling(snapshot: LoadSnapshot, place: Ints, *, farthest: bool = False) -> 
 
     Parameters
     ----------
-    snapshot : LoadSnapshot
-        Components and executors.
     place : Ints, shape (E,)
         Index of each executor's worker.
     farthest : bool

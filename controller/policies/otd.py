@@ -24,10 +24,6 @@ def otd(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Load and traffic.
     limits : Limits
         Thresholds; the weights are not used.
 

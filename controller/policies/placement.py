@@ -12,8 +12,6 @@ def as_decision(cluster: Cluster, snapshot: LoadSnapshot, place: Ints, why: str)
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
     snapshot : LoadSnapshot
         Today's placement and traffic.
     place : Ints, shape (E,)

@@ -24,10 +24,6 @@ def safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Load and traffic.
     limits : Limits
         Thresholds and weights; `low_frac` is not used.
 

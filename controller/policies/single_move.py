@@ -18,12 +18,8 @@ class Choice:
 
     Attributes
     ----------
-    executor, worker : int
-        What moves where.
     asc_tps : float
         As in `Move`.
-    reason : str
-        One line.
     warnings : tuple of str
         What placement cannot repair.
     """
@@ -40,13 +36,6 @@ Chooser = Callable[[View], Choice | Decision]
 
 def disjoint(choose: Chooser, view: View) -> Decision:
     """Choose up to `max_moves` moves that do not touch each other.
-
-    Parameters
-    ----------
-    choose : callable
-        Chooses one move.
-    view : View
-        The world.
 
     Returns
     -------
@@ -83,12 +72,8 @@ def proposals(
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
     snapshot : LoadSnapshot
         Placement before all of them, and traffic.
-    steps : iterable of (executor, worker)
-        No executor twice.
 
     Returns
     -------

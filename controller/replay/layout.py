@@ -32,11 +32,6 @@ class Views:
     def show(self, record: dict[str, Any]) -> Iterator[TopologyView]:
         """Go to the next tick.
 
-        Parameters
-        ----------
-        record : dict
-            From the journal.
-
         Yields
         ------
         TopologyView
@@ -188,11 +183,6 @@ class Layout:
     def knows_all(self, rates: Mapping[str, JvmRates]) -> bool:
         """Tell whether no worker in use has reported only once.
 
-        Parameters
-        ----------
-        rates : mapping of str to JvmRates
-            By slot.
-
         Returns
         -------
         bool
@@ -240,8 +230,6 @@ class Layout:
 
         Parameters
         ----------
-        rates : mapping of str to JvmRates
-            By slot.
         handled_tps : Floats, shape (E,)
             Tuples that each executor sent and got.
 
@@ -263,19 +251,10 @@ class Layout:
 
         Parameters
         ----------
-        time_s : float
-            When.
         rates : mapping of str to JvmRates
             By slot, for the queues.
         cpu_cores : Floats, shape (E,)
             By executor.
-        traffic : Traffic
-            Between executors.
-
-        Returns
-        -------
-        LoadSnapshot
-            Of this moment.
         """
         queue = np.zeros(len(self.executors))
         for slot, jvm in rates.items():

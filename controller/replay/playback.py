@@ -49,18 +49,7 @@ class SeenReader:
         self._loads: dict[str, NodeLoad] = {}
 
     def seen(self, record: dict[str, Any]) -> Seen:
-        """Read the next tick.
-
-        Parameters
-        ----------
-        record : dict
-            From the journal.
-
-        Returns
-        -------
-        Seen
-            As it was.
-        """
+        """Read the next tick."""
         for one in record["publications"]:
             publication = read_message(Publication, one)
             self._publications[publication.topology] = publication
@@ -81,18 +70,7 @@ class SeenReader:
         )
 
     def take_loads(self, documents: Sequence[Any]) -> Sequence[NodeLoad]:
-        """Take reports in.
-
-        Parameters
-        ----------
-        documents : sequence
-            From the journal.
-
-        Returns
-        -------
-        sequence of NodeLoad
-            The same.
-        """
+        """Take reports in."""
         loads = [_load(one) for one in documents]
         self._loads.update({load.node: load for load in loads})
         return loads
@@ -114,12 +92,6 @@ class Replayed:
 
     Attributes
     ----------
-    tick : Tick
-        As recorded.
-    seen : Seen
-        Of the tick.
-    report : Report
-        As decided now.
     cycles : list of dict
         The same in the form of the journal.
     """
@@ -140,17 +112,10 @@ def replay(log: Log, writer: int, since_s: float = 0.0) -> Iterator[Replayed]:
 
     Parameters
     ----------
-    log : Log
-        The journal.
     writer : int
         Index of the controller.
     since_s : float
         Unix seconds; begins with the segment that holds this moment.
-
-    Yields
-    ------
-    Replayed
-        One a tick.
 
     Raises
     ------
@@ -179,16 +144,6 @@ def replay(log: Log, writer: int, since_s: float = 0.0) -> Iterator[Replayed]:
 
 def recorded_config(head: dict[str, Any]) -> Config:
     """Read the configuration that a segment was written with.
-
-    Parameters
-    ----------
-    head : dict
-        The segment's head.
-
-    Returns
-    -------
-    Config
-        The configuration.
 
     Raises
     ------

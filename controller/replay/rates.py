@@ -29,8 +29,6 @@ class JvmRates:
 
     Attributes
     ----------
-    incarnation : str
-        Of the JVM.
     time_ms, process_ns : int
         Of the newest report.
     rows : sequence

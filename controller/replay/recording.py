@@ -37,8 +37,6 @@ class Shift:
     ----------
     row : int
         The first tick with it.
-    executor, worker : int
-        Indices.
     own : bool
         Whether the recorded controller made it; a replay decides these anew.
     """
@@ -75,8 +73,6 @@ class Span:
         Pairs, sorted as in `Traffic`.
     held : array of bool, shape (T,)
         Nothing could be decided then, whatever the configuration.
-    shifts : tuple of Shift
-        Changes of placement.
     """
 
     cluster: Cluster

@@ -63,15 +63,8 @@ def run(setting: Setting, seed: int) -> SimulationResult:
 
     Parameters
     ----------
-    setting : Setting
-        What to run.
     seed : int
         Of all random numbers; the same seed gives the same result.
-
-    Returns
-    -------
-    SimulationResult
-        Series and totals.
 
     Raises
     ------

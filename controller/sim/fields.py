@@ -18,8 +18,6 @@ def section(kind: Any, given: Any, path: str) -> Any:
     ----------
     kind : type
         The dataclass; `least` and `among` in a field's metadata bound its values.
-    given : object
-        Keys and values.
     path : str
         Where it stands, for the message.
 
@@ -57,8 +55,6 @@ def refuse_unknown(given: Mapping[str, Any], known: set[str], path: str) -> None
 
     Parameters
     ----------
-    given : mapping of str to value
-        Keys and values.
     known : set of str
         Those that are read.
     path : str
@@ -84,11 +80,6 @@ def mapping(value: Any, path: str) -> dict[str, Any]:
     path : str
         Where it stands, for the message.
 
-    Returns
-    -------
-    dict
-        As given.
-
     Raises
     ------
     ScenarioError
@@ -101,13 +92,6 @@ def mapping(value: Any, path: str) -> dict[str, Any]:
 
 def listed(given: Mapping[str, Any], key: str) -> list[Any]:
     """Read a list that may be missing.
-
-    Parameters
-    ----------
-    given : mapping of str to value
-        Keys and values.
-    key : str
-        Of the list.
 
     Returns
     -------
@@ -132,15 +116,8 @@ def choice(value: Any, choices: list[str], path: str) -> str:
     ----------
     value : object
         As YAML gave it.
-    choices : list of str
-        The names.
     path : str
         Where it stands, for the message.
-
-    Returns
-    -------
-    str
-        The name.
 
     Raises
     ------
@@ -159,15 +136,8 @@ def number(value: Any, least: float, path: str) -> float:
     ----------
     value : object
         As YAML gave it.
-    least : float
-        The lowest.
     path : str
         Where it stands, for the message.
-
-    Returns
-    -------
-    float
-        The number.
 
     Raises
     ------
@@ -191,15 +161,8 @@ def written_number(text: str, least: float, path: str) -> float:
     ----------
     text : str
         As YAML writes numbers.
-    least : float
-        The lowest.
     path : str
         Where it stands, for the message.
-
-    Returns
-    -------
-    float
-        The number.
 
     Raises
     ------
@@ -220,15 +183,8 @@ def count(value: Any, least: int, path: str) -> int:
     ----------
     value : object
         As YAML gave it.
-    least : int
-        The lowest.
     path : str
         Where it stands, for the message.
-
-    Returns
-    -------
-    int
-        The number.
 
     Raises
     ------

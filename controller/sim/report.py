@@ -61,16 +61,6 @@ class Report:
 def simulate_all(scenario: Scenario) -> Report:
     """Run all runs of a scenario.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        What to run.
-
-    Returns
-    -------
-    Report
-        Ready to print.
-
     Raises
     ------
     ScenarioError
@@ -101,8 +91,6 @@ def measure(
 
     Parameters
     ----------
-    setting : Setting
-        What was run.
     result : SimulationResult
         What came of it.
     usual_tps : float or None
@@ -167,11 +155,6 @@ def _compare(one: Expectation, measures: Measures) -> Comparison:
 
 def text(report: Report) -> str:
     """Print a report.
-
-    Parameters
-    ----------
-    report : Report
-        All runs.
 
     Returns
     -------

@@ -76,10 +76,6 @@ class Change:
 
     Attributes
     ----------
-    at_s : float
-        When.
-    act : Act
-        What.
     who : int
         A worker (kill, start) or an executor.
     to : int
@@ -118,19 +114,12 @@ def changes(
         One that restarts something.
     shifts : sequence of Shift
         The moves, ordered together.
-    now_s : float
-        When.
     delays : Delays
         How long things take.
     node_of : sequence of int
         Node of each worker.
     random : numpy.random.Generator
         Draws how long it is to each next poll.
-
-    Returns
-    -------
-    list of Change
-        By time.
     """
     if system is System.STORM:
         found = _rebalance(shifts, now_s, delays, len(node_of))

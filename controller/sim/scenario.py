@@ -170,11 +170,6 @@ _STEPS_MOST = 100_000
 def split(text: str) -> tuple[str, str]:
     """Cut a file into what people write and what is generated.
 
-    Parameters
-    ----------
-    text : str
-        The file.
-
     Returns
     -------
     head, results : str
@@ -186,16 +181,6 @@ def split(text: str) -> tuple[str, str]:
 
 def parse(text: str) -> Scenario:
     """Read a scenario.
-
-    Parameters
-    ----------
-    text : str
-        The file.
-
-    Returns
-    -------
-    Scenario
-        Ready to run.
 
     Raises
     ------

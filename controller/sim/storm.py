@@ -41,11 +41,6 @@ FIRST_PORT = 6700
 def slots_of(world: World) -> tuple[Slot, ...]:
     """Name the workers' slots.
 
-    Parameters
-    ----------
-    world : World
-        The hardware.
-
     Returns
     -------
     tuple of Slot
@@ -60,16 +55,12 @@ class Storm:
 
     Parameters
     ----------
-    world : World
-        What really happens.
     meter : Meter
         What is measured of it.
     system : System
         Who makes the moves.
     delays : Delays
         How long that takes.
-    random : numpy.random.Generator
-        Draws the polls.
     """
 
     def __init__(
@@ -123,18 +114,7 @@ class Storm:
             self.redeploy(plan.entries[begun:])
 
     def redeploy(self, entries: Iterable[Entry]) -> Plan:
-        """Begin moves together.
-
-        Parameters
-        ----------
-        entries : iterable of Entry
-            Allowed ones.
-
-        Returns
-        -------
-        Plan
-            With them.
-        """
+        """Begin moves together."""
         now_s, entries = self._world.now_s, tuple(entries)
         shifts = [
             Shift(e.executor.start - 1, self._worker[e.source], self._worker[e.target])
@@ -156,23 +136,12 @@ class Storm:
         return self._held_plan.plan
 
     def plan_change(self, change: Change) -> None:
-        """Let something happen later.
-
-        Parameters
-        ----------
-        change : Change
-            What, and when.
-        """
+        """Let something happen later."""
         self._number += 1
         heapq.heappush(self._due, (change.at_s, self._number, change))
 
     def entry(self, executor: int, target: int) -> Entry | Refusal:
         """Make the entry of a move, if the validator of plans lets it.
-
-        Parameters
-        ----------
-        executor, target : int
-            Indices.
 
         Returns
         -------

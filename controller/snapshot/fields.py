@@ -49,8 +49,6 @@ def known_only(row: Row, keys: Collection[str], path: str) -> None:
 
     Parameters
     ----------
-    row : dict
-        An object.
     keys : collection of str
         All it may have.
     path : str
@@ -75,17 +73,8 @@ def items(row: Row, key: str, path: str = "") -> list[Any]:
 
     Parameters
     ----------
-    row : dict
-        An object.
-    key : str
-        Its key.
     path : str
         Where the object is.
-
-    Returns
-    -------
-    list
-        Its value.
     """
     value = row.get(key)
     if not isinstance(value, list):
@@ -98,19 +87,10 @@ def rows(row: Row, key: str, keys: Collection[str], path: str = "") -> Iterator[
 
     Parameters
     ----------
-    row : dict
-        An object.
-    key : str
-        Its key.
     keys : collection of str
         All that the objects of the list may have.
     path : str
         Where the object is.
-
-    Yields
-    ------
-    (str, dict)
-        Path and object.
     """
     for i, found in enumerate(items(row, key, path)):
         at = f"{_path(path, key)}[{i}]"
@@ -125,10 +105,6 @@ def text(row: Row, key: str, path: str) -> str:
 
     Parameters
     ----------
-    row : dict
-        An object.
-    key : str
-        Its key.
     path : str
         Where the object is.
 
@@ -155,10 +131,6 @@ def one_of(
 
     Parameters
     ----------
-    row : dict
-        An object.
-    key : str
-        Its key.
     path : str
         Where the object is.
     known : collection of str
@@ -167,11 +139,6 @@ def one_of(
         What it is called, if not as the key.
     tell : bool
         Whether a refusal lists what it may be.
-
-    Returns
-    -------
-    str
-        One of them.
     """
     value = text(row, key, path)
     if value not in known:
@@ -185,10 +152,6 @@ def count(row: Row, key: str, path: str) -> int:
 
     Parameters
     ----------
-    row : dict
-        An object.
-    key : str
-        Its key.
     path : str
         Where the object is.
 
@@ -208,10 +171,6 @@ def quantity(row: Row, key: str, path: str) -> float:
 
     Parameters
     ----------
-    row : dict
-        An object.
-    key : str
-        Its key.
     path : str
         Where the object is.
 
@@ -225,13 +184,6 @@ def quantity(row: Row, key: str, path: str) -> float:
 
 def nonnegative(value: Any, path: str) -> float:
     """Read a quantity.
-
-    Parameters
-    ----------
-    value : any
-        From JSON.
-    path : str
-        Where it is.
 
     Returns
     -------

@@ -31,10 +31,6 @@ class MoveRecord:
 
     Attributes
     ----------
-    topology, id : str
-        Which move.
-    executor, source, target : str
-        What went where.
     outcome, reason : str
         MOVED, UNDONE or VOID, and why.
     phase_s : dict of str to float
@@ -68,12 +64,8 @@ class Applier:
 
     Parameters
     ----------
-    session : Session
-        Where to write.
     mirror : Mirror
         What has to be read again after a write.
-    leader : Leader
-        Fences the writes.
     timing : Timing
         The limits of the phases.
     now_s, time_s : callable
@@ -145,11 +137,6 @@ class Applier:
 
     def step(self, views: Iterable[TopologyView]) -> bool:
         """Look once at every move under way, and write what follows.
-
-        Parameters
-        ----------
-        views : iterable of TopologyView
-            All topologies.
 
         Returns
         -------

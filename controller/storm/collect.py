@@ -21,8 +21,6 @@ class LiveCluster:
 
     Parameters
     ----------
-    mirror : Mirror
-        Reads ZooKeeper.
     timing : Timing
         How old an answer may be.
     now_s : callable
@@ -46,11 +44,6 @@ class LiveCluster:
         ----------
         session : Session
             Connected to Storm's ZooKeeper.
-
-        Returns
-        -------
-        LiveCluster
-            The view.
         """
         return cls(Mirror(session, threading.Event()), Timing())
 
@@ -77,11 +70,6 @@ class LiveCluster:
     def plan(self, topology: str) -> Plan:
         """Return the newest plan that could be read.
 
-        Parameters
-        ----------
-        topology : str
-            Id.
-
         Returns
         -------
         Plan
@@ -105,13 +93,7 @@ class LiveCluster:
         return None if lost is None else f"the plan {path} {lost}: the leader writes it anew"
 
     def orphans(self) -> list[tuple[str, int]]:
-        """List the plans of topologies that Storm no longer has.
-
-        Returns
-        -------
-        list of (str, int)
-            Path and version.
-        """
+        """List the plans of topologies that Storm no longer has."""
         if self._mirror.stat("/storms") is None:
             return []  # no Storm here: then it has not killed a topology either
         names = self._mirror.children(wire.PLANS)
@@ -120,24 +102,12 @@ class LiveCluster:
         return [(path, stored.version) for path, stored in found if stored is not None]
 
     def cluster(self) -> str:
-        """Return the cluster's UUID; empty before the first leader.
-
-        Returns
-        -------
-        str
-            UUID.
-        """
+        """Return the cluster's UUID; empty before the first leader."""
         stored = self._mirror.node(wire.CLUSTER)
         return "" if stored is None else stored.data.decode(errors="replace")
 
     def acks(self) -> tuple[NodeAcks, ...]:
-        """Return the answers of the nodes whose agents have spoken lately.
-
-        Returns
-        -------
-        tuple of NodeAcks
-            By supervisor id.
-        """
+        """Return the answers of the nodes whose agents have spoken lately."""
         found = []
         for name in self._mirror.children(wire.ACKS):
             path = wire.acks_path(name)
@@ -147,13 +117,7 @@ class LiveCluster:
         return tuple(found)
 
     def loads(self) -> Sequence[NodeLoad]:
-        """Return the newest report of each node.
-
-        Returns
-        -------
-        sequence of NodeLoad
-            By supervisor id.
-        """
+        """Return the newest report of each node."""
         paths = [wire.load_path(name) for name in self._mirror.children(wire.LOAD)]
         found = [self._mirror.message(NodeLoad, path) for path in paths]
         return [load for load in found if load is not None]
@@ -171,11 +135,6 @@ class LiveCluster:
 
     def age_s(self, path: str) -> float:
         """Tell how long ago a node was seen to change; clocks of nodes are not compared.
-
-        Parameters
-        ----------
-        path : str
-            The node.
 
         Returns
         -------

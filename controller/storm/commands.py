@@ -31,14 +31,10 @@ class Command:
 
     Attributes
     ----------
-    topology : str
-        Id or name.
     executor, slot : str
         What, and where to.
     state : str
         WAITING, REFUSED, a phase of the move, or how it ended.
-    reason : str
-        One line.
     move : str
         Id of the move, once begun.
     stopped_after_s : float or None
@@ -60,28 +56,12 @@ class Command:
 
 
 def encode(command: Command) -> bytes:
-    """Write a command.
-
-    Parameters
-    ----------
-    command : Command
-        The command.
-
-    Returns
-    -------
-    bytes
-        JSON.
-    """
+    """Write a command."""
     return json.dumps(asdict(command)).encode()
 
 
 def decode(data: bytes) -> Command | None:
     """Read a command.
-
-    Parameters
-    ----------
-    data : bytes
-        JSON.
 
     Returns
     -------
@@ -102,10 +82,6 @@ class CommandQueue:
 
     Parameters
     ----------
-    session : Session
-        Where to answer.
-    mirror : Mirror
-        Reads the queue.
     begin : callable
         Writes the plan that follows another; False if it could not.
     max_moves : int
@@ -142,8 +118,6 @@ class CommandQueue:
 
         Parameters
         ----------
-        views : sequence of TopologyView
-            All topologies.
         ended : iterable of MoveRecord
             Moves that have ended lately.
         epoch : int
@@ -226,13 +200,6 @@ class CommandQueue:
 
 def find(views: Iterable[TopologyView], name: str) -> TopologyView | None:
     """Find a topology.
-
-    Parameters
-    ----------
-    views : iterable of TopologyView
-        All topologies.
-    name : str
-        Id or name.
 
     Returns
     -------

@@ -37,10 +37,6 @@ class LiveController:
 
     Parameters
     ----------
-    session : Session
-        Connected.
-    config : Config
-        Settings.
     name : str
         Who this is, for people who look.
     on_cycle : callable

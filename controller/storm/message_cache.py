@@ -28,8 +28,6 @@ class Mirror(Watched):
 
     Parameters
     ----------
-    session : Session
-        Where to read.
     wake : threading.Event
         Set whenever something that was read has changed.
     """
@@ -45,8 +43,6 @@ class Mirror(Watched):
         ----------
         kind : type
             Class of the message.
-        path : str
-            The node.
 
         Returns
         -------
@@ -70,11 +66,6 @@ class Mirror(Watched):
 
     def plan(self, topology: str) -> Plan | None:
         """Read a topology's plan as it is now, not as it last could be read.
-
-        Parameters
-        ----------
-        topology : str
-            Id.
 
         Returns
         -------

@@ -14,8 +14,6 @@ class NimbusWatch:
 
     Parameters
     ----------
-    mirror : Mirror
-        Reads ZooKeeper.
     now_s : callable
         Tells monotonic seconds.
 
@@ -35,8 +33,6 @@ class NimbusWatch:
 
         Parameters
         ----------
-        publication : Publication
-            The newest one.
         plan : Plan
             The plan as it is written.
 
@@ -64,11 +60,6 @@ class NimbusWatch:
 
     def knows(self, topology: str) -> bool:
         """Tell whether Storm still has the topology.
-
-        Parameters
-        ----------
-        topology : str
-            Id.
 
         Returns
         -------

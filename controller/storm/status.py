@@ -29,23 +29,10 @@ def document(
 
     Parameters
     ----------
-    reports : iterable of TopologyReport
-        One a topology.
     ended : iterable of MoveRecord
         The moves that have ended lately, oldest first.
-    config : Config
-        Settings in force.
-    name : str
-        Who leads.
-    epoch : int or None
-        Under which epoch.
     journal_problem : str or None
         Why ticks are not written down, if they should be and are not.
-
-    Returns
-    -------
-    dict
-        Ready for JSON.
     """
     return {
         "controller": name,
@@ -80,8 +67,6 @@ def publish(session: Session, found: dict[str, Any]) -> None:
 
     Parameters
     ----------
-    session : Session
-        Where to write.
     found : dict
         From `document`; without its executors if it would not fit into a node.
     """
@@ -95,11 +80,6 @@ def publish(session: Session, found: dict[str, Any]) -> None:
 
 def read(session: Session) -> dict[str, Any] | None:
     """Read what the leading controller last wrote.
-
-    Parameters
-    ----------
-    session : Session
-        Where to read.
 
     Returns
     -------

@@ -28,8 +28,6 @@ class Objective:
         Such a second.
     overload : float
         A second in which a worker is overloaded.
-    moves : float
-        A move.
     """
 
     traffic: float = 1.0
@@ -44,11 +42,6 @@ class Objective:
         ----------
         text : str
             From the command line; ``balanced`` for the default.
-
-        Returns
-        -------
-        Objective
-            As asked for.
 
         Raises
         ------
@@ -84,11 +77,6 @@ class Objective:
 
     def cost(self, figures: Figures) -> float:
         """Compute what a run costs.
-
-        Parameters
-        ----------
-        figures : Figures
-            How it did.
 
         Returns
         -------
@@ -126,13 +114,6 @@ def crossing_frac(figures: Figures) -> float:
 def ranked(outcomes: Sequence[Outcome], objective: Objective) -> list[Outcome]:
     """Order by cost, on the load to choose by.
 
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        All of them.
-    objective : Objective
-        What counts.
-
     Returns
     -------
     list of Outcome
@@ -148,11 +129,6 @@ def ranked(outcomes: Sequence[Outcome], objective: Objective) -> list[Outcome]:
 
 def front(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Find the sets that no other beats in traffic, moves and overload together.
-
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        All of them.
 
     Returns
     -------
@@ -192,8 +168,6 @@ class Suggestion:
         By what share the best lowers today's cost, there and with the load held back.
     helps : bool
         Whether the best should replace today's.
-    reason : str
-        One sentence.
     """
 
     today: Outcome
@@ -206,13 +180,6 @@ class Suggestion:
 
 def suggest(outcomes: Sequence[Outcome], objective: Objective) -> Suggestion:
     """Choose a set and test it with the load held back.
-
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        Today's settings first.
-    objective : Objective
-        What counts.
 
     Returns
     -------

@@ -31,8 +31,6 @@ class Chunk:
 
     Attributes
     ----------
-    topology : str
-        Id.
     day : int
         Since 1970, UTC; each begins with the placement as recorded.
     held_back : bool
@@ -61,13 +59,7 @@ class Chunk:
         return self.topology, self.day
 
     def load(self) -> Span:
-        """Read it.
-
-        Returns
-        -------
-        Span
-            Its ticks.
-        """
+        """Read it."""
         span: Span = pickle.loads(self.path.read_bytes())
         return span
 

@@ -63,10 +63,6 @@ def proposed_diff(storm_yaml: str | None, suggestion: Suggestion, today: dict[st
     ----------
     storm_yaml : str or None
         The file as it is; None shows the settings in force instead.
-    suggestion : Suggestion
-        What to change.
-    today : dict of str to value
-        Keys in force.
 
     Returns
     -------
@@ -102,17 +98,8 @@ def as_document(
 
     Parameters
     ----------
-    outcomes : sequence of Outcome
-        All of them.
-    objective : Objective
-        What counts.
     suggestion : Suggestion
         The end of it.
-
-    Returns
-    -------
-    dict
-        Ready for JSON.
     """
     return {
         "objective": objective.said,
@@ -168,8 +155,6 @@ def print_found(console: Console, document: dict[str, Any], diff: str) -> None:
 
     Parameters
     ----------
-    console : Console
-        Where to.
     document : dict
         From `as_document`.
     diff : str
@@ -208,8 +193,6 @@ def draw(document: dict[str, Any], path: Path) -> None:
     ----------
     document : dict
         From `as_document`.
-    path : Path
-        Where to.
 
     Raises
     ------
@@ -249,15 +232,6 @@ def page(document: dict[str, Any], diff: str, png: bytes, about: str) -> str:
         From `as_document`.
     diff : str
         From `proposed_diff`.
-    png : bytes
-        The drawn front.
-    about : str
-        What was swept.
-
-    Returns
-    -------
-    str
-        HTML.
     """
     return _PAGE.format(
         about=html.escape(about),

@@ -50,8 +50,6 @@ class Space:
 
         Parameters
         ----------
-        today : mapping of str to value
-            Keys in force.
         executors : int
             Of the largest topology.
 
@@ -145,13 +143,6 @@ def _values(path: Path, key: str, value: Any) -> tuple[Any, ...]:
 
 def parameter_sets(space: Space, today: Mapping[str, Any]) -> list[ParameterSet]:
     """List what is tried; the same for the same space and day.
-
-    Parameters
-    ----------
-    space : Space
-        Values to try.
-    today : mapping of str to value
-        Keys in force.
 
     Returns
     -------

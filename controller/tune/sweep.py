@@ -24,10 +24,6 @@ class Figures:
 
     Attributes
     ----------
-    ticks, moves : int
-        How many.
-    span_s : float
-        Measured time.
     total, inter_node, inter_worker : float
         Tuples sent, those to other nodes, and those to other workers (of other nodes too).
     overload_s : float
@@ -85,8 +81,6 @@ class Task:
     ----------
     number : int
         Of the parameter set.
-    episode : Episode
-        Topology and day.
     run : Rerun
         As it stands after what it has seen of the episode.
     goes_on : bool
@@ -107,8 +101,6 @@ class Done:
     ----------
     number : int
         Of the parameter set.
-    episode : Episode
-        Topology and day.
     run : Rerun or None
         To go on with, if the episode goes on.
     chosen_by, held_back : Figures
@@ -128,8 +120,6 @@ class Outcome:
 
     Attributes
     ----------
-    parameters : ParameterSet
-        Which.
     chosen_by : Figures
         With the load it is chosen by.
     held_back : Figures
@@ -147,13 +137,6 @@ Engine: TypeAlias = Callable[[Wave, Sequence[Task], Callable[[int], None]], Iter
 
 def step(wave: Wave, task: Task) -> Done:
     """Work one task off.
-
-    Parameters
-    ----------
-    wave : Wave
-        The load.
-    task : Task
-        The parameter set.
 
     Returns
     -------
@@ -175,8 +158,6 @@ def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet]) -> None:
 
     Parameters
     ----------
-    chunks : sequence of Chunk
-        The log.
     sets : sequence of ParameterSet
         What is to be tried.
 
@@ -206,10 +187,6 @@ def sweep(
 
     Parameters
     ----------
-    chunks : sequence of Chunk
-        The log.
-    sets : sequence of ParameterSet
-        What to try.
     engine : Engine
         Who does the work.
     progress : callable

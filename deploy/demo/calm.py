@@ -44,10 +44,6 @@ class Calm:
 
         Parameters
         ----------
-        tick : int
-            Its number.
-        outcome : str
-            How it ended.
         resting : bool
             Whether an executor settles or cools down from a move.
 

@@ -24,8 +24,6 @@ class WorkerLook:
 
     Attributes
     ----------
-    host, port : str
-        Where it is.
     cpu_frac : float or None
         Share of its capacity; None until it is known.
     holds : str
@@ -44,16 +42,12 @@ class Look:
 
     Attributes
     ----------
-    workers : tuple of WorkerLook
-        By slot.
     inter_node_frac : float or None
         Share of the tuples sent since the look before that crossed between nodes.
     tick, outcome, reason
         The controller's last cycle; -1 and empty before the first.
     entries : int
         Moves that have not left the plan.
-    ended : tuple of MoveRecord
-        Those that have.
     """
 
     workers: tuple[WorkerLook, ...]
@@ -83,13 +77,7 @@ class Gauges:
         self._since_look: Rates = {}
 
     def look(self) -> Look:
-        """Look now.
-
-        Returns
-        -------
-        Look
-            What is there.
-        """
+        """Look now."""
         view = self._found()
         self._since_look = self._rates_since(self._since_look, view)
         told = status.read(self._session) or {}

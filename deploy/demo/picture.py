@@ -9,18 +9,7 @@ from deploy.demo.report import Recording
 
 
 def draw(recording: Recording) -> bytes:
-    """Draw a run.
-
-    Parameters
-    ----------
-    recording : Recording
-        What was seen.
-
-    Returns
-    -------
-    bytes
-        A PNG.
-    """
+    """Draw a run."""
     figure = Figure(figsize=(10, 6), layout="constrained")
     rate, share = figure.subplots(2, 1, sharex=True)
     start_s = recording.windows[0].t_s

@@ -137,15 +137,8 @@ def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
 
     Parameters
     ----------
-    screen : Screen
-        Shows it.
     out_dir : Path
         Where report.json and report.png go.
-
-    Returns
-    -------
-    dict
-        The report.
     """
     sweep()
     shutil.rmtree(JOURNAL_DIR, ignore_errors=True)  # of an earlier run, of another cluster
@@ -216,8 +209,6 @@ def write(out_dir: Path, report: dict[str, Any], recording: Recording) -> None:
         Where; made if need be.
     report : dict
         From `assemble`.
-    recording : Recording
-        To draw.
     """
     files = {
         out_dir / "report.json": json.dumps(report, indent=1).encode(),

@@ -45,8 +45,6 @@ class Saturated:
 
     Attributes
     ----------
-    span : Span
-        When.
     inter_node_frac : float or None
         Share of the tuples that crossed between nodes.
     load_average : float

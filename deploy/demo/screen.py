@@ -27,13 +27,7 @@ LINE_EVERY_S = 5.0
 
 
 class Screen:
-    """What the user sees.
-
-    Parameters
-    ----------
-    console : Console
-        Where to print.
-    """
+    """What the user sees."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -71,8 +65,6 @@ class Screen:
 
         Parameters
         ----------
-        look : Look
-            The topology.
         tps : int
             Sentences acked in the last second.
         """
@@ -84,13 +76,7 @@ class Screen:
             self.say(f"     {tps}/s acked, inter-node {ratio}, cpu {cpu}, {_decision(look)}")
 
     def say(self, text: str) -> None:
-        """Print a line.
-
-        Parameters
-        ----------
-        text : str
-            The line.
-        """
+        """Print a line."""
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _done_frac(self) -> float:

@@ -24,11 +24,6 @@ class Span:
     def seconds_of(self, windows: Iterable[Window]) -> list[Window]:
         """Choose the seconds that lie wholly inside.
 
-        Parameters
-        ----------
-        windows : iterable of Window
-            Of the ledger.
-
         Returns
         -------
         list of Window
@@ -38,11 +33,6 @@ class Span:
 
     def seconds_touched(self, windows: Iterable[Window]) -> list[Window]:
         """Choose the seconds that lie at least partly inside.
-
-        Parameters
-        ----------
-        windows : iterable of Window
-            Of the ledger.
 
         Returns
         -------
@@ -113,13 +103,6 @@ def felt_span(move: MoveRecord) -> Span | None:
 def pauses_ms(windows: Sequence[Window], spans: Iterable[Span]) -> list[float]:
     """Give the longest ack latency of the seconds that each span touches.
 
-    Parameters
-    ----------
-    windows : sequence of Window
-        Of the ledger.
-    spans : iterable of Span
-        Of the moves.
-
     Returns
     -------
     list of float
@@ -132,13 +115,6 @@ def pauses_ms(windows: Sequence[Window], spans: Iterable[Span]) -> list[float]:
 
 def like(spans: Sequence[Span], within: Span) -> list[Span]:
     """Cut a quiet stretch into spans as long as the typical one of the moves.
-
-    Parameters
-    ----------
-    spans : sequence of Span
-        Of the moves.
-    within : Span
-        The quiet stretch.
 
     Returns
     -------

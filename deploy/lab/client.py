@@ -22,8 +22,6 @@ class NimbusClient:
         How to start the Java client.
     log : Path
         The file that takes its log.
-    env : dict[str, str]
-        Its environment.
     """
 
     def __init__(self, command: Sequence[str], log: Path, env: dict[str, str]) -> None:
@@ -40,11 +38,6 @@ class NimbusClient:
         ----------
         *request : object
             The command and its arguments, as JSON takes them.
-
-        Returns
-        -------
-        dict[str, Any]
-            The answer.
 
         Raises
         ------

@@ -29,8 +29,6 @@ class PlacedExecutor:
         First and last task.
     component : str
         Its spout or bolt.
-    slot : str
-        "<supervisor-id>:<port>".
     start_secs : int
         The start time that Nimbus keeps for it.
     """
@@ -69,11 +67,6 @@ class Lab(Daemons):
         rate_tps : float
             Sentences per second once `wait_ready` has seen all tasks open; before, Storm would
             drop tuples to workers that are still starting.
-
-        Returns
-        -------
-        str
-            The topology's id.
         """
         directory = self.layout.run_dir / "ledgers" / name
         shutil.rmtree(directory, ignore_errors=True)
@@ -116,28 +109,11 @@ class Lab(Daemons):
         return {row["id"]: row["status"] for row in self._client.ask("cluster")["topologies"]}
 
     def supervisors(self) -> list[str]:
-        """List the supervisors that Nimbus knows.
-
-        Returns
-        -------
-        list[str]
-            Their hosts.
-        """
+        """List the supervisors that Nimbus knows."""
         return [row["host"] for row in self._client.ask("cluster")["supervisors"]]
 
     def topology_id(self, name: str) -> str:
-        """Find the id of a topology.
-
-        Parameters
-        ----------
-        name : str
-            Its name.
-
-        Returns
-        -------
-        str
-            Its id.
-        """
+        """Find the id of a topology."""
         for row in self._client.ask("cluster")["topologies"]:
             if row["name"] == name:
                 return str(row["id"])
@@ -145,11 +121,6 @@ class Lab(Daemons):
 
     def assignment(self, name: str) -> list[PlacedExecutor]:
         """Give Storm's assignment of a topology.
-
-        Parameters
-        ----------
-        name : str
-            Its name.
 
         Returns
         -------
@@ -173,8 +144,6 @@ class Lab(Daemons):
 
         Parameters
         ----------
-        name : str
-            Its name.
         wait_secs : int
             How long Storm lets it run on, with spouts inactive.
         """
@@ -194,8 +163,6 @@ class Lab(Daemons):
 
         Parameters
         ----------
-        name : str
-            Its name.
         workers : int or None
             New number of workers.
         executors : Mapping[str, int] or None
@@ -207,23 +174,11 @@ class Lab(Daemons):
         self._client.ask("rebalance", name, options)
 
     def activate(self, name: str) -> None:
-        """Let the spouts of a topology emit.
-
-        Parameters
-        ----------
-        name : str
-            Its name.
-        """
+        """Let the spouts of a topology emit."""
         self._client.ask("activate", name)
 
     def deactivate(self, name: str) -> None:
-        """Let the spouts of a topology rest.
-
-        Parameters
-        ----------
-        name : str
-            Its name.
-        """
+        """Let the spouts of a topology rest."""
         self._client.ask("deactivate", name)
 
     def worker_pids(self) -> dict[str, int]:
@@ -238,13 +193,6 @@ class Lab(Daemons):
 
     def kill_worker(self, slot: str, sig: signal.Signals = signal.SIGKILL) -> int:
         """Send a signal to a worker.
-
-        Parameters
-        ----------
-        slot : str
-            Its slot.
-        sig : signal.Signals
-            The signal.
 
         Returns
         -------
@@ -318,8 +266,6 @@ def plan_lab(
         Its run directory below build/lab.
     nodes : int
         Number of supervisors, on 127.0.0.2 and up.
-    slots : int
-        Slots of each.
     agent_jar : Path or None
         The jar that every JVM of Storm loads; None for a stock cluster.
     conf : Mapping[str, Any] or None
@@ -370,23 +316,12 @@ def attach(name: str) -> Lab:
     ----------
     name : str
         Its run directory below build/lab.
-
-    Returns
-    -------
-    Lab
-        The cluster.
     """
     return Lab(load(RUNS_DIR / name))
 
 
 def sweep() -> list[str]:
-    """End the labs whose owning process has died without ending them.
-
-    Returns
-    -------
-    list[str]
-        Their names.
-    """
+    """End the labs whose owning process has died without ending them."""
     swept = []
     for file in RUNS_DIR.glob("*/owner"):
         pid, ticks = file.read_text().split()

@@ -139,11 +139,6 @@ class Daemons:
         ----------
         name : str
             "zookeeper", "nimbus", or the host of a supervisor.
-
-        Returns
-        -------
-        Child
-            Its process.
         """
         layout = self.layout
         if name == "zookeeper":
@@ -190,18 +185,7 @@ class Daemons:
             self.start_agent(node)
 
     def start_agent(self, node: Node) -> Child:
-        """Start nstorm's agent on a node.
-
-        Parameters
-        ----------
-        node : Node
-            The node.
-
-        Returns
-        -------
-        Child
-            Its process.
-        """
+        """Start nstorm's agent on a node."""
         conf = str(node.conf_dir / "storm.yaml")
         command = [sys.executable, "-m", "agent", "--conf", conf]
         return self._processes.start(f"agent-{node.host}", command, node.log_dir / "agent.log")
@@ -215,11 +199,6 @@ class Daemons:
             "observe", "advise" or "auto".
         name : str
             Tells it, and its log, from others; of several one leads.
-
-        Returns
-        -------
-        Child
-            Its process.
         """
         root = self.layout.nimbus_dir
         conf = str(root / "conf" / "storm.yaml")
@@ -241,11 +220,6 @@ class Daemons:
         ----------
         key : str
             Its host or its supervisor's id.
-
-        Returns
-        -------
-        Node
-            The node.
         """
         for node in self.nodes:
             if key in (node.host, node.supervisor_id):
@@ -269,11 +243,6 @@ class Daemons:
         ----------
         key : str
             "nimbus", "zookeeper", a host for its supervisor, or a slot for its workers.
-
-        Returns
-        -------
-        str
-            The text.
         """
         run_dir = self.layout.run_dir
         if key in ("nimbus", "zookeeper"):

@@ -33,8 +33,6 @@ class Node:
         Its address, 127.0.0.2 and up.
     supervisor_id : str
         The id it gave itself; empty until it is up.
-    ports : tuple[int, ...]
-        Its slots.
     thrift_port : int
         Where its workers talk to it.
     root : Path
@@ -81,14 +79,10 @@ class Layout:
     ----------
     run_dir : Path
         The directory of this lab; absolute.
-    homes : Homes
-        The software.
     zookeeper_port : int
         ZooKeeper's port on 127.0.0.1.
     nimbus_port : int
         Nimbus' Thrift port on 127.0.0.1.
-    nodes : tuple[Node, ...]
-        The supervisors.
     agent_jar : Path or None
         The jar that every JVM of Storm loads; None for a stock cluster.
     worker_heap_mb : int
@@ -178,13 +172,7 @@ class Layout:
         return "" if self.agent_jar is None else f"-javaagent:{self.agent_jar}"
 
     def zookeeper_command(self) -> list[str]:
-        """Give the command that runs ZooKeeper.
-
-        Returns
-        -------
-        list[str]
-            Program and arguments.
-        """
+        """Give the command that runs ZooKeeper."""
         return [
             *self._java(96),
             # The data die with the lab: a killed process loses nothing without fsync.
@@ -195,40 +183,17 @@ class Layout:
         ]
 
     def nimbus_command(self) -> list[str]:
-        """Give the command that runs Nimbus.
-
-        Returns
-        -------
-        list[str]
-            Program and arguments.
-        """
+        """Give the command that runs Nimbus."""
         main = "org.apache.storm.daemon.nimbus.Nimbus"
         return self._daemon(256, self.nimbus_dir, "nimbus", main)
 
     def supervisor_command(self, node: Node) -> list[str]:
-        """Give the command that runs a supervisor.
-
-        Parameters
-        ----------
-        node : Node
-            Its node.
-
-        Returns
-        -------
-        list[str]
-            Program and arguments.
-        """
+        """Give the command that runs a supervisor."""
         main = "org.apache.storm.daemon.supervisor.Supervisor"
         return self._daemon(160, node.root, "supervisor", main)
 
     def client_command(self) -> list[str]:
-        """Give the command that runs the client of Nimbus.
-
-        Returns
-        -------
-        list[str]
-            Program and arguments.
-        """
+        """Give the command that runs the client of Nimbus."""
         classpath = (self.homes.storm / "lib-worker" / "*", self.nimbus_dir / "conf", WORKLOAD_JAR)
         return [
             *self._java(96),
@@ -266,11 +231,6 @@ class Layout:
 def java() -> str:
     """Find the Java that Storm itself would take.
 
-    Returns
-    -------
-    str
-        The program.
-
     Raises
     ------
     LabError
@@ -294,11 +254,6 @@ def free_ports(count: int) -> list[int]:
     ----------
     count : int
         How many, up to 64.
-
-    Returns
-    -------
-    list[int]
-        The ports, ascending.
 
     Raises
     ------
@@ -333,13 +288,7 @@ def _write_conf(root: Path, conf: Mapping[str, Any]) -> None:
 
 
 def save(layout: Layout) -> None:
-    """Write the layout into its run directory, for other processes.
-
-    Parameters
-    ----------
-    layout : Layout
-        What to write.
-    """
+    """Write the layout into its run directory, for other processes."""
     row = {
         "storm": layout.homes.storm,
         "zookeeper": layout.homes.zookeeper,
@@ -357,11 +306,6 @@ def save(layout: Layout) -> None:
 
 def load(run_dir: Path) -> Layout:
     """Read the layout of a lab that another process has started.
-
-    Parameters
-    ----------
-    run_dir : Path
-        Its run directory.
 
     Returns
     -------

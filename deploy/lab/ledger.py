@@ -23,8 +23,6 @@ class Totals:
 
     Attributes
     ----------
-    emitted, acked, failed : int
-        Sentences.
     double_acked : int
         Acks and fails of ids that were not in flight.
     words_emitted, words_counted : int
@@ -59,8 +57,6 @@ class Window:
         Sentences in this second.
     pending : int
         Sentences in flight at its end.
-    max_ms : float
-        Longest ack latency.
     latency : Counter[int]
         Acks by latency bucket, see `latency_ms`.
     """
@@ -135,13 +131,7 @@ class Ledger:
         return Totals(**sums)
 
     def tasks(self) -> set[int]:
-        """Tell which tasks of spouts and bolts are open in a living JVM.
-
-        Returns
-        -------
-        set[int]
-            Task ids.
-        """
+        """Tell which tasks of spouts and bolts are open in a living JVM."""
         return {task for row in self._of_living() for task in row["tasks"]}
 
     def in_flight(self) -> int:
@@ -226,11 +216,6 @@ class Ledger:
 
 def throughput_tps(windows: Sequence[Window]) -> float:
     """Give the median rate of acked sentences.
-
-    Parameters
-    ----------
-    windows : Sequence[Window]
-        At least one.
 
     Returns
     -------

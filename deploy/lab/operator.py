@@ -70,13 +70,7 @@ class Operator:
         return view.publication.slots <= seen and supervised and view.stand_back is None
 
     def placement(self) -> Placement:
-        """Look where executors are.
-
-        Returns
-        -------
-        Placement
-            As of now.
-        """
+        """Look where executors are."""
         view = self._found()
         if view is None:
             raise LabError(f"no topology {self._topology!r} is published by the hooks in Nimbus")
@@ -108,13 +102,6 @@ class Operator:
     def ask(self, executor: ExecutorId, slot: Slot) -> str:
         """Ask for a move.
 
-        Parameters
-        ----------
-        executor : ExecutorId
-            What.
-        slot : Slot
-            Where to.
-
         Returns
         -------
         str
@@ -130,11 +117,6 @@ class Operator:
         ----------
         path : str
             As `ask` gave it.
-
-        Returns
-        -------
-        Command
-            Its state.
         """
         stored = self._session.read(path)
         command = None if stored is None else decode(stored.data)
@@ -155,11 +137,6 @@ class Operator:
             Whether it has; an ended one always has.
         limit_s : float
             When to give up.
-
-        Returns
-        -------
-        Command
-            Its state then.
         """
         deadline = time.monotonic() + limit_s
         while True:
@@ -204,17 +181,6 @@ def beside(lab: Lab, topology: str, mode: str = "observe") -> Iterator[Operator]
 
 
 def kill_meters(lab: Lab) -> Counter[str]:
-    """Read those of Storm's own meters that must not rise across a move.
-
-    Parameters
-    ----------
-    lab : Lab
-        The cluster.
-
-    Returns
-    -------
-    Counter[str]
-        By name.
-    """
+    """Read those of Storm's own meters that must not rise across a move."""
     meters = lab.storm_meters()
     return Counter({name: meters[name] for name in KILL_METERS})

@@ -26,8 +26,6 @@ class Child:
     ----------
     name : str
         What it runs: "zookeeper", "nimbus", a host, "agent-" and a host.
-    pid : int
-        Its process id.
     start_ticks : int
         When it started, in clock ticks since boot.
     """
@@ -39,11 +37,6 @@ class Child:
 
 def start_ticks(pid: int) -> int | None:
     """Tell when a process started.
-
-    Parameters
-    ----------
-    pid : int
-        The process id.
 
     Returns
     -------
@@ -88,11 +81,6 @@ class Processes:
             The file that takes its output.
         env : Mapping[str, str] or None
             Variables beside those of this process.
-
-        Returns
-        -------
-        Child
-            The process.
         """
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
@@ -126,11 +114,6 @@ class Processes:
     def alive(self, name: str) -> Child | None:
         """Find a recorded process that runs.
 
-        Parameters
-        ----------
-        name : str
-            Its name.
-
         Returns
         -------
         Child or None
@@ -139,15 +122,7 @@ class Processes:
         return next((c for c in self.recorded() if c.name == name and _runs(c)), None)
 
     def kill(self, name: str, sig: signal.Signals = signal.SIGKILL) -> None:
-        """Send a signal to one recorded process; after SIGKILL wait for its end.
-
-        Parameters
-        ----------
-        name : str
-            Its name.
-        sig : signal.Signals
-            The signal.
-        """
+        """Send a signal to one recorded process; after SIGKILL wait for its end."""
         child = self.alive(name)
         if child is None:
             raise LabError(f"{name} does not run in {self._run_dir}")
@@ -174,13 +149,7 @@ class Processes:
         self._file.unlink(missing_ok=True)
 
     def living(self) -> Iterator[int]:
-        """Find the processes of this lab that run, daemons first.
-
-        Yields
-        ------
-        int
-            A process id.
-        """
+        """Find the processes of this lab that run, daemons first."""
         recorded = {child.pid for child in self.recorded() if _runs(child)}
         yield from recorded
         # Besides: workers, and what a start that was interrupted has not recorded.

@@ -249,8 +249,6 @@ def may_move(world: World, e: int, w: int) -> bool:
     ----------
     world : World
         What to look at.
-    e, w : int
-        Executor and worker.
 
     Returns
     -------
@@ -337,8 +335,6 @@ def gather(world: World, executors: Ints) -> Table:
     ----------
     world : World
         What to look at.
-    executors : Ints
-        Whose; each once.
 
     Returns
     -------
@@ -418,8 +414,6 @@ def carry(before: World, after: World, moved: int, both: Floats) -> None:
 
     Parameters
     ----------
-    before, after : World
-        The move.
     moved : int
         The executor that moved.
     both : Floats, shape (2, E)
@@ -570,8 +564,6 @@ def score_of(world: World, e: int, worker: int) -> tuple[float, float]:
     ----------
     world : World
         What to look at.
-    e, worker : int
-        Which.
 
     Returns
     -------

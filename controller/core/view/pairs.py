@@ -36,13 +36,6 @@ class Pairs:
     def of(cls, traffic: Traffic, count: int) -> "Pairs":
         """Index traffic by executor, anew only if other executors talk than lately.
 
-        Parameters
-        ----------
-        traffic : Traffic
-            Sorted by source.
-        count : int
-            Number of executors.
-
         Returns
         -------
         Pairs

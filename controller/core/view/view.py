@@ -42,11 +42,6 @@ class Moves:
         ----------
         keep : array of bool, shape (K,), or of indices
             Which.
-
-        Returns
-        -------
-        Moves
-            Those.
         """
         return Moves(self.executors[keep], self.workers[keep], self.asc_tps[keep], self.score[keep])
 
@@ -59,10 +54,6 @@ class View:
     ----------
     cluster, snapshot, limits : Cluster, LoadSnapshot, Limits
         What it is of.
-    classes : Classes
-        The workers' load.
-    total_tps : float
-        All traffic.
     pairs : Pairs
         Who talks to whom.
     movable : array of bool, shape (E,)
@@ -90,22 +81,7 @@ class View:
 
     @classmethod
     def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> "View":
-        """Classify the workers and index the traffic.
-
-        Parameters
-        ----------
-        cluster : Cluster
-            Places.
-        snapshot : LoadSnapshot
-            Load and traffic.
-        limits : Limits
-            Thresholds and weights.
-
-        Returns
-        -------
-        View
-            Ready to ask.
-        """
+        """Classify the workers and index the traffic."""
         classes = classify(cluster, snapshot, limits)
         return cls(
             cluster=cluster,
@@ -152,11 +128,6 @@ class View:
 
     def moved(self, executor: int, worker: int) -> "View":
         """Carry everything on to the placement after a move.
-
-        Parameters
-        ----------
-        executor, worker : int
-            Indices.
 
         Returns
         -------
@@ -223,18 +194,7 @@ class View:
         return Moves(*kernels.score(self.world, executors, workers))
 
     def movable_on(self, worker: int) -> Ints:
-        """List what may move off a worker.
-
-        Parameters
-        ----------
-        worker : int
-            Index.
-
-        Returns
-        -------
-        Ints
-            Executors.
-        """
+        """List what may move off a worker."""
         return np.flatnonzero(self.movable & (self.snapshot.place == worker))
 
     def fitting(self, moves: Moves, fill: float = FILL_FRAC) -> Moves:
@@ -242,8 +202,6 @@ class View:
 
         Parameters
         ----------
-        moves : Moves
-            Candidates.
         fill : float
             How much of the upper threshold may be used.
 
@@ -270,16 +228,5 @@ def _room_for_traffic(cluster: Cluster, classes: Classes, limits: Limits) -> Flo
 
 
 def rounded(values: Floats) -> Floats:
-    """Drop digits that come from the order of a sum, so that equal values compare equal.
-
-    Parameters
-    ----------
-    values : Floats
-        Any.
-
-    Returns
-    -------
-    Floats
-        With nine decimals.
-    """
+    """Drop digits that come from the order of a sum, so that equal values compare equal."""
     return values.round(9)

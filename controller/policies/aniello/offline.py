@@ -132,8 +132,6 @@ def offline_place(cluster: Cluster, snapshot: LoadSnapshot, options: Aniello) ->
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
     snapshot : LoadSnapshot
         Components, streams and executors.
     options : Aniello
@@ -158,8 +156,6 @@ def node_target(cluster: Cluster, used: int, spread: float) -> int:
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
     used : int
         Workers to place, not more than there are.
     spread : float
@@ -189,13 +185,6 @@ def aniello_offline(
         Components, streams, executors and where they are.
     limits : Limits
         Not used: it knows no load.
-    options : Aniello
-        Tuning.
-
-    Returns
-    -------
-    Decision
-        All its moves.
     """
     place = offline_place(cluster, snapshot, options)
     why = f"offline scheduler (002), alpha {options.alpha:g}, beta {options.beta:g}"

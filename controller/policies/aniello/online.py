@@ -57,8 +57,6 @@ def share_out(load: Floats, traffic: Traffic, workers: int, options: Aniello) ->
     ----------
     load : Floats, shape (E,)
         Of each executor.
-    traffic : Traffic
-        Between executors.
     workers : int
         How many are used: min(E, W).
     options : Aniello
@@ -134,12 +132,8 @@ def online_place(
     ----------
     cluster : Cluster
         Places; all workers are slots the topology may use.
-    snapshot : LoadSnapshot
-        Load and traffic.
     limits : Limits
         `high_frac` of a node's speed is its capacity.
-    options : Aniello
-        Tuning.
 
     Returns
     -------
@@ -202,8 +196,6 @@ def aniello_online(
         Load, traffic and where the executors are.
     limits : Limits
         `high_frac` of a node's speed is its capacity.
-    options : Aniello
-        Tuning.
 
     Returns
     -------

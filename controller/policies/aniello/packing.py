@@ -58,8 +58,6 @@ class Packing:
 
         Parameters
         ----------
-        count : int
-            Items.
         load : float
             In units of the largest item.
 
@@ -75,8 +73,6 @@ class Packing:
 
         Parameters
         ----------
-        count : int
-            Items.
         load : float
             In units of the largest item.
 
@@ -108,11 +104,6 @@ class Packing:
     def kept(self, item: int, at: int) -> float:
         """Add up an item's traffic with what is in a bin.
 
-        Parameters
-        ----------
-        item, at : int
-            Item and bin.
-
         Returns
         -------
         float
@@ -136,11 +127,6 @@ class Packing:
 
 def gather(packing: Packing) -> int | None:
     """Place all items, the pairs that talk most first.
-
-    Parameters
-    ----------
-    packing : Packing
-        Empty; filled here.
 
     Returns
     -------
@@ -214,8 +200,6 @@ def occupy(packing: Packing, target: int) -> None:
 
     Parameters
     ----------
-    packing : Packing
-        Filled; changed here.
     target : int
         Bins to use; fewer if no item may go.
 

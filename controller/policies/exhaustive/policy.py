@@ -22,10 +22,6 @@ def exhaustive(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Deci
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Load and traffic.
     limits : Limits
         Upper threshold, above which no worker is filled, and the weights of traffic between nodes
         and between workers.
@@ -61,8 +57,6 @@ def search(problem: Problem, start: Ints) -> Ints | None:
 
     Parameters
     ----------
-    problem : Problem
-        What to place.
     start : Ints, shape (E,)
         Wins if it fits and none is cheaper.
 

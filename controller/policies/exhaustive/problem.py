@@ -57,11 +57,6 @@ class Problem:
             Load. Pinned executors stay, the others stay or go to an open worker.
         limits : Limits
             Share of the CPU that may be used, and the weights of `safe`.
-
-        Returns
-        -------
-        Problem
-            Places are workers.
         """
         traffic, count = snapshot.traffic, len(snapshot.executors)
         ends = np.sort(np.stack([traffic.source, traffic.target]), axis=0)

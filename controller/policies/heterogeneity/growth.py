@@ -17,8 +17,6 @@ def first_assignment(model: Model, rate_tps: float, fixed: Ints, is_open: Mask) 
 
     Parameters
     ----------
-    model : Model
-        Costs.
     rate_tps : float
         Input of the topology to begin with, R0.
     fixed : Ints, shape (C, M)
@@ -51,18 +49,12 @@ def add_instances(
 
     Parameters
     ----------
-    model : Model
-        Costs.
     placement : Ints, shape (C, M)
         Instances so far.
-    component : int
-        Of which.
     rate_tps : float
         Input of the topology.
     is_open : Mask, shape (M,)
         Machines that take more.
-    count : int
-        How many more.
 
     Returns
     -------
@@ -104,8 +96,6 @@ def maximize_throughput(
 
     Parameters
     ----------
-    model : Model
-        Costs.
     placement : Ints, shape (C, M)
         What FirstAssignment gave.
     rate_tps : float

@@ -116,11 +116,6 @@ def utilisation(cost_s: Floats, used: Floats) -> float:
     used : Floats, shape (T,)
         Mean share of CPU in use of each kind of machine.
 
-    Returns
-    -------
-    float
-        A share.
-
     Notes
     -----
     000, equations 7 and 8, whose indices are the other way round than equation 5's. The weights

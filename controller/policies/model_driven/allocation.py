@@ -23,8 +23,6 @@ class Allocation:
         Full bundles, each with a slot of its own; 0 by linear scaling.
     bundle_threads : int
         Threads of a full bundle.
-    rest_threads : int
-        The others.
     rest_cpu_frac, rest_memory_frac : float
         What the others need together, in slots.
     """
@@ -60,11 +58,6 @@ def lsa(table: Sequence[Performance], rate_tps: float) -> Allocation:
         Only one thread's is used; its rate is above 0.
     rate_tps : float
         What the task has to take in.
-
-    Returns
-    -------
-    Allocation
-        Without bundles.
 
     Notes
     -----
@@ -110,11 +103,6 @@ def mba(table: Sequence[Performance], rate_tps: float) -> Allocation:
 
 def slots_needed(allocations: Iterable[Allocation]) -> int:
     """Count the slots that all tasks need together, ρ of 001.
-
-    Parameters
-    ----------
-    allocations : iterable of Allocation
-        One a task.
 
     Returns
     -------

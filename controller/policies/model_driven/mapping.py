@@ -78,11 +78,6 @@ def dsm(threads: Mapping[str, int], slots: int) -> Placed:
     slots : int
         How many there are; they are numbered machine by machine.
 
-    Returns
-    -------
-    Placed
-        Every thread.
-
     Notes
     -----
     001, algorithm 4.
@@ -101,8 +96,6 @@ def rsm(threads: Mapping[str, Sequence[Need]], slots: Slots) -> Placed | Lacking
     ----------
     threads : mapping of str to sequence of Need
         Threads of each task; tasks in breadth-first order.
-    slots : Slots
-        What there is.
 
     Returns
     -------
@@ -152,8 +145,6 @@ def sam(tasks: Mapping[str, Allocation], slots: Slots) -> Placed | Lacking:
 
     Parameters
     ----------
-    tasks : mapping of str to Allocation
-        In breadth-first order.
     slots : Slots
         What there is; a slot of which something is used already is not empty.
 
@@ -210,11 +201,6 @@ def _best_fit(need: Need, cpu: Floats, memory: Floats) -> int | None:
 def literal_bundles(task: Allocation) -> Allocation:
     """Count bundles by the printed test of algorithm 6: as long as τ̂ threads are left.
 
-    Parameters
-    ----------
-    task : Allocation
-        By MBA.
-
     Returns
     -------
     Allocation
@@ -244,8 +230,6 @@ def map_growing(
     ----------
     needed : int
         Slots to begin with.
-    mapper : callable
-        Maps to slots.
     sizes : sequence of int
         Slots of the machines there are.
     most : int
@@ -272,11 +256,6 @@ def map_growing(
 
 def slots_used(placed: Placed) -> int:
     """Count the slots that have a thread.
-
-    Parameters
-    ----------
-    placed : Placed
-        A mapping.
 
     Returns
     -------

@@ -60,8 +60,6 @@ def perf_model(trial: Callable[[int, float], Trial], sweep: Sweep) -> tuple[Perf
     ----------
     trial : callable
         Runs so many threads on one slot at this rate in tuples per second.
-    sweep : Sweep
-        Limits and steps.
 
     Returns
     -------
@@ -107,11 +105,6 @@ def _slope(peaks: Sequence[tuple[int, float]]) -> float:
 def peak(table: Sequence[Performance]) -> Performance:
     """Find the full bundle: the fewest threads with the highest rate of all.
 
-    Parameters
-    ----------
-    table : sequence of Performance
-        Not empty.
-
     Returns
     -------
     Performance
@@ -129,11 +122,6 @@ def enough(table: Sequence[Performance], rate_tps: float) -> Performance:
         By rising number of threads.
     rate_tps : float
         At most the peak's.
-
-    Returns
-    -------
-    Performance
-        Not interpolated.
     """
     return next(point for point in table if point.rate_tps >= rate_tps)
 
@@ -145,8 +133,6 @@ def at(table: Sequence[Performance], threads: float) -> Performance:
     ----------
     table : sequence of Performance
         By rising number of threads.
-    threads : float
-        How many.
 
     Returns
     -------

@@ -28,17 +28,10 @@ def dsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
     snapshot : LoadSnapshot
         Executors and where they are.
     limits : Limits
         Not used: DSM knows no load.
-
-    Returns
-    -------
-    Decision
-        All its moves.
     """
     groups = executors_of(snapshot)
     workers = _machine_by_machine(cluster)

@@ -13,8 +13,6 @@ def task_rate(table: Sequence[Performance], slots: Sequence[int], *, evenly: boo
 
     Parameters
     ----------
-    table : sequence of Performance
-        The task's.
     slots : sequence of int
         Slot of each of its threads.
     evenly : bool
@@ -54,8 +52,6 @@ def predicted_rate(
         By task; tasks without a table do not limit it.
     relative : mapping of str to float
         What each task takes in when one tuple per second comes in.
-    placed : Placed
-        A mapping.
     evenly : bool
         As in `task_rate`.
 

@@ -32,10 +32,6 @@ def find(
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Load and traffic.
     limits : Limits
         Upper threshold and weights.
     options : TargetOptions

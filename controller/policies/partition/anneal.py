@@ -83,8 +83,6 @@ def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) ->
     hot : float
         The temperature at the beginning, in the mean traffic of a pair: 3 forgets where it began,
         1 and less mends what is not yet good.
-    seed : int
-        Of the dice.
 
     Returns
     -------

@@ -30,13 +30,6 @@ class Target:
     def on(self, cluster: Cluster, snapshot: LoadSnapshot) -> Route | None:
         """Look the names up.
 
-        Parameters
-        ----------
-        cluster : Cluster
-            Places.
-        snapshot : LoadSnapshot
-            Executors.
-
         Returns
         -------
         Route or None

@@ -20,8 +20,6 @@ def partition(graph: Graph, sizes: Floats, shares: Floats, seed: int) -> Ints:
 
     Parameters
     ----------
-    graph : Graph
-        Traffic.
     sizes : Floats, shape (E,)
         Size of each executor.
     shares : Floats, shape (P,)

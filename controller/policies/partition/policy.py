@@ -60,18 +60,7 @@ class Remembered:
     found: Mapping[str, Found] | None = None
 
     def only(self, topologies: Collection[str]) -> "Remembered":
-        """Forget all topologies but these.
-
-        Parameters
-        ----------
-        topologies : collection of str
-            Ids.
-
-        Returns
-        -------
-        Remembered
-            The rest.
-        """
+        """Forget all topologies but these."""
         found = {t: one for t, one in (self.found or {}).items() if t in topologies}
         return Remembered(
             {t: one for t, one in self.memory.items() if t in topologies},
@@ -100,15 +89,6 @@ class Targeting:
 
     def __call__(self, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
         """Decide.
-
-        Parameters
-        ----------
-        cluster : Cluster
-            Places.
-        snapshot : LoadSnapshot
-            Load and traffic.
-        limits : Limits
-            Thresholds and weights.
 
         Returns
         -------

@@ -102,13 +102,6 @@ class Graph:
         ----------
         traffic : Traffic
             Tuples per second.
-        count : int
-            Number of executors.
-
-        Returns
-        -------
-        Graph
-            Symmetric.
         """
         other = traffic.source != traffic.target
         ends = np.concatenate([traffic.source[other], traffic.target[other]])
@@ -120,11 +113,6 @@ class Graph:
 
     def row(self, executor: int) -> slice:
         """Tell where an executor's peers are.
-
-        Parameters
-        ----------
-        executor : int
-            Index.
 
         Returns
         -------
@@ -161,11 +149,6 @@ class Graph:
         ----------
         members : Ints, shape (M,)
             Indices.
-
-        Returns
-        -------
-        Graph
-            Of M executors.
         """
         count = len(self.first) - 1
         rows = _sparse().csr_array((self.tps, self.peers, self.first), shape=(count, count))
@@ -195,8 +178,6 @@ class Problem:
         What a target may fill, and from where on a worker is high.
     price_tps : float
         What one move costs (λ).
-    total_tps : float
-        All traffic.
     today_tps : float
         What today's placement costs.
     effort : int
@@ -227,14 +208,8 @@ class Problem:
 
         Parameters
         ----------
-        cluster : Cluster
-            Places.
-        snapshot : LoadSnapshot
-            Load and traffic.
         limits : Limits
             Upper threshold and weights.
-        options : TargetOptions
-            Fill and price.
 
         Returns
         -------

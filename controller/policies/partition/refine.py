@@ -35,8 +35,6 @@ class Level:
 
     Attributes
     ----------
-    graph : Graph
-        Traffic.
     cores : Floats, shape (E,)
         CPU of each executor.
     free : array of bool, shape (E,)
@@ -72,8 +70,6 @@ def refine(level: Level, place: Ints) -> Ints:
 
     Parameters
     ----------
-    level : Level
-        Places, room, traffic.
     place : Ints, shape (E,)
         Where to start from; who is not free stays there.
 

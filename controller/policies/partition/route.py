@@ -54,12 +54,8 @@ def gain_tps(problem: Problem, place: Ints, executor: int, worker: int) -> float
 
     Parameters
     ----------
-    problem : Problem
-        Traffic and weights.
     place : Ints, shape (E,)
         Before.
-    executor, worker : int
-        The move.
 
     Returns
     -------
@@ -78,8 +74,6 @@ def route(problem: Problem, target: Ints) -> Route:
 
     Parameters
     ----------
-    problem : Problem
-        Today.
     target : Ints, shape (E,)
         Worker of each executor.
 
@@ -113,8 +107,6 @@ def next_steps(
         Where everybody is.
     load : Floats, shape (W,)
         Load of each worker there.
-    way : Route
-        Where to go.
     pairs : bool
         Whether two may move at once.
 

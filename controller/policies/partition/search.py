@@ -74,18 +74,7 @@ Search = Callable[[Question], Answer | None]
 
 
 def search_inline(question: Question) -> Answer:
-    """Search here and now: for files, simulations and replays with other settings.
-
-    Parameters
-    ----------
-    question : Question
-        What to search.
-
-    Returns
-    -------
-    Answer
-        Always.
-    """
+    """Search here and now: for files, simulations and replays with other settings."""
     return Answer(question.answer())
 
 

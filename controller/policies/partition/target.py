@@ -38,13 +38,6 @@ class Memory:
     def with_snapshot(self, cluster: Cluster, snapshot: LoadSnapshot) -> "Memory":
         """Note a placement.
 
-        Parameters
-        ----------
-        cluster : Cluster
-            Places.
-        snapshot : LoadSnapshot
-            Load, traffic, placement.
-
         Returns
         -------
         Memory
@@ -80,10 +73,6 @@ def target(
 
     Parameters
     ----------
-    cluster : Cluster
-        Places.
-    snapshot : LoadSnapshot
-        Load and traffic.
     limits : Limits
         Thresholds and weights; `low_frac` is not used.
     options : TargetOptions

@@ -38,8 +38,6 @@ class Sample:
         `__execute-count`, `__transfer-count` or `__capacity`.
     source : str
         For executed tuples, the component they came from.
-    value : float
-        The number.
     is_total : bool
         Whether it counts since the worker's start, not since the last sample.
     """
@@ -112,8 +110,6 @@ class Loads:
     ----------
     edges : list of (float, str, str, float)
         Time, source task, target task, tuples.
-    cpu : list of (float, str, float)
-        Time, task, cores.
     places : dict of str to (str, str)
         Component and worker of each task.
     """
@@ -125,11 +121,6 @@ class Loads:
 
 def loads(found: Iterable[Sample]) -> Loads:
     """Put samples together.
-
-    Parameters
-    ----------
-    found : iterable of Sample
-        In any order.
 
     Returns
     -------

@@ -81,8 +81,6 @@ def ingest(files: Iterable[Path], out: Path, topology: str) -> list[str]:
         CSV or Parquet tables, known by their columns; anything else is a log of metrics.
     out : Path
         Folder of the journal; it must hold none yet.
-    topology : str
-        Id to give.
 
     Returns
     -------

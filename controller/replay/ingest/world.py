@@ -40,8 +40,6 @@ class Window:
     ----------
     time_s : float
         Unix seconds at its end.
-    span_s : float
-        Its length.
     cpu_cores : Floats, shape (E,)
         By executor, in the order of the publication.
     source, target : Ints, shape (P,)
@@ -115,11 +113,6 @@ class WindowWorld:
         ----------
         epoch : int or None
             Who leads, as in `Seen`.
-
-        Returns
-        -------
-        Seen
-            Of this window.
         """
         seen = Seen(self._now_s, self._now_s, epoch)
         if epoch is None:
@@ -208,17 +201,8 @@ def record_windows(
     ----------
     world : WindowWorld
         Its moves are made where the configuration makes them.
-    windows : iterable of Window
-        In their order.
-    config : Config
-        Settings.
     journal : Writer
         Where to write; closed at the end.
-
-    Yields
-    ------
-    Report
-        One a window.
     """
     recorder, memory = Recorder(config, journal), Memory()
     for window in windows:

@@ -37,8 +37,6 @@ class Rules(NamedTuple):
     ----------
     is_literal : bool
         Whether the policy is `otd`; else it is `safe`.
-    high_frac, low_frac, weight_node, weight_worker : float
-        As there.
     gain_frac, gain_tps : float
         A move for traffic must gain more than this share of all traffic plus that much.
     capacity_cores : Floats, shape (W,)
@@ -66,19 +64,8 @@ class Rules(NamedTuple):
 
         Parameters
         ----------
-        cluster : Cluster
-            Places.
-        limits : Limits
-            Thresholds and weights.
         executors : int
             How many the topology has.
-        is_literal : bool
-            As the attribute.
-
-        Returns
-        -------
-        Rules
-            Those.
         """
         given_tps = limits.gain_tps
         return cls(
@@ -182,12 +169,6 @@ def no_move_possible(now: Load, rules: Rules, at: Standing, rests: Marks) -> boo
 
     Parameters
     ----------
-    now : Load
-        Load and traffic.
-    rules : Rules
-        Of the policy.
-    at : Standing
-        The placement.
     rests : array of bool, shape (E,)
         Executors that may not move because they did lately.
 

@@ -73,11 +73,6 @@ class PairHops(NamedTuple):
         ----------
         place : Ints, shape (E,)
             Worker of each executor.
-
-        Returns
-        -------
-        bool
-            Nobody has moved.
         """
         return np.array_equal(self.place, place)
 
@@ -113,8 +108,6 @@ def load(  # noqa: PLR0917
         Recorded CPU.
     replayed, recorded : Hops, shape (P,)
         How far tuples go in the placement, and how far they went.
-    cost : HopCost
-        What hops cost.
 
     Returns
     -------

@@ -301,11 +301,6 @@ def rerun(spans: Iterable[Span], config: Config, *, overload_frac: float = OVERL
     overload_frac : float
         A worker above this share of its CPU counts as overloaded.
 
-    Returns
-    -------
-    Series
-        How it did.
-
     Notes
     -----
     Linear in ticks; a tick costs what the policy costs plus O(pairs + executors).

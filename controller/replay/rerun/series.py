@@ -42,8 +42,6 @@ class Series:
         Load of the fullest worker.
     overload_s : Floats, shape (T,)
         Seconds that workers were above the yardstick, added over the workers.
-    moves : tuple of ReplayedMove
-        In their order.
     """
 
     time_s: Floats
@@ -70,8 +68,6 @@ def joined(parts: list[Floats], moves: list[ReplayedMove]) -> Series:
     ----------
     parts : list of Floats, each of shape (T, 8)
         Columns in the order of `Series`, the outcome last.
-    moves : list of ReplayedMove
-        In their order.
 
     Returns
     -------

@@ -53,8 +53,6 @@ class ReplayCosts(NamedTuple):
     ----------
     over_frac : float
         A worker above this share of its CPU counts as overloaded.
-    cost : HopCost
-        What hops cost.
     ewma : float
         Weight of a tick's load.
     """
@@ -84,10 +82,6 @@ class ReplayState(NamedTuple):
 
     Attributes
     ----------
-    rules : Rules
-        Of the policy.
-    standing : Standing
-        The placement.
     hops_of, recorded : PairHops
         The pairs in it, and in the recorded one.
     rests_until_s : Floats, shape (E,)
@@ -114,8 +108,6 @@ def measure(
     ----------
     ticks : Ticks
         Recorded load; the row of its table is filled in, but for time and outcome.
-    row : int
-        Which tick.
     hops_of, recorded : PairHops
         The pairs in the placement, and in the recorded one.
     pace : ReplayCosts
@@ -151,14 +143,8 @@ def skip_to_next_decision(
 
     Parameters
     ----------
-    ticks : Ticks
-        Recorded load.
     rows : tuple of (int, int)
         From which row on, and before which one to stop.
-    where : ReplayState
-        The placement.
-    pace : ReplayCosts
-        How to go.
     smoothed : Smoothed
         Kept up to date, the last tick's load included.
 

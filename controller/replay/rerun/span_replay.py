@@ -30,10 +30,6 @@ class Allowed:
 
     Attributes
     ----------
-    executors : tuple of str
-        Ids.
-    vetoes : Vetoes
-        What it forbids.
     standing : Standing
         The same for loops.
     """
@@ -48,8 +44,6 @@ class Allowed:
 
         Parameters
         ----------
-        span : Span
-            Who is there.
         place : Ints, shape (E,)
             Worker of each executor; kept.
         excluded : Excluded
@@ -89,11 +83,6 @@ class Allowed:
     def by_executor(self, until_s: Mapping[str, float]) -> Floats:
         """Lay times out.
 
-        Parameters
-        ----------
-        until_s : mapping of str to float
-            By executor.
-
         Returns
         -------
         Floats, shape (E,)
@@ -117,12 +106,8 @@ class SpanReplay:
 
     Parameters
     ----------
-    span : Span
-        Recorded load.
     now_s : Floats, shape (T,)
         When, on a clock that only goes on.
-    pace : ReplayCosts
-        How to go.
     smoothed : Smoothed or None
         Load of the ticks before, if there is any.
 
@@ -134,8 +119,6 @@ class SpanReplay:
         Whether the policy is to be asked; to be filled in.
     table : Floats, shape (T, 8)
         As for `joined`; measured as far as the course has gone. The outcome is to be filled in.
-    smoothed : Smoothed
-        Load so far.
     """
 
     def __init__(
@@ -170,8 +153,6 @@ class SpanReplay:
         ----------
         begin, end : int
             From which row on, and before which one to stop.
-        where : ReplayState
-            The placement.
 
         Returns
         -------

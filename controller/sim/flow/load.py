@@ -46,14 +46,8 @@ class Meter:
 
     Parameters
     ----------
-    world : World
-        What is measured.
-    metering : Metering
-        How.
     slots : sequence of Slot
         The workers' slots, by index.
-    random : numpy.random.Generator
-        Draws the noise.
     """
 
     def __init__(
@@ -96,24 +90,12 @@ class Meter:
             self._count_noise, self._cpu_noise = wrong[:-1], wrong[-1]
 
     def reborn(self, worker: int) -> None:
-        """Start a worker's totals anew, as its process does.
-
-        Parameters
-        ----------
-        worker : int
-            Index.
-        """
+        """Start a worker's totals anew, as its process does."""
         self.born[worker] += 1
         self._sent[worker], self._thread_s[worker], self._process_s[worker] = 0.0, 0.0, 0.0
 
     def report(self, topology: str) -> None:
-        """Send a report of every live worker on its way.
-
-        Parameters
-        ----------
-        topology : str
-            Whose.
-        """
+        """Send a report of every live worker on its way."""
         now_s = self._world.now_s
         workers = [self._worker(topology, w) for w in np.flatnonzero(self._world.up).tolist()]
         nodes = sorted({slot.supervisor for slot in self._slots})
@@ -154,13 +136,7 @@ class Meter:
         )
 
     def loads(self) -> Sequence[NodeLoad]:
-        """Return the newest reports that have come.
-
-        Returns
-        -------
-        sequence of NodeLoad
-            Empty at first.
-        """
+        """Return the newest reports that have come."""
         while self._on_the_way and self._on_the_way[0][0] <= self._world.now_s:
             self._newest = self._on_the_way.popleft()[1]
         return self._newest

@@ -22,8 +22,6 @@ class Part:
     ----------
     kind : str
         spout, bolt or system.
-    executors : int
-        How many.
     cost_us : float
         Processor time of one tuple.
     max_tps : float
@@ -112,17 +110,10 @@ def acked(topology: Topology, ackers: int, cost_us: float) -> Topology:
 
     Parameters
     ----------
-    topology : Topology
-        Without acknowledgements.
     ackers : int
         Number of acker executors; 0 leaves the topology as it is.
     cost_us : float
         Processor time of one acknowledgement.
-
-    Returns
-    -------
-    Topology
-        With them.
     """
     if not ackers:
         return topology

@@ -26,10 +26,6 @@ class Hardware:
 
     Attributes
     ----------
-    workers : int
-        On each node.
-    cores : float
-        Of each node.
     shared_by : str
         worker: each worker has an even share of its node's cores, and no more (004, equation 3);
         node: all executors of a node share them; all: those of all nodes, as in a lab where all
@@ -70,19 +66,7 @@ class Feed:
 
 
 class World:
-    """The state of the flow; others say who is where and who is down.
-
-    Parameters
-    ----------
-    topology : Topology
-        What runs.
-    hardware : Hardware
-        On what.
-    feed : Feed
-        Fed how.
-    random : numpy.random.Generator
-        Draws the keys.
-    """
+    """The state of the flow; others say who is where and who is down."""
 
     def __init__(
         self, topology: Topology, hardware: Hardware, feed: Feed, random: np.random.Generator
@@ -222,13 +206,7 @@ class World:
         return self.queued + sum(amount for _, amount in self._held)
 
     def kill(self, worker: int) -> None:
-        """End a worker; what waits in it is lost, and the spouts find out by the timeout.
-
-        Parameters
-        ----------
-        worker : int
-            Index.
-        """
+        """End a worker; what waits in it is lost, and the spouts find out by the timeout."""
         self.up[worker] = False
         self.lose(self.place == worker)
 
@@ -252,13 +230,7 @@ class World:
         self._held.clear()
 
     def move(self, executor: int, worker: int) -> None:
-        """Let an executor's tuples, those that wait too, go to another worker.
-
-        Parameters
-        ----------
-        executor, worker : int
-            Indices.
-        """
+        """Let an executor's tuples, those that wait too, go to another worker."""
         self.place[executor] = worker
         self.reroute()
 
