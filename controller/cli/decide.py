@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from controller.cli.offline import Step, as_document, walk
+from controller.cli.offline import WalkStep, as_document, walk
 from controller.config import Config, from_assignments
 from controller.core.cluster import Cluster, LoadSnapshot, worker_cpu_cores
 from controller.core.compiled import run_as_python_until
@@ -75,7 +75,9 @@ def decide(
             _print(cluster, start, config, walked)
 
 
-def _print(cluster: Cluster, start: LoadSnapshot, config: Config, walked: Sequence[Step]) -> None:
+def _print(
+    cluster: Cluster, start: LoadSnapshot, config: Config, walked: Sequence[WalkStep]
+) -> None:
     console = Console()
     console.print(
         f"{start.topology}, policy {config.policy}: inter-node "
@@ -109,7 +111,7 @@ def _read(path: Path) -> tuple[Cluster, LoadSnapshot]:
         raise SnapshotError(f"{name}: not JSON: not even text in UTF-8") from None
 
 
-def _workers_table(cluster: Cluster, step: Step) -> Table:
+def _workers_table(cluster: Cluster, step: WalkStep) -> Table:
     load = worker_cpu_cores(cluster, step.after) / cluster.capacity_cores
     table = Table("worker", "node", "cpu", "executors", title="placement after the last step")
     for w, name in enumerate(cluster.workers):

@@ -15,14 +15,16 @@ from controller.policies.registry import policy
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WalkStep:
     """A decision, and the snapshot as it is after its moves."""
 
     decision: Decision
     after: LoadSnapshot
 
 
-def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -> Iterator[Step]:
+def walk(
+    cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int
+) -> Iterator[WalkStep]:
     """Decide and move, until nothing moves.
 
     Parameters
@@ -35,7 +37,7 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
 
     Yields
     ------
-    Step
+    WalkStep
         The last one may be without a move.
     """
     chosen = policy(config.policy, config.options)
@@ -59,12 +61,12 @@ def walk(cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int) -
         decision = decided(step, snapshot)
         moved_at |= {move.executor: step for move in decision.moves}
         snapshot = decision.applied(cluster, snapshot)
-        yield Step(decision, snapshot)
+        yield WalkStep(decision, snapshot)
         if not decision.moves:
             return
 
 
-def as_document(cluster: Cluster, steps: list[Step], config: Config) -> dict[str, Any]:
+def as_document(cluster: Cluster, steps: list[WalkStep], config: Config) -> dict[str, Any]:
     """Put a walk into the stable output format.
 
     Returns
@@ -81,7 +83,7 @@ def as_document(cluster: Cluster, steps: list[Step], config: Config) -> dict[str
     }
 
 
-def _step(cluster: Cluster, step: Step, config: Config) -> dict[str, Any]:
+def _step(cluster: Cluster, step: WalkStep, config: Config) -> dict[str, Any]:
     classes = classify(cluster, step.after, config.limits)
     return {
         "outcome": step.decision.outcome.value,

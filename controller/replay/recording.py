@@ -30,7 +30,7 @@ _AWAY = frozenset({Outcome.STAND_BACK.value, Outcome.STALE_METRICS.value})
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class PlacementChange:
     """A change of placement as recorded.
 
     Attributes
@@ -86,7 +86,7 @@ class Span:
     source: Ints
     target: Ints
     held: NDArray[np.bool_]
-    shifts: tuple[Shift, ...]
+    shifts: tuple[PlacementChange, ...]
 
     @property
     def topology(self) -> str:
@@ -146,7 +146,7 @@ class _Open:
     cpu_cores: list[Singles] = field(default_factory=list)
     traffic_tps: list[Singles] = field(default_factory=list)
     held: list[bool] = field(default_factory=list)
-    shifts: list[Shift] = field(default_factory=list)
+    shifts: list[PlacementChange] = field(default_factory=list)
     size_bytes: int = 0
     # Column of each pair of executors, and by worker those of the pairs it reported last.
     columns: dict[int, int] = field(default_factory=dict)
@@ -199,7 +199,7 @@ class _Open:
             worker = int(layout.place[executor])
             ends = self.sent.get(layout.executors[executor], ())
             own = layout.cluster.workers[worker] in ends
-            self.shifts.append(Shift(row, executor, worker, own))
+            self.shifts.append(PlacementChange(row, executor, worker, own))
         self.place = layout.place
 
     def _traffic(self, rates: Mapping[str, JvmRates]) -> Floats:

@@ -13,8 +13,8 @@ from controller.cycle import Memory, TopologyReport, cycle_with_searches
 from controller.errors import ScenarioError
 from controller.sim.flow.load import Meter
 from controller.sim.flow.world import World
-from controller.sim.restart_cost import Act, Change, Shift, System
-from controller.sim.scenario import Happening, Redeploy, Setting, What
+from controller.sim.restart_cost import Act, Change, SimulatedMove, System
+from controller.sim.scenario import Happening, Redeploy, RunSetting, What
 from controller.sim.storm import TOPOLOGY, Storm, slots_of
 from migration.model import Entry, Timing
 
@@ -37,7 +37,7 @@ class SimulationResult:
         Processor used, as a share of what each worker has if all of its node are alike.
     pending : Floats, shape (S,)
         Sentences in flight: queued, on links, and on their way.
-    moves : tuple of (float, Shift)
+    moves : tuple of (float, SimulatedMove)
         Moves begun, and when.
     reports : tuple of TopologyReport
         Every cycle of the controller.
@@ -50,7 +50,7 @@ class SimulationResult:
     inter_node_frac: Floats
     cpu_frac: Floats
     pending: Floats
-    moves: tuple[tuple[float, Shift], ...]
+    moves: tuple[tuple[float, SimulatedMove], ...]
     reports: tuple[TopologyReport, ...]
     emitted: float
     done: float
@@ -58,7 +58,7 @@ class SimulationResult:
     lost: float
 
 
-def run(setting: Setting, seed: int) -> SimulationResult:
+def run(setting: RunSetting, seed: int) -> SimulationResult:
     """Simulate one run.
 
     Parameters
@@ -90,7 +90,7 @@ class _Turn:
 
 
 class _Run:
-    def __init__(self, setting: Setting, seed: int) -> None:
+    def __init__(self, setting: RunSetting, seed: int) -> None:
         # Streams of their own, so that one more draw here changes nothing there.
         flow, noise, polls, self._random = (
             np.random.default_rng(stream) for stream in np.random.SeedSequence(seed).spawn(4)

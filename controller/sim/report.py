@@ -13,7 +13,7 @@ from controller.core.cluster import Floats
 from controller.core.decision import Outcome
 from controller.errors import ScenarioError
 from controller.sim.engine import SAMPLE_S, SimulationResult, run
-from controller.sim.scenario import Expectation, Scenario, Setting
+from controller.sim.scenario import Expectation, RunSetting, Scenario
 from controller.yardstick import DEGRADATION_LEVELS, NodeMove, degradation_s, ping_pongs, thrash
 
 RETURN_CYCLES = 20
@@ -85,7 +85,7 @@ def simulate_all(scenario: Scenario) -> Report:
 
 
 def measure(
-    setting: Setting, result: SimulationResult, usual_tps: float | None
+    setting: RunSetting, result: SimulationResult, usual_tps: float | None
 ) -> dict[str, float]:
     """Take the measures of a run.
 
@@ -124,7 +124,7 @@ def measure(
     return found
 
 
-def _node_moves(setting: Setting, result: SimulationResult) -> Iterator[NodeMove]:
+def _node_moves(setting: RunSetting, result: SimulationResult) -> Iterator[NodeMove]:
     """Tell the moves by cycle; of 5 s where nobody decides."""
     cycle_s = setting.controller.cycle_s if setting.controller else 5.0
     size = setting.hardware.workers

@@ -89,7 +89,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class SimulatedMove:
     """A move as numbers."""
 
     executor: int
@@ -99,7 +99,7 @@ class Shift:
 
 def changes(
     system: System,
-    shifts: Sequence[Shift],
+    shifts: Sequence[SimulatedMove],
     now_s: float,
     *,
     delays: Delays,
@@ -112,7 +112,7 @@ def changes(
     ----------
     system : System
         One that restarts something.
-    shifts : sequence of Shift
+    shifts : sequence of SimulatedMove
         The moves, ordered together.
     delays : Delays
         How long things take.
@@ -130,7 +130,9 @@ def changes(
     return sorted(found)
 
 
-def _rebalance(shifts: Sequence[Shift], now_s: float, delays: Delays, workers: int) -> list[Change]:
+def _rebalance(
+    shifts: Sequence[SimulatedMove], now_s: float, delays: Delays, workers: int
+) -> list[Change]:
     up_s = now_s + delays.rebalance_s
     kills = [Change(now_s, Act.KILL, worker) for worker in range(workers)]
     moves = [Change(now_s, Act.MOVE, s.executor, s.target) for s in shifts]
@@ -139,7 +141,7 @@ def _rebalance(shifts: Sequence[Shift], now_s: float, delays: Delays, workers: i
 
 
 def _restart_touched(
-    shifts: Sequence[Shift],
+    shifts: Sequence[SimulatedMove],
     now_s: float,
     delays: Delays,
     node_of: Sequence[int],
@@ -161,7 +163,7 @@ def _restart_touched(
 
 
 def _threads(
-    shifts: Sequence[Shift],
+    shifts: Sequence[SimulatedMove],
     now_s: float,
     delays: Delays,
     node_of: Sequence[int],

@@ -27,7 +27,7 @@ from controller.sim.fields import (
     written_number,
 )
 from controller.sim.flow.load import Metering
-from controller.sim.flow.workload import WORKLOADS, Topology
+from controller.sim.flow.workload import WORKLOADS, SimulatedTopology
 from controller.sim.flow.world import Feed, Hardware
 from controller.sim.restart_cost import Delays, System
 from migration import ConfigError
@@ -78,7 +78,7 @@ class Redeploy:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class RunSetting:
     """One run.
 
     Attributes
@@ -97,7 +97,7 @@ class Setting:
     """
 
     name: str
-    topology: Topology
+    topology: SimulatedTopology
     seconds: float
     step_s: float
     warm_s: float
@@ -144,12 +144,12 @@ class Scenario:
 
     title: str
     seed: int
-    runs: tuple[Setting, ...]
+    runs: tuple[RunSetting, ...]
     baseline: str | None
     expect: tuple[Expectation, ...]
     figures: tuple[Figure, ...]
 
-    def run(self, name: str) -> Setting:
+    def run(self, name: str) -> RunSetting:
         """Return a run by its name."""
         return next(setting for setting in self.runs if setting.name == name)
 
@@ -225,7 +225,7 @@ def _laid_over(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, A
     return both
 
 
-def _setting(name: str, given: Mapping[str, Any]) -> Setting:
+def _setting(name: str, given: Mapping[str, Any]) -> RunSetting:
     numbers = {key: number(given.get(key, usual), 0.0, key) for key, usual in _NUMBERS.items()}
     steps = numbers["seconds"] / max(numbers["step_s"], 1e-9)
     if not 1 <= steps <= _STEPS_MOST or numbers["step_s"] > 1:
@@ -237,7 +237,7 @@ def _setting(name: str, given: Mapping[str, Any]) -> Setting:
         raise ScenarioError("window_s: warm_s and window_s together are longer than seconds")
     hardware = section(Hardware, given.get("cluster", {}), "cluster")
     redeploy = given.get("redeploy")
-    return Setting(
+    return RunSetting(
         name=name,
         **numbers,
         topology=_topology(given.get("workload")),
@@ -252,11 +252,11 @@ def _setting(name: str, given: Mapping[str, Any]) -> Setting:
     )
 
 
-def _topology(given: Any) -> Topology:
+def _topology(given: Any) -> SimulatedTopology:
     given = mapping(given, "workload")
     name = choice(given.get("name"), list(WORKLOADS), "workload.name")
     own = {key: value for key, value in given.items() if key != "name"}
-    topology: Topology = section(WORKLOADS[name], own, "workload").topology()
+    topology: SimulatedTopology = section(WORKLOADS[name], own, "workload").topology()
     if all(part.kind != "bolt" for part in topology.parts):
         raise ScenarioError("workload: it has no bolt, so nothing could ever move")
     return topology

@@ -10,7 +10,7 @@ from controller.core.topology import TopologyView
 from controller.cycle import Report, Seen
 from controller.sim.flow.load import Meter
 from controller.sim.flow.world import World
-from controller.sim.restart_cost import Act, Change, Delays, Shift, System, changes
+from controller.sim.restart_cost import Act, Change, Delays, SimulatedMove, System, changes
 from migration import protocol
 from migration.model import (
     AppliedPlan,
@@ -87,7 +87,7 @@ class Storm:
         self._round_s = self._read_s = delays.nimbus_s
         self._number = 0
         self._published: Publication | None = None
-        self.moved: list[tuple[float, Shift]] = []
+        self.moved: list[tuple[float, SimulatedMove]] = []
 
     def seen(self) -> Seen:
         """Show the one topology and the newest reports that have come; the only controller leads.
@@ -117,7 +117,7 @@ class Storm:
         """Begin moves together."""
         now_s, entries = self._world.now_s, tuple(entries)
         shifts = [
-            Shift(e.executor.start - 1, self._worker[e.source], self._worker[e.target])
+            SimulatedMove(e.executor.start - 1, self._worker[e.source], self._worker[e.target])
             for e in entries
         ]
         self.moved += [(now_s, shift) for shift in shifts]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from controller.core.classify import Limits
 from controller.errors import TuneError
-from controller.tune.sweep import Figures, Outcome
+from controller.tune.sweep import Figures, SetOutcome
 
 # Median of a move on a saturated real cluster, docs/measured.md: it costs at most that long.
 MOVE_S = 1.0
@@ -111,28 +111,28 @@ def crossing_frac(figures: Figures) -> float:
     return weighted / figures.total if figures.total else 0.0
 
 
-def ranked(outcomes: Sequence[Outcome], objective: Objective) -> list[Outcome]:
+def ranked(outcomes: Sequence[SetOutcome], objective: Objective) -> list[SetOutcome]:
     """Order by cost, on the load to choose by.
 
     Returns
     -------
-    list of Outcome
+    list of SetOutcome
         Best first; of equals the one with fewer changes, then as they came.
     """
 
-    def key(outcome: Outcome) -> tuple[float, int]:
+    def key(outcome: SetOutcome) -> tuple[float, int]:
         # Digits that only the order of a sum makes decide nothing.
         return round(objective.cost(outcome.chosen_by), 9), len(outcome.parameters.changes)
 
     return sorted(outcomes, key=key)
 
 
-def front(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def front(outcomes: Sequence[SetOutcome]) -> list[SetOutcome]:
     """Find the sets that no other beats in traffic, moves and overload together.
 
     Returns
     -------
-    list of Outcome
+    list of SetOutcome
         One for each such combination of the three, the first of equals; by falling share of
         traffic that crosses.
 
@@ -140,7 +140,7 @@ def front(outcomes: Sequence[Outcome]) -> list[Outcome]:
     -----
     O(S log S + S·F) for S sets of which F are on the front.
     """
-    found: dict[tuple[float, int, float], Outcome] = {}
+    found: dict[tuple[float, int, float], SetOutcome] = {}
     for outcome in outcomes:
         found.setdefault(_three(outcome), outcome)
     best: list[tuple[float, int, float]] = []
@@ -151,7 +151,7 @@ def front(outcomes: Sequence[Outcome]) -> list[Outcome]:
     return [found[three] for three in reversed(best)]
 
 
-def _three(outcome: Outcome) -> tuple[float, int, float]:
+def _three(outcome: SetOutcome) -> tuple[float, int, float]:
     figures = outcome.chosen_by
     return round(crossing_frac(figures), 9), figures.moves, round(figures.overload_s, 6)
 
@@ -162,7 +162,7 @@ class Suggestion:
 
     Attributes
     ----------
-    today, best : Outcome
+    today, best : SetOutcome
         The settings in force, and those that did best with the load to choose by.
     gain_frac, held_back_gain_frac : float
         By what share the best lowers today's cost, there and with the load held back.
@@ -170,15 +170,15 @@ class Suggestion:
         Whether the best should replace today's.
     """
 
-    today: Outcome
-    best: Outcome
+    today: SetOutcome
+    best: SetOutcome
     gain_frac: float
     held_back_gain_frac: float
     helps: bool
     reason: str
 
 
-def suggest(outcomes: Sequence[Outcome], objective: Objective) -> Suggestion:
+def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
     """Choose a set and test it with the load held back.
 
     Returns

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from controller.errors import TuneError
 from controller.tune.choice import Objective, Suggestion, crossing_frac, front, ranked
-from controller.tune.sweep import Figures, Outcome
+from controller.tune.sweep import Figures, SetOutcome
 from migration.settings import PREFIX
 
 SHOWN = 10
@@ -92,7 +92,7 @@ def _line(key: str, value: Any) -> str:
 
 
 def as_document(
-    outcomes: Sequence[Outcome], objective: Objective, suggestion: Suggestion
+    outcomes: Sequence[SetOutcome], objective: Objective, suggestion: Suggestion
 ) -> dict[str, Any]:
     """Put what was found into the stable output format.
 
@@ -117,7 +117,7 @@ def as_document(
     }
 
 
-def _row(outcome: Outcome, objective: Objective) -> dict[str, Any]:
+def _row(outcome: SetOutcome, objective: Objective) -> dict[str, Any]:
     return {
         "settings": outcome.parameters.name,
         "changes": dict(outcome.parameters.changes),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from controller.errors import TuneError
-from controller.tune.sweep import Done, Engine, Task, Wave, step
+from controller.tune.sweep import Engine, SweptChunk, Task, Wave, step
 
 INSTALL = "pip install 'nstorm[replay]'"
 JDK = "apt-get install openjdk-17-jre-headless"
@@ -113,7 +113,7 @@ def _patient(master: str) -> str:
 
 def _run(
     context: Any, most: int, wave: Wave, tasks: Sequence[Task], done: Callable[[int], None]
-) -> Sequence[Done]:
+) -> Sequence[SweptChunk]:
     """Hand the load to every worker once, and slices of the tasks, `most`, to whoever is free."""
     load = context.broadcast(wave)
     work = context.parallelize(tasks, min(len(tasks), most)).map(partial(_step, load))
@@ -129,13 +129,13 @@ def _run(
             # Or else the block would end with the job.
             context.cancelAllJobs()
             raise
-    found: list[Done] = result.result()
+    found: list[SweptChunk] = result.result()
     load.destroy()
     done(len(tasks))
     return found
 
 
-def _step(load: Any, task: Task) -> Done:
+def _step(load: Any, task: Task) -> SweptChunk:
     return step(load.value, task)
 
 

@@ -94,7 +94,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class SweptChunk:
     """What a task has found.
 
     Attributes
@@ -115,7 +115,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SetOutcome:
     """How a parameter set did.
 
     Attributes
@@ -132,15 +132,15 @@ class Outcome:
 
 
 # Works tasks off, in any order, and tells now and then how many are done.
-Engine: TypeAlias = Callable[[Wave, Sequence[Task], Callable[[int], None]], Iterable[Done]]
+Engine: TypeAlias = Callable[[Wave, Sequence[Task], Callable[[int], None]], Iterable[SweptChunk]]
 
 
-def step(wave: Wave, task: Task) -> Done:
+def step(wave: Wave, task: Task) -> SweptChunk:
     """Work one task off.
 
     Returns
     -------
-    Done
+    SweptChunk
         Figures, and how to go on.
     """
     figures = {False: Figures(), True: Figures()}
@@ -148,7 +148,7 @@ def step(wave: Wave, task: Task) -> Done:
         task.run.take(span)
         figures[held_back] += Figures.of(task.run.cut())
     run = task.run if task.goes_on else None
-    return Done(task.number, task.episode, run, figures[False], figures[True])
+    return SweptChunk(task.number, task.episode, run, figures[False], figures[True])
 
 
 def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet]) -> None:
@@ -182,7 +182,7 @@ def sweep(
     sets: Sequence[ParameterSet],
     engine: Engine,
     progress: Callable[[float], None],
-) -> list[Outcome]:
+) -> list[SetOutcome]:
     """Run all parameter sets over all of the log.
 
     Parameters
@@ -194,7 +194,7 @@ def sweep(
 
     Returns
     -------
-    list of Outcome
+    list of SetOutcome
         One a parameter set, in their order; the same whoever did the work and in whatever order.
     """
     runs: dict[tuple[Episode, int], Rerun] = {}
@@ -221,7 +221,7 @@ def sweep(
             if one.run is not None:
                 runs[one.episode, one.number] = one.run
         so_far += ticks
-    return [Outcome(one, *figures) for one, figures in zip(sets, sums, strict=True)]
+    return [SetOutcome(one, *figures) for one, figures in zip(sets, sums, strict=True)]
 
 
 def _load(chunks: Sequence[Chunk]) -> Wave:

@@ -18,7 +18,7 @@ from deploy.demo.gauges import Gauges, Look
 from deploy.demo.picture import draw
 from deploy.demo.report import Fed, Recording, Saturated, assemble
 from deploy.demo.screen import Screen
-from deploy.demo.windows import WINDOW_S, WINDOWS, Span, is_warm, medians_tps
+from deploy.demo.windows import WINDOW_S, WINDOWS, DemoSpan, is_warm, medians_tps
 from deploy.lab import LabError
 from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab, sweep
 from deploy.lab.home.assemble import REPOSITORY, STORM_VERSION
@@ -106,7 +106,7 @@ class _Run:
         self.watch(SETTLE_LIMIT_S, lambda look: look.entries == 0)
         return Fed(*self._measure(FED_S))
 
-    def work(self, limit_s: float) -> tuple[Span, bool]:
+    def work(self, limit_s: float) -> tuple[DemoSpan, bool]:
         """Watch the controller until it comes to rest; tell whether it did."""
         self._screen.next_step()
         calm, began_s = Calm(), time.time()
@@ -119,12 +119,12 @@ class _Run:
             return calm.reached
 
         came_to_rest = self.watch(limit_s, at_rest)
-        return Span(began_s, time.time()), came_to_rest
+        return DemoSpan(began_s, time.time()), came_to_rest
 
-    def _measure(self, length_s: float) -> tuple[Span, float | None, float]:
+    def _measure(self, length_s: float) -> tuple[DemoSpan, float | None, float]:
         mark, before_s, began_s = self._gauges.mark(), self._worker_cpu_s(), time.time()
         self.watch(length_s)
-        span, cpu_s = Span(began_s, time.time()), self._worker_cpu_s() - before_s
+        span, cpu_s = DemoSpan(began_s, time.time()), self._worker_cpu_s() - before_s
         return span, self._gauges.inter_node_frac_since(mark), cpu_s
 
     def _worker_cpu_s(self) -> float:

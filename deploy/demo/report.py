@@ -10,8 +10,8 @@ import numpy as np
 
 from controller.config import Config
 from controller.storm.apply import MoveRecord
-from deploy.demo.windows import WINDOW_S, WINDOWS, Span, felt_span, like, medians_tps, pauses_ms
-from deploy.lab.ledger import Totals, Window, latency_ms
+from deploy.demo.windows import WINDOW_S, WINDOWS, DemoSpan, felt_span, like, medians_tps, pauses_ms
+from deploy.lab.ledger import LedgerWindow, Totals, latency_ms
 
 DEFINITIONS: Mapping[str, str] = {
     "inter_node_ratio": "share of all tuples, acks included, that are sent to an executor on "
@@ -55,7 +55,7 @@ class Saturated:
         CPU time of the workers.
     """
 
-    span: Span
+    span: DemoSpan
     inter_node_frac: float | None
     cpu_s: float
     load_average: float
@@ -66,7 +66,7 @@ class Saturated:
 class Fed:
     """One stretch at the fixed rate in which nothing moved; `cpu_s` is the workers' CPU time."""
 
-    span: Span
+    span: DemoSpan
     inter_node_frac: float | None
     cpu_s: float
 
@@ -77,7 +77,7 @@ class Recording:
 
     Attributes
     ----------
-    windows : tuple of Window
+    windows : tuple of LedgerWindow
         Every second of the ledger.
     inter_node : tuple of (float, float)
         Unix time and share, as seen while it ran.
@@ -90,12 +90,12 @@ class Recording:
     """
 
     storm_version: str
-    windows: tuple[Window, ...]
+    windows: tuple[LedgerWindow, ...]
     inter_node: tuple[tuple[float, float], ...]
     rate_tps: float
     saturated: tuple[Saturated, Saturated]
     fed: tuple[Fed, Fed]
-    worked: Span
+    worked: DemoSpan
     came_to_rest: bool
     cooldown_s: float
     moves: tuple[MoveRecord, ...]
@@ -224,7 +224,7 @@ def _cost_us(recording: Recording, at: Saturated | Fed) -> float | None:
     return round(1e6 * at.cpu_s / acked, 2) if acked else None
 
 
-def _latency(recording: Recording, span: Span) -> dict[str, float | None]:
+def _latency(recording: Recording, span: DemoSpan) -> dict[str, float | None]:
     seconds = span.seconds_of(recording.windows)
     return {
         "p50": _rounded(latency_ms(seconds, 0.5)),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from controller.storm.apply import MoveRecord
-from deploy.lab.ledger import Window, throughput_tps
+from deploy.lab.ledger import LedgerWindow, throughput_tps
 
 WINDOW_S = 10
 WINDOWS = 3
@@ -15,39 +15,39 @@ STILL_FRAC = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class DemoSpan:
     """A stretch of Unix time."""
 
     began_s: float
     ended_s: float
 
-    def seconds_of(self, windows: Iterable[Window]) -> list[Window]:
+    def seconds_of(self, windows: Iterable[LedgerWindow]) -> list[LedgerWindow]:
         """Choose the seconds that lie wholly inside.
 
         Returns
         -------
-        list of Window
+        list of LedgerWindow
             In the given order.
         """
         return [w for w in windows if self.began_s <= w.t_s and w.t_s + 1 <= self.ended_s]
 
-    def seconds_touched(self, windows: Iterable[Window]) -> list[Window]:
+    def seconds_touched(self, windows: Iterable[LedgerWindow]) -> list[LedgerWindow]:
         """Choose the seconds that lie at least partly inside.
 
         Returns
         -------
-        list of Window
+        list of LedgerWindow
             In the given order.
         """
         return [w for w in windows if w.t_s <= self.ended_s and w.t_s + 1 > self.began_s]
 
 
-def is_warm(windows: Sequence[Window]) -> bool:
+def is_warm(windows: Sequence[LedgerWindow]) -> bool:
     """Tell whether the throughput has stopped growing.
 
     Parameters
     ----------
-    windows : sequence of Window
+    windows : sequence of LedgerWindow
         The seconds since the load was raised.
 
     Returns
@@ -62,12 +62,12 @@ def is_warm(windows: Sequence[Window]) -> bool:
     return 0 < newer <= older * (1 + STILL_FRAC)
 
 
-def medians_tps(windows: Sequence[Window]) -> tuple[float, ...]:
+def medians_tps(windows: Sequence[LedgerWindow]) -> tuple[float, ...]:
     """Give the median rate of each of the last three windows.
 
     Parameters
     ----------
-    windows : sequence of Window
+    windows : sequence of LedgerWindow
         At least `WINDOWS` × `WINDOW_S` seconds.
 
     Returns
@@ -81,7 +81,7 @@ def medians_tps(windows: Sequence[Window]) -> tuple[float, ...]:
     )
 
 
-def felt_span(move: MoveRecord) -> Span | None:
+def felt_span(move: MoveRecord) -> DemoSpan | None:
     """Tell when a move could be felt: from PREPARE until the source had stopped.
 
     Parameters
@@ -91,16 +91,16 @@ def felt_span(move: MoveRecord) -> Span | None:
 
     Returns
     -------
-    Span or None
+    DemoSpan or None
         None for a move that did not get so far.
     """
     if move.stopped_after_s is None:
         return None
     began_s = move.ended_s - sum(move.phase_s.values())
-    return Span(began_s, began_s + move.stopped_after_s)
+    return DemoSpan(began_s, began_s + move.stopped_after_s)
 
 
-def pauses_ms(windows: Sequence[Window], spans: Iterable[Span]) -> list[float]:
+def pauses_ms(windows: Sequence[LedgerWindow], spans: Iterable[DemoSpan]) -> list[float]:
     """Give the longest ack latency of the seconds that each span touches.
 
     Returns
@@ -113,16 +113,16 @@ def pauses_ms(windows: Sequence[Window], spans: Iterable[Span]) -> list[float]:
     return [max(w.max_ms for w in seconds) for seconds in touched if seconds]
 
 
-def like(spans: Sequence[Span], within: Span) -> list[Span]:
+def like(spans: Sequence[DemoSpan], within: DemoSpan) -> list[DemoSpan]:
     """Cut a quiet stretch into spans as long as the typical one of the moves.
 
     Returns
     -------
-    list of Span
+    list of DemoSpan
         One a second of the stretch in which such a span begins; they overlap.
     """
     if not spans:
         return []
     length_s = statistics.median(span.ended_s - span.began_s for span in spans)
     count = int(within.ended_s - within.began_s - length_s)
-    return [Span(within.began_s + i, within.began_s + i + length_s) for i in range(count)]
+    return [DemoSpan(within.began_s + i, within.began_s + i + length_s) for i in range(count)]

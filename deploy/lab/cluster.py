@@ -11,7 +11,7 @@ from typing import Any
 from deploy.lab import LabError
 from deploy.lab.daemons import UP_LIMIT_S, Daemons
 from deploy.lab.home.assemble import REPOSITORY, assemble
-from deploy.lab.layout import WORKLOAD_JAR, Layout, Node, free_ports, load
+from deploy.lab.layout import WORKLOAD_JAR, LabLayout, LabNode, free_ports, load
 from deploy.lab.ledger import Ledger
 from deploy.lab.processes import Processes, start_ticks
 
@@ -20,7 +20,7 @@ AGENT_JAR = REPOSITORY / "migration/jvm/target/nstorm-agent.jar"
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedExecutor:
+class AssignedExecutor:
     """An executor as Storm's assignment has it.
 
     Attributes
@@ -44,11 +44,11 @@ class Lab(Daemons):
 
     Parameters
     ----------
-    layout : Layout
+    layout : LabLayout
         As for `Daemons`.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: LabLayout) -> None:
         super().__init__(layout)
         self._rates_at_start: dict[str, float] = {}
 
@@ -119,17 +119,17 @@ class Lab(Daemons):
                 return str(row["id"])
         raise LabError(f"no topology {name!r} on the lab cluster")
 
-    def assignment(self, name: str) -> list[PlacedExecutor]:
+    def assignment(self, name: str) -> list[AssignedExecutor]:
         """Give Storm's assignment of a topology.
 
         Returns
         -------
-        list[PlacedExecutor]
+        list[AssignedExecutor]
             Its executors, system ones too, by task; empty while it has no assignment.
         """
         answer = self._client.ask("topology", self.topology_id(name))
         placed = (
-            PlacedExecutor(
+            AssignedExecutor(
                 (row["executor"][0], row["executor"][1]),
                 row["component"],
                 row["slot"],
@@ -294,9 +294,9 @@ def plan_lab(
     for i in range(nodes):
         own = ports[2 + i * (1 + slots) :][: 1 + slots]
         host = f"127.0.0.{2 + i}"
-        chosen.append(Node(host, "", tuple(own[1:]), own[0], run_dir / host))
+        chosen.append(LabNode(host, "", tuple(own[1:]), own[0], run_dir / host))
     return Lab(
-        Layout(
+        LabLayout(
             run_dir=run_dir,
             homes=assemble(),
             zookeeper_port=ports[0],

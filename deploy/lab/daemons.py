@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from deploy.lab import LabError
 from deploy.lab.client import NimbusClient
-from deploy.lab.layout import Layout, Node, save
+from deploy.lab.layout import LabLayout, LabNode, save
 from deploy.lab.meters import read_meters
 from deploy.lab.processes import Child, Processes, start_ticks
 from migration.storm_yaml import STORM_ROOT
@@ -32,11 +32,11 @@ class Daemons:
 
     Parameters
     ----------
-    layout : Layout
+    layout : LabLayout
         The cluster on paper, from `plan_lab` or `attach`.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: LabLayout) -> None:
         self.layout = layout
         self._processes = Processes(layout.run_dir)
         self._client = NimbusClient(
@@ -80,7 +80,7 @@ class Daemons:
         return f"{self.zookeeper}{STORM_ROOT}"
 
     @property
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[LabNode, ...]:
         """The supervisors."""
         return self.layout.nodes
 
@@ -184,7 +184,7 @@ class Daemons:
         for node in self.nodes:
             self.start_agent(node)
 
-    def start_agent(self, node: Node) -> Child:
+    def start_agent(self, node: LabNode) -> Child:
         """Start nstorm's agent on a node."""
         conf = str(node.conf_dir / "storm.yaml")
         command = [sys.executable, "-m", "agent", "--conf", conf]
@@ -213,7 +213,7 @@ class Daemons:
             self.kill_daemon("controller", signal.SIGTERM)
             self.wait_until("the controller ends", lambda: self.daemon("controller") is None)
 
-    def node(self, key: str) -> Node:
+    def node(self, key: str) -> LabNode:
         """Find a node.
 
         Parameters

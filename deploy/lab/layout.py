@@ -24,7 +24,7 @@ _DAEMON_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class LabNode:
     """One supervisor and its directories.
 
     Attributes
@@ -72,7 +72,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LabLayout:
     """One lab on paper.
 
     Attributes
@@ -95,7 +95,7 @@ class Layout:
     homes: Homes
     zookeeper_port: int
     nimbus_port: int
-    nodes: tuple[Node, ...]
+    nodes: tuple[LabNode, ...]
     agent_jar: Path | None
     worker_heap_mb: int
     conf: Mapping[str, Any]
@@ -158,7 +158,7 @@ class Layout:
             **self.conf,
         }
 
-    def _node_conf(self, node: Node) -> dict[str, Any]:
+    def _node_conf(self, node: LabNode) -> dict[str, Any]:
         cores = len(os.sched_getaffinity(0))
         return {
             "supervisor.slots.ports": list(node.ports),
@@ -187,7 +187,7 @@ class Layout:
         main = "org.apache.storm.daemon.nimbus.Nimbus"
         return self._daemon(256, self.nimbus_dir, "nimbus", main)
 
-    def supervisor_command(self, node: Node) -> list[str]:
+    def supervisor_command(self, node: LabNode) -> list[str]:
         """Give the command that runs a supervisor."""
         main = "org.apache.storm.daemon.supervisor.Supervisor"
         return self._daemon(160, node.root, "supervisor", main)
@@ -287,7 +287,7 @@ def _write_conf(root: Path, conf: Mapping[str, Any]) -> None:
     (root / "conf" / "storm.yaml").write_text(yaml.safe_dump(dict(conf)))
 
 
-def save(layout: Layout) -> None:
+def save(layout: LabLayout) -> None:
     """Write the layout into its run directory, for other processes."""
     row = {
         "storm": layout.homes.storm,
@@ -304,12 +304,12 @@ def save(layout: Layout) -> None:
     partial.rename(layout.run_dir / "lab.json")
 
 
-def load(run_dir: Path) -> Layout:
+def load(run_dir: Path) -> LabLayout:
     """Read the layout of a lab that another process has started.
 
     Returns
     -------
-    Layout
+    LabLayout
         What `save` wrote.
 
     Raises
@@ -322,10 +322,10 @@ def load(run_dir: Path) -> Layout:
     except FileNotFoundError as error:
         raise LabError(f"no lab in {run_dir}: start one with `python -m deploy lab up`") from error
     nodes = (
-        Node(host, supervisor_id, tuple(ports), thrift_port, run_dir / host)
+        LabNode(host, supervisor_id, tuple(ports), thrift_port, run_dir / host)
         for host, supervisor_id, ports, thrift_port in row["nodes"]
     )
-    return Layout(
+    return LabLayout(
         run_dir=run_dir,
         homes=Homes(Path(row["storm"]), Path(row["zookeeper"])),
         zookeeper_port=row["zookeeper_port"],

@@ -46,7 +46,7 @@ class Totals:
 
 
 @dataclass(slots=True)
-class Window:
+class LedgerWindow:
     """One second of wall clock, summed over the spout tasks.
 
     Attributes
@@ -98,7 +98,7 @@ class Ledger:
         self.directory = directory
         self._read_bytes: dict[Path, int] = {}
         self._newest: dict[Path, dict[str, Any]] = {}
-        self._windows: dict[int, Window] = {}
+        self._windows: dict[int, LedgerWindow] = {}
 
     def set_rate(self, tps: float) -> None:
         """Ask the spouts for a rate; they follow within a fifth of a second.
@@ -145,7 +145,7 @@ class Ledger:
         spouts = [spout for row in self._of_living() for spout in row["spouts"]]
         return sum(spout["emitted"] - spout["acked"] - spout["failed"] for spout in spouts)
 
-    def windows(self, from_s: float, to_s: float | None = None) -> list[Window]:
+    def windows(self, from_s: float, to_s: float | None = None) -> list[LedgerWindow]:
         """Give every whole second of a stretch; a second that nobody wrote about is all zero.
 
         Parameters
@@ -157,14 +157,14 @@ class Ledger:
 
         Returns
         -------
-        list[Window]
+        list[LedgerWindow]
             In order of time.
         """
         self._read()
         written_s = time.time() - _WRITE_DELAY_S
         end_s = int(written_s if to_s is None else min(to_s, written_s))
         seconds = range(-int(-from_s // 1), end_s)
-        return [self._windows.get(second) or Window(second) for second in seconds]
+        return [self._windows.get(second) or LedgerWindow(second) for second in seconds]
 
     def drain(self, limit_s: float = 60.0) -> Totals:
         """Pause the spouts and wait until nothing is in flight and all words have arrived.
@@ -209,12 +209,12 @@ class Ledger:
 
     def _book(self, file: Path, row: dict[str, Any]) -> None:
         if "t_s" in row:
-            self._windows.setdefault(row["t_s"], Window(row["t_s"])).add(row)
+            self._windows.setdefault(row["t_s"], LedgerWindow(row["t_s"])).add(row)
         else:
             self._newest[file] = row
 
 
-def throughput_tps(windows: Sequence[Window]) -> float:
+def throughput_tps(windows: Sequence[LedgerWindow]) -> float:
     """Give the median rate of acked sentences.
 
     Returns
@@ -225,12 +225,12 @@ def throughput_tps(windows: Sequence[Window]) -> float:
     return statistics.median(window.acked for window in windows)
 
 
-def latency_ms(windows: Sequence[Window], quantile: float) -> float:
+def latency_ms(windows: Sequence[LedgerWindow], quantile: float) -> float:
     """Give a quantile of the ack latency, at most 6 per cent too high.
 
     Parameters
     ----------
-    windows : Sequence[Window]
+    windows : Sequence[LedgerWindow]
         The stretch of time.
     quantile : float
         Between 0 and 1.

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from deploy.lab.cluster import Lab
-from deploy.lab.ledger import SATURATE, Ledger, Totals, Window, latency_ms
+from deploy.lab.ledger import SATURATE, Ledger, LedgerWindow, Totals, latency_ms
 from deploy.lab.operator import kill_meters
 from tests.bench import Variant
 from tests.bench.movers import Moved, Mover
@@ -47,7 +47,7 @@ WARM_UP_S = 30.0
 class Stretch:
     """The one-second windows of all blocks of one kind."""
 
-    windows: tuple[Window, ...]
+    windows: tuple[LedgerWindow, ...]
 
     def half_rate_share(self, rate_tps: float) -> float:
         """Give the share of windows under half a rate.
@@ -92,8 +92,8 @@ def run_moves(
     """
     ledger = lab.ledger(topology)
     pids, meters = lab.worker_pids(), kill_meters(lab)
-    moving: list[Window] = []
-    control: list[Window] = []
+    moving: list[LedgerWindow] = []
+    control: list[LedgerWindow] = []
     while mover.begun < moves:
         mover.rest()
         control += _rest(ledger)
@@ -157,13 +157,13 @@ def message_timeout_s(lab: Lab) -> float:
     return float(lab.layout.conf.get("topology.message.timeout.secs", 30))
 
 
-def _rest(ledger: Ledger) -> list[Window]:
+def _rest(ledger: Ledger) -> list[LedgerWindow]:
     began_s = time.time()
     time.sleep(BLOCK_S)
     return _windows(ledger, began_s)
 
 
-def _windows(ledger: Ledger, began_s: float) -> list[Window]:
+def _windows(ledger: Ledger, began_s: float) -> list[LedgerWindow]:
     ended_s = time.time()
     # The ledger writes a second's window within a second of its end.
     time.sleep(1.0)

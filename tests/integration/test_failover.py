@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab, sweep
-from deploy.lab.layout import Node
+from deploy.lab.layout import LabNode
 from deploy.lab.ledger import Ledger, Totals
 from deploy.lab.meters import read_meters
 from deploy.lab.operator import KILL_METERS, Operator, Placement, beside, kill_meters
@@ -119,12 +119,12 @@ def kill_until_reassigned(lab: Lab, slot: str) -> int:
     return kills
 
 
-def risen(node: Node, before: Counter[str]) -> Counter[str]:
+def risen(node: LabNode, before: Counter[str]) -> Counter[str]:
     """Give what the kill meters of one supervisor have risen by."""
     return Counter({name: supervisor_meters(node)[name] - before[name] for name in KILL_METERS})
 
 
-def supervisor_meters(node: Node) -> Counter[str]:
+def supervisor_meters(node: LabNode) -> Counter[str]:
     return read_meters([node.root / "meters"])
 
 

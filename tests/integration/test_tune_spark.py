@@ -23,7 +23,7 @@ from controller.replay.recording import spans
 from controller.tune.chunks import Chunk, unpack
 from controller.tune.space import ParameterSet, Space, parameter_sets
 from controller.tune.spark import spark
-from controller.tune.sweep import Outcome, sweep
+from controller.tune.sweep import SetOutcome, sweep
 from tests.recorded_world import record
 from tests.tuned_world import here
 
@@ -48,7 +48,7 @@ def sets() -> list[ParameterSet]:
 
 
 @pytest.fixture(scope="module")
-def expected(chunks: list[Chunk], sets: list[ParameterSet]) -> list[Outcome]:
+def expected(chunks: list[Chunk], sets: list[ParameterSet]) -> list[SetOutcome]:
     found = sweep(chunks, sets, here, lambda share: None)
     assert len({outcome.chosen_by.moves for outcome in found}) > 2
     return found
@@ -119,7 +119,7 @@ def test_spark_finds_what_one_process_finds(
     master: str,
     chunks: list[Chunk],
     sets: list[ParameterSet],
-    expected: list[Outcome],
+    expected: list[SetOutcome],
     tmp_path: Path,
 ) -> None:
     told: list[float] = []
@@ -133,7 +133,7 @@ def test_a_standalone_cluster_survives_the_death_of_an_executor(
     cluster: Cluster,
     chunks: list[Chunk],
     sets: list[ParameterSet],
-    expected: list[Outcome],
+    expected: list[SetOutcome],
     tmp_path: Path,
 ) -> None:
     killed: list[psutil.Process] = []

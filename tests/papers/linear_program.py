@@ -9,7 +9,7 @@ from scipy import sparse  # type: ignore[import-untyped]
 from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import-untyped]
 
 from controller.core.cluster import Floats, Ints
-from controller.policies.exhaustive.problem import Problem
+from controller.policies.exhaustive.problem import PlacementProblem
 
 # What `milp` answers if nothing satisfies the constraints.
 INFEASIBLE = 2
@@ -41,12 +41,12 @@ class Solution:
         )
 
 
-def solve(problem: Problem, time_limit_s: float) -> Solution:
+def solve(problem: PlacementProblem, time_limit_s: float) -> Solution:
     """Find a cheapest placement, or how cheap one could be.
 
     Parameters
     ----------
-    problem : Problem
+    problem : PlacementProblem
         What to place; `between_nodes` of a large one is much smaller.
     time_limit_s : float
         How long it may take, about.
@@ -84,7 +84,7 @@ def solve(problem: Problem, time_limit_s: float) -> Solution:
     return Solution(place, problem.cost_tps(place), lower_tps)
 
 
-def _program(problem: Problem) -> tuple[Any, Floats, Floats]:
+def _program(problem: PlacementProblem) -> tuple[Any, Floats, Floats]:
     """Build rows, their upper bounds, and costs: each executor is in one place, in the first E."""
     count, places = problem.allowed.shape
     in_node = (problem.node_of == np.arange(len(problem.node_cores))[:, None]).astype(float)

@@ -11,7 +11,7 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, Performance, Profile, Traffic
 from controller.core.decision import Decision, Outcome
 from controller.policies.exhaustive.policy import exhaustive, search
-from controller.policies.exhaustive.problem import Problem
+from controller.policies.exhaustive.problem import PlacementProblem
 from controller.policies.heterogeneity.policy import heterogeneity
 from controller.policies.model_driven.allocation import Allocation
 from controller.policies.model_driven.mapping import Lacking, Need, Slots
@@ -194,7 +194,7 @@ def test_no_policy_beats_exhaustive_on_its_own_objective(
 ) -> None:
     cluster, snapshot = world
     limits = Limits(weight_node=weights[0], weight_worker=weights[1], high_frac=high)
-    problem = Problem.of(cluster, snapshot, limits)
+    problem = PlacementProblem.of(cluster, snapshot, limits)
     decision = exhaustive(cluster, snapshot, limits)
     best = search(problem, snapshot.place)
     if best is None:
@@ -222,7 +222,7 @@ def test_the_linear_program_agrees_with_the_search(
     world: World, weights: tuple[float, float]
 ) -> None:
     cluster, snapshot = world
-    problem = Problem.of(
+    problem = PlacementProblem.of(
         cluster, snapshot, Limits(weight_node=weights[0], weight_worker=weights[1])
     )
     best = search(problem, snapshot.place)
@@ -235,6 +235,6 @@ def test_the_linear_program_agrees_with_the_search(
     assert solve(problem.between_nodes(), 60.0).lower_tps <= between_nodes_tps(problem, best) + 1e-6
 
 
-def between_nodes_tps(problem: Problem, place: Ints) -> float:
+def between_nodes_tps(problem: PlacementProblem, place: Ints) -> float:
     """Count the traffic between nodes."""
     return replace(problem, weight_node=1.0, weight_place=0.0).cost_tps(place)

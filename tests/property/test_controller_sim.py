@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controller.sim.engine import SimulationResult, run
 from controller.sim.restart_cost import System
-from controller.sim.scenario import Setting, parse
+from controller.sim.scenario import RunSetting, parse
 
 WORKERS = ("n0:6700", "n0:6701", "n1:6700", "n1:6701")
 HEAD = """
@@ -24,7 +24,7 @@ delays: {rebalance_s: 6, worker_start_s: 3}
 
 
 @st.composite
-def scenarios(draw: st.DrawFn) -> tuple[Setting, int]:
+def scenarios(draw: st.DrawFn) -> tuple[RunSetting, int]:
     """Draw a run with moves of one system, and what happens meanwhile."""
     events = draw(
         st.lists(
@@ -43,7 +43,7 @@ def scenarios(draw: st.DrawFn) -> tuple[Setting, int]:
     return scenario(events, moves, system, link), draw(st.integers(0, 99))
 
 
-def scenario(events: list[str], moves: int, system: System, link_tps: float) -> Setting:
+def scenario(events: list[str], moves: int, system: System, link_tps: float) -> RunSetting:
     (setting,) = parse(
         f"{HEAD}events: {events}\nredeploy: {{executors: {moves}, every_s: 7, first_s: 3}}\n"
     ).runs
@@ -67,7 +67,7 @@ def every_byte(result: SimulationResult) -> bytes:
 @example((scenario(["at 1: slow n1 5.683720318885759e-306"], 1, System.NONE, 20000.0), 0))
 @example((scenario(["at 1: feed 0"], 1, System.NONE, float("inf")), 0))
 @given(scenarios())
-def test_what_was_emitted_is_done_queued_or_lost(drawn: tuple[Setting, int]) -> None:
+def test_what_was_emitted_is_done_queued_or_lost(drawn: tuple[RunSetting, int]) -> None:
     setting, seed = drawn
     result = run(setting, seed)
     whole = result.done + result.queued + result.lost
@@ -82,7 +82,7 @@ def test_what_was_emitted_is_done_queued_or_lost(drawn: tuple[Setting, int]) -> 
 
 @settings(max_examples=5)
 @given(scenarios())
-def test_the_same_seed_gives_the_same_bytes(drawn: tuple[Setting, int]) -> None:
+def test_the_same_seed_gives_the_same_bytes(drawn: tuple[RunSetting, int]) -> None:
     setting, seed = drawn
     assert every_byte(run(setting, seed)) == every_byte(run(setting, seed))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from controller.config import Config, build
 from controller.core.classify import Limits
-from controller.replay.recording import Shift, Span
+from controller.replay.recording import PlacementChange, Span
 from controller.replay.rerun.pair_hops import OF_THE_DEMO
 from controller.replay.rerun.run import Rerun
 from controller.replay.rerun.series import Series
@@ -31,7 +31,9 @@ def recorded(world: World, seed: int, noise: float) -> Span:
     tps = tps * rng.uniform(1 - noise, 1 + noise, (TICKS, len(first.traffic.tps)))
     tps[rng.random(tps.shape) < noise / 4] = 0.0
     cores = first.cpu_cores * rng.uniform(1 - noise, 1 + noise, (TICKS, count))
-    shift = Shift(7, int(rng.integers(count)), int(rng.integers(len(cluster.workers))), own=False)
+    shift = PlacementChange(
+        7, int(rng.integers(count)), int(rng.integers(len(cluster.workers))), own=False
+    )
     return Span(
         cluster=cluster,
         hosts={node: node for node in cluster.nodes},

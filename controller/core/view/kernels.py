@@ -19,7 +19,7 @@ NOT_LOOKED_AT = -2
 ROUNDING = 1e-9
 
 
-class World(NamedTuple):
+class KernelWorld(NamedTuple):
     """What the loops look at; contiguous arrays.
 
     Attributes
@@ -131,7 +131,7 @@ def index(source: Ints, target: Ints, count: int) -> tuple[Ints, Rows, Rows]:
 
 
 @compiled
-def _is_taken(world: World, one: int, other: int) -> bool:
+def _is_taken(world: KernelWorld, one: int, other: int) -> bool:
     code = min(one, other) * len(world.roomiest) + max(one, other)
     is_taken = False
     for i in range(len(world.taken)):
@@ -192,7 +192,7 @@ def highest(of: Ints, score: Floats, count: int) -> Floats:
 
 
 @compiled
-def _desk(world: World) -> _Desk:
+def _desk(world: KernelWorld) -> _Desk:
     workers, nodes = len(world.node_of), len(world.roomiest)
     return _Desk(
         np.zeros(workers),
@@ -205,7 +205,7 @@ def _desk(world: World) -> _Desk:
 
 
 @compiled
-def _lay_out(world: World, desk: _Desk, e: int) -> tuple[int, int, int]:
+def _lay_out(world: KernelWorld, desk: _Desk, e: int) -> tuple[int, int, int]:
     """Lay out whom an executor talks to, and note where it may be worth to go.
 
     Returns how many workers are noted, how many of these it talks to, and how many nodes.
@@ -242,12 +242,12 @@ def _clear(desk: _Desk, talked_to: int, nodes: int) -> None:
 
 
 @compiled
-def may_move(world: World, e: int, w: int) -> bool:
+def may_move(world: KernelWorld, e: int, w: int) -> bool:
     """Tell whether a move is one, fits, and is not between nodes that are taken.
 
     Parameters
     ----------
-    world : World
+    world : KernelWorld
         What to look at.
 
     Returns
@@ -262,7 +262,7 @@ def may_move(world: World, e: int, w: int) -> bool:
 
 
 @compiled
-def _best_of(world: World, desk: _Desk, e: int) -> tuple[int, float]:
+def _best_of(world: KernelWorld, desk: _Desk, e: int) -> tuple[int, float]:
     """Find worker and score of an executor's best move of those of `gather`; worker -1 if none.
 
     Of equal ones that to the first worker.
@@ -285,12 +285,12 @@ def _best_of(world: World, desk: _Desk, e: int) -> tuple[int, float]:
 
 
 @compiled
-def score(world: World, executors: Ints, workers: Ints) -> Table:
+def score(world: KernelWorld, executors: Ints, workers: Ints) -> Table:
     """Score the moves of some executors to some workers.
 
     Parameters
     ----------
-    world : World
+    world : KernelWorld
         What to look at.
     executors, workers : Ints
         All of these to all of those.
@@ -328,12 +328,12 @@ def score(world: World, executors: Ints, workers: Ints) -> Table:
 
 
 @compiled
-def gather(world: World, executors: Ints) -> Table:
+def gather(world: KernelWorld, executors: Ints) -> Table:
     """List the moves that fit and bring an executor to somebody it talks to.
 
     Parameters
     ----------
-    world : World
+    world : KernelWorld
         What to look at.
 
     Returns
@@ -365,12 +365,12 @@ def gather(world: World, executors: Ints) -> Table:
 
 
 @compiled
-def bounds(world: World) -> Floats:
+def bounds(world: KernelWorld) -> Floats:
     """Bound what executors can gain, wherever there is room.
 
     Parameters
     ----------
-    world : World
+    world : KernelWorld
         What to look at.
 
     Returns
@@ -385,7 +385,7 @@ def bounds(world: World) -> Floats:
 
 
 @compiled
-def _bound(world: World, node: Ints, executors: Ints, bound: Floats) -> None:
+def _bound(world: KernelWorld, node: Ints, executors: Ints, bound: Floats) -> None:
     with_node = np.zeros(len(world.roomiest))
     for e in executors:
         home, begin, end = world.place[e], world.begin[e], world.begin[e + 1]
@@ -409,7 +409,7 @@ def _bound(world: World, node: Ints, executors: Ints, bound: Floats) -> None:
 
 
 @compiled
-def carry(before: World, after: World, moved: int, both: Floats) -> None:
+def carry(before: KernelWorld, after: KernelWorld, moved: int, both: Floats) -> None:
     """Bring the bounds to the placement after a move, in place.
 
     Parameters
@@ -445,12 +445,12 @@ def carry(before: World, after: World, moved: int, both: Floats) -> None:
 
 
 @compiled
-def best(world: World, bound: Floats, first: int, above: float, slack: float) -> Table:
+def best(world: KernelWorld, bound: Floats, first: int, above: float, slack: float) -> Table:
     """List the best moves of `gather`.
 
     Parameters
     ----------
-    world : World
+    world : KernelWorld
         What to look at.
     bound : Floats, shape (E,)
         No move of the executor scores more. Lowered, in place, to what is found of those that are
@@ -491,13 +491,13 @@ def best(world: World, bound: Floats, first: int, above: float, slack: float) ->
 
 @compiled
 def open_pairs(
-    world: World, both: Floats, known: Known, least: float, must_stay: Marks
+    world: KernelWorld, both: Floats, known: Known, least: float, must_stay: Marks
 ) -> list[tuple[int, int, float, float]]:
     """List pairs of executors that gain together what neither gains alone.
 
     Parameters
     ----------
-    world : World
+    world : KernelWorld
         What to look at.
     both : Floats, shape (2, E)
         As `View.bounds`: the first is of the moves of `gather`, the second of all.
@@ -557,12 +557,12 @@ def open_pairs(
 
 
 @compiled
-def score_of(world: World, e: int, worker: int) -> tuple[float, float]:
+def score_of(world: KernelWorld, e: int, worker: int) -> tuple[float, float]:
     """Compute ASC and score of one move.
 
     Parameters
     ----------
-    world : World
+    world : KernelWorld
         What to look at.
 
     Returns

@@ -97,10 +97,10 @@ class View:
         )
 
     @cached_property
-    def world(self) -> kernels.World:
+    def world(self) -> kernels.KernelWorld:
         """What the loops look at."""
         contiguous = np.ascontiguousarray
-        return kernels.World(
+        return kernels.KernelWorld(
             begin=self.pairs.begin,
             peer=self.pairs.peer,
             row=self.pairs.row,

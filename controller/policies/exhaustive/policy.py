@@ -9,7 +9,7 @@ from controller.core.classify import TIE, TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.errors import PolicyError
-from controller.policies.exhaustive.problem import Problem
+from controller.policies.exhaustive.problem import PlacementProblem
 from controller.policies.placement import as_decision
 
 # Two to this power placements at most: 10 movable executors on 4 workers, or 6 on 8. Where
@@ -43,7 +43,7 @@ def exhaustive(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Deci
             f"policy exhaustive: {movable} movable executors on {workers} workers are "
             f"{workers}^{movable} placements, more than 2^{MOST_BITS}; take a smaller snapshot"
         )
-    problem = Problem.of(cluster, snapshot, limits)
+    problem = PlacementProblem.of(cluster, snapshot, limits)
     best = search(problem, snapshot.place)
     if best is None:
         return _missing(snapshot, problem, limits)
@@ -52,7 +52,7 @@ def exhaustive(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Deci
     return as_decision(cluster, snapshot, best, why)
 
 
-def search(problem: Problem, start: Ints) -> Ints | None:
+def search(problem: PlacementProblem, start: Ints) -> Ints | None:
     """Find a cheapest placement.
 
     Parameters
@@ -77,7 +77,7 @@ def search(problem: Problem, start: Ints) -> Ints | None:
 
 @dataclass(slots=True)
 class _Search:
-    problem: Problem
+    problem: PlacementProblem
     start: Ints
     best: Ints | None = None
     best_tps: float = inf
@@ -152,7 +152,7 @@ class _Search:
         self.on_node[node] += sign
 
 
-def _kinds(problem: Problem) -> list[tuple[object, ...]]:
+def _kinds(problem: PlacementProblem) -> list[tuple[object, ...]]:
     """Describe every place by its node's likeness and its own; alike are equal."""
     free = problem.allowed[problem.allowed.sum(axis=1) > 1]
     own = [(float(c), free[:, w].tobytes()) for w, c in enumerate(problem.place_cores)]
@@ -163,7 +163,7 @@ def _kinds(problem: Problem) -> list[tuple[object, ...]]:
     return [(node[n], own[w]) for w, n in enumerate(problem.node_of)]
 
 
-def _missing(snapshot: LoadSnapshot, problem: Problem, limits: Limits) -> Decision:
+def _missing(snapshot: LoadSnapshot, problem: PlacementProblem, limits: Limits) -> Decision:
     biggest = int(np.argmax(snapshot.cpu_cores))
     need, high = float(snapshot.cpu_cores[biggest]), limits.high_frac
     reason = (

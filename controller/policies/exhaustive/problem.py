@@ -13,7 +13,7 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class PlacementProblem:
     """Executors to place for the least cost.
 
     Attributes
@@ -46,7 +46,7 @@ class Problem:
     weight_place: float
 
     @classmethod
-    def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> "Problem":
+    def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> "PlacementProblem":
         """State it for the executors and workers of a snapshot.
 
         Parameters
@@ -81,12 +81,12 @@ class Problem:
             weight_place=limits.weight_worker,
         )
 
-    def between_nodes(self) -> "Problem":
+    def between_nodes(self) -> "PlacementProblem":
         """Count traffic between nodes only, and take each node as one place.
 
         Returns
         -------
-        Problem
+        PlacementProblem
             Without the workers' own capacities, so no cost of it is above the original's.
         """
         nodes = np.arange(len(self.node_cores))

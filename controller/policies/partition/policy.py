@@ -9,7 +9,7 @@ from controller.core.decision import Decision, Policy
 from controller.policies.partition.goal import Target, digest
 from controller.policies.partition.problem import TargetOptions
 from controller.policies.partition.search import Question, Search, search_inline
-from controller.policies.partition.target import Memory, target
+from controller.policies.partition.target import TargetMemory, target
 from controller.policies.safe import safe
 
 # After a search in vain it is not searched again for so long while all is where it is, and the same
@@ -46,7 +46,7 @@ class Remembered:
 
     Attributes
     ----------
-    memory : mapping of str to Memory
+    memory : mapping of str to TargetMemory
         What the last decision left, by topology.
     in_vain : mapping of str to (int, float)
         What was searched last of that which held nothing, or nothing that was worth it when it was
@@ -55,7 +55,7 @@ class Remembered:
         What waits to be judged, by topology.
     """
 
-    memory: Mapping[str, Memory] = field(default_factory=dict)
+    memory: Mapping[str, TargetMemory] = field(default_factory=dict)
     in_vain: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     found: Mapping[str, Found] | None = None
 
@@ -83,7 +83,7 @@ class Targeting:
     def __init__(self, options: TargetOptions, search: Search = search_inline) -> None:
         self._options = options
         self._search = search
-        self._memory: dict[str, Memory] = {}
+        self._memory: dict[str, TargetMemory] = {}
         self._in_vain: dict[str, tuple[int, float]] = {}
         self._found: dict[str, Found] = {}
 
@@ -97,7 +97,7 @@ class Targeting:
         """
         topology = snapshot.topology
         before = self._memory.get(topology)
-        memory = (before or Memory()).with_snapshot(cluster, snapshot)
+        memory = (before or TargetMemory()).with_snapshot(cluster, snapshot)
         options, wait = self._options.on_jittering_loads, JUDGED_AFTER
         if before is None or before.load == memory.load:
             # Nothing jitters, as in a file.
@@ -139,7 +139,7 @@ class Targeting:
         bool
             Where loads jitter, whether it is the placement of the last decision.
         """
-        memory = self._memory.get(snapshot.topology, Memory())
+        memory = self._memory.get(snapshot.topology, TargetMemory())
         return digest(snapshot.place) in memory.seen
 
     @property

@@ -18,7 +18,7 @@ from controller.policies.single_move import proposals
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class TargetMemory:
     """What one decision leaves to the next.
 
     Attributes
@@ -35,12 +35,12 @@ class Memory:
     load: int = 0
     seen: frozenset[int] = frozenset()
 
-    def with_snapshot(self, cluster: Cluster, snapshot: LoadSnapshot) -> "Memory":
+    def with_snapshot(self, cluster: Cluster, snapshot: LoadSnapshot) -> "TargetMemory":
         """Note a placement.
 
         Returns
         -------
-        Memory
+        TargetMemory
             With the placement; what was seen under another load is forgotten.
         """
         traffic = snapshot.traffic
@@ -66,9 +66,9 @@ def target(
     limits: Limits,
     options: TargetOptions,
     *,
-    memory: Memory,
+    memory: TargetMemory,
     propose: Propose,
-) -> tuple[Decision, Memory]:
+) -> tuple[Decision, TargetMemory]:
     """Relieve hot workers, else make one move to a near-optimal placement, else as `safe`.
 
     Parameters
@@ -77,7 +77,7 @@ def target(
         Thresholds and weights; `low_frac` is not used.
     options : TargetOptions
         What a target has to gain and may fill.
-    memory : Memory
+    memory : TargetMemory
         What the last decision left, with this snapshot noted.
     propose : callable
         Gives a target, or None if there is none (yet); asked only while none is under way.
@@ -86,7 +86,7 @@ def target(
     -------
     Decision
         Up to `max_moves` moves; two that change places only if two are allowed.
-    Memory
+    TargetMemory
         For the next decision.
 
     Notes
@@ -116,7 +116,7 @@ def target(
 
 
 def _unless_seen(
-    decision: Decision, cluster: Cluster, snapshot: LoadSnapshot, memory: Memory
+    decision: Decision, cluster: Cluster, snapshot: LoadSnapshot, memory: TargetMemory
 ) -> Decision:
     """Make no move back to a placement that was left."""
     after = decision.applied(cluster, snapshot)

@@ -14,10 +14,10 @@ from controller.core.cluster import Cluster, Floats, Ints, worker_sums
 from controller.core.compiled import compiled
 from controller.core.view.kernels import (
     ROUNDING,
+    KernelWorld,
     Known,
     Marks,
     Rows,
-    World,
     index,
     may_move,
     open_pairs,
@@ -30,7 +30,7 @@ from controller.core.view.view import FILL_FRAC
 ASK = -1
 
 
-class Rules(NamedTuple):
+class PolicyRules(NamedTuple):
     """What a policy is told, for loops; as in `Limits` and `Cluster`.
 
     Attributes
@@ -59,7 +59,9 @@ class Rules(NamedTuple):
     nodes: int
 
     @classmethod
-    def of(cls, cluster: Cluster, limits: Limits, executors: int, *, is_literal: bool) -> "Rules":
+    def of(
+        cls, cluster: Cluster, limits: Limits, executors: int, *, is_literal: bool
+    ) -> "PolicyRules":
         """Take from limits and places what loops look at.
 
         Parameters
@@ -82,7 +84,7 @@ class Rules(NamedTuple):
         )
 
 
-class Standing(NamedTuple):
+class PlacementRules(NamedTuple):
     """A placement, and what it allows as long as it stands.
 
     Attributes
@@ -164,7 +166,7 @@ class _Gains(NamedTuple):
 
 
 @compiled
-def no_move_possible(now: Load, rules: Rules, at: Standing, rests: Marks) -> bool:
+def no_move_possible(now: Load, rules: PolicyRules, at: PlacementRules, rests: Marks) -> bool:
     """Tell that a policy would move nothing.
 
     Parameters
@@ -223,17 +225,19 @@ def _of_those_who_talk(now: Load) -> Load:
 
 
 @compiled
-def _room(load: Load, rules: Rules, place: Ints) -> Floats:
+def _room(load: Load, rules: PolicyRules, place: Ints) -> Floats:
     used = worker_sums(place, load.cores, len(rules.node_of))
     return rules.high_frac * rules.capacity_cores - used
 
 
 @compiled
-def _world(load: Load, rules: Rules, place: Ints, movable: Marks, is_open: Marks) -> World:
+def _world(
+    load: Load, rules: PolicyRules, place: Ints, movable: Marks, is_open: Marks
+) -> KernelWorld:
     """Lay out what a view does."""
     room = _room(load, rules, place)
     kept_free = (1 - FILL_FRAC) * rules.high_frac * rules.capacity_cores
-    return World(
+    return KernelWorld(
         load.talk.begin,
         load.talk.peer,
         load.talk.row,
@@ -251,7 +255,7 @@ def _world(load: Load, rules: Rules, place: Ints, movable: Marks, is_open: Marks
 
 
 @compiled
-def _may_relieve(vetoed: World, free: World, room: Floats, last: Marks) -> bool:
+def _may_relieve(vetoed: KernelWorld, free: KernelWorld, room: Floats, last: Marks) -> bool:
     """Tell whether somebody on a hot worker fits elsewhere, or would if a worker could be left."""
     most_vetoed, most = _most_room(room, vetoed), _most_room(room, free)
     for e in range(len(free.place)):
@@ -264,7 +268,7 @@ def _may_relieve(vetoed: World, free: World, room: Floats, last: Marks) -> bool:
 
 
 @compiled
-def _most_room(room: Floats, world: World) -> float:
+def _most_room(room: Floats, world: KernelWorld) -> float:
     most = -np.inf
     for w in range(len(room)):
         if world.room[w] > -np.inf:  # is open
@@ -274,7 +278,7 @@ def _most_room(room: Floats, world: World) -> float:
 
 @compiled
 def _for_traffic(
-    vetoed: World, free: World, must_stay: Marks, last: Marks, gains: _Gains
+    vetoed: KernelWorld, free: KernelWorld, must_stay: Marks, last: Marks, gains: _Gains
 ) -> tuple[list[tuple[int, int]], Floats]:
     """List what `safe` would move if it were not the last of a worker; `ASK` where others may.
 
@@ -305,7 +309,7 @@ def _for_traffic(
 
 
 @compiled
-def _best_moves(world: World) -> tuple[Known, Floats]:
+def _best_moves(world: KernelWorld) -> tuple[Known, Floats]:
     """Find the best move of every executor for `Known`, and what none scores more than.
 
     All workers are looked at almost without a branch: O(pairs + E·W), but up to some hundred
@@ -353,7 +357,7 @@ def _both(known: Known, bound: Floats) -> Floats:
 
 
 @compiled
-def _note_best(world: World, e: int, least: float, found: list[tuple[int, int]]) -> None:
+def _note_best(world: KernelWorld, e: int, least: float, found: list[tuple[int, int]]) -> None:
     for w in range(len(world.node_of)):
         if may_move(world, e, w) and score_of(world, e, w)[1] >= least:
             found.append((e, w))
@@ -361,7 +365,7 @@ def _note_best(world: World, e: int, least: float, found: list[tuple[int, int]])
 
 @compiled
 def _literally(
-    vetoed: World, free: World, rules: Rules, last: Marks, gains: _Gains
+    vetoed: KernelWorld, free: KernelWorld, rules: PolicyRules, last: Marks, gains: _Gains
 ) -> tuple[list[tuple[int, int]], Floats]:
     """List as `_for_traffic` does, for `otd`."""
     nothing = np.full(len(last), np.inf)
@@ -383,7 +387,7 @@ def _literally(
 
 
 @compiled
-def _lowest(world: World, rules: Rules) -> Ints:
+def _lowest(world: KernelWorld, rules: PolicyRules) -> Ints:
     """Find the low open worker with least load of each node; -1 where there is none."""
     found, least = np.full(rules.nodes, -1, dtype=np.int64), np.full(rules.nodes, np.inf)
     load = worker_sums(world.place, world.cores, len(rules.node_of))
@@ -397,7 +401,7 @@ def _lowest(world: World, rules: Rules) -> Ints:
 
 
 @compiled
-def _highest_asc(world: World, to: Ints) -> Floats:
+def _highest_asc(world: KernelWorld, to: Ints) -> Floats:
     """Find the highest ASC of each executor to one of some workers, one a node, but its own."""
     found, with_node = np.full(len(world.place), -np.inf), np.zeros(len(to))
     for e in np.flatnonzero(world.movable):
@@ -413,7 +417,7 @@ def _highest_asc(world: World, to: Ints) -> Floats:
 
 
 @compiled
-def _is_let_go(world: World, bound: Floats, last: int, to: int, gains: _Gains) -> bool:
+def _is_let_go(world: KernelWorld, bound: Floats, last: int, to: int, gains: _Gains) -> bool:
     """Tell whether both gain when who gains most by it takes the place of a worker's last one.
 
     Nobody gains more than the bound says. The placement is as before in the end.

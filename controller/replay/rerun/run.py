@@ -22,8 +22,8 @@ from controller.core.decision import Move, Outcome, Veto
 from controller.core.veto import Vetoes
 from controller.core.view.kernels import Marks
 from controller.policies.registry import policy
-from controller.replay.recording import Shift, Span
-from controller.replay.rerun.no_move import Rules
+from controller.replay.recording import PlacementChange, Span
+from controller.replay.rerun.no_move import PolicyRules
 from controller.replay.rerun.pair_hops import FREE, HopCost, PairHops
 from controller.replay.rerun.series import (
     OUTCOME,
@@ -120,7 +120,7 @@ class Rerun:
         hops_of, as_was = PairHops.of(span, place), PairHops.of(span, recorded)
         allowed = self._allowed(span, hops_of)
         is_literal = self._config.policy == "otd"
-        rules = Rules.of(span.cluster, self._limits, len(place), is_literal=is_literal)
+        rules = PolicyRules.of(span.cluster, self._limits, len(place), is_literal=is_literal)
         course, row, moved = self._course(span), 0, False
         while row < course.ticks:
             for shift in shifts.get(row, ()):
@@ -332,8 +332,8 @@ def as_recorded(spans: Iterable[Span], *, overload_frac: float = OVERLOAD_FRAC) 
     return run.series()
 
 
-def _by_row(span: Span) -> dict[int, list[Shift]]:
-    shifts: dict[int, list[Shift]] = {}
+def _by_row(span: Span) -> dict[int, list[PlacementChange]]:
+    shifts: dict[int, list[PlacementChange]] = {}
     for shift in span.shifts:
         shifts.setdefault(shift.row, []).append(shift)
     return shifts
@@ -351,7 +351,7 @@ def _carried(before: Span | None, span: Span, smoothed: Smoothed | None) -> Smoo
     return Smoothed(tps, smoothed.cpu_cores)
 
 
-def _recorded_move(span: Span, shift: Shift, source: int) -> ReplayedMove:
+def _recorded_move(span: Span, shift: PlacementChange, source: int) -> ReplayedMove:
     workers = span.cluster.workers
     return ReplayedMove(
         float(span.time_s[shift.row]),

@@ -9,7 +9,13 @@ from controller.core.cluster import Floats, worker_sums
 from controller.core.compiled import compiled
 from controller.core.view.kernels import Marks
 from controller.replay.recording import Singles
-from controller.replay.rerun.no_move import Load, Rules, Standing, Talk, no_move_possible
+from controller.replay.rerun.no_move import (
+    Load,
+    PlacementRules,
+    PolicyRules,
+    Talk,
+    no_move_possible,
+)
 from controller.replay.rerun.pair_hops import HopCost, PairHops, load
 
 
@@ -90,8 +96,8 @@ class ReplayState(NamedTuple):
         Whether ticks at which nothing would move are passed over.
     """
 
-    rules: Rules
-    standing: Standing
+    rules: PolicyRules
+    standing: PlacementRules
     hops_of: PairHops
     recorded: PairHops
     rests_until_s: Floats

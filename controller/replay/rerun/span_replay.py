@@ -11,7 +11,7 @@ from controller.core.veto import Excluded, Vetoes, placement_vetoes
 from controller.core.view.kernels import Marks
 from controller.core.view.pairs import Pairs
 from controller.replay.recording import Span
-from controller.replay.rerun.no_move import Standing, Talk
+from controller.replay.rerun.no_move import PlacementRules, Talk
 from controller.replay.rerun.pair_hops import PairHops
 from controller.replay.rerun.series import COLUMNS, NO_CYCLE, OUTCOME
 from controller.replay.rerun.skip import (
@@ -30,13 +30,13 @@ class Allowed:
 
     Attributes
     ----------
-    standing : Standing
+    standing : PlacementRules
         The same for loops.
     """
 
     executors: tuple[str, ...]
     vetoes: Vetoes
-    standing: Standing
+    standing: PlacementRules
 
     @classmethod
     def of(cls, span: Span, place: Ints, excluded: Excluded) -> "Allowed":
@@ -68,7 +68,7 @@ class Allowed:
         return cls(
             first.executors,
             vetoes,
-            Standing(
+            PlacementRules(
                 place=place,
                 is_free=is_free,
                 is_allowed=is_free & ~_marks(len(place), held),

@@ -33,7 +33,7 @@ class Metering:
 
 
 @dataclass(slots=True)
-class Done:
+class Delivered:
     """What has flowed and been used since the last look."""
 
     total: float = 0.0
@@ -62,7 +62,7 @@ class Meter:
         self._thread_s = np.zeros((workers, size))
         self._process_s = np.zeros(workers)
         self.born = [1] * workers
-        self.done = Done(cpu_s=np.zeros(workers))
+        self.done = Delivered(cpu_s=np.zeros(workers))
         self._count_noise, self._cpu_noise = np.ones((size, size)), np.ones(size)
         self._err()
         self._on_the_way: deque[tuple[float, tuple[NodeLoad, ...]]] = deque()
@@ -141,13 +141,13 @@ class Meter:
             self._newest = self._on_the_way.popleft()[1]
         return self._newest
 
-    def look(self) -> Done:
+    def look(self) -> Delivered:
         """Hand out what has been done since the last look.
 
         Returns
         -------
-        Done
+        Delivered
             True values, without noise.
         """
-        done, self.done = self.done, Done(cpu_s=np.zeros(len(self._slots)))
+        done, self.done = self.done, Delivered(cpu_s=np.zeros(len(self._slots)))
         return done

@@ -63,7 +63,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
+class SimulatedTopology:
     """Components and streams, acknowledgements among them; no cycle but by them."""
 
     parts: tuple[Part, ...]
@@ -105,7 +105,7 @@ class Topology:
         return count
 
 
-def acked(topology: Topology, ackers: int, cost_us: float) -> Topology:
+def acked(topology: SimulatedTopology, ackers: int, cost_us: float) -> SimulatedTopology:
     """Add ackers, as Storm does: a tuple to them for each one made or worked off, one back.
 
     Parameters
@@ -122,7 +122,7 @@ def acked(topology: Topology, ackers: int, cost_us: float) -> Topology:
     spouts = [part.id for part in topology.parts if part.kind == "spout"]
     back = [Link(ACKER, name, "shuffle", 1 / acks / len(spouts)) for name in spouts]
     acker = Part(ACKER, "system", ackers, cost_us)
-    return Topology((acker, *topology.parts), (*topology.links, *to, *back))
+    return SimulatedTopology((acker, *topology.parts), (*topology.links, *to, *back))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class WordCount:
     ack_us: float = 2.0
     uneven: float = 0.0
 
-    def topology(self) -> Topology:
+    def topology(self) -> SimulatedTopology:
         """Make it."""
         split = Part("split", "bolt", self.splits, self.split_us, uneven=self.uneven)
         parts = (
@@ -155,7 +155,7 @@ class WordCount:
             Link("spout", "split", self.grouping, 1.0, 0.0),
             Link("split", "count", "fields", self.words, self.zipf, self.vocabulary),
         )
-        return acked(Topology(parts, links), self.ackers, self.ack_us)
+        return acked(SimulatedTopology(parts, links), self.ackers, self.ack_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class Chain:
     grouping: str = field(default="near", metadata={"among": ("shuffle", "near")})
     cost_us: float = 50.0
 
-    def topology(self) -> Topology:
+    def topology(self) -> SimulatedTopology:
         """Make it."""
         names = [f"po{i}" for i in range(1, len(self.sizes) + 1)]
         kinds = ["spout"] + ["bolt"] * (len(names) - 1)
@@ -174,7 +174,9 @@ class Chain:
             Part(name, kind, size, self.cost_us)
             for name, kind, size in zip(names, kinds, self.sizes, strict=True)
         )
-        return Topology(parts, tuple(Link(a, b, self.grouping) for a, b in pairwise(names)))
+        return SimulatedTopology(
+            parts, tuple(Link(a, b, self.grouping) for a, b in pairwise(names))
+        )
 
 
 # Rate and CPU share of one thread alone on one slot (001, profile of the authors' scripts).
@@ -205,14 +207,14 @@ class Micro:
     shape: str = field(default="linear", metadata={"among": tuple(_SHAPES)})
     planned_tps: float = 50.0
 
-    def topology(self) -> Topology:
+    def topology(self) -> SimulatedTopology:
         """Make it."""
         pairs = [pair.partition(">") for pair in _SHAPES[self.shape].split()]
         links = tuple(Link(source, target, "shuffle") for source, _, target in pairs)
         names = sorted({name for link in links for name in (link.source, link.target)})
         # Source and sink cost 10 % of a slot; at what rate is not said, so: at the planned one.
         idle_us = 0.1 / self.planned_tps * 1e6
-        sketch = Topology(
+        sketch = SimulatedTopology(
             tuple(Part(n, "spout" if n == "source" else "bolt", 1, idle_us) for n in names), links
         )
         visits = sketch.visits()
@@ -224,7 +226,7 @@ class Micro:
             threads = math.ceil(visits[name] * self.planned_tps / rate_tps)
             return Part(name, "bolt", threads, cpu_frac / rate_tps * 1e6, rate_tps)
 
-        return Topology(tuple(part(name) for name in names), links)
+        return SimulatedTopology(tuple(part(name) for name in names), links)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +237,7 @@ class PageViews:
     users: int = 100
     cost_us: float = 50.0
 
-    def topology(self) -> Topology:
+    def topology(self) -> SimulatedTopology:
         """Make it."""
         names = ("source", "view", "count", "sink")
         parts = tuple(
@@ -247,7 +249,7 @@ class PageViews:
             Link("view", "count", "fields", 1.0, 0.0, self.users),
             Link("count", "sink", "near"),
         )
-        return Topology(parts, links)
+        return SimulatedTopology(parts, links)
 
 
 Workload = WordCount | Chain | Micro | PageViews

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
-from controller.sim.flow.workload import ACKER, Link, Topology
+from controller.sim.flow.workload import ACKER, Link, SimulatedTopology
 
 US_PER_S = 1e6
 # No tuple is free: a nanosecond, so that nothing is divided by zero.
@@ -69,7 +69,11 @@ class World:
     """The state of the flow; others say who is where and who is down."""
 
     def __init__(
-        self, topology: Topology, hardware: Hardware, feed: Feed, random: np.random.Generator
+        self,
+        topology: SimulatedTopology,
+        hardware: Hardware,
+        feed: Feed,
+        random: np.random.Generator,
     ) -> None:
         self.topology, self.hardware, self.feed = topology, hardware, feed
         self._random = random

@@ -18,7 +18,7 @@ from controller.replay.recording import spans
 from controller.tune.chunks import Chunk, unpack
 from controller.tune.space import ParameterSet, Space, parameter_sets
 from controller.tune.spark import spark
-from controller.tune.sweep import Done, Task, Wave, step, sweep
+from controller.tune.sweep import SweptChunk, Task, Wave, step, sweep
 from tests.bench.replay.cases import TICK_S, record
 
 
@@ -140,7 +140,7 @@ def day(executors: int, recorded: int, times: int, sets: int, folder: Path) -> d
     }
 
 
-def alone(wave: Wave, tasks: Sequence[Task], done: Callable[[int], None]) -> Iterable[Done]:
+def alone(wave: Wave, tasks: Sequence[Task], done: Callable[[int], None]) -> Iterable[SweptChunk]:
     """Work tasks off one after the other, in this process.
 
     Parameters
@@ -154,7 +154,7 @@ def alone(wave: Wave, tasks: Sequence[Task], done: Callable[[int], None]) -> Ite
 
     Yields
     ------
-    Done
+    SweptChunk
         One a task.
     """
     for count, task in enumerate(tasks, 1):

@@ -13,7 +13,7 @@ from controller.core.decision import Policy
 from controller.core.headroom import headroom
 from controller.core.view.pairs import Pairs
 from controller.policies.exhaustive.policy import search
-from controller.policies.exhaustive.problem import Problem
+from controller.policies.exhaustive.problem import PlacementProblem
 from controller.policies.otd import otd
 from controller.policies.partition.policy import Targeting
 from controller.policies.partition.problem import TargetOptions
@@ -79,7 +79,7 @@ def _ascs(places: Cluster, snapshot: LoadSnapshot) -> tuple[float, ...]:
 def _best_tps(places: Cluster, snapshot: LoadSnapshot, node_cores: float) -> float:
     """Find the least traffic between nodes that hold so much each."""
     full = np.full(len(places.nodes), node_cores)
-    nodes = Problem.of(places, snapshot, NODES_ONLY).between_nodes()
+    nodes = PlacementProblem.of(places, snapshot, NODES_ONLY).between_nodes()
     nodes = replace(nodes, place_cores=full, node_cores=full)
     best = search(nodes, places.node_of[snapshot.place])
     return float("inf") if best is None else nodes.cost_tps(best)

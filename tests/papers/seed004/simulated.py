@@ -9,7 +9,7 @@ import numpy as np
 from controller.core.cluster import Floats
 from controller.sim.engine import run
 from controller.sim.report import Report, measure, simulate_all
-from controller.sim.scenario import Redeploy, Scenario, Setting, parse
+from controller.sim.scenario import Redeploy, RunSetting, Scenario, parse
 from tests.papers.table import Chart, Line, Paper
 
 FOLDER = Path(__file__).parents[2] / "golden" / "scenarios"
@@ -107,7 +107,9 @@ def _total_throughput(paper: Paper, got: Measures) -> None:
         paper.row("5.2.1, figure 10a", what, printed, gain, differs=why, within=0.5)
 
 
-def _many_moves(paper: Paper, one: Setting, seed: int, usual_tps: float, one_down_s: float) -> None:
+def _many_moves(
+    paper: Paper, one: RunSetting, seed: int, usual_tps: float, one_down_s: float
+) -> None:
     """Compare M, lazy kill and the cycles of N-Storm."""
 
     def runs(together: int, **delays: float) -> Measures:

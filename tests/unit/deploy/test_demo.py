@@ -21,13 +21,15 @@ from deploy.demo.picture import draw
 from deploy.demo.play import COOLDOWN_S, CYCLE_S, LAB_CONF, write
 from deploy.demo.report import Fed, Recording, Saturated, assemble, lines
 from deploy.demo.screen import Screen
-from deploy.demo.windows import Span, felt_span, is_warm, like, medians_tps, pauses_ms
-from deploy.lab.ledger import Totals, Window
+from deploy.demo.windows import DemoSpan, felt_span, is_warm, like, medians_tps, pauses_ms
+from deploy.lab.ledger import LedgerWindow, Totals
 from migration import storm_yaml
 
 
-def window(t_s: int, acked: int, max_ms: float = 10.0) -> Window:
-    return Window(t_s, emitted=acked, acked=acked, max_ms=max_ms, latency=Counter({100: acked}))
+def window(t_s: int, acked: int, max_ms: float = 10.0) -> LedgerWindow:
+    return LedgerWindow(
+        t_s, emitted=acked, acked=acked, max_ms=max_ms, latency=Counter({100: acked})
+    )
 
 
 def move(ended_s: float, outcome: str = "MOVED", stopped_after_s: float | None = 1.5) -> MoveRecord:
@@ -88,26 +90,26 @@ def test_the_last_three_windows_count() -> None:
 
 def test_a_span_has_whole_seconds_inside_and_touches_more() -> None:
     windows = [window(t, 1) for t in range(6)]
-    span = Span(1.5, 4.2)
+    span = DemoSpan(1.5, 4.2)
     assert [w.t_s for w in span.seconds_of(windows)] == [2, 3]
     assert [w.t_s for w in span.seconds_touched(windows)] == [1, 2, 3, 4]
 
 
 def test_a_move_is_felt_until_its_source_has_stopped() -> None:
-    assert felt_span(move(ended_s=110.0)) == Span(100.0, 101.5)
+    assert felt_span(move(ended_s=110.0)) == DemoSpan(100.0, 101.5)
     assert felt_span(move(110.0, "UNDONE", stopped_after_s=None)) is None
 
 
 def test_the_pause_is_the_longest_latency_around_the_move() -> None:
     windows = [window(99, 1, 900.0), window(100, 1, 20.0), window(101, 1, 70.0), window(102, 1)]
-    assert pauses_ms(windows, [Span(100.2, 101.7)]) == [70.0]
-    assert pauses_ms(windows, [Span(500.0, 501.0)]) == []
+    assert pauses_ms(windows, [DemoSpan(100.2, 101.7)]) == [70.0]
+    assert pauses_ms(windows, [DemoSpan(500.0, 501.0)]) == []
 
 
 def test_control_spans_are_as_long_as_moves() -> None:
-    spans = like([Span(0, 1), Span(0, 2), Span(0, 9)], Span(100, 106))
-    assert spans == [Span(100 + i, 102 + i) for i in range(4)]
-    assert like([], Span(100, 106)) == []
+    spans = like([DemoSpan(0, 1), DemoSpan(0, 2), DemoSpan(0, 9)], DemoSpan(100, 106))
+    assert spans == [DemoSpan(100 + i, 102 + i) for i in range(4)]
+    assert like([], DemoSpan(100, 106)) == []
 
 
 LOOK = Look(
@@ -132,11 +134,11 @@ def recording() -> Recording:
         inter_node=((30.0, 0.5), (70.0, 0.3)),
         rate_tps=400.0,
         saturated=(
-            Saturated(Span(0, 30), 0.5, 6.0, 2.0, True),
-            Saturated(Span(90, 120), None, 5.4, 3.0, False),
+            Saturated(DemoSpan(0, 30), 0.5, 6.0, 2.0, True),
+            Saturated(DemoSpan(90, 120), None, 5.4, 3.0, False),
         ),
-        fed=(Fed(Span(30, 50), 0.5, 2.0), Fed(Span(70, 90.5), 0.3, 0.82)),
-        worked=Span(50, 70),
+        fed=(Fed(DemoSpan(30, 50), 0.5, 2.0), Fed(DemoSpan(70, 90.5), 0.3, 0.82)),
+        worked=DemoSpan(50, 70),
         came_to_rest=True,
         cooldown_s=20.0,
         moves=(move(70.0), move(70.5, "UNDONE", None)),

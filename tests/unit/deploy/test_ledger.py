@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.lab.ledger import Ledger, Totals, Window, latency_ms, throughput_tps
+from deploy.lab.ledger import Ledger, LedgerWindow, Totals, latency_ms, throughput_tps
 
 DEAD_PID = 4_194_305
 
@@ -71,12 +71,12 @@ PAIRS = {
 
 @pytest.mark.parametrize(("us", "bucket"), PAIRS.items())
 def test_a_latency_is_known_to_six_per_cent(us: int, bucket: int) -> None:
-    found_ms = latency_ms([Window(0, latency=Counter([bucket]))], 0.99)
+    found_ms = latency_ms([LedgerWindow(0, latency=Counter([bucket]))], 0.99)
     assert us < found_ms * 1000 <= us * 17 / 16 + 1
 
 
 def test_quantiles_span_windows() -> None:
-    windows = [Window(0), Window(1)]
+    windows = [LedgerWindow(0), LedgerWindow(1)]
     assert math.isnan(latency_ms(windows, 0.5))
     windows[0].latency.update({3: 98})
     windows[1].latency.update({112: 2})

@@ -13,7 +13,7 @@ from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
 from controller.core.decision import Decision, Outcome
 from controller.errors import PolicyError
 from controller.policies.exhaustive.policy import exhaustive, search
-from controller.policies.exhaustive.problem import Problem
+from controller.policies.exhaustive.problem import PlacementProblem
 from controller.policies.registry import NAMES, Options, policy
 from controller.snapshot import parse
 from tests.papers.bound import word_count_ratio
@@ -27,9 +27,9 @@ def golden(name: str) -> tuple[Cluster, LoadSnapshot]:
     return parse((GOLDEN / f"{name}.json").read_text())
 
 
-def at_node_capacity(name: str, cores: float) -> tuple[Problem, LoadSnapshot]:
+def at_node_capacity(name: str, cores: float) -> tuple[PlacementProblem, LoadSnapshot]:
     cluster, snapshot = golden(name)
-    problem = Problem.of(cluster, snapshot, replace(NODES_ONLY, high_frac=1.0))
+    problem = PlacementProblem.of(cluster, snapshot, replace(NODES_ONLY, high_frac=1.0))
     room = np.full(len(cluster.nodes), cores)
     return replace(problem, node_cores=room), snapshot
 
@@ -83,12 +83,12 @@ def test_the_policy_pays_for_room_with_traffic() -> None:
 def test_weights_decide_between_node_and_worker() -> None:
     cluster, snapshot = golden("hand_graph")
     costs = [
-        Problem.of(cluster, snapshot, limits).cost_tps(
+        PlacementProblem.of(cluster, snapshot, limits).cost_tps(
             after(cluster, snapshot, exhaustive(cluster, snapshot, limits)).place
         )
         for limits in (NODES_ONLY, Limits())
     ]
-    plain = Problem.of(cluster, snapshot, Limits())
+    plain = PlacementProblem.of(cluster, snapshot, Limits())
     everywhere = product(range(4), repeat=6)
     assert costs[1] == pytest.approx(
         min(plain.cost_tps(np.array(p)) for p in everywhere if plain.fits(np.array(p)))
@@ -115,7 +115,7 @@ def test_nothing_fits() -> None:
     decision = exhaustive(cluster, crowded, Limits())
     assert decision.outcome is Outcome.NO_LOW_WORKER
     assert "2 cores are in use, 1.7 may be" in decision.reason
-    solution = solve(Problem.of(cluster, crowded, Limits()), 30.0)
+    solution = solve(PlacementProblem.of(cluster, crowded, Limits()), 30.0)
     assert (solution.place, solution.lower_tps, solution.is_proven) == (None, inf, True)
 
 
@@ -140,13 +140,13 @@ def test_no_traffic_and_one_worker() -> None:
     cluster, snapshot = golden("saddle")
     silent = replace(snapshot, traffic=replace(snapshot.traffic, tps=np.zeros(4)))
     assert exhaustive(cluster, silent, Limits()).outcome is Outcome.NOTHING_TO_GAIN
-    assert solve(Problem.of(cluster, silent, Limits()), 30.0).cost_tps == 0
+    assert solve(PlacementProblem.of(cluster, silent, Limits()), 30.0).cost_tps == 0
     one = Cluster.build(["n0"], [("n0:1", "n0", 1.0)])
     here = replace(snapshot, place=np.zeros(4, dtype=np.int64))
     assert exhaustive(one, here, Limits()).outcome is Outcome.NOTHING_TO_GAIN
     nobody = np.zeros(0, dtype=np.int64)
     alone = replace(here, traffic=replace(here.traffic, source=nobody, target=nobody, tps=nobody))
-    assert solve(Problem.of(one, alone, Limits()), 30.0).cost_tps == 0
+    assert solve(PlacementProblem.of(one, alone, Limits()), 30.0).cost_tps == 0
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_word_count_bound_fills_large_nodes_first_and_refuses_what_does_not_fit(
 def test_word_count_bound_holds_for_the_best_placement() -> None:
     """Two bolts of three, all the same, on two nodes that hold four of the six."""
     one, other = np.repeat(np.arange(3), 3), np.tile(np.arange(3, 6), 3)
-    problem = Problem(
+    problem = PlacementProblem(
         one=one,
         other=other,
         tps=np.ones(9),

@@ -9,7 +9,7 @@ from controller.core.decision import Outcome
 from controller.errors import ScenarioError
 from controller.sim.engine import SimulationResult, run
 from controller.sim.restart_cost import System
-from controller.sim.scenario import Setting, parse
+from controller.sim.scenario import RunSetting, parse
 
 HEAD = """
 seconds: 60
@@ -24,7 +24,7 @@ MOVES = "redeploy: {first_s: 20, every_s: 100}\n"
 LOST_NOTHING = pytest.approx(0, abs=1e-9)
 
 
-def setting(more: str = "") -> Setting:
+def setting(more: str = "") -> RunSetting:
     return parse(HEAD + more).runs[0]
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from controller.sim.restart_cost import Act, Change, Delays, Shift, System, changes
+from controller.sim.restart_cost import Act, Change, Delays, SimulatedMove, System, changes
 
 NODE_OF = (0, 0, 1, 1)
 USUAL = Delays()
-SHIFT = Shift(executor=7, source=0, target=2)
+SHIFT = SimulatedMove(executor=7, source=0, target=2)
 
 
 def made(system: System, delays: Delays = USUAL, seed: int = 1) -> list[Change]:

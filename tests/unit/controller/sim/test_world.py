@@ -5,21 +5,31 @@ import math
 import numpy as np
 import pytest
 
-from controller.sim.flow.workload import Chain, Link, Micro, PageViews, Part, Topology, WordCount
+from controller.sim.flow.workload import (
+    Chain,
+    Link,
+    Micro,
+    PageViews,
+    Part,
+    SimulatedTopology,
+    WordCount,
+)
 from controller.sim.flow.world import Feed, Hardware, World
 
 SLOWLY = Feed(rate_tps=100.0)
 ONE_CORE = Hardware(nodes=2, workers=1, cores=1.0, worker_us=0.0, node_us=0.0)
 
 
-def world_of(topology: Topology, hardware: Hardware = ONE_CORE, feed: Feed = SLOWLY) -> World:
+def world_of(
+    topology: SimulatedTopology, hardware: Hardware = ONE_CORE, feed: Feed = SLOWLY
+) -> World:
     return World(topology, hardware, feed, np.random.default_rng(1))
 
 
-def pair(cost_us: float = 1000.0, max_tps: float = math.inf) -> Topology:
+def pair(cost_us: float = 1000.0, max_tps: float = math.inf) -> SimulatedTopology:
     """One spout and one bolt; dealt out to two workers, the bolt (by name) to the first."""
     parts = (Part("bolt", "bolt", 1, cost_us, max_tps), Part("spout", "spout", 1, 1.0))
-    return Topology(parts, (Link("spout", "bolt", "shuffle"),))
+    return SimulatedTopology(parts, (Link("spout", "bolt", "shuffle"),))
 
 
 def pass_time(world: World, seconds: float, step_s: float = 0.1) -> float:
@@ -76,7 +86,7 @@ def test_shorter_steps_change_nothing_but_the_time_it_takes() -> None:
 def test_processors_are_shared_as_said(shared_by: str, tps: float) -> None:
     # Two threads of 1 ms a tuple on one worker, which has half a core of its node's one.
     parts = (Part("bolt", "bolt", 2, 1000.0), Part("spout", "spout", 1, 1.0))
-    topology = Topology(parts, (Link("spout", "bolt", "shuffle"),))
+    topology = SimulatedTopology(parts, (Link("spout", "bolt", "shuffle"),))
     hardware = Hardware(2, 2, 1.0, shared_by, worker_us=0.0, node_us=0.0)
     world = world_of(topology, hardware, Feed(pending=2000))
     world.move(1, 0)
@@ -157,7 +167,7 @@ def test_a_stopped_executor_lets_tuples_wait() -> None:
         PageViews().topology(),
     ],
 )
-def test_a_tuple_carries_its_share_of_the_sentence(topology: Topology) -> None:
+def test_a_tuple_carries_its_share_of_the_sentence(topology: SimulatedTopology) -> None:
     world = world_of(topology, Hardware())
     spouts = world.is_spout
     assert world.routes[spouts] @ world.weight == pytest.approx(np.ones(spouts.sum()))

@@ -6,7 +6,7 @@ from controller.config import build
 from controller.errors import TuneError
 from controller.tune.choice import MOVE_S, Objective, crossing_frac, front, ranked, suggest
 from controller.tune.space import ParameterSet
-from controller.tune.sweep import Figures, Outcome
+from controller.tune.sweep import Figures, SetOutcome
 
 NOTHING = Figures()
 
@@ -15,8 +15,8 @@ def figures(crossing: float, moves: int = 0, overload_s: float = 0.0) -> Figures
     return Figures(100, moves, 500.0, 1000.0, 1000.0 * crossing, 1000.0 * crossing, overload_s)
 
 
-def outcome(chosen_by: Figures, held_back: Figures, **changes: float) -> Outcome:
-    return Outcome(ParameterSet(tuple(changes.items()), build({})), chosen_by, held_back)
+def outcome(chosen_by: Figures, held_back: Figures, **changes: float) -> SetOutcome:
+    return SetOutcome(ParameterSet(tuple(changes.items()), build({})), chosen_by, held_back)
 
 
 def test_the_cost_is_in_seconds_of_crossing_traffic() -> None:

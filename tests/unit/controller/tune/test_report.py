@@ -11,27 +11,27 @@ from controller.config import build
 from controller.tune.choice import Objective, Suggestion, suggest
 from controller.tune.report import as_document, draw, page, print_found, proposed_diff
 from controller.tune.space import ParameterSet
-from controller.tune.sweep import Figures, Outcome
+from controller.tune.sweep import Figures, SetOutcome
 
 TODAY: dict[str, Any] = dict(build({}).keys)
 CHANGES = {"load.high": 0.9, "asc.threshold": 0.01}
 
 
 @pytest.fixture
-def outcomes() -> list[Outcome]:
+def outcomes() -> list[SetOutcome]:
     def figures(crossing: float, moves: int) -> Figures:
         return Figures(100, moves, 500.0, 1000.0, 1000.0 * crossing, 1000.0 * crossing, 5.0)
 
     return [
-        Outcome(ParameterSet((), build({})), figures(0.4, 2), figures(0.4, 2)),
-        Outcome(
+        SetOutcome(ParameterSet((), build({})), figures(0.4, 2), figures(0.4, 2)),
+        SetOutcome(
             ParameterSet(tuple(CHANGES.items()), build(CHANGES)), figures(0.2, 9), figures(0.3, 1)
         ),
     ]
 
 
 @pytest.fixture
-def suggestion(outcomes: list[Outcome]) -> Suggestion:
+def suggestion(outcomes: list[SetOutcome]) -> Suggestion:
     return suggest(outcomes, Objective())
 
 
@@ -71,12 +71,12 @@ def test_without_a_file_the_diff_shows_what_is_in_force(suggestion: Suggestion) 
     ]
 
 
-def test_no_diff_where_nothing_helps(outcomes: list[Outcome]) -> None:
+def test_no_diff_where_nothing_helps(outcomes: list[SetOutcome]) -> None:
     assert proposed_diff("ui.port: 1\n", suggest(outcomes[:1], Objective()), TODAY) == ""
 
 
 def test_the_page_needs_nothing_from_elsewhere(
-    outcomes: list[Outcome], suggestion: Suggestion, tmp_path: Any
+    outcomes: list[SetOutcome], suggestion: Suggestion, tmp_path: Any
 ) -> None:
     document = as_document(outcomes, Objective(), suggestion)
     draw(document, tmp_path / "front.png")
@@ -90,7 +90,7 @@ def test_the_page_needs_nothing_from_elsewhere(
     assert text.count("load.high=0.9, asc.threshold=0.01") == 2
 
 
-def test_what_is_printed(outcomes: list[Outcome], suggestion: Suggestion) -> None:
+def test_what_is_printed(outcomes: list[SetOutcome], suggestion: Suggestion) -> None:
     document = as_document(outcomes, Objective(), suggestion)
     console = Console(width=160, record=True)
     print_found(console, document, "+nstorm.load.high: 0.9\n")

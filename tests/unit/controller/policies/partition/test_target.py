@@ -24,7 +24,7 @@ from controller.policies.partition.policy import Targeting
 from controller.policies.partition.problem import Graph, Problem, TargetOptions
 from controller.policies.partition.refine import Level, refine
 from controller.policies.partition.route import Route, next_steps, route
-from controller.policies.partition.target import Memory, target
+from controller.policies.partition.target import TargetMemory, target
 from controller.policies.safe import safe
 from controller.snapshot import parse
 from migration.model import Component
@@ -129,7 +129,7 @@ def test_a_way_that_costs_more_than_to_stay_is_not_taken_while_loads_jitter() ->
 
 def test_the_memory_holds_the_placements_of_one_load() -> None:
     cluster, snapshot = load("saddle")
-    one = Memory().with_snapshot(cluster, snapshot)
+    one = TargetMemory().with_snapshot(cluster, snapshot)
     assert one.seen == {digest(snapshot.place)}
     assert len(one.with_snapshot(cluster, snapshot.moved(0, 1)).seen) == 2
     busier = replace(snapshot, cpu_cores=snapshot.cpu_cores * 2)
@@ -139,7 +139,7 @@ def test_the_memory_holds_the_placements_of_one_load() -> None:
 def test_a_placement_and_a_load_are_called_the_same_in_every_process() -> None:
     cluster, snapshot = load("saddle")
     assert digest(np.arange(3)) == 4815527447762182558
-    assert Memory().with_snapshot(cluster, snapshot).load == -488065923644964594
+    assert TargetMemory().with_snapshot(cluster, snapshot).load == -488065923644964594
     assert digest(("ab", "c")) != digest(("a", "bc"))
     assert digest(("a",), ("b",)) != digest(("a", "b"))
 
@@ -168,7 +168,7 @@ def test_a_target_is_dropped_when_its_executors_are_gone_or_it_gains_nothing() -
             changed,
             NODES_ONLY,
             TargetOptions(),
-            memory=Memory(target=goal),
+            memory=TargetMemory(target=goal),
             propose=lambda: None,
         )
         assert decision == safe(cluster, changed, NODES_ONLY)
