@@ -76,8 +76,8 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
         else None,
         "inter_node_ratio": _ratio(cycle),
         "headroom": (cycle or {}).get("headroom"),
-        "nimbus_hooks": publication.hooks,
-        "scheduler": publication.scheduler,
+        "nimbus_hooks": view.nimbus.hooks if view.nimbus else None,
+        "scheduler": view.nimbus.scheduler if view.nimbus else None,
         "plan": [view.plan.epoch, view.plan.version] if view.plan.version >= 0 else None,
         "supervisors_behind": _supervisors_behind(view),
         "workers": [

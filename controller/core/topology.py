@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from migration.model import NodeAcks, Plan, Publication, Slot
+from migration.model import NimbusReport, NodeAcks, Plan, PlanVersion, Publication, Slot
 from migration.observation import Observation
 
 
@@ -20,17 +20,26 @@ class TopologyView:
         The fresh answers of all nodes.
     stand_back : str or None
         Why nothing may be moved now.
+    nimbus : NimbusReport or None
+        The newest sign of life of the hook in Nimbus; no decision depends on it.
     """
 
     publication: Publication
     plan: Plan
     acks: tuple[NodeAcks, ...]
     stand_back: str | None = None
+    nimbus: NimbusReport | None = None
 
     @property
     def id(self) -> str:
         """The topology's id."""
         return self.publication.topology
+
+    @property
+    def read_by_nimbus(self) -> PlanVersion | None:
+        """The newest plan that the hook in Nimbus has read."""
+        said = None if self.nimbus is None else self.nimbus.find(self.id)
+        return None if said is None else said.plan
 
     @cached_property
     def observation(self) -> Observation:

@@ -22,7 +22,7 @@ from controller.output import counted
 from controller.replay.ingest import parquet
 from controller.replay.ingest.metrics_log import loads, samples
 from controller.replay.ingest.parquet import ParquetError
-from controller.replay.ingest.world import HOOKS, Window, WindowWorld, record_windows
+from controller.replay.ingest.world import Window, WindowWorld, record_windows
 from migration import ModelError
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
 
@@ -253,12 +253,7 @@ def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -
         topology=topology,
         name=topology,
         status="ACTIVE",
-        time_ms=0,
-        hooks=HOOKS,
-        scheduler=HOOKS,
         refresh_poll_secs=10,
-        round=0,
-        plan=None,
         components=tuple(Component(c, kinds[c], count.count(c)) for c in sorted(kinds)),
         edges=tuple(Edge(source, target, "default", "unknown") for source, target in sorted(pairs)),
         nodes=nodes,
