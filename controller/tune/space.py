@@ -1,7 +1,7 @@
 """Which settings are tried: a grid of values where it is small, else a fixed sample of it."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -89,6 +89,12 @@ class ParameterSet:
     def name(self) -> str:
         """The changes in one line."""
         return ", ".join(f"{key}={value}" for key, value in self.changes) or "as today (mode auto)"
+
+
+def without_moves(today: Mapping[str, Any], topologies: Iterable[str]) -> ParameterSet:
+    """Make the yardstick of all sets: nstorm moves nothing of these topologies."""
+    changes = (("excluded.topologies", sorted(set(topologies))),)
+    return ParameterSet(changes, build({**today, **dict(changes)}))
 
 
 def read_space(path: Path) -> Space:
