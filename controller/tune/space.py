@@ -15,7 +15,7 @@ from controller.config import Config, build
 from controller.errors import TuneError
 from migration import ConfigError
 from migration.settings import PREFIX, SETTINGS, TRIED, TUNABLE
-from migration.storm_yaml import load
+from migration.storm_yaml import load, problem
 
 Values = Mapping[str, tuple[Any, ...]]
 
@@ -120,8 +120,7 @@ def read_space(path: Path) -> Space:
     try:
         document = load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        told = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise TuneError(f"{path}: {told}") from None
+        raise TuneError(f"{path}: {problem(error)}") from None
     if not isinstance(document, dict) or not document:
         raise TuneError(f"{path}: must hold keys of storm.yaml, each with a list of values")
     given = {str(key).removeprefix(PREFIX): value for key, value in document.items()}
