@@ -1,6 +1,7 @@
 """``nstorm replay`` on the command line."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,20 @@ def test_all_ticks_are_identical(journal: Path) -> None:
     document = as_json(journal)
     assert (document["ticks"], document["identical"], document["skipped"]) == (12, 12, [])
     assert [cycle["outcome"] for cycle in document["cycles"]][:2] == ["STALE_METRICS", "MOVED"]
+
+
+def test_only_ticks_with_something_new_are_printed_unless_all_are_wanted(journal: Path) -> None:
+    cycles = as_json(journal)["cycles"]
+    alike = sum(
+        not cycle["moves"] and cycle["outcome"] == before["outcome"]
+        for before, cycle in pairwise(cycles)
+    )
+    assert 0 < alike < 11
+    short, whole = run(journal), run(journal, "--all")
+    said = f"{alike} decisions with the outcome of the one before left out; --all prints them"
+    assert said in short and "left out" not in whole
+    assert (short.count(" wc-1 "), whole.count(" wc-1 ")) == (12 - alike, 12)
+    assert as_json(journal, "--all")["cycles"] == cycles
 
 
 def test_a_part_of_the_time(journal: Path) -> None:
