@@ -60,7 +60,7 @@ def test_every_byte_of_a_small_log() -> None:
         path = Path(folder) / "20260101T000000-a-000000.jsonl"
         for cut in range(len(whole) + 1):
             path.write_bytes(whole[:cut])
-            found = [one.record["seq"] for one in Log.open([path]).ticks(0)]
+            found = [one.record.seq for one in Log.open([path]).ticks(0)]
             assert found == list(range(max(whole[:cut].count(b"\n") - 1, 0)))
 
 
@@ -73,7 +73,7 @@ def test_a_damaged_byte_costs_one_record(recorded: bytes, share: float, bit: int
         path = Path(folder) / "20260101T000000-a-000000.jsonl"
         path.write_bytes(damaged)
         log = Log.open([path])
-        ticks = [tick.record["seq"] for tick in log.ticks(0)]
+        ticks = [tick.record.seq for tick in log.ticks(0)]
     in_head = at < recorded.index(b"\n") + 1
     # Where a line end is hit, two records have become one.
     assert in_head or len(ticks) in (TICKS - 1, TICKS - 2)
@@ -116,7 +116,7 @@ def test_of_two_leaders_the_epochs_decide(data: st.DataObject) -> None:
         log = Log.open([Path(folder)])
         found = {
             log.writers[writer][0].writer: [
-                (t.record["time_s"], t.superseded) for t in log.ticks(writer)
+                (t.record.time_s, t.superseded) for t in log.ticks(writer)
             ]
             for writer in range(2)
         }
