@@ -145,10 +145,8 @@ def _supervisors_behind(view: TopologyView) -> list[str]:
 
 
 def _executors(view: TopologyView, cycle: Document | None) -> Iterator[Document]:
-    placement, pinned = (
-        settled_placement(view.publication, view.plan),
-        pinned_executors(view, view.hooked_slots()),
-    )
+    placement = settled_placement(view.publication, view.plan)
+    pinned = pinned_executors(view)
     measured = {row["executor"]: row for row in (cycle or {}).get("executors", [])}
     for placed in sorted(view.publication.executors, key=lambda p: p.executor):
         load = measured.get(str(placed.executor), {})

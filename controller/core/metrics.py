@@ -1,4 +1,4 @@
-"""Turns the workers' running totals into rates, and rates into the snapshot a policy reads."""
+"""Turns the workers' running totals into rates."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,12 +1,14 @@
 """What is known of one topology besides its load, and who of it has the hooks."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from migration.model import NodeAcks, Plan, Publication, Slot
 from migration.observation import Observation
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots, so that what is worked out of it is kept.
+@dataclass(frozen=True)
 class TopologyView:
     """One topology as ZooKeeper shows it.
 
@@ -30,14 +32,13 @@ class TopologyView:
         """The topology's id."""
         return self.publication.topology
 
-    @property
+    @cached_property
     def observation(self) -> Observation:
         """The answers of the JVMs, by slot."""
         return Observation.of(self.publication, self.plan.cluster, self.acks)
 
-    def hooked_slots(self) -> list[Slot]:
-        """List the slots whose worker and whose supervisor both have the hooks; sorted."""
-        observation = self.observation
-        return [
-            slot for slot in observation.live_slots() if observation.supervisor(slot) is not None
-        ]
+    @cached_property
+    def hooked_slots(self) -> tuple[Slot, ...]:
+        """The slots whose worker and whose supervisor both have the hooks; sorted."""
+        live = self.observation.live_slots()
+        return tuple(slot for slot in live if self.observation.supervisor(slot) is not None)

@@ -88,7 +88,7 @@ class Replayed:
     Attributes
     ----------
     cycles : list of dict
-        The same in the form of the journal.
+        The report as the journal records it, one a topology.
     """
 
     tick: Tick

@@ -245,6 +245,7 @@ def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -
         before = given.setdefault(component[name], place) if place.kind else place
         if before.kind != place.kind:
             raise IngestError(f"{place.row}: {component[name]} is a {before.kind} in {before.row}")
+    tables.said += _guessed(tables, {n: kinds[c] for n, c in component.items() if c not in given})
     kinds |= {one: place.kind for one, place in given.items()}
     pairs = {(component[source], component[target]) for _, source, target, _ in tables.edges}
     count = list(component.values())
@@ -266,6 +267,21 @@ def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -
             for name, executor in sorted(names.items(), key=lambda item: item[1])
         ),
     )
+
+
+def _guessed(tables: _Tables, kinds: Mapping[str, str]) -> list[str]:
+    """Say which executors were taken for spouts and bolts without anybody saying so."""
+    if not kinds:
+        return []
+    given = {name: place.component for name, place in tables.places.items()}
+    component = {name: given.get(name) or name for name in kinds}
+    spouts = {component[name] for name, kind in kinds.items() if kind == "spout"}
+    found = _some(sorted(spouts, key=natural_key)) or "none"
+    return [
+        f"taken as spouts, which stay, because no row sends tuples to them: {found}; all others "
+        "as bolts, which may move, ackers too; a column kind (spout or bolt) in the placement "
+        "table says otherwise"
+    ]
 
 
 def _slots(
