@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -173,7 +174,7 @@ def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:
     ticks = different = 0
     for writer in range(len(log.writers)):
         for one in replay(log, writer, window[0]):
-            if one.tick.superseded or not window[0] <= one.tick.record["time_s"] <= window[1]:
+            if one.tick.superseded or not window[0] <= one.tick.record.time_s <= window[1]:
                 continue
             ticks += 1
             different += not one.identical
@@ -188,7 +189,7 @@ def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:
 def _cycles(one: Replayed) -> Iterator[dict[str, Any]]:
     keys = ("time_s", "topology", "outcome", "reason", "moves")
     found_now = {cycle["topology"]: cycle for cycle in one.cycles}
-    found_then = {cycle["topology"]: cycle for cycle in one.tick.record["cycles"]}
+    found_then = {cycle["topology"]: cycle for cycle in msgspec.json.decode(one.tick.record.cycles)}
     for topology in found_then | found_now:
         now, was = found_now.get(topology), found_then.get(topology)
         none = {**(now or was or {}), "outcome": "none", "reason": "", "moves": []}

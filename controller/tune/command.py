@@ -108,7 +108,7 @@ def _today(log: Log, conf: Path | None) -> dict[str, Any]:
     """Give the keys in force: those of the file, else those the log was last written with."""
     if conf is not None:
         return dict(from_storm_yaml(storm_yaml.read(conf))[0].keys)
-    return dict(build(log.newest_head()["config"]).keys)
+    return dict(build(log.newest_head().config).keys)
 
 
 def _told(spans: Iterable[Span], console: Console) -> Iterator[Span]:

@@ -1,7 +1,6 @@
 """Rates read straight from a journal's rows are those that the controller measures."""
 
-import json
-
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -57,13 +56,19 @@ def test_the_rates_are_the_controllers_own(told: list[WorkerLoad]) -> None:
     for report in told:
         load = NodeLoad("s", report.time_ms, (report,))
         theirs = metrics.observe(theirs, [load], "t", now_s=0.0, ewma=1.0)
-        ours = rates.observe(ours, [json.loads(wire.encode(load))], "t")
+        read = msgspec.json.decode(wire.encode(load), type=rates.NodeReport)
+        ours = rates.observe(ours, read.workers, "t")
         want, got = theirs[SLOT], ours[str(SLOT)]
         assert got.known == want.known
-        assert (got.incarnation, got.time_ms) == (want.report.incarnation, want.report.time_ms)
+        assert (got.report.incarnation, got.report.time_ms) == (
+            want.report.incarnation,
+            want.report.time_ms,
+        )
         assert got.process_cores == pytest.approx(want.process_cores)
         cpu = {(e.start, e.end): cores for e, cores in want.cpu_cores.items() if cores}
-        assert {e: cores for e, cores in got.cpu_cores.items() if cores} == pytest.approx(cpu)
+        ranges = [(key >> rates.TASK_BITS, key & 0xFFFF) for key in got.ranges.tolist()]
+        cores = dict(zip(ranges, got.cpu_cores.tolist(), strict=got.known))
+        assert {e: used for e, used in cores.items() if used} == pytest.approx(cpu)
         ends = zip(want.sent.source.tolist(), want.sent.target.tolist(), strict=True)
         keys = [source << rates.TASK_BITS | target for source, target in ends]
         tps = dict(zip(keys, want.sent.tps.tolist(), strict=True))

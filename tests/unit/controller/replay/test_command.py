@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.cli.main import app
-from controller.journal.record import JournalError, compact, from_line, to_line
+from controller.journal.record import JournalError, compact, to_line
 from migration import ConfigError
-from tests.recorded_world import BEGIN_S, record
+from tests.recorded_world import BEGIN_S, plain, record
 
 
 def run(*arguments: str | Path, code: int = 0) -> str:
@@ -63,8 +63,7 @@ def test_a_part_of_the_time(journal: Path) -> None:
 
 def test_a_difference_ends_with_code_1(journal: Path) -> None:
     (path,) = journal.iterdir()
-    lines = [from_line(line) for line in path.read_bytes().splitlines(keepends=True)]
-    assert lines[-1] is not None
+    lines = [plain(line) for line in path.read_bytes().splitlines(keepends=True)]
     lines[-1]["cycles"][0]["reason"] = "another"
     path.write_bytes(b"".join(to_line(compact(line)) for line in lines))
     document = as_json(journal, code=1)
@@ -112,8 +111,7 @@ def test_what_cannot_be_is_one_message(journal: Path, tmp_path: Path) -> None:
 def test_a_log_of_another_version_says_so(journal: Path) -> None:
     (path,) = journal.iterdir()
     lines = path.read_bytes().splitlines(keepends=True)
-    head = from_line(lines[0])
-    assert head is not None
+    head = plain(lines[0])
     path.write_bytes(to_line(compact({**head, "format": 99})) + b"".join(lines[1:]))
     with pytest.raises(JournalError, match=r"no tick of that time; .* 1 segments of format 99"):
         run(journal)

@@ -13,14 +13,14 @@ from typer.testing import CliRunner
 from controller.cli.main import app, main
 from controller.errors import PolicyError, TuneError
 from controller.journal.reader import Log
-from controller.journal.record import JournalError, compact, from_line, to_line
+from controller.journal.record import JournalError, compact, to_line
 from controller.journal.writer import Bounds
 from controller.replay.recording import spans
 from controller.tune import command
 from controller.tune.spark import spark
 from controller.tune.sweep import Engine
 from migration import ConfigError
-from tests.recorded_world import record
+from tests.recorded_world import plain, record
 from tests.tuned_world import here
 
 SPACE = "asc.threshold: [0, 0.002, 0.1]\ncooldown.executor.secs: [10, 105]\n"
@@ -191,8 +191,7 @@ def test_out_of_range_is_one_line_and_code_2(
 def test_a_log_of_another_version_or_of_nothing(journal: Path) -> None:
     (path,) = journal.iterdir()
     lines = path.read_bytes().splitlines(keepends=True)
-    head = from_line(lines[0])
-    assert head is not None
+    head = plain(lines[0])
     path.write_bytes(lines[0])
     with pytest.raises(TuneError, match="no tick in which a topology was measured"):
         run(journal)
