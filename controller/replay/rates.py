@@ -12,8 +12,9 @@ import numpy as np
 from msgspec import Struct
 
 from controller.core.cluster import Floats, Ints
-from controller.core.metrics import MS_PER_S, NS_PER_S
+from controller.core.metrics import MS_PER_S, NS_PER_S, Tasks, total_sent
 from controller.journal.record import of_another_version
+from migration.model import FoldedRow, TrafficRow
 
 # A pair of tasks is one number, as is the range of an executor; Storm's task ids are Java's int.
 TASK_BITS = 32
@@ -38,7 +39,8 @@ class JvmReport(Struct, frozen=True, gc=False):
     time_ms: int
     process_cpu_ns: int
     executors: tuple[ExecutorRow, ...] = ()
-    traffic: tuple[tuple[int, int, int], ...] = ()
+    traffic: tuple[TrafficRow, ...] = ()
+    folded: tuple[FoldedRow, ...] = ()
 
 
 class NodeReport(Struct, frozen=True, gc=False):
@@ -63,7 +65,7 @@ class JvmRates:
         Their CPU totals.
     reported : Ints, shape (R,)
         Pairs of tasks in the newest report; the same array as before if they are the same.
-    tuples : Ints, shape (R,)
+    tuples : Floats, shape (R,)
         Their totals.
     known : bool
         False until there are two reports of one incarnation to compare.
@@ -81,7 +83,7 @@ class JvmRates:
     ranges: Ints
     total_ns: Ints
     reported: Ints
-    tuples: Ints
+    tuples: Floats
     known: bool = False
     cpu_cores: Floats = field(default_factory=lambda: _NO_FLOATS)
     process_cores: float = 0.0
@@ -90,7 +92,7 @@ class JvmRates:
 
 
 def observe(
-    before: Mapping[str, JvmRates], reports: Iterable[JvmReport], topology: str
+    before: Mapping[str, JvmRates], reports: Iterable[JvmReport], topology: str, tasks: Tasks
 ) -> dict[str, JvmRates]:
     """Take the newest reports in.
 
@@ -102,6 +104,8 @@ def observe(
         The newest of each worker.
     topology : str
         Reports of other topologies are left out.
+    tasks : mapping of str to Ints
+        The tasks of each component, for what workers have folded.
 
     Returns
     -------
@@ -115,7 +119,7 @@ def observe(
     """
     try:
         return {
-            report.slot: _observe_jvm(before.get(report.slot), report)
+            report.slot: _observe_jvm(before.get(report.slot), report, tasks)
             for report in reports
             if report.topology == topology
         }
@@ -123,26 +127,26 @@ def observe(
         raise of_another_version(error) from error
 
 
-def _observe_jvm(before: JvmRates | None, report: JvmReport) -> JvmRates:
+def _observe_jvm(before: JvmRates | None, report: JvmReport, tasks: Tasks) -> JvmRates:
     if before is None or before.report.incarnation != report.incarnation:
-        return _first(report, _NO_INTS, _NO_INTS)
+        return _first(report, tasks, _NO_INTS, _NO_INTS)
     if report.time_ms <= before.report.time_ms:
         return before
-    new = _first(report, before.ranges, before.reported)
-    return _since(before, new) or _first(report, _NO_INTS, _NO_INTS)
+    new = _first(report, tasks, before.ranges, before.reported)
+    return _since(before, new) or _first(report, tasks, _NO_INTS, _NO_INTS)
 
 
-def _first(report: JvmReport, ranges: Ints, reported: Ints) -> JvmRates:
+def _first(report: JvmReport, tasks: Tasks, ranges: Ints, reported: Ints) -> JvmRates:
     """Read a report; arrays that have not changed stay the same objects."""
     cpu = _table([(*row.executor, row.cpu_ns) for row in report.executors])
-    sent = _table(report.traffic)
-    own, pairs = _keys(cpu), _keys(sent)
+    sent = total_sent(report.traffic, report.folded, tasks)
+    own, pairs = _keys(cpu[:, 0], cpu[:, 1]), _keys(sent.source, sent.target)
     return JvmRates(
         report=report,
         ranges=ranges if np.array_equal(own, ranges[: len(own)]) else own,
         total_ns=cpu[:, 2],
         reported=reported if np.array_equal(pairs, reported) else pairs,
-        tuples=sent[:, 2],
+        tuples=sent.tps,
     )
 
 
@@ -150,18 +154,17 @@ def _table(rows: Sequence[tuple[int, int, int]]) -> Ints:
     return np.fromiter(chain.from_iterable(rows), np.int64, 3 * len(rows)).reshape(-1, 3)
 
 
-def _keys(table: Ints) -> Ints:
-    keys: Ints = table[:, 0] << TASK_BITS | table[:, 1]
+def _keys(first: Ints, second: Ints) -> Ints:
+    keys: Ints = first << TASK_BITS | second
     return keys
 
 
 def _since(old: JvmRates, new: JvmRates) -> JvmRates | None:
-    """Divide what was added by the time between; None if a total fell, so the JVM is another."""
+    """Divide what was added by the time between; None if CPU fell, so the JVM is another."""
     span_s = (new.report.time_ms - old.report.time_ms) / MS_PER_S
     process_ns = new.report.process_cpu_ns - old.report.process_cpu_ns
     ranges, total_ns, added_ns = _added_cpu(old, new)
-    pairs, tuples = _added_tuples(old, new)
-    if min(process_ns, added_ns.min(initial=0), tuples.min(initial=0)) < 0:
+    if min(process_ns, added_ns.min(initial=0)) < 0:
         return None
     return JvmRates(
         report=new.report,
@@ -172,8 +175,8 @@ def _since(old: JvmRates, new: JvmRates) -> JvmRates | None:
         known=True,
         cpu_cores=added_ns / NS_PER_S / span_s,
         process_cores=process_ns / NS_PER_S / span_s,
-        pairs=pairs,
-        tps=tuples / span_s,
+        pairs=new.reported,
+        tps=_added_tuples(old, new) / span_s,
     )
 
 
@@ -189,10 +192,10 @@ def _added_cpu(old: JvmRates, new: JvmRates) -> tuple[Ints, Ints, Ints]:
     return ranges, total_ns, total_ns - before_ns
 
 
-def _added_tuples(old: JvmRates, new: JvmRates) -> tuple[Ints, Ints]:
-    if new.reported is old.reported:
-        return new.reported, new.tuples - old.tuples
-    pairs, at = np.unique(np.concatenate([new.reported, old.reported]), return_inverse=True)
-    sums = np.zeros(len(pairs), dtype=np.int64)
-    np.add.at(sums, at, np.concatenate([new.tuples, -old.tuples]))
-    return pairs, sums
+def _added_tuples(old: JvmRates, new: JvmRates) -> Floats:
+    """Tell what was sent between two reports, as `controller.core.metrics` does."""
+    held = old.tuples
+    if new.reported is not old.reported:
+        before = dict(zip(old.reported.tolist(), old.tuples.tolist(), strict=True))
+        held = np.array([before.get(key, 0.0) for key in new.reported.tolist()])
+    return np.maximum(new.tuples - held, 0.0)

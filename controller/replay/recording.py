@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from controller.config import Config
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Outcome
+from controller.core.metrics import Tasks, tasks_of
 from controller.core.topology import TopologyView
 from controller.cycle import Memory
 from controller.journal.memory import decode
@@ -25,6 +26,7 @@ from controller.replay.layout import Layout, ageless
 from controller.replay.playback import SeenReader, recorded_config
 from controller.replay.rates import JvmRates, JvmReport, NodeReport, observe
 from migration import wire
+from migration.model import Publication
 
 # Half the memory; tuples per second need no more digits.
 Singles: TypeAlias = NDArray[np.float32]
@@ -288,6 +290,14 @@ class _Topology:
     layout: Layout | None = None
     open: _Open | None = None
     own: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _published: Publication | None = None
+    _tasks: Tasks = field(default_factory=dict)
+
+    def tasks(self, publication: Publication) -> Tasks:
+        """Return the tasks of each component."""
+        if self._published is not publication:
+            self._published, self._tasks = publication, tasks_of(publication)
+        return self._tasks
 
     def add(
         self,
@@ -403,7 +413,7 @@ class _Reader:
                 self._topologies[view.id] = _Topology(self._first(view.id))
             known, cycle = self._topologies[view.id], cycles.get(view.id)
             reports = (report for load in loads for report in load.workers)
-            known.rates = observe(known.rates, reports, view.id)
+            known.rates = observe(known.rates, reports, view.id, known.tasks(view.publication))
             if cycle is not None and cycle.total_tps is not None:
                 yield from known.add(view, config, record, cycle, span_s)
         for name in gone:
@@ -413,7 +423,8 @@ class _Reader:
     def _first(self, topology: str) -> dict[str, JvmRates]:
         known = self._remembered.rates.get(topology, {}).values()
         reports = [msgspec.json.decode(wire.encode(one.report), type=JvmReport) for one in known]
-        return observe({}, reports, topology)
+        # Of what components a head's reports have folded is not known yet.
+        return observe({}, [one for one in reports if not one.folded], topology, {})
 
     def _close(self, names: Iterable[str]) -> Iterator[Span]:
         for name in names:
