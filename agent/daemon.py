@@ -13,7 +13,7 @@ from agent.config import AgentConfig
 from agent.errors import AgentError
 from agent.pull import ADOPT_FILE, Puller
 from agent.push import Pusher
-from agent.samples import SampleStores
+from agent.samples import Samples, SampleStores
 from kvstore.errors import NotConnectedError, SessionLostError, StoreError, ZooKeeperError
 from kvstore.service import serve, without_storm
 from kvstore.writer import PlanWriter
@@ -49,6 +49,7 @@ class Agent:
         self._puller = Puller(session, writer, config.store_dir, wake)
         self._pusher = Pusher(session, config.load_s)
         self._node = config.supervisor
+        self._here: frozenset[str] | None = None
         self._tended_s = -_TEND_EVERY_S
         self._synced_s = -config.sync_s
 
@@ -75,7 +76,7 @@ class Agent:
             except StoreError as error:  # a full disk must not silence the node
                 trouble = trouble or error
         samples = self._stores.read()
-        self._learn_node(samples.node)
+        self._learn(samples)
         if self._node is not None:
             puller = self._puller
             self._pusher.push(samples, self._node, puller.cluster, now_s, puller.lost)
@@ -98,15 +99,20 @@ class Agent:
             self._puller.invalidate_all()
             self._synced_s = now_s
         try:
-            self._puller.sync(self._node)
+            self._puller.sync(self._node, self._here)
         except ZooKeeperError:
             self._wake.set()  # what could not be read is due at the next turn
             raise
 
-    def _learn_node(self, said: str | None) -> None:
+    def _learn(self, samples: Samples) -> None:
+        """Take from the JVMs which node this is and whose plans it needs."""
+        said, here = samples.node, samples.topologies
         if self._config.supervisor is None and said not in (None, self._node):
             log.info("node_known", node=said, before=self._node)
             self._node = said
+            self._wake.set()
+        if here != self._here:
+            self._here = here
             self._wake.set()
 
     @property

@@ -11,8 +11,16 @@ from kvstore.writer import PlanWriter
 from kvstore.znode_cache import Watched
 from kvstore.zookeeper import Session
 from migration import StalePlanError, WireError
-from migration.model import LocalPlan, Plan, Publication
-from migration.wire import CLUSTER, PLANS, decode, encode, plan_path, topology_path
+from migration.model import LocalPlan, Plan
+from migration.wire import (
+    CLUSTER,
+    PLANS,
+    decode,
+    encode_local,
+    plan_path,
+    plans_of,
+    topology_path,
+)
 
 ADOPT_FILE = "adopt-cluster"
 
@@ -35,6 +43,8 @@ class Puller:
         self._writer = writer
         self._adopt_file = store_dir / ADOPT_FILE
         self._said: dict[str, str] = {}
+        # The bytes that the plans came in, by topology.
+        self._data: dict[str, bytes] = {}
         self._local = self._stored()
         self._lost: tuple[Plan, ...] = ()
 
@@ -67,23 +77,29 @@ class Puller:
         self._say_damage()
         if self._writer.last is None:
             return None
+        payload = self._writer.last.payload
         try:
-            return decode(LocalPlan, self._writer.last.payload)
+            local = decode(LocalPlan, payload)
         except WireError as error:
             log.error("plan_store_damaged", reason=str(error))
             return None
+        topologies = [plan.topology for plan in local.plans]
+        self._data = dict(zip(topologies, plans_of(payload), strict=True))
+        return local
 
     def invalidate_all(self) -> None:
         """Read everything again at the next `sync`."""
         self._watched.invalidate_all()
 
-    def sync(self, node: str | None) -> bool:
+    def sync(self, node: str | None, here: frozenset[str] | None) -> bool:
         """Read what has changed and store the plans of this node.
 
         Parameters
         ----------
         node : str or None
-            The supervisor's id; None takes all plans.
+            The supervisor's id; None while no JVM has told it.
+        here : frozenset of str or None
+            The topologies that have a worker on the node; None, while that is not known, takes all.
 
         Returns
         -------
@@ -99,14 +115,15 @@ class Puller:
         if held is None:
             self._lost = ()
             return False
-        newest, lost = self._of_node(held, node)
+        newest, lost = self._of_node(held, node, here)
         for plan in lost:
             if plan not in self._lost:
                 log.info("plan_kept", topology=plan.topology, plan_version=_text(plan))
         self._lost = lost
         if newest == self._local:
             return False
-        self._writer.write(encode(newest))
+        data = [self._data[plan.topology] for plan in newest.plans]
+        self._writer.write(encode_local(newest.cluster, data))
         if self._local is not None and self._local.cluster != newest.cluster:
             log.warning("cluster_adopted", cluster=newest.cluster, before=self._local.cluster)
         self._adopt_file.unlink(missing_ok=True)
@@ -116,15 +133,17 @@ class Puller:
                 log.info("plan_stored", topology=plan.topology, plan_version=_text(plan))
         return True
 
-    def _of_node(self, held: LocalPlan, node: str | None) -> tuple[LocalPlan, tuple[Plan, ...]]:
+    def _of_node(
+        self, held: LocalPlan, node: str | None, here: frozenset[str] | None
+    ) -> tuple[LocalPlan, tuple[Plan, ...]]:
         """Return the newest good plans that concern the node, and which of them are only here."""
         newest = LocalPlan(held.cluster)
         lost = []
-        known = {plan.topology for plan in held.plans}
-        for topology in sorted(known.union(self._watched.children(PLANS))):
+        wanted = self._watched.children(PLANS) if here is None else here
+        for topology in sorted({plan.topology for plan in held.plans}.union(wanted)):
             found = self._plan(held, topology)
             plan = found or self._kept(held, topology)
-            if plan is None or not self._concerns(plan, node):
+            if plan is None or not (here is None or topology in here or _touches(plan, node)):
                 continue
             newest = newest.with_plan(plan)
             if found is None:
@@ -162,35 +181,25 @@ class Puller:
             self._say(plan_path(topology), str(error))
             return None
         self._said.pop(plan_path(topology), None)
+        self._data[topology] = stored.data
         return plan
 
     def _kept(self, held: LocalPlan, topology: str) -> Plan | None:
         """Return the held plan where ZooKeeper has no good one; a killed topology needs none."""
         gone = self._watched.node(plan_path(topology)) is None
-        if gone and self._watched.node(topology_path(topology)) is None:
+        if gone and self._watched.stat(topology_path(topology)) is None:
             return None
         return held.find(topology)
-
-    def _concerns(self, plan: Plan, node: str | None) -> bool:
-        if node is None or any(
-            node in (entry.source.supervisor, entry.target.supervisor) for entry in plan.entries
-        ):
-            return True
-        stored = self._watched.node(topology_path(plan.topology))
-        if stored is None:
-            return True
-        try:
-            publication = decode(Publication, stored.data)
-        except WireError as error:
-            self._say(topology_path(plan.topology), str(error))
-            return True
-        return any(slot.supervisor == node for slot in publication.slots)
 
     def _say(self, path: str, problem: str) -> None:
         """Report a problem once; the last good plan stays."""
         if self._said.get(path) != problem:
             self._said[path] = problem
             log.error("plan_ignored", node=path, reason=problem)
+
+
+def _touches(plan: Plan, node: str | None) -> bool:
+    return any(node in (entry.source.supervisor, entry.target.supervisor) for entry in plan.entries)
 
 
 def _text(plan: Plan) -> str:

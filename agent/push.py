@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from importlib.metadata import version
 
 import structlog
+from msgspec.structs import replace
 
 from agent.samples import Samples
 from kvstore.errors import SessionLostError, ZooKeeperError
-from kvstore.zookeeper import NODE_LIMIT_BYTES, Session
-from migration.model import NodeAcks, NodeLoad, Plan, Traffic
-from migration.wire import acks_path, encode, load_path
+from kvstore.zookeeper import Session
+from migration.model import NodeAcks, NodeLoad, Plan
+from migration.wire import LARGEST_NODE_BYTES, SPEAKS, acks_path, encode, load_path, packed
 
 # Fresh for the controller means at most 15 s old; three tries fit into that.
-ACKS_AT_LEAST_EVERY_S = 5.0
+SIGN_OF_LIFE_S = 5.0
 
 log = structlog.get_logger()
 
@@ -34,7 +34,7 @@ class Pusher:
         self._load_s = load_s
         self._agent = version("nstorm")
         self._acked: NodeAcks | None = None
-        self._acked_s = -ACKS_AT_LEAST_EVERY_S
+        self._heard_s = -SIGN_OF_LIFE_S
         self._loaded_s = -load_s
         self._said: frozenset[str] = frozenset()
 
@@ -65,36 +65,45 @@ class Pusher:
             If ZooKeeper does not take the acks; the next call tries again.
         """
         acks = NodeAcks(
-            node, _unix_ms(), self._agent, cluster, samples.workers, samples.supervisor, held
+            node,
+            _unix_ms(),
+            self._agent,
+            SPEAKS,
+            cluster,
+            samples.workers,
+            samples.supervisor,
+            held,
         )
         timeless = _timeless(acks)
-        if timeless != self._acked or now_s - self._acked_s >= ACKS_AT_LEAST_EVERY_S:
+        # At rest a load report says that the node is alive, and the acks need not.
+        if timeless != self._acked or now_s - self._heard_s >= SIGN_OF_LIFE_S:
             self._put_acks(acks)
-            self._acked, self._acked_s = timeless, now_s
+            self._acked, self._heard_s = timeless, now_s
         if now_s - self._loaded_s >= self._load_s:
             # Before it is tried: what ZooKeeper does not take must not be sent in every turn.
             self._loaded_s = now_s
-            self._put_load(NodeLoad(node, _unix_ms(), samples.loads))
+            if self._put_load(NodeLoad(node, _unix_ms(), samples.loads)):
+                self._heard_s = now_s
 
     def _put_acks(self, acks: NodeAcks) -> None:
-        data = encode(acks)
-        too_large = len(data) > NODE_LIMIT_BYTES
-        self._say("acks_too_large", too_large, size_bytes=len(data), limit_bytes=NODE_LIMIT_BYTES)
+        data = packed(encode(acks))
+        too_large = len(data) > LARGEST_NODE_BYTES
+        self._say("acks_too_large", too_large, size_bytes=len(data), limit_bytes=LARGEST_NODE_BYTES)
         if too_large:
             # A lost plan can wait; without acks the node takes part in nothing.
-            data = encode(replace(acks, held=()))
-        if len(data) <= NODE_LIMIT_BYTES:
+            data = packed(encode(replace(acks, held=())))
+        if len(data) <= LARGEST_NODE_BYTES:
             self._session.put(acks_path(acks.node), data)
 
-    def _put_load(self, whole: NodeLoad) -> None:
-        load = fitted(whole, NODE_LIMIT_BYTES)
-        data = encode(load)
-        fits = len(data) <= NODE_LIMIT_BYTES
+    def _put_load(self, whole: NodeLoad) -> bool:
+        """Publish the load; return whether ZooKeeper has it."""
+        load, data = fitted(whole, LARGEST_NODE_BYTES)
+        fits = len(data) <= LARGEST_NODE_BYTES
         rows = sum(len(worker.traffic) for worker in whole.workers)
         self._say("load_cut", load.left_out > 0, rows=rows, left_out=load.left_out)
-        self._say("load_too_large", not fits, size_bytes=len(data), limit_bytes=NODE_LIMIT_BYTES)
+        self._say("load_too_large", not fits, size_bytes=len(data), limit_bytes=LARGEST_NODE_BYTES)
         if not fits:
-            return
+            return False
         try:
             self._session.put(load_path(load.node), data)
         except SessionLostError:
@@ -102,8 +111,9 @@ class Pusher:
         except ZooKeeperError as error:
             # Old load only keeps the controller from deciding; late acks hold up moves under way.
             self._say("load_not_published", True, size_bytes=len(data), reason=str(error))
-        else:
-            self._say("load_not_published", False)
+            return False
+        self._say("load_not_published", False)
+        return True
 
     def _say(self, event: str, true: bool, **facts: object) -> None:
         """Report a problem once, and again only after it was gone."""
@@ -112,50 +122,45 @@ class Pusher:
         self._said = self._said | {event} if true else self._said - {event}
 
 
-def fitted(load: NodeLoad, limit_bytes: int) -> NodeLoad:
+def fitted(load: NodeLoad, limit_bytes: int) -> tuple[NodeLoad, bytes]:
     """Leave out the traffic rows of the fewest tuples, as many as it takes to fit.
 
     Parameters
     ----------
     limit_bytes : int
-        How large it may be when it is encoded.
+        How large it may be as ZooKeeper holds it.
 
     Returns
     -------
-    NodeLoad
-        The same if it fits. Larger than the limit only if it is without any row, too.
+    load : NodeLoad
+        The same if it fits.
+    data : bytes
+        Ready for ZooKeeper; longer than the limit only if it is without any row, too.
 
     Notes
     -----
     Totals only grow, so what is large stays so and the same rows are left out again and again.
     """
+    rows = sum(len(worker.traffic) for worker in load.workers)
+    kept, found, data = rows, load, packed(encode(load))
+    while len(data) > limit_bytes and kept:
+        # How well the rest compresses is not known before.
+        kept = min(kept - 1, int(kept * 0.95 * limit_bytes / len(data)))
+        found = _with_most(load, kept)
+        data = packed(encode(found))
+    return found, data
+
+
+def _with_most(load: NodeLoad, count: int) -> NodeLoad:
+    """Keep the traffic rows of the most tuples."""
     rows = [row for worker in load.workers for row in worker.traffic]
-    sizes = [_row_bytes(row) for row in rows]
-    bare = replace(
-        load,
-        workers=tuple(replace(worker, traffic=()) for worker in load.workers),
-        left_out=len(rows),
-    )
-    room = limit_bytes - len(encode(bare))
-    if sum(sizes) <= room:
-        return load
-    kept = set()
-    for index in sorted(range(len(rows)), key=lambda i: rows[i].tuples, reverse=True):
-        room -= sizes[index]
-        if room < 0:
-            break
-        kept.add(index)
-    numbered = iter(range(len(rows)))
+    by_tuples = sorted(range(len(rows)), key=lambda i: rows[i][2], reverse=True)
+    kept, numbered = set(by_tuples[:count]), iter(range(len(rows)))
     workers = tuple(
         replace(worker, traffic=tuple(r for r in worker.traffic if next(numbered) in kept))
         for worker in load.workers
     )
-    return replace(load, workers=workers, left_out=len(rows) - len(kept))
-
-
-def _row_bytes(row: Traffic) -> int:
-    """Return the length of ``[1,7,123],``."""
-    return len(f"{row.source_task}{row.target_task}{row.tuples}") + 5
+    return replace(load, workers=workers, left_out=len(rows) - count)
 
 
 def _timeless(acks: NodeAcks) -> NodeAcks:

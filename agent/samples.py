@@ -45,6 +45,14 @@ class Samples:
             return self.supervisor.supervisor
         return self.workers[0].slot.supervisor if self.workers else None
 
+    @property
+    def topologies(self) -> frozenset[str] | None:
+        """The topologies of this node's slots; None while no supervisor tells."""
+        if self.supervisor is None:
+            return None
+        slots = {slot.topology for slot in self.supervisor.slots}
+        return frozenset(slots.union(worker.topology for worker in self.workers))
+
 
 class SampleStores:
     """The open sample stores of a node.

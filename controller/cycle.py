@@ -221,7 +221,7 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
     rates = observe_each(
         memory.rates,
         seen.loads,
-        [view.id for view in views],
+        views,
         now_s=seen.now_s,
         ewma=settings.ewma,
     )

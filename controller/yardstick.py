@@ -124,7 +124,7 @@ def degradation_s(
     window_s : float
         Length of a window.
     baseline_tps : float
-        The same measured without any move.
+        Tuples per second without any move.
     levels : sequence of float
         Shares of the baseline that are missing.
 

@@ -61,7 +61,22 @@ class Watched:
         list of str
             Sorted; empty if it is not there.
         """
-        return self._keep("children", path, self._session.children) or []
+        kept = self._kept.get(("children", path))
+        before = (kept and kept.value) or []
+        found = self._keep("children", path, self._session.children) or []
+        for name in set(before).difference(found):
+            self.forget(f"{path}/{name}")
+        return found
+
+    def kept_node(self, path: str) -> Stored | None:
+        """Return a node as it was last read, without looking."""
+        kept = self._kept.get(("node", path))
+        return None if kept is None else cast(Stored | None, kept.value)
+
+    def forget(self, path: str) -> None:
+        """Give up what is kept of a node, because nobody asks for it any more."""
+        for what in ("node", "stat", "children"):
+            self._kept.pop((what, path), None)
 
     def invalidate(self, path: str) -> None:
         """Read a node again next time, because it was just written from here."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -219,6 +219,18 @@ class Session:
                     return None
                 data, stat = self._wait(self._client.get_async(path, watch))
         return _stored(data, stat)
+
+    def read_many(self, paths: Sequence[str]) -> list[Stored | None]:
+        """Read nodes at once, without a watch; None for each that is not there."""
+        with self._call("read", f"{len(paths)} nodes"):
+            asked = [self._client.get_async(path, None) for path in paths]
+            return [self._taken(one) for one in asked]
+
+    def _taken(self, asked: _Result) -> Stored | None:
+        try:
+            return _stored(*self._wait(asked))
+        except kazoo_errors.NoNodeError:
+            return None
 
     def children(self, path: str, on_change: Callable[[], None] | None = None) -> list[str] | None:
         """List a node's children, sorted; None if the node is not there. Watches as `read`."""

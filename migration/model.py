@@ -7,10 +7,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import total_ordering
+from typing import Annotated, Any, Self
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from migration import ModelError, StalePlanError
+
+# Java reads whole numbers as long, and task ids as int.
+Long = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+# Of a plan; -1 for none.
+Version = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
+Task = Annotated[int, Meta(ge=-1, le=2**31 - 1)]
+Name = Annotated[str, Meta(min_length=1)]
+# Source task, destination task (or component) and tuples since the sender's JVM started.
+TrafficRow = tuple[Task, Task, Count]
+FoldedRow = tuple[Task, str, Count]
 
 
 class Phase(StrEnum):
@@ -22,6 +38,12 @@ class Phase(StrEnum):
     STOP = "STOP"
     SETTLE = "SETTLE"
     UNDO = "UNDO"
+    UNKNOWN = "UNKNOWN"
+    """Of a later version of the protocol; never written."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:
+        return cls("UNKNOWN")
 
 
 SOURCE_OWNS = frozenset({Phase.PREPARE, Phase.UNDO})
@@ -38,14 +60,19 @@ class EntryState(StrEnum):
     DRAINED = "DRAINED"
     STOPPED = "STOPPED"
     STUCK = "STUCK"
+    NOT_UNDERSTOOD = "NOT_UNDERSTOOD"
+    """The worker does not know the entry's phase, and has changed nothing for it."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:
+        return cls("NONE")  # what cannot be understood is no answer
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ExecutorId:
+class ExecutorId(Struct, frozen=True, array_like=True, order=True):
     """A thread of a topology, named by its range of task ids, both ends included."""
 
-    start: int
-    end: int
+    start: Task
+    end: Task
 
     def __post_init__(self) -> None:
         if self.end < self.start:
@@ -63,16 +90,38 @@ class ExecutorId:
         return cls(int(parts[1]), int(parts[2]))
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@total_ordering
 class Slot:
-    """A worker JVM's place: a supervisor's id and a port."""
+    """A worker JVM's place: a supervisor's id and a port.
 
-    supervisor: str
-    port: int
+    It is one text in every format, which is why it is no `Struct`.
+    """
 
-    def __post_init__(self) -> None:
-        if not self.supervisor or not 0 < self.port < 65536:
-            raise ModelError(f"slot {self.supervisor}:{self.port} needs a supervisor and a port")
+    __slots__ = ("_hash", "port", "supervisor")
+
+    def __init__(self, supervisor: str, port: int) -> None:
+        if not supervisor or not 0 < port < 65536:
+            raise ModelError(f"slot {supervisor}:{port} needs a supervisor and a port")
+        self.supervisor = supervisor
+        self.port = port
+        self._hash = hash((supervisor, port))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Slot):
+            return NotImplemented
+        return self.port == other.port and self.supervisor == other.supervisor
+
+    def __lt__(self, other: Self) -> bool:
+        return (self.supervisor, self.port) < (other.supervisor, other.port)
+
+    def __reduce__(self) -> Any:
+        return Slot, (self.supervisor, self.port)
+
+    def __repr__(self) -> str:
+        return f"Slot({self.supervisor!r}, {self.port})"
 
     def __str__(self) -> str:
         return f"{self.supervisor}:{self.port}"
@@ -87,27 +136,24 @@ class Slot:
         return cls(supervisor, int(port))
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class PlanVersion:
+class PlanVersion(Struct, frozen=True, array_like=True, order=True):
     """The age of a plan: leaders count first, then a leader's writes."""
 
-    epoch: int
-    version: int
+    epoch: Count
+    version: Version
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Struct, frozen=True, array_like=True):
     """What Storm's assignment had for the executor when its move was made."""
 
     slot: Slot
-    start_secs: int
+    start_secs: Count
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True, rename={"source": "from", "target": "to"}):
     """One move in a plan."""
 
-    id: str
+    id: Name
     executor: ExecutorId
     source: Slot
     target: Slot
@@ -142,14 +188,13 @@ class Entry:
         return (self.base.slot, self.base.start_secs) == (assigned_slot, assigned_start_secs)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The moves of one topology, laid over Storm's assignment."""
 
     cluster: str
-    epoch: int
-    version: int
-    topology: str
+    epoch: Count
+    version: Version
+    topology: Name
     entries: tuple[Entry, ...] = ()
 
     def __post_init__(self) -> None:
@@ -166,6 +211,10 @@ class Plan:
         """The plan's age, to compare it with others of its topology."""
         return PlanVersion(self.epoch, self.version)
 
+    def with_entry(self, entry: Entry) -> Plan:
+        """Lay one more move over it, to see whether a further one may be."""
+        return Plan(self.cluster, self.epoch, self.version, self.topology, (*self.entries, entry))
+
     def followed_by(self, entries: tuple[Entry, ...], epoch: int) -> Plan:
         """Make the plan of the next write, with these entries.
 
@@ -179,11 +228,10 @@ class Plan:
         ModelError
             If two entries have one id or one executor.
         """
-        return replace(self, epoch=epoch, version=self.version + 1, entries=entries)
+        return Plan(self.cluster, epoch, self.version + 1, self.topology, entries)
 
 
-@dataclass(frozen=True, slots=True)
-class LocalPlan:
+class LocalPlan(Struct, frozen=True):
     """The plans that the workers of one node need."""
 
     cluster: str
@@ -225,8 +273,7 @@ class LocalPlan:
         return replace(self, plans=tuple(sorted([*others, plan], key=lambda p: p.topology)))
 
 
-@dataclass(frozen=True, slots=True)
-class EntryAck:
+class EntryAck(Struct, frozen=True):
     """What one worker has done for one entry, and where it last saw Storm assign the executor."""
 
     id: str
@@ -234,26 +281,23 @@ class EntryAck:
     assigned: Slot | None
 
 
-@dataclass(frozen=True, slots=True)
-class PinnedExecutor:
+class PinnedExecutor(Struct, frozen=True):
     """An executor that must stay where it is, and why."""
 
     executor: ExecutorId
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Counters:
+class Counters(Struct, frozen=True):
     """Tuples that a worker forwarded, parked or dropped, and errors of its hooks."""
 
-    forwarded: int = 0
-    parked: int = 0
-    dropped: int = 0
-    errors: int = 0
+    forwarded: Long = 0
+    parked: Long = 0
+    dropped: Long = 0
+    errors: Long = 0
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerAck:
+class WorkerAck(Struct, frozen=True):
     """The state of one hooked worker; `cluster` to `version` are of the plan it has applied.
 
     `fault` is the last error that the hooks contained; `error` says why the worker cannot follow
@@ -262,13 +306,14 @@ class WorkerAck:
 
     topology: str
     slot: Slot
-    pid: int
+    pid: Long
     incarnation: str
     hooks: str
-    time_ms: int
+    speaks: Long
+    time_ms: Long
     cluster: str
-    epoch: int
-    version: int
+    epoch: Count
+    version: Version
     entries: tuple[EntryAck, ...] = ()
     executors: tuple[ExecutorId, ...] = ()
     pinned: tuple[PinnedExecutor, ...] = ()
@@ -286,13 +331,12 @@ class WorkerAck:
         return next((entry for entry in self.entries if entry.id == entry_id), None)
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedPlan:
+class AppliedPlan(Struct, frozen=True, array_like=True):
     """The age of the plan that a supervisor has read for a topology."""
 
     topology: str
-    epoch: int
-    version: int
+    epoch: Count
+    version: Version
 
     @property
     def stamp(self) -> PlanVersion:
@@ -300,101 +344,91 @@ class AppliedPlan:
         return PlanVersion(self.epoch, self.version)
 
 
-@dataclass(frozen=True, slots=True)
-class PersistedSlot:
+class PersistedSlot(Struct, frozen=True):
     """The executors that a supervisor would restart on a port."""
 
-    port: int
+    port: Long
     topology: str
     executors: tuple[ExecutorId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SupervisorAck:
+class SupervisorAck(Struct, frozen=True):
     """The state of one hooked supervisor; `cluster` is of the plans it has read."""
 
     supervisor: str
-    pid: int
+    pid: Long
     hooks: str
-    time_ms: int
+    speaks: Long
+    time_ms: Long
     cluster: str
     plans: tuple[AppliedPlan, ...] = ()
     slots: tuple[PersistedSlot, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAcks:
+class NodeAcks(Struct, frozen=True):
     """What the JVMs of one node say, as its agent publishes it.
 
     `held` are plans of this node that ZooKeeper has lost; the leader writes them there anew.
     """
 
     node: str
-    time_ms: int
+    time_ms: Long
     agent: str
+    speaks: Long
     cluster: str
     workers: tuple[WorkerAck, ...] = ()
     supervisor: SupervisorAck | None = None
     held: tuple[Plan, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutorLoad:
+class ExecutorLoad(Struct, frozen=True):
     """One executor's processor time since its JVM started, and its queue now."""
 
     executor: ExecutorId
     component: str
-    cpu_ns: int
-    queue: int
+    cpu_ns: Long
+    queue: Count
     pinned: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """Tuples sent from task to task since the sender's JVM started."""
+class WorkerLoad(Struct, frozen=True):
+    """What one worker measured; a total never falls while an incarnation goes on to report it.
 
-    source_task: int
-    target_task: int
-    tuples: int
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerLoad:
-    """What one worker measured; the totals never fall while the incarnation stays."""
+    `folded` has what the worker sent beside the pairs of tasks in `traffic`. A row that was not in
+    the report before was 0 then.
+    """
 
     topology: str
     slot: Slot
     incarnation: str
-    time_ms: int
-    process_cpu_ns: int
+    time_ms: Long
+    process_cpu_ns: Long
     executors: tuple[ExecutorLoad, ...] = ()
-    traffic: tuple[Traffic, ...] = ()
+    traffic: tuple[TrafficRow, ...] = ()
+    folded: tuple[FoldedRow, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeLoad:
+class NodeLoad(Struct, frozen=True):
     """What the workers of one node measured.
 
     `left_out` counts the traffic rows, those of the fewest tuples, that found no room in the node.
     """
 
     node: str
-    time_ms: int
+    time_ms: Long
     workers: tuple[WorkerLoad, ...] = ()
-    left_out: int = 0
+    left_out: Long = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(Struct, frozen=True):
     """A component of a topology; `kind` is spout, bolt or system."""
 
     id: str
     kind: str
-    parallelism: int
+    parallelism: Long
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True, rename={"source": "from", "target": "to"}):
     """A stream between two components."""
 
     source: str
@@ -403,44 +437,39 @@ class Edge:
     grouping: str
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A supervisor's host; `cpu_capacity` in per cent of a core, as in Storm."""
 
     id: str
     host: str
     cpu_capacity: float
-    slots: tuple[int, ...]
-    slots_in_use: int
+    slots: tuple[Long, ...]
+    slots_in_use: Long
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedExecutor:
+class PlacedExecutor(Struct, frozen=True):
     """Where Storm's own assignment has an executor; no slot if it is unassigned."""
 
     executor: ExecutorId
     component: str
     slot: Slot | None
-    start_secs: int | None
+    start_secs: Count | None
 
 
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """What Storm knows about a topology, as the hook in Nimbus publishes it each round."""
+class Publication(Struct, frozen=True, omit_defaults=True):
+    """What Storm knows about a topology, as the hook in Nimbus publishes it when it changes.
+
+    `nodes` is a message of its own in ZooKeeper, one for all topologies.
+    """
 
     topology: str
     name: str
     status: str
-    time_ms: int
-    hooks: str
-    scheduler: str
-    refresh_poll_secs: int
-    round: int
-    plan: PlanVersion | None
+    refresh_poll_secs: Long
     components: tuple[Component, ...]
     edges: tuple[Edge, ...]
-    nodes: tuple[Node, ...]
     executors: tuple[PlacedExecutor, ...]
+    nodes: tuple[Node, ...] = ()
 
     def find(self, executor: ExecutorId) -> PlacedExecutor | None:
         """Return an executor of exactly this range, None if there is none."""
@@ -450,6 +479,37 @@ class Publication:
     def slots(self) -> frozenset[Slot]:
         """The slots where the topology has a worker."""
         return frozenset(placed.slot for placed in self.executors if placed.slot is not None)
+
+
+class Nodes(Struct, frozen=True):
+    """All supervisors of the cluster, as the hook in Nimbus publishes them when they change."""
+
+    nodes: tuple[Node, ...]
+
+
+class PublishedTopology(Struct, frozen=True):
+    """What the hook in Nimbus says of an active topology each time.
+
+    `plan` is the newest one that it has read; `problem` says why it publishes the topology no more.
+    """
+
+    topology: str
+    plan: PlanVersion | None = None
+    problem: str | None = None
+
+
+class NimbusReport(Struct, frozen=True):
+    """The sign of life of the hook in Nimbus, written after what it publishes."""
+
+    time_ms: Long
+    hooks: str
+    speaks: Long
+    scheduler: str
+    topologies: tuple[PublishedTopology, ...] = ()
+
+    def find(self, topology: str) -> PublishedTopology | None:
+        """Return what it says of a topology, None if nothing."""
+        return next((one for one in self.topologies if one.topology == topology), None)
 
 
 @dataclass(frozen=True, slots=True)

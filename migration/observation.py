@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import structs
 
 from migration import MigrationError
 from migration.model import (
@@ -20,6 +22,7 @@ from migration.model import (
     WorkerAck,
 )
 from migration.table import TRANSITIONS, limit_s
+from migration.wire import SPEAKS
 
 _HAS_COPY = frozenset({EntryState.ROUTED, EntryState.DRAINED})
 _ROUTED = _HAS_COPY | {EntryState.STOPPED}
@@ -46,6 +49,8 @@ class Observation:
     ----------
     cluster : str
         The one whose plans count.
+    slots : frozenset of Slot
+        Where Storm has a worker of the topology.
     nodes : dict of str to NodeAcks
         The fresh ones, by supervisor.
     workers : dict of Slot to WorkerAck
@@ -54,6 +59,7 @@ class Observation:
 
     publication: Publication
     cluster: str
+    slots: frozenset[Slot]
     nodes: dict[str, NodeAcks]
     workers: dict[Slot, WorkerAck]
 
@@ -76,11 +82,11 @@ class Observation:
             if ack.topology == publication.topology:
                 # A dying JVM and its successor may both be there: the newest word counts.
                 workers[ack.slot] = ack if ack.cluster == cluster else _unread(ack)
-        return cls(publication, cluster, nodes, workers)
+        return cls(publication, cluster, publication.slots, nodes, workers)
 
     def status(self, slot: Slot) -> SlotStatus:
         """Tell what is known of a slot."""
-        if slot not in self.publication.slots:
+        if slot not in self.slots:
             return SlotStatus.UNASSIGNED
         if slot in self.workers:
             return SlotStatus.LIVE
@@ -90,6 +96,25 @@ class Observation:
         """Return the answer of the slot's supervisor, None if there is none."""
         node = self.nodes.get(slot.supervisor)
         return None if node is None else node.supervisor
+
+    def speaks(self) -> tuple[int, str]:
+        """Tell the lowest version of the protocol that the topology's JVMs and agents speak.
+
+        Returns
+        -------
+        version : int
+            That of this controller if nobody is heard.
+        who : str
+            Who speaks it.
+        """
+        nodes = {slot.supervisor for slot in self.slots}
+        found = [(SPEAKS, "this controller")]
+        for node in (self.nodes[name] for name in sorted(nodes) if name in self.nodes):
+            found.append((node.speaks, f"the agent of {node.node}"))
+            if node.supervisor is not None:
+                found.append((node.supervisor.speaks, f"the supervisor {node.node}"))
+        found += [(self.workers[s].speaks, f"the worker at {s}") for s in self.live_slots()]
+        return min(found, key=lambda one: one[0])
 
     def has_read(self, supervisor: str, stamp: PlanVersion) -> bool:
         """Tell whether a supervisor has read this plan of the topology, or a newer one."""
@@ -107,12 +132,12 @@ class Observation:
 
     def live_slots(self) -> list[Slot]:
         """Return the slots that Storm assigns and where a hooked worker is."""
-        return [slot for slot in sorted(self.publication.slots) if slot in self.workers]
+        return [slot for slot in sorted(self.slots) if slot in self.workers]
 
 
 def _unread(ack: WorkerAck) -> WorkerAck:
     """Return the answer of a worker that has read no plan of this cluster."""
-    return replace(ack, cluster="", epoch=0, version=-1, entries=())
+    return structs.replace(ack, cluster="", epoch=0, version=-1, entries=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +309,7 @@ def _stopped(observed: ObservedEntry) -> bool:
 def _settled(observed: ObservedEntry) -> bool:
     if not observed.absorbed() or not _persisted(observed):
         return False
-    return all(_has_read(observed, slot) for slot in observed.observation.publication.slots)
+    return all(_has_read(observed, slot) for slot in observed.observation.slots)
 
 
 def _has_read(observed: ObservedEntry, slot: Slot) -> bool:

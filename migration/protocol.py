@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from msgspec import structs
+
 from migration.model import (
     ABSORBED,
     Entry,
@@ -147,7 +149,8 @@ def step(
     Parameters
     ----------
     publication : Publication or None
-        The newest one; None if the topology has none, then nothing is done.
+        The newest one; None if the topology has none, then nothing is done. Nor is anything while
+        an entry is in a phase of a later version: who wrote it has to end it.
     fresh_acks : iterable of NodeAcks
         Of all nodes, those that are at most `timing.ack_fresh_s` old.
     now_s : float
@@ -158,7 +161,8 @@ def step(
     Step
         The next plan, or none.
     """
-    if publication is None or publication.status != "ACTIVE":
+    unknown = any(entry.phase is Phase.UNKNOWN for entry in held_plan.plan.entries)
+    if publication is None or publication.status != "ACTIVE" or unknown:
         # READY never comes in an inactive topology: what is judged again gets its full time again.
         waiting = tuple(replace(one, since_s=now_s, routed_s=None) for one in held_plan.progress)
         return Step(None, replace(held_plan, progress=waiting))
@@ -228,8 +232,8 @@ def _next_entry(entry: Entry, row: Transition) -> Entry | None:
     if row.next == LEAVE:
         return None
     if row.next == VOID:
-        return replace(entry, void=row.reason)
-    return replace(entry, phase=Phase(row.next))
+        return structs.replace(entry, void=row.reason)
+    return structs.replace(entry, phase=Phase(row.next))
 
 
 def _with_undo_reason(progress: Progress, row: Transition) -> Progress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from migration.model import NodeAcks, Plan, PlanVersion, Publication
+from migration.model import NodeAcks, Plan, PlanVersion
 
 NOTHING_READ = PlanVersion(0, -1)
 
@@ -26,22 +26,23 @@ class Known:
     read: PlanVersion
 
     @classmethod
-    def of(cls, publication: Publication, cluster: str, acks: Iterable[NodeAcks]) -> Known:
+    def of(
+        cls, topology: str, cluster: str, acks: Iterable[NodeAcks], nimbus: PlanVersion | None
+    ) -> Known:
         """Gather what Nimbus and the nodes of a cluster say.
 
         Parameters
         ----------
-        publication : Publication
-            The newest one of the topology.
         cluster : str
             The lineage of plans that counts.
+        nimbus : PlanVersion or None
+            The newest plan that the hook in Nimbus has read.
 
         Returns
         -------
         Known
             The newest of all.
         """
-        topology = publication.topology
         nodes = [node for node in acks if node.cluster == cluster]
         held = [
             plan
@@ -49,7 +50,7 @@ class Known:
             for plan in node.held
             if (plan.topology, plan.cluster) == (topology, cluster)
         ]
-        read = [publication.plan or NOTHING_READ, *(plan.stamp for plan in held)]
+        read = [nimbus or NOTHING_READ, *(plan.stamp for plan in held)]
         for node in nodes:
             read += [
                 worker.stamp

@@ -19,6 +19,7 @@ from migration.model import (
     WorkerAck,
 )
 from migration.observation import Observation, SlotStatus
+from migration.table import NEEDS_VERSION
 
 
 class RefusalCode(StrEnum):
@@ -34,6 +35,7 @@ class RefusalCode(StrEnum):
     NOT_RUNNING = "NOT_RUNNING"
     PINNED = "PINNED"
     LAST_IN_WORKER = "LAST_IN_WORKER"
+    NOT_UNDERSTOOD = "NOT_UNDERSTOOD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,10 @@ def validate_move(
     if refusal is not None:
         return refusal
     observation = Observation.of(publication, plan.cluster, fresh_acks)
-    refusal = _unhooked(observation, placed.slot, target) or _pinned(
-        observation.workers[placed.slot], executor
+    refusal = (
+        _unhooked(observation, placed.slot, target)
+        or _not_understood(observation)
+        or _pinned(observation.workers[placed.slot], executor)
     )
     if refusal is None and keep_last and _is_last(publication, plan, placed):
         refusal = Refusal(
@@ -135,6 +139,14 @@ def _unhooked(observation: Observation, *ends: Slot) -> Refusal | None:
             reason = f"the supervisor of {slot} has not said that it has the hooks"
             return Refusal(RefusalCode.NO_HOOKS, reason)
     return None
+
+
+def _not_understood(observation: Observation) -> Refusal | None:
+    version, who = observation.speaks()
+    if version >= NEEDS_VERSION:
+        return None
+    reason = f"{who} speaks version {version} of the protocol, and a move needs {NEEDS_VERSION}"
+    return Refusal(RefusalCode.NOT_UNDERSTOOD, reason)
 
 
 def _pinned(source: WorkerAck, executor: ExecutorId) -> Refusal | None:

@@ -1,9 +1,11 @@
 """Makes the messages of PROTOCOL.md for tests; what a test does not care about is filled in."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec import Struct, structs
 
 from migration.model import (
     Component,
@@ -16,12 +18,21 @@ from migration.model import (
     Publication,
     Slot,
     SupervisorAck,
-    Traffic,
     WorkerAck,
     WorkerLoad,
 )
+from migration.wire import SPEAKS
 
 START_SECS = 50
+
+T = TypeVar("T")
+
+
+def replace(value: T, **changes: Any) -> T:
+    """Change some fields of a value, be it a message or not."""
+    if isinstance(value, Struct):
+        return structs.replace(value, **changes)
+    return dataclasses.replace(value, **changes)  # type: ignore[type-var]
 
 
 def executor(task: int) -> ExecutorId:
@@ -42,12 +53,7 @@ def publication(
         topology="wc-1",
         name="wc",
         status="ACTIVE",
-        time_ms=0,
-        hooks="0",
-        scheduler="s",
         refresh_poll_secs=10,
-        round=1,
-        plan=None,
         components=tuple(
             Component(name, name, count) for name, count in Counter(component.values()).items()
         ),
@@ -71,6 +77,7 @@ def worker_ack(slot: Slot, tasks: Iterable[int], **changes: Any) -> WorkerAck:
         pid=1,
         incarnation="1-1",
         hooks="0",
+        speaks=SPEAKS,
         time_ms=0,
         cluster="",
         epoch=0,
@@ -89,8 +96,8 @@ def node_acks(
     keeps: Iterable[PersistedSlot] = (),
 ) -> NodeAcks:
     """Answer as the agent of a node whose supervisor has the hooks."""
-    supervisor = SupervisorAck(node, 1, "0", 0, cluster, (), tuple(keeps))
-    return NodeAcks(node, time_ms, "0", cluster, tuple(workers), supervisor)
+    supervisor = SupervisorAck(node, 1, "0", SPEAKS, 0, cluster, (), tuple(keeps))
+    return NodeAcks(node, time_ms, "0", SPEAKS, cluster, tuple(workers), supervisor)
 
 
 def worker_load(
@@ -111,5 +118,5 @@ def worker_load(
         executors=tuple(
             ExecutorLoad(executor(task), "bolt", round(since_s * 1e8), 0, None) for task in tasks
         ),
-        traffic=tuple(Traffic(a, b, round(rate * since_s)) for (a, b), rate in tps.items()),
+        traffic=tuple((a, b, round(rate * since_s)) for (a, b), rate in tps.items()),
     )

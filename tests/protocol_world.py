@@ -28,6 +28,7 @@ from migration.model import (
 )
 from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
 from migration.validate import Refusal, validate_move
+from migration.wire import SPEAKS
 
 TOPOLOGY, CLUSTER = "wc-1", "c1"
 TIMING = Timing()
@@ -175,7 +176,8 @@ class Worker:
             self.slot,
             1,
             f"{self.slot}-{self.incarnation}",
-            "0.1.0",
+            "0.2.0",
+            SPEAKS,
             time_ms,
             CLUSTER,
             self.plan.epoch,
@@ -187,9 +189,11 @@ class Worker:
         read = AppliedPlan(TOPOLOGY, self.supervisor_plan.epoch, self.supervisor_plan.version)
         acks = () if self.dead else (ack,)
         supervisor = SupervisorAck(
-            self.slot.supervisor, 1, "0.1.0", time_ms, CLUSTER, (read,), (kept,)
+            self.slot.supervisor, 1, "0.2.0", SPEAKS, time_ms, CLUSTER, (read,), (kept,)
         )
-        self.said = NodeAcks(self.slot.supervisor, time_ms, "0.1.0", CLUSTER, acks, supervisor)
+        self.said = NodeAcks(
+            self.slot.supervisor, time_ms, "0.2.0", SPEAKS, CLUSTER, acks, supervisor
+        )
 
 
 class World:
@@ -226,19 +230,14 @@ class World:
             TOPOLOGY,
             "wc",
             self.status,
-            int(self.now_s * 1000),
-            "0.1.0",
-            "x",
             POLL_S,
-            1,
-            None,
             (Component("b", "bolt", len(self.executors)),),
             (),
-            tuple(Node(slot.supervisor, "h", 100.0, (slot.port,), 1) for slot in self.slots),
             tuple(
                 PlacedExecutor(executor, "b", slot, start)
                 for executor, (slot, start) in self.storm.items()
             ),
+            tuple(Node(slot.supervisor, "h", 100.0, (slot.port,), 1) for slot in self.slots),
         )
         return self.publication
 

@@ -1,11 +1,12 @@
 """A small world of two nodes whose load is known tick by tick, and recorded cycles over it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import messages
 import numpy as np
+from messages import replace
 
 from controller.config import Config, build
 from controller.cycle import Memory, Seen, TopologyReport, cycle, cycle_with_searches, failed

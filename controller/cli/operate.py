@@ -22,7 +22,7 @@ from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decod
 from controller.storm.status import read
 from kvstore.errors import NotConnectedError, SessionLostError
 from kvstore.service import say_waiting, without_storm
-from kvstore.zookeeper import Session
+from kvstore.zookeeper import Session, Waiting
 from migration import ModelError, storm_yaml
 from migration.model import ExecutorId, Slot
 
@@ -33,10 +33,24 @@ AWAY_LIMIT_S = 60.0
 
 @contextmanager
 def _connected(conf: Path) -> Iterator[Session]:
-    """Connect to Storm's part of ZooKeeper."""
+    """Connect to Storm's part of ZooKeeper; who asks wants an answer, so not for ever."""
     _, zookeeper = from_storm_yaml(storm_yaml.read(conf))
+    until_s, given_up = time.monotonic() + NO_ANSWER_S, threading.Event()
+
+    def wait(waiting: Waiting) -> None:
+        if time.monotonic() >= until_s:
+            given_up.set()
+        else:
+            say_waiting(waiting)
+
     with Session(zookeeper) as session:
-        session.connect(on_wait=say_waiting)
+        if not session.connect(on_wait=wait, stop=given_up):
+            servers = zookeeper.partition("/")[0].replace(",", ", ")
+            raise CommandError(
+                f"ZooKeeper has not answered within {NO_ANSWER_S:.0f} s at {servers}: check that "
+                f"it runs, that storm.zookeeper.servers and storm.zookeeper.port in {conf} name "
+                "it, and that this machine may reach it"
+            )
         problem = without_storm(session)
         if problem is not None:
             raise CommandError(problem)

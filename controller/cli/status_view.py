@@ -76,8 +76,8 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
         else None,
         "inter_node_ratio": _ratio(cycle),
         "headroom": (cycle or {}).get("headroom"),
-        "nimbus_hooks": publication.hooks,
-        "scheduler": publication.scheduler,
+        "nimbus_hooks": view.nimbus.hooks if view.nimbus else None,
+        "scheduler": view.nimbus.scheduler if view.nimbus else None,
         "plan": [view.plan.epoch, view.plan.version] if view.plan.version >= 0 else None,
         "supervisors_behind": _supervisors_behind(view),
         "workers": [
@@ -145,10 +145,8 @@ def _supervisors_behind(view: TopologyView) -> list[str]:
 
 
 def _executors(view: TopologyView, cycle: Document | None) -> Iterator[Document]:
-    placement, pinned = (
-        settled_placement(view.publication, view.plan),
-        pinned_executors(view, view.hooked_slots()),
-    )
+    placement = settled_placement(view.publication, view.plan)
+    pinned = pinned_executors(view)
     measured = {row["executor"]: row for row in (cycle or {}).get("executors", [])}
     for placed in sorted(view.publication.executors, key=lambda p: p.executor):
         load = measured.get(str(placed.executor), {})

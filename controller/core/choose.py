@@ -24,8 +24,8 @@ def choose_each(
     limits: Limits,
     free_moves: int,
     *,
-    first: int = 0,
-    begins: bool = True,
+    first: int,
+    begins: bool,
 ) -> dict[str, Decision]:
     """Decide topology by topology, as long as the cluster may have one more move.
 

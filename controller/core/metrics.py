@@ -1,15 +1,22 @@
-"""Turns the workers' running totals into rates, and rates into the snapshot a policy reads."""
+"""Turns the workers' running totals into rates."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 
 from controller.core.cluster import Ints, Traffic
-from migration.model import ExecutorId, NodeLoad, Slot, WorkerLoad
+from controller.core.topology import TopologyView
+from migration.model import ExecutorId, FoldedRow, NodeLoad, Publication, Slot, WorkerLoad
 
 NS_PER_S = 1e9
 MS_PER_S = 1e3
+# A pair that sends no more is forgotten once its smoothed rate is below this.
+_SILENT_TPS = 1e-6
+
+# The tasks of each component.
+Tasks = Mapping[str, Ints]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,6 +29,9 @@ class WorkerRates:
         When it came, by the controller's clock: clocks of nodes are not compared.
     total_ns : mapping of ExecutorId to int
         CPU totals, those of executors that have left too: they may come back.
+    total : Traffic
+        Tuples sent since the JVM started, between task ids instead of executors, as reported; what
+        the worker has folded is spread evenly over the tasks of the component.
     known : bool
         False until there are two reports of one incarnation to compare.
     cpu_cores : mapping of ExecutorId to float
@@ -29,7 +39,7 @@ class WorkerRates:
     process_cores : float
         CPU of the whole JVM.
     sent : Traffic
-        Tuples sent, between task ids instead of executors.
+        Tuples sent per second, between task ids; rows of zero may be among them.
     left_out : int or None
         How many rows of traffic the node had to leave out of its newest report; None if none.
     """
@@ -37,18 +47,34 @@ class WorkerRates:
     report: WorkerLoad
     seen_s: float
     total_ns: Mapping[ExecutorId, int]
+    total: Traffic
     known: bool = False
     cpu_cores: Mapping[ExecutorId, float] = field(default_factory=dict)
     process_cores: float = 0.0
-    sent: Traffic = field(default_factory=lambda: _traffic(()))
+    sent: Traffic = field(default_factory=lambda: _rows(()))
     left_out: int | None = None
 
 
 Rates = Mapping[Slot, WorkerRates]
 
 
+def tasks_of(publication: Publication) -> Tasks:
+    """List the tasks of each component."""
+    tasks: dict[str, list[int]] = {}
+    for placed in publication.executors:
+        ends = placed.executor
+        tasks.setdefault(placed.component, []).extend(range(ends.start, ends.end + 1))
+    return {component: np.array(sorted(found)) for component, found in tasks.items()}
+
+
 def observe(
-    rates: Rates, loads: Iterable[NodeLoad], topology: str, *, now_s: float, ewma: float
+    rates: Rates,
+    loads: Iterable[NodeLoad],
+    topology: str,
+    *,
+    now_s: float,
+    ewma: float,
+    tasks: Tasks | None = None,
 ) -> dict[Slot, WorkerRates]:
     """Take the newest reports in.
 
@@ -62,6 +88,8 @@ def observe(
         The controller's monotonic clock.
     ewma : float
         Weight of the newest rate, above 0 and up to 1.
+    tasks : mapping of str to Ints, optional
+        From `tasks_of`; without it what workers have folded is left out.
 
     Returns
     -------
@@ -72,17 +100,16 @@ def observe(
     for load in loads:
         for report in load.workers:
             if report.topology == topology:
-                first = WorkerRates(
-                    report, now_s, _cpu_totals(report), left_out=load.left_out or None
-                )
-                found[report.slot] = _observe_worker(rates.get(report.slot), first, ewma)
+                before = rates.get(report.slot)
+                first = _first(report, before, now_s, tasks or {}, load.left_out or None)
+                found[report.slot] = _observe_worker(before, first, ewma)
     return found
 
 
 def observe_each(
     rates: Mapping[str, Rates],
     loads: Sequence[NodeLoad],
-    topologies: Iterable[str],
+    views: Iterable[TopologyView],
     *,
     now_s: float,
     ewma: float,
@@ -95,15 +122,43 @@ def observe_each(
         What was known, by topology.
     loads : sequence of NodeLoad
         The newest report of each node.
-    topologies : iterable of str
-        Ids; others are forgotten.
+    views : iterable of TopologyView
+        The topologies; others are forgotten.
     now_s, ewma : float
         As for `observe`.
     """
+    here: dict[str, list[NodeLoad]] = {}
+    folds = set()
+    for load in loads:
+        for topology in {worker.topology for worker in load.workers}:
+            here.setdefault(topology, []).append(load)
+        folds |= {worker.topology for worker in load.workers if worker.folded}
     return {
-        topology: observe(rates.get(topology, {}), loads, topology, now_s=now_s, ewma=ewma)
-        for topology in topologies
+        view.id: observe(
+            rates.get(view.id, {}),
+            here.get(view.id, ()),
+            view.id,
+            now_s=now_s,
+            ewma=ewma,
+            tasks=tasks_of(view.publication) if view.id in folds else None,
+        )
+        for view in views
     }
+
+
+def _first(
+    report: WorkerLoad, before: WorkerRates | None, now_s: float, tasks: Tasks, left_out: int | None
+) -> WorkerRates:
+    """Read a report; the arrays of pairs stay the same objects while the pairs are the same."""
+    if before is not None and before.report is report:
+        return before
+    total = _rows(report.traffic)
+    if report.folded:
+        total = _with_folded(total, report.folded, tasks)
+    if before is not None and _same_pairs(total, before.total):
+        total = replace(before.total, tps=total.tps)
+    totals_ns = {load.executor: load.cpu_ns for load in report.executors}
+    return WorkerRates(report, now_s, totals_ns, total, left_out=left_out)
 
 
 def _observe_worker(before: WorkerRates | None, first: WorkerRates, ewma: float) -> WorkerRates:
@@ -119,17 +174,14 @@ def _observe_worker(before: WorkerRates | None, first: WorkerRates, ewma: float)
 
 
 def _rates_since(before: WorkerRates, first: WorkerRates) -> WorkerRates | None:
-    """Divide what was added by the time between; None if a total fell, so the JVM is another."""
+    """Divide what was added by the time between; None if CPU fell, so the JVM is another."""
     old, new = before.report, first.report
     span_s = (new.time_ms - old.time_ms) / MS_PER_S
     added_ns = {e: ns - before.total_ns.get(e, 0) for e, ns in first.total_ns.items()}
     process_ns = new.process_cpu_ns - old.process_cpu_ns
-    sent, sent_before = _totals(new), _totals(old)
-    if first.left_out or before.left_out:
-        sent, sent_before = _of_pairs_in(sent_before, sent), _of_pairs_in(sent, sent_before)
-    added = _combine(sent, 1.0, sent_before, -1.0)
-    if min([process_ns, *added_ns.values()]) < 0 or added.tps.min(initial=0) < 0:
+    if min([process_ns, *added_ns.values()]) < 0:
         return None
+    added = _added(before, first)
     return replace(
         first,
         total_ns={**before.total_ns, **first.total_ns},
@@ -138,6 +190,22 @@ def _rates_since(before: WorkerRates, first: WorkerRates) -> WorkerRates | None:
         process_cores=process_ns / NS_PER_S / span_s,
         sent=replace(added, tps=added.tps / span_s),
     )
+
+
+def _added(before: WorkerRates, first: WorkerRates) -> Traffic:
+    """Tell what was sent between two reports.
+
+    A pair that was not in the report before was 0 then, unless rows were left out of either. A
+    total that fell was given up by the worker and counted anew: it tells nothing this time.
+    """
+    old, new = before.total, first.total
+    if new.source is old.source:
+        return replace(new, tps=np.maximum(new.tps - old.tps, 0.0))
+    if first.left_out or before.left_out:
+        new = _of_pairs_in(old, new)
+    known = _of_pairs_in(new, old)
+    added = _combine(new, 1.0, known, -1.0)
+    return replace(added, tps=np.maximum(added.tps, 0.0))
 
 
 def _smooth(old: WorkerRates, new: WorkerRates, ewma: float) -> WorkerRates:
@@ -150,29 +218,58 @@ def _smooth(old: WorkerRates, new: WorkerRates, ewma: float) -> WorkerRates:
             for e in executors
         },
         process_cores=ewma * new.process_cores + keep * old.process_cores,
-        sent=_combine(new.sent, ewma, old.sent, keep),
+        sent=_smooth_sent(old.sent, new.sent, ewma),
     )
 
 
-def _cpu_totals(report: WorkerLoad) -> dict[ExecutorId, int]:
-    return {load.executor: load.cpu_ns for load in report.executors}
+def _smooth_sent(old: Traffic, new: Traffic, ewma: float) -> Traffic:
+    keep = 1.0 - ewma
+    if _same_pairs(old, new):
+        return replace(new, tps=ewma * new.tps + keep * old.tps)
+    both = _combine(new, ewma, old, keep)
+    loud = both.tps > _SILENT_TPS
+    both = Traffic(both.source[loud], both.target[loud], both.tps[loud])
+    return replace(new, tps=both.tps) if _same_pairs(both, new) else both
 
 
-def _totals(report: WorkerLoad) -> Traffic:
-    return _traffic((t.source_task, t.target_task, t.tuples) for t in report.traffic)
+def _same_pairs(one: Traffic, other: Traffic) -> bool:
+    if one.source is other.source and one.target is other.target:
+        return True
+    return np.array_equal(one.source, other.source) and np.array_equal(one.target, other.target)
 
 
 def _of_pairs_in(other: Traffic, one: Traffic) -> Traffic:
-    """Keep the pairs that another report has, too: one that was left out is no new one."""
+    """Keep the pairs that another report has, too."""
     size = 1 + max(one.target.max(initial=0), other.target.max(initial=0))
     kept = np.isin(one.source * size + one.target, other.source * size + other.target)
-    return Traffic.build(one.source[kept], one.target[kept], one.tps[kept])
+    return Traffic(one.source[kept], one.target[kept], one.tps[kept])
 
 
-def _traffic(rows: Iterable[tuple[int, int, float]]) -> Traffic:
-    table = np.array([row for row in rows if min(row[:2]) >= 0], dtype=np.float64).reshape(-1, 3)
+def _rows(rows: Sequence[tuple[int, int, float]]) -> Traffic:
+    """Take rows as they were reported; Storm's own tasks, below 0, are left out."""
+    table = np.fromiter(chain.from_iterable(rows), np.float64, 3 * len(rows)).reshape(-1, 3)
+    table = table[(table[:, :2] >= 0).all(axis=1)]
     ends: Ints = table[:, :2].astype(np.int64)
-    return Traffic.build(ends[:, 0], ends[:, 1], table[:, 2])
+    return Traffic(
+        np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1]), table[:, 2].copy()
+    )
+
+
+def _with_folded(total: Traffic, rows: Iterable[FoldedRow], tasks: Tasks) -> Traffic:
+    """Spread what was sent to components evenly over their tasks, those with own rows too.
+
+    So a total does not jump when a worker begins or ends to name a pair.
+    """
+    parts = [total]
+    for source, component, tuples in rows:
+        to = tasks.get(component)
+        if source >= 0 and to is not None and len(to):
+            parts.append(Traffic(np.full(len(to), source), to, np.full(len(to), tuples / len(to))))
+    return Traffic.build(
+        np.concatenate([part.source for part in parts]),
+        np.concatenate([part.target for part in parts]),
+        np.concatenate([part.tps for part in parts]),
+    )
 
 
 def _combine(one: Traffic, weight: float, other: Traffic, other_weight: float) -> Traffic:

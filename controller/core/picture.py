@@ -29,8 +29,6 @@ class Picture:
     ----------
     view : TopologyView
         What it was made of.
-    hooked : tuple of Slot
-        The workers that, like their supervisors, have the hooks.
     cluster, snapshot : Cluster, LoadSnapshot
         Places, load and traffic.
     classes : Classes
@@ -38,7 +36,6 @@ class Picture:
     """
 
     view: TopologyView
-    hooked: tuple[Slot, ...]
     cluster: Cluster
     snapshot: LoadSnapshot
     classes: Classes
@@ -79,8 +76,8 @@ def picture_each(
     pictures: dict[str, Picture | Veto] = {}
     missed_s: dict[tuple[str, Slot], float] = {}
     for view in views:
-        publication, hooked = view.publication, view.hooked_slots()
-        stopped = _unplaced(publication, hooked)
+        publication, hooked = view.publication, view.hooked_slots
+        stopped = _unplaced(view)
         if stopped is not None:
             missed_s |= {key: s for key, s in unheard_s.items() if key[0] == view.id}
             pictures[view.id] = stopped
@@ -99,16 +96,17 @@ def picture_each(
         placement = settled_placement(publication, view.plan)
         slots = publication.slots | frozenset(placement.values())
         cluster = build_cluster(publication, slots, worker_capacity_cores)
-        pinned = pinned_executors(view, hooked)
+        pinned = pinned_executors(view)
         snapshot = build_snapshot(
             cluster, publication, placement, rates[view.id], pinned, time_s=time_s
         )
         classes = classify(cluster, snapshot, limits)
-        pictures[view.id] = Picture(view, tuple(hooked), cluster, snapshot, classes)
+        pictures[view.id] = Picture(view, cluster, snapshot, classes)
     return pictures, missed_s
 
 
-def _unplaced(publication: Publication, hooked: Sequence[Slot]) -> Veto | None:
+def _unplaced(view: TopologyView) -> Veto | None:
+    publication = view.publication
     if publication.status != "ACTIVE":
         return Veto(Outcome.STAND_BACK, f"the topology is {publication.status}")
     homeless = [str(p.executor) for p in publication.executors if p.slot is None]
@@ -120,7 +118,7 @@ def _unplaced(publication: Publication, hooked: Sequence[Slot]) -> Veto | None:
     if lost:
         named = ", ".join(map(str, lost))
         return Veto(Outcome.STAND_BACK, f"Storm has no supervisor for {named}")
-    if not hooked:
+    if not view.hooked_slots:
         return Veto(Outcome.STALE_METRICS, "no worker has said that it has the hooks")
     return None
 
@@ -151,22 +149,20 @@ def settled_placement(publication: Publication, plan: Plan | None) -> dict[Execu
     return placement
 
 
-def pinned_executors(view: TopologyView, hooked: Sequence[Slot]) -> dict[ExecutorId, str]:
+def pinned_executors(view: TopologyView) -> dict[ExecutorId, str]:
     """Say why executors must stay; the worker that has the object knows best.
 
     Parameters
     ----------
     view : TopologyView
         The publication and the answers of the JVMs.
-    hooked : sequence of Slot
-        Its workers with the hooks.
     """
     kind = {component.id: component.kind for component in view.publication.components}
     pinned = {}
     for placed in view.publication.executors:
         if kind.get(placed.component, "bolt") != "bolt":
             pinned[placed.executor] = kind[placed.component]
-        elif placed.slot not in hooked:
+        elif placed.slot not in view.hooked_slots:
             pinned[placed.executor] = "no hooks in its JVM"
     for ack in view.observation.workers.values():
         pinned.update({one.executor: one.reason for one in ack.pinned})

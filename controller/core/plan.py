@@ -20,6 +20,7 @@ _OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
     RefusalCode.NOT_RUNNING: Outcome.MOVE_IN_FLIGHT,
     RefusalCode.PINNED: Outcome.EXCLUDED,
     RefusalCode.LAST_IN_WORKER: Outcome.LAST_IN_WORKER,
+    RefusalCode.NOT_UNDERSTOOD: Outcome.STAND_BACK,
 }
 
 
@@ -75,7 +76,7 @@ def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan 
         if isinstance(entry, Refusal):
             refused = entry
             break
-        plan = replace(plan, entries=(*plan.entries, entry))
+        plan = plan.with_entry(entry)
         moves.append(move)
     if not moves:
         if refused is None:

@@ -1,12 +1,14 @@
 """What is known of one topology besides its load, and who of it has the hooks."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from migration.model import NodeAcks, Plan, Publication, Slot
+from migration.model import NimbusReport, NodeAcks, Plan, PlanVersion, Publication, Slot
 from migration.observation import Observation
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots, so that what is worked out of it is kept.
+@dataclass(frozen=True)
 class TopologyView:
     """One topology as ZooKeeper shows it.
 
@@ -18,12 +20,15 @@ class TopologyView:
         The fresh answers of all nodes.
     stand_back : str or None
         Why nothing may be moved now.
+    nimbus : NimbusReport or None
+        The newest sign of life of the hook in Nimbus; no decision depends on it.
     """
 
     publication: Publication
     plan: Plan
     acks: tuple[NodeAcks, ...]
     stand_back: str | None = None
+    nimbus: NimbusReport | None = None
 
     @property
     def id(self) -> str:
@@ -31,13 +36,18 @@ class TopologyView:
         return self.publication.topology
 
     @property
+    def read_by_nimbus(self) -> PlanVersion | None:
+        """The newest plan that the hook in Nimbus has read."""
+        said = None if self.nimbus is None else self.nimbus.find(self.id)
+        return None if said is None else said.plan
+
+    @cached_property
     def observation(self) -> Observation:
         """The answers of the JVMs, by slot."""
         return Observation.of(self.publication, self.plan.cluster, self.acks)
 
-    def hooked_slots(self) -> list[Slot]:
-        """List the slots whose worker and whose supervisor both have the hooks; sorted."""
-        observation = self.observation
-        return [
-            slot for slot in observation.live_slots() if observation.supervisor(slot) is not None
-        ]
+    @cached_property
+    def hooked_slots(self) -> tuple[Slot, ...]:
+        """The slots whose worker and whose supervisor both have the hooks; sorted."""
+        live = self.observation.live_slots()
+        return tuple(slot for slot in live if self.observation.supervisor(slot) is not None)

@@ -117,9 +117,10 @@ def veto_each(
         }
         hosts = {node.id: node.host for node in made.view.publication.nodes}
         there = placement_vetoes(made.cluster, made.snapshot, excluded.on(hosts))
+        last = _last(made.view)
         # An executor that is excluded never leaves, so no other one has to keep its worker alive.
-        found[topology] = _of_the_moment(made, left_s).joined(there).joined(_last(made.view))
-        found[topology] = replace(found[topology], staying=_staying(made.view))
+        joined = _of_the_moment(made, left_s).joined(there).joined(last)
+        found[topology] = replace(joined, staying=last.staying)
     return found
 
 
@@ -137,7 +138,7 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
     for entry in view.plan.entries:
         reason = f"{entry.executor} has move {entry.id} in {entry.phase}"
         executors[str(entry.executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
-    hooked = {str(slot) for slot in made.hooked}
+    hooked = {str(slot) for slot in view.hooked_slots}
     workers = {
         name: Veto(Outcome.NO_WORKER_IN_SLOT, f"no worker with the hooks runs in slot {name}")
         for name in made.cluster.workers
@@ -152,25 +153,18 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
     return Vetoes(executors, workers)
 
 
-def _staying(view: TopologyView) -> Counter[str]:
-    """Count the executors of each worker that no move takes away."""
-    staying = staying_executors(view.publication, view.plan)
-    return Counter(str(placed.slot) for placed in staying)
-
-
 def _last(view: TopologyView) -> Vetoes:
     """Veto the last executor that stays in a worker, as Storm sees it until moves are absorbed."""
-    count = _staying(view)
-    return Vetoes(
-        {
-            str(placed.executor): Veto(
-                Outcome.LAST_IN_WORKER,
-                f"{placed.executor} is the last executor of {placed.slot}",
-            )
-            for placed in staying_executors(view.publication, view.plan)
-            if count[str(placed.slot)] == 1
-        }
-    )
+    staying = staying_executors(view.publication, view.plan)
+    count = Counter(str(placed.slot) for placed in staying)
+    executors = {
+        str(placed.executor): Veto(
+            Outcome.LAST_IN_WORKER, f"{placed.executor} is the last executor of {placed.slot}"
+        )
+        for placed in staying
+        if count[str(placed.slot)] == 1
+    }
+    return Vetoes(executors, staying=count)
 
 
 def _not_running(view: TopologyView) -> dict[str, Veto]:

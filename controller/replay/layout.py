@@ -134,11 +134,10 @@ class Layout:
         placement = settled_placement(publication, view.plan)
         slots = publication.slots | frozenset(placement.values())
         plain = build_cluster(publication, slots, capacity_cores)
-        slots_with_hooks = view.hooked_slots()
-        hooked = set(map(str, slots_with_hooks))
+        hooked = set(map(str, view.hooked_slots))
         closed = tuple(None if name in hooked else "no worker with hooks" for name in plain.workers)
         cluster = Cluster(plain.nodes, plain.workers, plain.node_of, plain.capacity_cores, closed)
-        executors, pinned = sorted(placement), pinned_executors(view, slots_with_hooks)
+        executors, pinned = sorted(placement), pinned_executors(view)
         component = {placed.executor: placed.component for placed in publication.executors}
         worker = {name: w for w, name in enumerate(cluster.workers)}
         place = np.array([worker[str(placement[e])] for e in executors], dtype=np.int64)

@@ -6,7 +6,6 @@ With the recorded configuration that gives the recorded cycles, byte for byte.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import starmap
 from typing import Any, TypeVar
 
 from controller.config import Config, build
@@ -26,7 +25,6 @@ from migration.model import (
     Plan,
     Publication,
     Slot,
-    Traffic,
     WorkerLoad,
 )
 
@@ -93,7 +91,7 @@ class Replayed:
     Attributes
     ----------
     cycles : list of dict
-        The same in the form of the journal.
+        The report as the journal records it, one a topology.
     """
 
     tick: Tick
@@ -170,7 +168,7 @@ def _load(document: Any) -> NodeLoad:
                 row["time_ms"],
                 row["process_cpu_ns"],
                 tuple(map(_executor_load, row["executors"])),
-                tuple(starmap(Traffic, row["traffic"])),
+                tuple(map(tuple, row["traffic"])),
             )
             for row in document["workers"]
         )

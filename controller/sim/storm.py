@@ -2,7 +2,6 @@
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from migration.model import (
     WorkerAck,
 )
 from migration.validate import Refusal, validate_move
+from migration.wire import SPEAKS
 
 TOPOLOGY, CLUSTER, EPOCH, VERSION = "sim-1", "simulated", 1, "0"
 FIRST_PORT = 6700
@@ -230,7 +230,7 @@ class Storm:
     def _publication(self) -> Publication:
         if self._published is None:
             self._published = self._publish()
-        return replace(self._published, time_ms=round(self._world.now_s * 1000))
+        return self._published
 
     def _publish(self) -> Publication:
         world = self._world
@@ -242,12 +242,7 @@ class Storm:
             topology=TOPOLOGY,
             name="sim",
             status=status,
-            time_ms=0,
-            hooks=VERSION,
-            scheduler="even",
             refresh_poll_secs=10,
-            round=1,
-            plan=None,
             components=tuple(Component(p.id, p.kind, p.executors) for p in world.parts),
             edges=tuple(
                 Edge(k.source, k.target, "default", k.grouping.replace("near", "shuffle"))
@@ -281,8 +276,12 @@ class Storm:
             persisted = tuple(
                 PersistedSlot(self._slots[w].port, TOPOLOGY, tuple(kept[w])) for w in on_node
             )
-            supervisor = SupervisorAck(f"n{n}", 1, VERSION, now_ms, CLUSTER, (read,), persisted)
-            found.append(NodeAcks(f"n{n}", now_ms, VERSION, CLUSTER, tuple(workers), supervisor))
+            supervisor = SupervisorAck(
+                f"n{n}", 1, VERSION, SPEAKS, now_ms, CLUSTER, (read,), persisted
+            )
+            found.append(
+                NodeAcks(f"n{n}", now_ms, VERSION, SPEAKS, CLUSTER, tuple(workers), supervisor)
+            )
         return tuple(found)
 
     def _ack(self, w: int, executors: list[ExecutorId], now_ms: int) -> WorkerAck:
@@ -301,6 +300,7 @@ class Storm:
             pid=1,
             incarnation=f"{slot}-{self._meter.born[w]}",
             hooks=VERSION,
+            speaks=SPEAKS,
             time_ms=now_ms,
             cluster=plan.cluster,
             epoch=plan.epoch,

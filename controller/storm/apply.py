@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import structlog
+from msgspec import structs
 
 from controller.core.topology import TopologyView
 from controller.storm.leader import Leader
@@ -194,16 +195,16 @@ class Applier:
             return True  # a node whose JVM has read the newest one may still say what it holds
         version = -1 if node is None else node.version
         if PlanVersion(epoch, version + 1) > known.read or self._renew(known.read.epoch):
-            self._write_anew(replace(last, version=version), lost)
+            self._write_anew(structs.replace(last, version=version), lost)
         return True
 
     def _known(self, view: TopologyView) -> Known:
         """Gather what the nodes know of a plan, and what this leader remembers of it."""
         held = self._held.get(view.publication.topology)
         if held is None or held.held_plan.epoch != self._leader.epoch:
-            return Known.of(view.publication, view.plan.cluster, view.acks)
+            return Known.of(view.id, view.plan.cluster, view.acks, view.read_by_nimbus)
         mine = held.held_plan.plan
-        known = Known.of(view.publication, mine.cluster, view.acks)
+        known = Known.of(view.id, mine.cluster, view.acks, view.read_by_nimbus)
         newer = known.plan is not None and known.plan.stamp > mine.stamp
         return Known(known.plan if newer else mine, max(known.read, mine.stamp))
 

@@ -1,17 +1,24 @@
 """Shows what ZooKeeper holds: topologies, plans, answers and load."""
 
+import dataclasses
+import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Self
+
+from msgspec import structs
 
 from controller.core.topology import TopologyView
 from controller.storm.message_cache import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.zookeeper import Session
 from migration import wire
-from migration.model import NodeAcks, NodeLoad, Plan, Publication, Timing
+from migration.model import NodeAcks, NodeLoad, Nodes, Plan, Publication, Timing
 from migration.recovery import Known
+
+# Loads say that a node is alive, too; between two cycles they are read for that alone.
+_LOADS_OLD_S = 4.0
 
 PAUSED = f"{wire.ROOT}/paused"
 
@@ -35,6 +42,9 @@ class LiveCluster:
         self._timing = timing
         self._now_s = now_s
         self._came: dict[str, tuple[int, float]] = {}
+        self._loads: Sequence[NodeLoad] = ()
+        self._loads_read_s = -math.inf
+        self._published: dict[str, tuple[Publication, Nodes, Publication]] = {}
 
     @classmethod
     def of_session(cls, session: Session) -> Self:
@@ -55,16 +65,27 @@ class LiveCluster:
         sequence of TopologyView
             Without those that Storm no longer has, or whose publication could never be read.
         """
+        report, nodes = self._nimbus.report(), self._mirror.message(Nodes, wire.NODES)
         acks = self.acks()
-        views = []
+        by_topology = _by_topology(acks)
+        views, before = [], self._published
+        self._published = {}
         for topology in self._mirror.children(wire.TOPOLOGIES):
-            publication = self._mirror.message(Publication, wire.topology_path(topology))
-            named = publication is not None and publication.topology == topology
-            if publication is not None and named and self._nimbus.knows(topology):
-                plan = self.plan(topology)
-                stand_back = self._lost(publication, acks)
-                stand_back = stand_back or self._nimbus.stand_back(publication, plan)
-                views.append(TopologyView(publication, plan, acks, stand_back))
+            found = self._mirror.message(Publication, wire.topology_path(topology))
+            named = found is not None and found.topology == topology
+            if found is None or nodes is None or not named or not self._nimbus.knows(topology):
+                continue
+            known = before.get(topology)
+            # The very same object while nothing has changed: much is worked out of it and kept.
+            if known is None or known[0] is not found or known[1] is not nodes:
+                known = (found, nodes, structs.replace(found, nodes=nodes.nodes))
+            self._published[topology] = known
+            publication, plan = known[2], self.plan(topology)
+            concerned = by_topology.get(topology, set()) | _places(publication, plan)
+            answers = tuple(node for node in acks if node.node in concerned)
+            view = TopologyView(publication, plan, answers, nimbus=report)
+            stand_back = self._lost(view) or self._nimbus.stand_back(publication, plan, report)
+            views.append(dataclasses.replace(view, stand_back=stand_back))
         return views
 
     def plan(self, topology: str) -> Plan:
@@ -84,12 +105,12 @@ class LiveCluster:
         # A plan that somebody wrote by hand may say another version; the next write mends it.
         return Plan(plan.cluster, plan.epoch, version, topology, plan.entries)
 
-    def _lost(self, publication: Publication, acks: Sequence[NodeAcks]) -> str | None:
+    def _lost(self, view: TopologyView) -> str | None:
         """Say so while the JVMs follow another plan than the one in ZooKeeper."""
-        path = wire.plan_path(publication.topology)
+        path = wire.plan_path(view.id)
         there = self._mirror.node(path) is not None
-        stored = self._mirror.plan(publication.topology)
-        lost = Known.of(publication, self.cluster(), acks).lost(stored, there)
+        known = Known.of(view.id, self.cluster(), view.acks, view.read_by_nimbus)
+        lost = known.lost(self._mirror.plan(view.id), there)
         return None if lost is None else f"the plan {path} {lost}: the leader writes it anew"
 
     def orphans(self) -> list[tuple[str, int]]:
@@ -108,19 +129,25 @@ class LiveCluster:
 
     def acks(self) -> tuple[NodeAcks, ...]:
         """Return the answers of the nodes whose agents have spoken lately."""
+        if self._now_s() - self._loads_read_s > _LOADS_OLD_S:
+            self.loads()
         found = []
         for name in self._mirror.children(wire.ACKS):
-            path = wire.acks_path(name)
-            acks = self._mirror.message(NodeAcks, path)
-            if acks is not None and self.age_s(path) <= self._timing.ack_fresh_s:
+            acks = self._mirror.message(NodeAcks, wire.acks_path(name))
+            if acks is not None and self._silence_s(name) <= self._timing.ack_fresh_s:
                 found.append(acks)
         return tuple(found)
 
     def loads(self) -> Sequence[NodeLoad]:
-        """Return the newest report of each node."""
+        """Read the newest report of each node."""
         paths = [wire.load_path(name) for name in self._mirror.children(wire.LOAD)]
-        found = [self._mirror.message(NodeLoad, path) for path in paths]
-        return [load for load in found if load is not None]
+        self._loads = self._mirror.messages(NodeLoad, paths)
+        self._loads_read_s = self._now_s()
+        return self._loads
+
+    def _silence_s(self, node: str) -> float:
+        """Tell how long ago an agent was seen to write; clocks of nodes are not compared."""
+        return min(self.age_s(wire.acks_path(node)), self.age_s(wire.load_path(node)))
 
     def paused(self) -> str | None:
         """Return why the controller is paused.
@@ -134,19 +161,42 @@ class LiveCluster:
         return None if stored is None else stored.data.decode(errors="replace") or "paused"
 
     def age_s(self, path: str) -> float:
-        """Tell how long ago a node was seen to change; clocks of nodes are not compared.
+        """Tell how long ago a node was seen to change.
 
         Returns
         -------
         float
-            Seconds; infinite if it is not there.
+            Seconds; infinite if it has not been read.
         """
-        stored = self._mirror.node(path)
-        if stored is None:
-            return float("inf")
+        mzxid = self._mirror.mzxid(path)
+        if mzxid is None:
+            self._came.pop(path, None)
+            return math.inf
         now_s = self._now_s()
-        mzxid, since_s = self._came.get(path, (-1, now_s))
-        if mzxid != stored.mzxid:
+        last, since_s = self._came.get(path, (-1, now_s))
+        if last != mzxid:
             since_s = now_s
-        self._came[path] = (stored.mzxid, since_s)
+        self._came[path] = (mzxid, since_s)
         return now_s - since_s
+
+
+def _places(publication: Publication, plan: Plan) -> set[str]:
+    """Name the supervisors where Storm or the plan has the topology."""
+    places = {placed.slot.supervisor for placed in publication.executors if placed.slot is not None}
+    for entry in plan.entries:
+        places |= {entry.source.supervisor, entry.target.supervisor}
+    return places
+
+
+def _by_topology(acks: Iterable[NodeAcks]) -> dict[str, set[str]]:
+    """Name the nodes that say something of each topology."""
+    found: dict[str, set[str]] = {}
+    for node in acks:
+        named = {worker.topology for worker in node.workers}
+        named.update(plan.topology for plan in node.held)
+        if node.supervisor is not None:
+            named.update(slot.topology for slot in node.supervisor.slots)
+            named.update(plan.topology for plan in node.supervisor.plans)
+        for topology in named:
+            found.setdefault(topology, set()).add(node.node)
+    return found

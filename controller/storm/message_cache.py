@@ -10,17 +10,17 @@ from typing import Any, TypeVar, cast
 import structlog
 
 from kvstore.znode_cache import Watched
-from kvstore.zookeeper import Session
+from kvstore.zookeeper import Session, Stored
 from migration import WireError
-from migration.model import NodeAcks, NodeLoad, Plan, Publication
-from migration.wire import decode, encode, plan_path
+from migration.model import NimbusReport, NodeAcks, NodeLoad, Nodes, Plan, Publication
+from migration.wire import decode, encode, plan_path, unpacked
 
 log = structlog.get_logger()
 
 # What no JSON in UTF-8 on one line contains.
 _NOT_PLAIN = (b"\n", b"\r", b"\0")
 
-M = TypeVar("M", NodeAcks, NodeLoad, Plan, Publication)
+M = TypeVar("M", NodeAcks, NodeLoad, Plan, Publication, Nodes, NimbusReport)
 
 
 class Mirror(Watched):
@@ -35,6 +35,7 @@ class Mirror(Watched):
     def __init__(self, session: Session, wake: threading.Event) -> None:
         super().__init__(session, wake)
         self._decoded: dict[str, tuple[int, Any, bytes]] = {}
+        self._unwatched: dict[str, Stored] = {}
 
     def message(self, kind: type[M], path: str) -> M | None:
         """Read a node in one of the formats of PROTOCOL.md.
@@ -53,16 +54,43 @@ class Mirror(Watched):
         if stored is None:
             self._decoded.pop(path, None)
             return None
+        return self._message(kind, path, stored)
+
+    def _message(self, kind: type[M], path: str, stored: Stored) -> M | None:
         mzxid, last, data = self._decoded.get(path, (-1, None, b""))
         if mzxid == stored.mzxid:
             return cast(M | None, last)
         value: M | None = last
         try:
-            value, data = decode(kind, stored.data), stored.data
+            plain = unpacked(stored.data)
+            value, data = decode(kind, plain), plain
         except WireError as error:
             log.warning("node_holds_garbage", path=path, reason=str(error))
         self._decoded[path] = (stored.mzxid, value, data)
         return value
+
+    def messages(self, kind: type[M], paths: Sequence[str]) -> list[M]:
+        """Read many nodes anew, whatever the watches say; those that are gone are left out.
+
+        Parameters
+        ----------
+        kind : type
+            Class of the messages.
+        """
+        found = dict(zip(paths, self._session.read_many(paths), strict=True))
+        self._unwatched = {path: stored for path, stored in found.items() if stored is not None}
+        read = [self._message(kind, path, stored) for path, stored in self._unwatched.items()]
+        return [message for message in read if message is not None]
+
+    def mzxid(self, path: str) -> int | None:
+        """Tell which write a node was last seen with, without reading it; None if it was not."""
+        kept = self._unwatched.get(path) or self.kept_node(path)
+        return None if kept is None else kept.mzxid
+
+    def forget(self, path: str) -> None:
+        """Give up what is kept of a node, because nobody asks for it any more."""
+        super().forget(path)
+        self._decoded.pop(path, None)
 
     def plan(self, topology: str) -> Plan | None:
         """Read a topology's plan as it is now, not as it last could be read.

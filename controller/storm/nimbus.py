@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from controller.storm.message_cache import Mirror
 from migration import wire
-from migration.model import ABSORBED, Plan, Publication
+from migration.model import ABSORBED, NimbusReport, Phase, Plan, Publication
+from migration.table import NEEDS_VERSION
 
 SILENCE_LIMIT_S = 30.0
 
@@ -20,15 +21,22 @@ class NimbusWatch:
     Notes
     -----
     ZooKeeper numbers all writes in one row (zxid), so a node of Storm's that was written after the
-    publication is known to be newer without comparing clocks.
+    last sign of life is known to be newer without comparing clocks. The sign of life is written
+    after the publications that it stands for.
     """
 
     def __init__(self, mirror: Mirror, now_s: Callable[[], float]) -> None:
         self._mirror = mirror
         self._now_s = now_s
-        self._came: dict[str, tuple[int, float | None]] = {}
+        self._last: tuple[int, float | None] | None = None
 
-    def stand_back(self, publication: Publication, plan: Plan) -> str | None:
+    def report(self) -> NimbusReport | None:
+        """Return the newest sign of life, None if there never was one."""
+        return self._mirror.message(NimbusReport, wire.NIMBUS)
+
+    def stand_back(
+        self, publication: Publication, plan: Plan, report: NimbusReport | None
+    ) -> str | None:
         """Say why nothing may be moved now.
 
         Parameters
@@ -41,19 +49,29 @@ class NimbusWatch:
         str or None
             None if the publication is the whole truth.
         """
-        topology = publication.topology
-        stored = self._mirror.node(wire.topology_path(topology))
-        if stored is None:
-            return "Nimbus has just taken its publication back"
-        silence_s = self._silence_s(topology, stored.mzxid)
+        stored = self._mirror.node(wire.NIMBUS)
+        if stored is None or report is None:
+            return "the hooks in Nimbus have never given a sign of life"
+        return (
+            _other_version(plan, report)
+            or self._silent(stored.mzxid)
+            or _unpublished(publication.topology, report)
+            or self._changed(publication, plan, stored.mzxid)
+        )
+
+    def _silent(self, mzxid: int) -> str | None:
+        silence_s = self._silence_s(mzxid)
         if silence_s is None:
-            return "waiting for the first publication of Nimbus since this controller looks"
+            return "waiting for the first sign of life of Nimbus since this controller looks"
         if silence_s > SILENCE_LIMIT_S:
-            return f"Nimbus has published nothing for {silence_s:.0f} s"
-        if self._written_since("storms", topology, stored.mzxid):
+            return f"Nimbus has given no sign of life for {silence_s:.0f} s"
+        return None
+
+    def _changed(self, publication: Publication, plan: Plan, mzxid: int) -> str | None:
+        if self._written_since("storms", publication.topology, mzxid):
             return "Storm has changed the topology since the last publication"
         if not _asks_to_absorb(plan, publication) and self._written_since(
-            "assignments", topology, stored.mzxid
+            "assignments", publication.topology, mzxid
         ):
             return "Storm has changed the assignment since the last publication"
         return None
@@ -68,21 +86,41 @@ class NimbusWatch:
         """
         return self._mirror.stat(f"/storms/{topology}") is not None
 
-    def _silence_s(self, topology: str, mzxid: int) -> float | None:
-        """Measure the age of a publication; None while its age is unknown."""
+    def _silence_s(self, mzxid: int) -> float | None:
+        """Measure the age of the last sign of life; None while its age is unknown."""
         now_s = self._now_s()
-        if topology not in self._came:
+        if self._last is None:
             # It may have lain there for long: only the next one is known to be new.
-            self._came[topology] = (mzxid, None)
-        last, since_s = self._came[topology]
+            self._last = (mzxid, None)
+        last, since_s = self._last
         if last != mzxid:
             since_s = now_s
-            self._came[topology] = (mzxid, since_s)
+            self._last = (mzxid, since_s)
         return None if since_s is None else now_s - since_s
 
     def _written_since(self, folder: str, topology: str, mzxid: int) -> bool:
         stored = self._mirror.stat(f"/{folder}/{topology}")
         return stored is not None and stored.mzxid > mzxid
+
+
+def _other_version(plan: Plan, report: NimbusReport) -> str | None:
+    if any(entry.phase is Phase.UNKNOWN for entry in plan.entries):
+        return "a later version of nstorm has written the plan: let that one end its moves"
+    if report.speaks < NEEDS_VERSION:
+        return (
+            f"the hooks in Nimbus speak version {report.speaks} of the protocol, "
+            f"and a move needs {NEEDS_VERSION}"
+        )
+    return None
+
+
+def _unpublished(topology: str, report: NimbusReport) -> str | None:
+    said = report.find(topology)
+    if said is None:
+        return "Nimbus has not published the topology lately"
+    if said.problem is not None:
+        return f"Nimbus cannot publish the topology: {said.problem}"
+    return None
 
 
 def _asks_to_absorb(plan: Plan, publication: Publication) -> bool:

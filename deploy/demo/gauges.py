@@ -12,8 +12,7 @@ from controller.core.topology import TopologyView
 from controller.storm import status
 from controller.storm.apply import MoveRecord
 from controller.storm.collect import LiveCluster
-from controller.storm.commands import find
-from deploy.lab import LabError
+from deploy.lab.operator import published
 from kvstore.zookeeper import Session
 from migration.model import Slot
 
@@ -119,10 +118,7 @@ class Gauges:
         return self._inter_node_frac(view, self._rates_since(mark, view))
 
     def _found(self) -> TopologyView:
-        view = find(self._view.topologies(), self._topology)
-        if view is None:
-            raise LabError(f"no topology {self._topology!r} is published by the hooks in Nimbus")
-        return view
+        return published(self._view, self._topology)
 
     def _rates_since(self, before: Rates, view: TopologyView) -> Rates:
         # Weight 1: nothing of what was before the last look, no smoothing.

@@ -71,9 +71,7 @@ class Operator:
 
     def placement(self) -> Placement:
         """Look where executors are."""
-        view = self._found()
-        if view is None:
-            raise LabError(f"no topology {self._topology!r} is published by the hooks in Nimbus")
+        view = published(self._view, self._topology)
         slot_of = {
             placed.executor: placed.slot
             for placed in view.publication.executors
@@ -146,6 +144,25 @@ class Operator:
             if time.monotonic() > deadline:
                 raise LabError(f"waited {limit_s:.0f} s in vain for the move {command}")
             time.sleep(0.05)
+
+
+def published(cluster: LiveCluster, topology: str) -> TopologyView:
+    """Find a topology that must be there.
+
+    Parameters
+    ----------
+    topology : str
+        Its id or its name.
+
+    Raises
+    ------
+    LabError
+        If the hooks in Nimbus publish no such topology.
+    """
+    view = find(cluster.topologies(), topology)
+    if view is None:
+        raise LabError(f"no topology {topology!r} is published by the hooks in Nimbus")
+    return view
 
 
 @contextmanager

@@ -9,13 +9,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
-from messages import executor, node_acks, publication, worker_ack, worker_load
+from messages import executor, node_acks, publication, replace, worker_ack, worker_load
 
 from controller.config import Config, Mode
 from controller.storm.apply import MoveRecord
@@ -28,13 +27,16 @@ from migration.model import (
     AppliedPlan,
     EntryAck,
     EntryState,
+    NimbusReport,
     Node,
     NodeAcks,
     NodeLoad,
+    Nodes,
     PersistedSlot,
     Phase,
     PinnedExecutor,
     Plan,
+    PublishedTopology,
     Slot,
     Timing,
     WorkerAck,
@@ -73,7 +75,6 @@ class Puppets:
         self.places, self.start_secs = dict(PLACES), dict.fromkeys(PLACES, 50)
         self.never_ready = False
         self.held: Plan | None = None
-        self.round = 0
         self.started_s = time.monotonic()
         self._published_s = 0.0
         self._loaded_s = 0.0
@@ -103,16 +104,14 @@ class Puppets:
                 self.session.put(wire.load_path(node), wire.encode(self._load(node)))
 
     def _publish(self) -> None:
-        self.round += 1
-        published = publication(
-            self.places,
-            [Node(n, f"host-{n}", 200.0, (6700, 6701, 6702), 2) for n in "ab"],
-            spouts=[1],
-            start_secs=self.start_secs,
-            time_ms=round(time.time() * 1000),
-            round=self.round,
+        published = publication(self.places, spouts=[1], start_secs=self.start_secs)
+        nodes = tuple(Node(n, f"host-{n}", 200.0, (6700, 6701, 6702), 2) for n in "ab")
+        said = NimbusReport(
+            round(time.time() * 1000), "0", wire.SPEAKS, "s", (PublishedTopology(WC),)
         )
         self.session.put(wire.topology_path(WC), wire.encode(published))
+        self.session.put(wire.NODES, wire.encode(Nodes(nodes)))
+        self.session.put(wire.NIMBUS, wire.encode(said))
 
     def _absorb(self, plan: Plan | None) -> None:
         for entry in plan.entries if plan else ():

@@ -10,11 +10,12 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from messages import replace
 
 from agent.config import AgentConfig
 from agent.daemon import adopt_cluster
@@ -31,12 +32,13 @@ from migration.model import (
     LocalPlan,
     NodeAcks,
     NodeLoad,
+    PersistedSlot,
     Phase,
     PlacedExecutor,
     Plan,
     Publication,
     Slot,
-    Traffic,
+    SupervisorAck,
     WorkerAck,
     WorkerLoad,
 )
@@ -117,7 +119,18 @@ class World:
 
     def say(self, key: str, payload: bytes, count: int, port: int = 6700) -> None:
         """Play a worker whose process is this one."""
-        folder = self.store / "w" / f"{port}-{os.getpid()}"
+        self._put(self.store / "w" / f"{port}-{os.getpid()}", key, payload, count)
+
+    def supervise(self, count: int, *topologies: str) -> None:
+        """Play a supervisor that has workers of these topologies."""
+        slots = tuple(PersistedSlot(6700 + i, name, ()) for i, name in enumerate(topologies))
+        said = SupervisorAck(
+            "s1", os.getpid(), "0.2.0", 1, int(time.time() * 1000), "c1", (), slots
+        )
+        self._put(self.store / "s" / str(os.getpid()), "ack", encode(said), count)
+
+    @staticmethod
+    def _put(folder: Path, key: str, payload: bytes, count: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "next").write_bytes(pack(count, payload))
         (folder / "next").rename(folder / f"{key}.bin")
@@ -158,7 +171,7 @@ def world(zookeeper: str, tmp_path: Path) -> Iterator[World]:
 
 def ack(**changes: object) -> WorkerAck:
     now_ms = int(time.time() * 1000)
-    made = WorkerAck("wc-1", HERE, os.getpid(), "1-1", "0.1.0", now_ms, "", 0, -1)
+    made = WorkerAck("wc-1", HERE, os.getpid(), "1-1", "0.2.0", 1, now_ms, "", 0, -1)
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
@@ -166,7 +179,7 @@ def publication(topology: str, *slots: Slot) -> Publication:
     placed = tuple(
         PlacedExecutor(ExecutorId(i, i), "b", slot, 100) for i, slot in enumerate(slots, 1)
     )
-    return Publication(topology, "wc", "ACTIVE", 0, "0.1.0", "x", 10, 1, None, (), (), (), placed)
+    return Publication(topology, "wc", "ACTIVE", 10, (), (), placed)
 
 
 def test_a_plan_reaches_the_store_by_the_watch(world: World):
@@ -297,22 +310,24 @@ def _acked(world: World) -> list[int]:
 
 def test_only_plans_that_concern_the_node_are_stored(world: World):
     mine, touching = Plan("c1", 1, 0, "mine-1"), Plan("c1", 1, 0, "touching-3", (MOVE,))
-    unpublished, foreign = Plan("c1", 1, 0, "unpublished-4"), Plan("c1", 1, 0, "foreign-2")
-    for plan in (mine, touching, unpublished, foreign):
+    foreign = Plan("c1", 1, 0, "foreign-2")
+    for plan in (mine, touching, foreign):
         world.write(plan)
-    for name, slots in {
-        "mine-1": [THERE, HERE],
-        "foreign-2": [THERE],
-        "touching-3": [THERE],
-    }.items():
-        world.session.put(topology_path(name), encode(publication(name, *slots)))
+        world.session.put(topology_path(plan.topology), encode(publication(plan.topology, THERE)))
     world.started()
-    eventually(lambda: world.holds(mine, touching, unpublished))
-    # A worker that Storm starts here later gets its plan with the next publication.
-    world.session.put(topology_path("foreign-2"), encode(publication("foreign-2", HERE)))
-    eventually(lambda: world.holds(foreign, mine, touching, unpublished))
-    world.session.delete(plan_path("unpublished-4"))
+    # No supervisor has said yet whose workers are here.
     eventually(lambda: world.holds(foreign, mine, touching))
+    world.supervise(1, "mine-1")
+    eventually(lambda: world.holds(mine, touching))
+    # Storm has made a worker here.
+    world.supervise(2, "mine-1", "foreign-2")
+    eventually(lambda: world.holds(foreign, mine, touching))
+    newer = replace(foreign, version=1)
+    world.write(newer)
+    eventually(lambda: world.holds(newer, mine, touching))
+    for path in (plan_path("mine-1"), topology_path("mine-1")):
+        world.session.delete(path)
+    eventually(lambda: world.holds(newer, touching))
 
 
 def test_acks_and_load_are_published(world: World):
@@ -335,7 +350,7 @@ def test_acks_and_load_are_published(world: World):
 
 def test_a_load_too_large_for_a_node_keeps_no_ack_back(world: World):
     world.started(node=None)
-    rows = tuple(Traffic(i // 300, i % 300, 10**9 + i) for i in range(60_000))
+    rows = tuple((i // 300, i % 300, 10**9 + i) for i in range(60_000))
     world.say("ack", encode(ack()), 1)
     world.say("load", encode(WorkerLoad("wc-1", HERE, "1-1", 5, 1_000_000, (), rows)), 1)
 

@@ -32,7 +32,7 @@ def differing(before: Placement, after: Placement) -> list[tuple[ExecutorId, Slo
 
 def publication(placement: Placement) -> Publication:
     executors = tuple(PlacedExecutor(e, "c", slot, 100) for e, slot in placement.items())
-    return Publication("t-1", "t", "ACTIVE", 0, "0.1.0", "s", 10, 1, None, (), (), (), executors)
+    return Publication("t-1", "t", "ACTIVE", 10, (), (), executors)
 
 
 @given(placements(), st.integers(1, 5))

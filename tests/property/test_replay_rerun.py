@@ -1,11 +1,11 @@
 """Ticks that a sweep passes over are those at which the policy, if asked, would move nothing."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from messages import replace
 
 from controller.config import Config, build
 from controller.core.classify import Limits

@@ -1,12 +1,12 @@
 """No decision of a live run empties a worker, and a file and a replay are decided as one."""
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from messages import node_acks, publication, worker_load
+from messages import node_acks, publication, replace, worker_load
 
 from controller.cli.offline import walk
 from controller.config import Config, Mode, build

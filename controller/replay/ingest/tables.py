@@ -22,7 +22,7 @@ from controller.output import counted
 from controller.replay.ingest import parquet
 from controller.replay.ingest.metrics_log import loads, samples
 from controller.replay.ingest.parquet import ParquetError
-from controller.replay.ingest.world import HOOKS, Window, WindowWorld, record_windows
+from controller.replay.ingest.world import Window, WindowWorld, record_windows
 from migration import ModelError
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
 
@@ -245,6 +245,7 @@ def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -
         before = given.setdefault(component[name], place) if place.kind else place
         if before.kind != place.kind:
             raise IngestError(f"{place.row}: {component[name]} is a {before.kind} in {before.row}")
+    tables.said += _guessed(tables, {n: kinds[c] for n, c in component.items() if c not in given})
     kinds |= {one: place.kind for one, place in given.items()}
     pairs = {(component[source], component[target]) for _, source, target, _ in tables.edges}
     count = list(component.values())
@@ -252,12 +253,7 @@ def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -
         topology=topology,
         name=topology,
         status="ACTIVE",
-        time_ms=0,
-        hooks=HOOKS,
-        scheduler=HOOKS,
         refresh_poll_secs=10,
-        round=0,
-        plan=None,
         components=tuple(Component(c, kinds[c], count.count(c)) for c in sorted(kinds)),
         edges=tuple(Edge(source, target, "default", "unknown") for source, target in sorted(pairs)),
         nodes=nodes,
@@ -266,6 +262,21 @@ def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -
             for name, executor in sorted(names.items(), key=lambda item: item[1])
         ),
     )
+
+
+def _guessed(tables: _Tables, kinds: Mapping[str, str]) -> list[str]:
+    """Say which executors were taken for spouts and bolts without anybody saying so."""
+    if not kinds:
+        return []
+    given = {name: place.component for name, place in tables.places.items()}
+    component = {name: given.get(name) or name for name in kinds}
+    spouts = {component[name] for name, kind in kinds.items() if kind == "spout"}
+    found = _some(sorted(spouts, key=natural_key)) or "none"
+    return [
+        f"taken as spouts, which stay, because no row sends tuples to them: {found}; all others "
+        "as bolts, which may move, ackers too; a column kind (spout or bolt) in the placement "
+        "table says otherwise"
+    ]
 
 
 def _slots(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from controller.config import Config
 from controller.core.cluster import Floats, Ints
@@ -23,10 +24,10 @@ from migration.model import (
     Publication,
     Slot,
     SupervisorAck,
-    Traffic,
     WorkerAck,
     WorkerLoad,
 )
+from migration.wire import SPEAKS
 
 HOOKS = "none: from a file"
 NS_PER_S = 1e9
@@ -133,12 +134,10 @@ class WindowWorld:
 
     def _view(self) -> TopologyView:
         executors = tuple(
-            replace(placed, slot=self.places[placed.executor])
+            structs.replace(placed, slot=self.places[placed.executor])
             for placed in self.publication.executors
         )
-        publication = replace(
-            self.publication, executors=executors, time_ms=round(self._now_s * 1000)
-        )
+        publication = structs.replace(self.publication, executors=executors)
         plan = Plan(HOOKS, 0, self._version, publication.topology)
         return TopologyView(publication, plan, self._acks())
 
@@ -157,16 +156,17 @@ class WindowWorld:
         def worker(slot: Slot) -> WorkerAck:
             here = tuple(executor for executor, at in self.places.items() if at == slot)
             topology = self.publication.topology
-            return WorkerAck(topology, slot, 0, HOOKS, HOOKS, 0, "", 0, -1, executors=here)
+            return WorkerAck(topology, slot, 0, HOOKS, HOOKS, SPEAKS, 0, "", 0, -1, executors=here)
 
         return tuple(
             NodeAcks(
                 node.id,
                 0,
                 HOOKS,
+                SPEAKS,
                 HOOKS,
                 tuple(map(worker, self._slots(node.id))),
-                SupervisorAck(node.id, 0, HOOKS, 0, ""),
+                SupervisorAck(node.id, 0, HOOKS, SPEAKS, 0, ""),
             )
             for node in self.publication.nodes
         )
@@ -188,7 +188,7 @@ class WindowWorld:
             round(self._now_s * 1000),
             sum(load.cpu_ns for load in executors),
             executors,
-            tuple(Traffic(first[s], first[t], round(n)) for (s, t), n in sent.items()),
+            tuple((first[s], first[t], round(n)) for (s, t), n in sent.items()),
         )
 
 

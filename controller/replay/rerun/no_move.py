@@ -40,9 +40,9 @@ class PolicyRules(NamedTuple):
     gain_frac, gain_tps : float
         A move for traffic must gain more than this share of all traffic plus that much.
     capacity_cores : Floats, shape (W,)
-        As there.
+        Of each worker.
     node_of : Ints, shape (W,)
-        As there.
+        Node of each worker.
     nodes : int
         How many there are.
     """
@@ -94,15 +94,15 @@ class PlacementRules(NamedTuple):
     is_free : array of bool, shape (E,)
         Executors that may move but for vetoes.
     is_allowed : array of bool, shape (E,)
-        Those that may with the vetoes.
+        Executors that may move with the vetoes, too.
     is_last : array of bool, shape (E,)
-        Those that may not only because they keep their worker alive.
+        Executors that may not move only because they keep their worker alive.
     may_come : array of bool, shape (E,)
-        Who may take the place of one of these.
+        Executors that may take the place of one in `is_last`.
     must_stay : array of bool, shape (W,)
         As for `open_pairs`.
     is_open, is_open_now : array of bool, shape (W,)
-        Workers something may move to but for vetoes, and with them.
+        Workers that something may move to, without looking at vetoes and with them.
     """
 
     place: Ints

@@ -30,8 +30,12 @@ class Allowed:
 
     Attributes
     ----------
+    executors : tuple of str
+        Ids of all executors of the span.
+    vetoes : Vetoes
+        What the placement does not allow, for policies.
     standing : PlacementRules
-        The same for loops.
+        What it does and does not allow, for loops.
     """
 
     executors: tuple[str, ...]

@@ -8,7 +8,7 @@ import numpy as np
 
 from controller.core.cluster import Floats
 from controller.sim.flow.world import World
-from migration.model import ExecutorId, ExecutorLoad, NodeLoad, Slot, Traffic, WorkerLoad
+from migration.model import ExecutorId, ExecutorLoad, NodeLoad, Slot, WorkerLoad
 
 NS_PER_S, MS_PER_S = 1e9, 1e3
 
@@ -130,7 +130,7 @@ class Meter:
                 for e in here.tolist()
             ),
             traffic=tuple(
-                Traffic(a + 1, b + 1, round(n))
+                (a + 1, b + 1, round(n))
                 for a, b, n in zip(source.tolist(), target.tolist(), tuples.tolist(), strict=True)
             ),
         )

@@ -8,6 +8,8 @@ import struct
 import zlib
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from kvstore.envelope import pack
 from migration.model import (
     AppliedPlan,
@@ -21,9 +23,11 @@ from migration.model import (
     ExecutorId,
     ExecutorLoad,
     LocalPlan,
+    NimbusReport,
     Node,
     NodeAcks,
     NodeLoad,
+    Nodes,
     PersistedSlot,
     Phase,
     PinnedExecutor,
@@ -31,9 +35,9 @@ from migration.model import (
     Plan,
     PlanVersion,
     Publication,
+    PublishedTopology,
     Slot,
     SupervisorAck,
-    Traffic,
     WorkerAck,
     WorkerLoad,
 )
@@ -72,7 +76,8 @@ SOURCE_ACK = WorkerAck(
     slot=SOURCE,
     pid=4711,
     incarnation="4711-1700000000000",
-    hooks="0.1.0",
+    hooks="0.2.0",
+    speaks=1,
     time_ms=1700000012345,
     cluster=CLUSTER,
     epoch=3,
@@ -93,7 +98,8 @@ FRESH_ACK = WorkerAck(
     slot=TARGET,
     pid=4800,
     incarnation="4800-1700000000001",
-    hooks="0.1.0",
+    hooks="0.2.0",
+    speaks=1,
     time_ms=1700000012346,
     cluster="",
     epoch=0,
@@ -103,7 +109,8 @@ FRESH_ACK = WorkerAck(
 SUPERVISOR_ACK = SupervisorAck(
     supervisor=HERE,
     pid=4000,
-    hooks="0.1.0",
+    hooks="0.2.0",
+    speaks=1,
     time_ms=1700000012000,
     cluster=CLUSTER,
     plans=(AppliedPlan(TOPOLOGY, 3, 17),),
@@ -119,27 +126,36 @@ WORKER_LOAD = WorkerLoad(
         ExecutorLoad(ExecutorId(1, 1), "spout", 1_234_567_890, 0, "spout"),
         ExecutorLoad(ExecutorId(7, 7), "split", 2_345_678_901, 17, None),
     ),
-    traffic=(Traffic(1, 7, 123456), Traffic(7, 2147483647, 9223372036854775807)),
+    traffic=((1, 7, 123456), (7, 2147483647, 9223372036854775807)),
+    folded=((7, "count", 4711),),
 )
 PUBLICATION = Publication(
     topology=TOPOLOGY,
     name="wc",
     status="ACTIVE",
-    time_ms=1700000010000,
-    hooks="0.1.0",
-    scheduler="org.apache.storm.scheduler.DefaultScheduler",
     refresh_poll_secs=10,
-    round=5,
-    plan=PlanVersion(3, 17),
     components=(Component("spout", "spout", 2), Component("split", "bolt", 6)),
     edges=(Edge("spout", "split", "default", "shuffle"),),
-    nodes=(
-        Node(HERE, "127.0.0.2", 200.0, (6700, 6701), 2),
-        Node(THERE, "n3", 87.5, (6700, 6701), 1),
-    ),
     executors=(
         PlacedExecutor(ExecutorId(7, 7), "split", SOURCE, 1700000000),
         PlacedExecutor(ExecutorId(8, 8), "split", None, None),
+    ),
+)
+NODES = Nodes(
+    (
+        Node(HERE, "127.0.0.2", 200.0, (6700, 6701), 2),
+        Node(THERE, "n3", 87.5, (6700, 6701), 1),
+    )
+)
+NIMBUS = NimbusReport(
+    time_ms=1700000010000,
+    hooks="0.2.0",
+    speaks=1,
+    scheduler="org.apache.storm.scheduler.DefaultScheduler",
+    topologies=(
+        PublishedTopology(TOPOLOGY, PlanVersion(3, 17)),
+        PublishedTopology("new-2-1700000009"),
+        PublishedTopology("vast-3-1700000001", None, "it needs 300,000 bytes"),
     ),
 )
 LOCAL_PLAN = LocalPlan(CLUSTER, (PLAN,))
@@ -150,11 +166,13 @@ MESSAGES = {
     "plan_empty": Plan(CLUSTER, 1, 0, TOPOLOGY),
     "local_plan": LOCAL_PLAN,
     "publication": PUBLICATION,
+    "nodes": NODES,
+    "nimbus": NIMBUS,
     "node_acks": NodeAcks(
-        HERE, 1700000012400, "0.1.0", CLUSTER, (SOURCE_ACK, FRESH_ACK), SUPERVISOR_ACK
+        HERE, 1700000012400, "0.2.0", 1, CLUSTER, (SOURCE_ACK, FRESH_ACK), SUPERVISOR_ACK
     ),
-    "node_acks_held": NodeAcks(THERE, 1700000012400, "0.1.0", CLUSTER, held=(PLAN,)),
-    "node_acks_empty": NodeAcks(THERE, 1700000012400, "0.1.0", CLUSTER),
+    "node_acks_held": NodeAcks(THERE, 1700000012400, "0.2.0", 1, CLUSTER, held=(PLAN,)),
+    "node_acks_empty": NodeAcks(THERE, 1700000012400, "0.2.0", 1, CLUSTER),
     "worker_ack": SOURCE_ACK,
     "worker_ack_fresh": FRESH_ACK,
     "supervisor_ack": SUPERVISOR_ACK,
@@ -199,7 +217,6 @@ def _refused() -> list[dict[str, str]]:
         ("Plan", "Plan", plan + "}"),
         ("Plan", "Plan", "[" * 100_000),
         ("Plan", "Plan", "[]"),
-        ("Plan", "Plan", plan.replace('"epoch":3', '"epoch":3,"epoch":3')),
         ("Plan", "Plan", plan.replace('"epoch":3', '"epoch":NaN')),
         ("Plan", "Plan.epoch", plan.replace('"epoch":3', '"epoch":"3"')),
         ("Plan", "Plan.epoch", plan.replace('"epoch":3', '"epoch":3.0')),
@@ -207,17 +224,18 @@ def _refused() -> list[dict[str, str]]:
         ("Plan", "Plan.epoch", plan.replace('"epoch":3', '"epoch":9223372036854775808')),
         ("Plan", "Plan.version", plan.replace('"version":17,', "")),
         ("Plan", "Plan.topology", plan.replace(f'"{TOPOLOGY}"', "null")),
-        ("Plan", "Plan.extra", plan.replace('"epoch":3', '"epoch":3,"extra":1')),
-        ("Plan", f"{entry}.void", plan.replace(',"void":null', "")),
+        ("Plan", "Plan.topology", plan.replace(f'"{TOPOLOGY}"', '""')),
+        ("Plan", "Plan.epoch", plan.replace('"epoch":3', '"epoch":-1')),
+        ("Plan", f"{entry}.from", plan.replace(f'"from":"{SOURCE}",', "")),
         ("Plan", f"{entry}.void", plan.replace('"void":null', '"void":false')),
-        ("Plan", f"{entry}.phase", plan.replace("SWITCH", "LEAP")),
+        ("Plan", f"{entry}.phase", plan.replace('"SWITCH"', "5")),
         ("Plan", f"{entry}.executor", plan.replace("[7,7]", "[7]")),
         ("Plan", f"{entry}.executor", plan.replace("[7,7]", "[7,6]")),
         ("Plan", f"{entry}.executor", plan.replace("[7,7]", '"7-7"')),
-        ("Plan", f"{entry}.executor.end", plan.replace("[7,7]", "[7,null]")),
+        ("Plan", f"{entry}.executor[1]", plan.replace("[7,7]", "[7,null]")),
         ("Plan", f"{entry}.from", plan.replace(f'"from":"{SOURCE}"', '"from":"6700"')),
         ("Plan", f"{entry}.to", plan.replace(f'"to":"{TARGET}"', '"to":"s2:70000"')),
-        ("Plan", f"{entry}.base.slot", plan.replace(f'["{SOURCE}",', '["s1:+6700",')),
+        ("Plan", f"{entry}.base[0]", plan.replace(f'["{SOURCE}",', '["s1:+6700",')),
         ("Plan", "Plan", twice),
         ("Plan", "Plan", twice.replace("m12", "m13", 1).replace("[8,8]", "[7,7]")),
         (
@@ -226,17 +244,34 @@ def _refused() -> list[dict[str, str]]:
             encode(LOCAL_PLAN).decode().replace('"epoch":3', '"epoch":null'),
         ),
         (
-            "Publication",
-            "Publication.nodes[0].cpu_capacity",
-            encode(PUBLICATION).decode().replace("200.0", "1e999"),
+            "Nodes",
+            "Nodes.nodes[0].cpu_capacity",
+            encode(NODES).decode().replace("200.0", '"200"'),
         ),
         (
             "WorkerAck",
             "WorkerAck.entries[0].state",
-            encode(SOURCE_ACK).decode().replace("ROUTED", "LOST"),
+            encode(SOURCE_ACK).decode().replace('"ROUTED"', "7"),
         ),
     ]
     return [{"format": kind, "field": field, "text": text} for kind, field, text in cases]
+
+
+def _read() -> list[dict[str, str]]:
+    """List texts that an older or a newer version writes, with what they mean in this one."""
+    plan = encode(PLAN).decode()
+    empty = encode(MESSAGES["plan_empty"]).decode()
+    unknown = encode(Plan(CLUSTER, 3, 17, TOPOLOGY, (replace(MOVE, phase=Phase.UNKNOWN),))).decode()
+    cases = [
+        (plan.replace('"epoch":3', '"epoch":3,"later":{"a":[1,{"b":null}]}'), plan),
+        (plan.replace('"phase"', '"later":1e999,"phase"'), plan),
+        (plan.replace(',"void":null', ""), plan),
+        (plan.replace("[7,7]", '[7,7,"later"]'), plan),
+        (plan.replace('"epoch":3', '"epoch":1,"epoch":3'), plan),
+        (plan.replace("SWITCH", "LEAP"), unknown),
+        (empty.replace(',"entries":[]', ""), empty),
+    ]
+    return [{"text": text, "means": means} for text, means in cases]
 
 
 MOVE_TWICE = Plan(
@@ -248,6 +283,7 @@ MOVE_TWICE = Plan(
 )
 ENVELOPES = _envelopes()
 REFUSED = _refused()
+READ = _read()
 
 
 def contents() -> dict[str, bytes]:
@@ -257,6 +293,7 @@ def contents() -> dict[str, bytes]:
     # The very deep nest would make the file unreadable: a reader repeats what `times` says.
     refused = [_folded(case) for case in REFUSED]
     files["refused.json"] = (json.dumps(refused, indent=1, ensure_ascii=False) + "\n").encode()
+    files["read.json"] = (json.dumps(READ, indent=1, ensure_ascii=False) + "\n").encode()
     return files
 
 

@@ -96,7 +96,7 @@ def test_a_full_disk_does_not_silence_the_node(
     with PlanWriter(tmp_path / "plan") as writer:
         agent = Agent(config, session, writer, threading.Event())
     puller = SimpleNamespace(
-        sync=lambda node: None,
+        sync=lambda node, here: None,
         invalidate_all=lambda: None,
         tend_store=lambda: None,
         cluster="c",

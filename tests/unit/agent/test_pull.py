@@ -11,8 +11,8 @@ from messages import publication
 from agent.pull import Puller
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session, Stored
-from migration.model import LocalPlan, Plan, Slot
-from migration.wire import CLUSTER, PLANS, encode, plan_path, topology_path
+from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot
+from migration.wire import CLUSTER, PLANS, encode, plan_path, plans_of, topology_path
 
 HERE, THERE = Slot("s1", 6700), Slot("s2", 6700)
 HELD = Plan("c1", 2, 25, "wc-1")
@@ -27,6 +27,8 @@ class Nodes:
     def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
         return Stored(self.data[path], 0, 0, 0) if path in self.data else None
 
+    exists = read
+
     def children(self, path: str, on_change: Callable[[], None] | None = None) -> list[str]:
         return sorted(p.removeprefix(f"{path}/") for p in self.data if p.startswith(f"{path}/"))
 
@@ -38,14 +40,16 @@ class Node:
         self.zookeeper = zookeeper
         session = cast(Session, cast(Any, zookeeper))
         self.puller = Puller(session, writer, folder, Event())
+        self.here: frozenset[str] | None = None
 
     def publish(self, *slots: Slot) -> None:
         places = dict(enumerate(slots, 1))
         self.zookeeper.data[topology_path("wc-1")] = encode(publication(places))
+        self.here = frozenset({"wc-1"} if HERE in slots else ())
 
     def look(self) -> tuple[tuple[Plan, ...], tuple[Plan, ...]]:
         self.puller.invalidate_all()
-        self.puller.sync("s1")
+        self.puller.sync("s1", self.here)
         local = self.puller.local or LocalPlan("")
         return local.plans, self.puller.lost
 
@@ -97,5 +101,44 @@ def test_nothing_is_shown_to_another_cluster(node: Node):
 def test_a_plan_that_was_lost_while_the_agent_was_away_is_shown(node: Node, tmp_path: Path):
     del node.zookeeper.data[plan_path("wc-1")]
     again = Node(node.zookeeper, node.puller._writer, tmp_path)
+    again.here = node.here
     assert again.look() == ((HELD,), (HELD,))
     assert PLANS not in node.zookeeper.data
+
+
+def test_only_plans_of_topologies_on_the_node_are_read(node: Node):
+    read: list[str] = []
+    look = node.zookeeper.read
+
+    def noted(path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
+        read.append(path)
+        return look(path, on_change)
+
+    for i in range(30):
+        node.zookeeper.data[plan_path(f"other-{i}")] = encode(Plan("c1", 2, 0, f"other-{i}"))
+    node.zookeeper.read = noted  # type: ignore[method-assign]
+    assert node.look() == ((HELD,), ())
+    assert {path for path in read if "other" in path} == set()
+    node.here = None  # no supervisor has spoken: everything may concern the node
+    assert len(node.look()[0]) == 31
+    node.here = frozenset({"wc-1"})
+    assert node.look() == ((HELD,), ())
+
+
+def test_a_plan_that_touches_the_node_stays_when_the_worker_has_gone(node: Node):
+    base = Base(HERE, 1)
+    moving = Entry("m1", ExecutorId(1, 1), HERE, THERE, Phase.SETTLE, base)
+    plan = Plan("c1", 2, 26, "wc-1", (moving,))
+    node.zookeeper.data[plan_path("wc-1")] = encode(plan)
+    assert node.look() == ((plan,), ())
+    node.here = frozenset()
+    assert node.look() == ((plan,), ())
+
+
+def test_what_this_version_does_not_know_reaches_the_jvms(node: Node):
+    later = encode(Plan("c1", 2, 26, "wc-1")).replace(b'"epoch"', b'"later":{"a":[1]},"epoch"')
+    node.zookeeper.data[plan_path("wc-1")] = later
+    node.look()
+    stored = node.puller._writer.last
+    assert stored is not None
+    assert plans_of(stored.payload) == [later]

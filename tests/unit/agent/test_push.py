@@ -1,9 +1,11 @@
 """When acks and load are published."""
 
-from dataclasses import replace
+from importlib.metadata import version
+from random import Random
 from typing import Any, cast
 
 import pytest
+from messages import replace
 from structlog.testing import capture_logs
 
 from agent.push import Pusher
@@ -21,15 +23,14 @@ from migration.model import (
     Plan,
     Slot,
     SupervisorAck,
-    Traffic,
     WorkerAck,
     WorkerLoad,
 )
-from migration.wire import decode
+from migration.wire import LARGEST_NODE_BYTES, SPEAKS, decode
 
-ACK = WorkerAck("wc", Slot("s1", 6700), 1, "1-1", "0.1.0", 0, "", 0, -1)
+ACK = WorkerAck("wc", Slot("s1", 6700), 1, "1-1", "0.2.0", 1, 0, "", 0, -1)
 LOAD = WorkerLoad("wc", Slot("s1", 6700), "1-1", 0, 5)
-SUPERVISOR = SupervisorAck("s1", 1, "0.1.0", 0, "")
+SUPERVISOR = SupervisorAck("s1", 1, "0.2.0", 1, 0, "")
 SAMPLES = Samples((ACK,), (LOAD,), SUPERVISOR)
 
 
@@ -72,7 +73,9 @@ def test_what_is_published(pusher: Pusher, recorder: Recorder):
     (acks_path, acks), (load_path, load) = recorder.written
     assert (acks_path, load_path) == ("/nstorm/acks/s1", "/nstorm/load/s1")
     read = decode(NodeAcks, acks)
-    assert replace(read, time_ms=0) == NodeAcks("s1", 0, "0.1.0", "c", (ACK,), SUPERVISOR)
+    assert replace(read, time_ms=0) == NodeAcks(
+        "s1", 0, version("nstorm"), SPEAKS, "c", (ACK,), SUPERVISOR
+    )
     assert decode(NodeLoad, load).workers == (LOAD,)
 
 
@@ -86,9 +89,7 @@ def test_a_plan_that_zookeeper_has_lost_is_published_at_once(pusher: Pusher, rec
         assert decode(NodeAcks, acks).held == held
 
 
-def test_acks_are_published_when_they_change_and_every_five_seconds(
-    pusher: Pusher, recorder: Recorder
-):
+def test_acks_are_published_when_they_change(pusher: Pusher, recorder: Recorder):
     pusher.push(SAMPLES, "s1", "c", 0.0)
     recorder.take()
     pusher.push(SAMPLES, "s1", "c", 0.05)
@@ -100,10 +101,21 @@ def test_acks_are_published_when_they_change_and_every_five_seconds(
     assert recorder.take() == ["/nstorm/acks/s1"]
     pusher.push(changed, "s1", "adopted", 0.2)
     assert recorder.take() == ["/nstorm/acks/s1"]
-    pusher.push(changed, "s1", "adopted", 1.9)
-    assert recorder.take() == []
-    pusher.push(changed, "s1", "adopted", 5.2)
-    assert recorder.take() == ["/nstorm/acks/s1", "/nstorm/load/s1"]
+    for now_s in (1.9, 4.5, 9.0, 13.0):
+        pusher.push(changed, "s1", "adopted", now_s)
+    # The load says that the node is alive.
+    assert set(recorder.take()) == {"/nstorm/load/s1"}
+
+
+def test_acks_say_every_five_seconds_that_the_node_is_alive_if_the_load_does_not(
+    recorder: Recorder,
+):
+    slow = Pusher(cast(Session, cast(Any, recorder)), load_s=60.0)
+    times = []
+    for tick in range(400):
+        slow.push(SAMPLES, "s1", "c", tick * 0.05)
+        times += [round(tick * 0.05, 2)] * recorder.take().count("/nstorm/acks/s1")
+    assert times == [0.0, 5.0, 10.0, 15.0]
 
 
 def test_load_is_published_at_its_own_pace(pusher: Pusher, recorder: Recorder):
@@ -116,7 +128,7 @@ def test_load_is_published_at_its_own_pace(pusher: Pusher, recorder: Recorder):
 
 def loads(rows: list[tuple[int, int, int]], workers: int = 1) -> Samples:
     """Report traffic, dealt out to the workers in turn."""
-    traffic = [tuple(Traffic(*row) for row in rows[i::workers]) for i in range(workers)]
+    traffic = [tuple(rows[i::workers]) for i in range(workers)]
     return replace(SAMPLES, loads=tuple(replace(LOAD, traffic=part) for part in traffic))
 
 
@@ -133,29 +145,32 @@ def test_a_load_that_is_too_large_keeps_the_largest_rows(pusher: Pusher, recorde
         load = decode(NodeLoad, sent[1])
         kept = [row for worker in load.workers for row in worker.traffic]
         assert load.left_out == len(rows) - len(kept) > 0
-        # What was left out is smaller than what was kept, and not one row more would have fitted.
-        assert min(row.tuples for row in kept) == sorted(n for _, _, n in rows)[load.left_out]
-        assert 900_000 - 50 < len(sent[1]) <= 900_000
+        # What was left out is smaller than what was kept, and much more would not have fitted.
+        assert min(n for _, _, n in kept) == sorted(n for _, _, n in rows)[load.left_out]
+        assert 0.85 * LARGEST_NODE_BYTES < len(sent[1]) <= LARGEST_NODE_BYTES
         for worker, whole in zip(load.workers, samples.loads, strict=True):
             there = set(worker.traffic)
             assert worker.traffic == tuple(row for row in whole.traffic if row in there)
         pusher.push(loads(rows[:100]), "s1", "c", 4.0)
         assert decode(NodeLoad, recorder.written[-1][1]).left_out == 0
     assert [(entry["event"], entry["rows"]) for entry in logs] == [("load_cut", 60_000)]
-    assert logs[0]["left_out"] == load.left_out
+    assert logs[0]["left_out"] == decode(NodeLoad, sent[0]).left_out
 
 
 def test_a_load_without_room_for_a_row_is_not_sent_and_said_once(
     pusher: Pusher, recorder: Recorder
 ):
-    crowd = tuple(ExecutorLoad(ExecutorId(i, i), "c" * 50, 0, 0, None) for i in range(9000))
-    samples = replace(SAMPLES, loads=(replace(LOAD, executors=crowd, traffic=(Traffic(1, 2, 3),)),))
+    random = Random(1)
+    crowd = tuple(
+        ExecutorLoad(ExecutorId(i, i), random.randbytes(30).hex(), 0, 0, None) for i in range(9000)
+    )
+    samples = replace(SAMPLES, loads=(replace(LOAD, executors=crowd, traffic=((1, 2, 3),)),))
     with capture_logs() as logs:
         for now_s in (0.0, 2.0, 4.0):
             pusher.push(samples, "s1", "c", now_s)
     assert recorder.take() == ["/nstorm/acks/s1"]
     assert [entry["event"] for entry in logs] == ["load_cut", "load_too_large"]
-    assert logs[1]["size_bytes"] > logs[1]["limit_bytes"] == 900_000
+    assert logs[1]["size_bytes"] > logs[1]["limit_bytes"] == LARGEST_NODE_BYTES
 
 
 def test_a_load_that_zookeeper_does_not_take_keeps_its_period_and_stops_nothing(
@@ -173,7 +188,9 @@ def test_a_load_that_zookeeper_does_not_take_keeps_its_period_and_stops_nothing(
 
 
 def test_acks_that_are_too_large_are_refused_by_themselves(pusher: Pusher, recorder: Recorder):
-    crowd = replace(ACK, executors=tuple(ExecutorId(i, i) for i in range(90_000)))
+    random = Random(1)
+    names = (random.randrange(2**31) for _ in range(90_000))
+    crowd = replace(ACK, executors=tuple(ExecutorId(i, i) for i in names))
     with capture_logs() as logs:
         for now_s in (0.0, 2.0):
             pusher.push(replace(SAMPLES, workers=(crowd,)), "s1", "c", now_s)
@@ -184,9 +201,17 @@ def test_acks_that_are_too_large_are_refused_by_themselves(pusher: Pusher, recor
 def test_lost_plans_that_are_too_large_do_not_keep_the_acks_back(
     pusher: Pusher, recorder: Recorder
 ):
-    base = Base(Slot("s1", 6700), 1)
+    base, random = Base(Slot("s1", 6700), 1), Random(1)
     entries = tuple(
-        Entry(f"m{i}", ExecutorId(i, i), base.slot, Slot("s2", 6700), Phase.SETTLE, base, "x" * 200)
+        Entry(
+            f"m{i}",
+            ExecutorId(i, i),
+            base.slot,
+            Slot("s2", 6700),
+            Phase.SETTLE,
+            base,
+            random.randbytes(100).hex(),
+        )
         for i in range(4000)
     )
     pusher.push(SAMPLES, "s1", "c", 0.0, (Plan("c", 1, 0, "wc", entries),))

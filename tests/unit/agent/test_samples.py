@@ -5,10 +5,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from agent.samples import SILENT_AFTER_MS, Samples, SampleStores
@@ -17,9 +17,9 @@ from kvstore.envelope import pack
 from migration.model import Slot, SupervisorAck, WorkerAck, WorkerLoad
 from migration.wire import encode
 
-ACK = WorkerAck("wc", Slot("s1", 6700), 1, "1-1", "0.1.0", 0, "", 0, -1)
+ACK = WorkerAck("wc", Slot("s1", 6700), 1, "1-1", "0.2.0", 1, 0, "", 0, -1)
 LOAD = WorkerLoad("wc", Slot("s1", 6700), "1-1", 0, 5)
-SUPERVISOR = SupervisorAck("s1", 1, "0.1.0", 0, "")
+SUPERVISOR = SupervisorAck("s1", 1, "0.2.0", 1, 0, "")
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 """What the tries of tests/chaos say of a cluster, without one."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
+from messages import replace
 
 from deploy.lab.ledger import Totals
 from migration.model import ExecutorId, Phase

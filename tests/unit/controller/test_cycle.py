@@ -1,9 +1,9 @@
 """One cycle over values: every outcome, its reason, and the plan to write."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
-from messages import executor, node_acks, publication, worker_ack, worker_load
+from messages import executor, node_acks, publication, replace, worker_ack, worker_load
 
 from controller.config import Config, Excluded, Mode
 from controller.core.classify import Limits

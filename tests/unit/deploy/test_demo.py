@@ -3,12 +3,12 @@
 import json
 import os
 from collections import Counter
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import pytest
 import yaml
+from messages import replace
 from rich.console import Console
 
 import agent.config

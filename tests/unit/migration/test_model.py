@@ -1,8 +1,7 @@
 """What the values of a plan mean, and which values cannot be."""
 
-from dataclasses import replace
-
 import pytest
+from messages import replace
 
 from migration import ModelError, StalePlanError
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot

@@ -7,7 +7,8 @@ from migration.model import ABSORBED, Base, Entry, ExecutorId, Phase, Slot, Timi
 from migration.observation import EVENTS
 from migration.table import LEAVE, PAGE, TRANSITIONS, VOID, limit_s, parse, rows, transitions_from
 
-PHASES = {phase: (owner, limit) for phase, owner, _, _, limit in rows(PAGE, "Phases")}
+PHASES = {phase: (owner, limit) for phase, owner, _, _, limit, _ in rows(PAGE, "Phases")}
+KNOWN = [phase for phase in Phase if phase is not Phase.UNKNOWN]
 SMALL = """
 ## Transitions
 
@@ -18,8 +19,8 @@ SMALL = """
 
 
 def test_every_phase_has_a_row_and_a_way_out():
-    assert list(PHASES) == list(Phase)
-    for phase in Phase:
+    assert list(PHASES) == KNOWN
+    for phase in KNOWN:
         own = [row for row in TRANSITIONS if row.phase == phase]
         assert own
         # A limit is for impatience with an answer, so there is an answer to wait for.

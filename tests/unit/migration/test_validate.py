@@ -1,9 +1,9 @@
 """Every refusal of a move, and the entry of one that may be."""
 
-from dataclasses import replace
-
 import pytest
+from messages import replace
 
+from migration import observation, validate
 from migration.model import (
     Base,
     Component,
@@ -25,14 +25,14 @@ from migration.validate import Refusal, RefusalCode, validate_move
 A, B, SPARE = Slot("s1", 6700), Slot("s2", 6700), Slot("s2", 6701)
 E1, E2, E3, E4 = (ExecutorId(i, i) for i in range(1, 5))
 PUBLICATION = Publication(
-    "wc", "wc", "ACTIVE", 0, "0.1.0", "x", 10, 1, None, (Component("b", "bolt", 4),), (),
-    (Node("s1", "h1", 100.0, (6700,), 1), Node("s2", "h2", 100.0, (6700, 6701), 1)),
+    "wc", "wc", "ACTIVE", 10, (Component("b", "bolt", 4),), (),
     (
         PlacedExecutor(E1, "b", A, 100),
         PlacedExecutor(E2, "b", A, 101),
         PlacedExecutor(E3, "b", B, 102),
         PlacedExecutor(E4, "b", None, None),
     ),
+    (Node("s1", "h1", 100.0, (6700,), 1), Node("s2", "h2", 100.0, (6700, 6701), 1)),
 )  # fmt: skip
 PLAN = Plan("c", 1, 0, "wc")
 
@@ -40,10 +40,10 @@ PLAN = Plan("c", 1, 0, "wc")
 def node(slot: Slot, *executors: ExecutorId, pinned: str | None = None) -> NodeAcks:
     reasons = tuple(PinnedExecutor(executor, pinned) for executor in executors if pinned)
     worker = WorkerAck(
-        "wc", slot, 1, "1-1", "0.1.0", 0, "", 0, -1, executors=executors, pinned=reasons
+        "wc", slot, 1, "1-1", "0.2.0", 1, 0, "", 0, -1, executors=executors, pinned=reasons
     )
-    supervisor = SupervisorAck(slot.supervisor, 1, "0.1.0", 0, "c")
-    return NodeAcks(slot.supervisor, 0, "0.1.0", "c", (worker,), supervisor)
+    supervisor = SupervisorAck(slot.supervisor, 1, "0.2.0", 1, 0, "c")
+    return NodeAcks(slot.supervisor, 0, "0.2.0", 1, "c", (worker,), supervisor)
 
 
 NODES = [node(A, E1, E2), node(B, E3)]
@@ -132,3 +132,37 @@ def test_arrivals_count_once_storm_has_absorbed_them(phase: Phase):
     placed = (PlacedExecutor(E1, "b", B, 103), *PUBLICATION.executors[1:])
     there = replace(PUBLICATION, executors=placed)
     assert isinstance(ask(E3, A, publication=there, **asked), Entry)
+
+
+@pytest.mark.parametrize(
+    ("who", "named"),
+    [
+        ("worker", "the worker at s2:6700"),
+        ("supervisor", "the supervisor s2"),
+        ("agent", "the agent of s2"),
+    ],
+)
+def test_whoever_does_not_understand_a_phase_of_the_move_is_named(
+    who: str, named: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(validate, "NEEDS_VERSION", 2)
+    monkeypatch.setattr(observation, "SPEAKS", 2)
+    later = [speaking(one, 2) for one in NODES]
+    assert isinstance(ask(nodes=later), Entry)
+    old = later[1]
+    if who == "worker":
+        old = replace(old, workers=(replace(old.workers[0], speaks=1),))
+    elif who == "supervisor":
+        old = replace(old, supervisor=replace(old.supervisor, speaks=1))
+    else:
+        old = replace(old, speaks=1)
+    refusal = ask(nodes=[later[0], old])
+    assert isinstance(refusal, Refusal)
+    assert refusal.code is RefusalCode.NOT_UNDERSTOOD
+    assert refusal.reason == f"{named} speaks version 1 of the protocol, and a move needs 2"
+
+
+def speaking(node: NodeAcks, version: int) -> NodeAcks:
+    workers = tuple(replace(worker, speaks=version) for worker in node.workers)
+    supervisor = replace(node.supervisor, speaks=version)
+    return replace(node, speaks=version, workers=workers, supervisor=supervisor)

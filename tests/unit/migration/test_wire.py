@@ -1,7 +1,9 @@
 """Every format against its golden bytes, and everything that must be refused by name."""
 
+import contextlib
 import json
 import runpy
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,13 @@ from migration.wire import (
     acks_path,
     decode,
     encode,
+    encode_local,
     load_path,
+    packed,
     plan_path,
+    plans_of,
     topology_path,
+    unpacked,
 )
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "wire"
@@ -63,18 +69,55 @@ def test_bytes_that_are_no_text_are_refused():
         decode(Plan, b"\xff\xfe\x80{")
 
 
-def test_a_number_without_end_is_not_written():
-    publication = examples["PUBLICATION"]
-    node = model.Node("s1", "h", float("inf"), (), 0)
-    with pytest.raises(WireError, match="Publication"):
-        encode(model.replace(publication, nodes=(node,)))
+@pytest.mark.parametrize("case", json.loads((GOLDEN / "read.json").read_text("utf-8")))
+def test_what_another_version_writes_is_read_as_far_as_it_is_known(case: dict[str, Any]):
+    assert encode(decode(Plan, case["text"].encode())).decode() == case["means"]
 
 
 def test_a_whole_number_is_taken_for_a_fraction():
-    text = (GOLDEN / "publication.json").read_text("utf-8").replace("200.0", "200")
-    read = decode(model.Publication, text.encode())
-    assert read == examples["PUBLICATION"]
+    text = (GOLDEN / "nodes.json").read_text("utf-8").replace("200.0", "200")
+    read = decode(model.Nodes, text.encode())
+    assert read == examples["NODES"]
     assert type(read.nodes[0].cpu_capacity) is float
+
+
+def test_what_is_long_is_compressed_and_what_is_short_stays_readable():
+    short, long = encode(examples["PLAN"]), b"0123456789" * 1000
+    assert packed(short) == short
+    assert len(packed(long)) < 200
+    assert unpacked(packed(long)) == long
+    assert unpacked(short) == short
+
+
+def test_what_is_compressed_and_cut_or_damaged_is_refused():
+    load = model.NodeLoad("s1", 5, (examples["WORKER_LOAD"],) * 20)
+    whole = packed(encode(load))
+    assert whole.startswith(b"\x1f\x8b")
+    assert decode(NodeLoad, whole) == load
+    for cut in range(2, len(whole)):
+        with pytest.raises(WireError, match="NodeLoad"):
+            decode(NodeLoad, whole[:cut])
+    for at in range(2, len(whole)):
+        damaged = bytearray(whole)
+        damaged[at] ^= 0x40
+        with contextlib.suppress(WireError):
+            assert decode(NodeLoad, bytes(damaged)) == load  # a header's date and system are free
+
+
+def test_what_pretends_to_be_very_long_is_refused_before_it_is_read():
+    bomb = zlib.compressobj(9, wbits=31)
+    squeezed = b"".join(bomb.compress(bytes(2**20)) for _ in range(100)) + bomb.flush()
+    assert len(squeezed) < 256 * 1024
+    for data in (squeezed, b" " * (16 * 2**20 + 1)):
+        with pytest.raises(WireError, match="is longer than 16,777,216 bytes"):
+            decode(Plan, data)
+
+
+def test_a_local_plan_keeps_what_this_version_does_not_know():
+    later = encode(examples["PLAN"]).replace(b'"epoch":3', b'"epoch":3,"later":[1]')
+    local = encode_local("c", [later])
+    assert decode(LocalPlan, local).plans == (examples["PLAN"],)
+    assert plans_of(local) == [later]
 
 
 def test_a_typical_move_is_small():

@@ -1,8 +1,6 @@
 """What ``nstorm status`` shows."""
 
-from dataclasses import replace
-
-from messages import node_acks, publication, worker_ack
+from messages import node_acks, publication, replace, worker_ack
 
 from controller.cli.status_view import as_document, as_tables
 from controller.core.topology import TopologyView

@@ -73,7 +73,7 @@ def test_traffic_within_a_node_fills_no_link(world: tuple[Cluster, LoadSnapshot]
 def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapshot]) -> None:
     cluster, snapshot = world
     view = TopologyView(publication({1: Slot("a", 1)}), Plan("", 0, -1, "t"), ())
-    picture = Picture(view, (), cluster, snapshot, classify(cluster, snapshot, Limits()))
+    picture = Picture(view, cluster, snapshot, classify(cluster, snapshot, Limits()))
     report = TopologyReport(1, "t", 0.0, Outcome.NOTHING_TO_GAIN, "calm", picture=picture)
     told = status.document([report], (), Config(link_tps=38.0), name="c", epoch=1)
     (cycle,) = told["cycles"]

@@ -1,13 +1,14 @@
 """Running totals become rates, and rates a snapshot."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+import numpy as np
 import pytest
-from messages import publication
+from messages import publication, replace
+from msgspec import structs
 
 from controller.core.cluster import LoadSnapshot
-from controller.core.metrics import Rates, observe
+from controller.core.metrics import Rates, observe, tasks_of
 from controller.core.picture import build_cluster, build_snapshot, stale_workers
 from migration.model import (
     ExecutorId,
@@ -17,7 +18,6 @@ from migration.model import (
     PlacedExecutor,
     Publication,
     Slot,
-    Traffic,
     WorkerLoad,
 )
 
@@ -43,7 +43,7 @@ def report(
         for task, s in cpu_s.items()
     )
     process = round((sum(cpu_s.values()) if process_s is None else process_s) * SECOND_NS)
-    rows = tuple(Traffic(*row) for row in traffic)
+    rows = tuple(traffic)
     time_ms = round(time_s * 1000)
     worker = WorkerLoad("t", slot, incarnation, time_ms, process, executors, rows)
     return NodeLoad(slot.supervisor, time_ms, (worker,))
@@ -102,11 +102,10 @@ def test_newest_rate_is_blended_in() -> None:
     [
         report(S1, 2, {1: 9.0}, [(1, 2, 900)], incarnation="b"),
         report(S1, 2, {1: 0.1}, [(1, 2, 900)]),
-        report(S1, 2, {1: 9.0}, [(1, 2, 10)]),
         report(S1, 2, {1: 9.0}, [(1, 2, 900)], process_s=0.0),
     ],
 )
-def test_another_jvm_or_a_total_that_fell_starts_anew(restarted: NodeLoad) -> None:
+def test_another_jvm_or_a_cpu_total_that_fell_starts_anew(restarted: NodeLoad) -> None:
     before = [report(S1, 0, {1: 1.0}, [(1, 2, 50)])], [report(S1, 1, {1: 2.0}, [(1, 2, 90)])]
     rates = follow(*before, [restarted])
     assert not rates[S1].known
@@ -215,3 +214,61 @@ def test_order_of_executors_is_that_of_their_tasks() -> None:
     rates = follow([report(S1, 0, {9: 0.0, 10: 0.0}), report(S2, 0, {100: 0.0})])
     assert snapshot_of(rates, slots).executors == ("9-9", "10-10", "100-100")
     assert ids(9, 10) == sorted(ids(10, 9))
+
+
+def test_a_pair_that_was_given_up_and_named_again_counts_nothing_once() -> None:
+    rates = follow(
+        [report(S1, 0, {1: 1.0}, [(1, 2, 900), (1, 3, 10)])],
+        [report(S1, 1, {1: 2.0}, [(1, 2, 990), (1, 3, 20)])],
+        [report(S1, 2, {1: 3.0}, [(1, 2, 5), (1, 3, 30)])],
+        [report(S1, 3, {1: 4.0}, [(1, 2, 95), (1, 3, 40)])],
+    )
+    found = dict(zip(rates[S1].sent.target.tolist(), rates[S1].sent.tps.tolist(), strict=True))
+    assert rates[S1].known
+    assert found == {2: 90.0, 3: 10.0}
+    again = follow(
+        [report(S1, 0, {1: 1.0}, [(1, 2, 900), (1, 3, 10)])],
+        [report(S1, 1, {1: 2.0}, [(1, 2, 5), (1, 3, 20)])],
+    )
+    assert again[S1].sent.tps.tolist() == [0.0, 10.0]
+
+
+def test_a_pair_that_comes_and_one_that_goes() -> None:
+    rates = follow(
+        [report(S1, 0, {1: 1.0}, [(1, 2, 900)])],
+        [report(S1, 1, {1: 2.0}, [(1, 3, 20)])],
+    )
+    assert rates[S1].sent.target.tolist() == [3]
+    assert rates[S1].sent.tps.tolist() == [20.0]
+
+
+def folding(time_s: float, named: int, folded: int) -> NodeLoad:
+    load = report(S1, time_s, {1: time_s}, [(1, 2, named)] if named else [])
+    worker = structs.replace(load.workers[0], folded=((1, "sink", folded), (1, "gone", 7)))
+    return structs.replace(load, workers=(worker,))
+
+
+def test_what_a_worker_has_folded_is_spread_over_the_tasks_of_the_component() -> None:
+    tasks = {"sink": np.array([2, 3, 4, 5])}
+    rates: Rates = {}
+    for now_s, load in enumerate([folding(0, 0, 0), folding(1, 60, 400)]):
+        rates = observe(rates, [load], "t", now_s=now_s, ewma=1.0, tasks=tasks)
+    sent = rates[S1].sent
+    assert sent.target.tolist() == [2, 3, 4, 5]
+    assert sent.tps.tolist() == [160.0, 100.0, 100.0, 100.0]
+    # The pair is folded again from here on: nothing jumps, and nothing but its own rest is lost.
+    rates = observe(rates, [folding(2, 0, 800)], "t", now_s=2, ewma=1.0, tasks=tasks)
+    assert rates[S1].sent.tps.tolist() == [40.0, 100.0, 100.0, 100.0]
+
+
+def test_a_pair_that_sends_no_more_is_forgotten() -> None:
+    rounds = [[report(S1, 0, {1: 0.0}, [(1, 2, 0), (1, 3, 0)])]]
+    rounds += [[report(S1, 1, {1: 1.0}, [(1, 2, 100), (1, 3, 100)])]]
+    rounds += [[report(S1, t, {1: t}, [(1, 3, 100 * t)])] for t in range(2, 80)]
+    assert follow(*rounds, ewma=0.3)[S1].sent.target.tolist() == [3]
+
+
+def test_the_tasks_of_a_component_are_those_of_its_executors() -> None:
+    storm = published({1: S1, 2: S2, 3: S1})
+    found = tasks_of(storm)
+    assert {name: tasks.tolist() for name, tasks in found.items()} == {"bolt": [1, 2, 3]}

@@ -75,6 +75,22 @@ def test_what_is_missing_is_assumed_and_said(tmp_path: Path) -> None:
     assert sorted(span.cpu_cores[0] / 1.5) == pytest.approx([300 / 1600, 550 / 1600, 750 / 1600])
 
 
+def spouts(said: list[str]) -> str:
+    (line,) = [line for line in said if line.startswith("taken as spouts")]
+    assert line.endswith("a column kind (spout or bolt) in the placement table says otherwise")
+    return line.partition("to them: ")[2].partition(";")[0]
+
+
+def test_who_is_taken_for_a_spout_is_said(tmp_path: Path) -> None:
+    assert spouts(ingest(files(tmp_path, edges=EDGES), tmp_path / "out", "t")) == "1"
+    acked = EDGES + "1000,3,1,250\n"  # as from an acker
+    assert spouts(ingest(files(tmp_path, edges=acked), tmp_path / "acked", "t")) == "none"
+    # Where the table says it of some, only the others are guessed.
+    places = PLACES.replace(",lines,spout,", ",lines,,")
+    tables = files(tmp_path, edges=EDGES, places=places)
+    assert spouts(ingest(tables, tmp_path / "some", "t")) == "lines"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -39,7 +39,7 @@ def measured(log: Log) -> Iterator[LoadSnapshot]:
         placement = settled_placement(view.publication, view.plan)
         slots = view.publication.slots | frozenset(placement.values())
         cluster = build_cluster(view.publication, slots, None)
-        pinned = pinned_executors(view, view.hooked_slots())
+        pinned = pinned_executors(view)
         if all(worker.known for worker in rates[name].values()):
             yield build_snapshot(
                 cluster, view.publication, placement, rates[name], pinned, time_s=seen.time_s

@@ -1,11 +1,11 @@
 """A configuration over recorded load: the same moves as live, and honest feedback with others."""
 
 import pickle
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from messages import replace
 
 from controller.config import build
 from controller.core.cluster import topology_name

@@ -2,9 +2,10 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from messages import replace
 from protocol_world import CLUSTER, TIMING, TOPOLOGY, World
 
 from controller.core.topology import TopologyView
@@ -14,8 +15,17 @@ from controller.storm.message_cache import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import ANY_VERSION, Stored
 from migration import wire
-from migration.model import Entry, NodeAcks, Phase, Plan, PlanVersion
+from migration.model import (
+    Entry,
+    NimbusReport,
+    NodeAcks,
+    Phase,
+    Plan,
+    PlanVersion,
+    PublishedTopology,
+)
 from migration.protocol import Step
+from migration.wire import SPEAKS
 
 PLAN = wire.plan_path(TOPOLOGY)
 MOVED = [Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP, Phase.SETTLE]
@@ -96,7 +106,9 @@ class Led(World):
         stored = self.store.nodes.get(PLAN)
         plan = self.mirror.message(Plan, PLAN) or Plan(CLUSTER, 0, -1, TOPOLOGY)
         plan = replace(plan, version=-1 if stored is None else stored.version)
-        return TopologyView(self.publication, plan, tuple(self.fresh()))
+        said = (PublishedTopology(TOPOLOGY, self.read_by_nimbus),)
+        nimbus = NimbusReport(0, "0", SPEAKS, "x", said)
+        return TopologyView(self.publication, plan, tuple(self.fresh()), nimbus=nimbus)
 
     def fresh(self) -> list[NodeAcks]:
         """Let each agent name the plan that it holds, if ZooKeeper has not got it."""
@@ -109,6 +121,7 @@ class Led(World):
         return words
 
     agents_hold = True
+    read_by_nimbus: PlanVersion | None = None
 
     def seen(self) -> Plan | None:
         self.mirror.invalidate_all()
@@ -213,7 +226,7 @@ def test_a_plan_is_written_above_what_nimbus_has_read() -> None:
     """ZooKeeper was restored from an older copy; nothing was moving."""
     world = Led()
     world.agents_hold = False
-    world.publication = replace(world.publication, plan=PlanVersion(9, 4))
+    world.read_by_nimbus = PlanVersion(9, 4)
     for _ in range(2):
         world.turn_led()
         world.now_s += TIMING.ack_fresh_s
@@ -246,7 +259,7 @@ def test_an_epoch_out_of_reach_stops_nothing_else() -> None:
     """Somebody wrote a plan by hand; JVMs have read it."""
     world = Led()
     world.agents_hold = False
-    world.publication = replace(world.publication, plan=PlanVersion(10**9, 4))
+    world.read_by_nimbus = PlanVersion(10**9, 4)
     for _ in range(2):
         world.turn_led()
         world.now_s += TIMING.ack_fresh_s

@@ -1,13 +1,13 @@
 """What the controller takes out of the nodes that it sees."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from messages import publication
 
 from controller.storm.collect import LiveCluster
 from kvstore.zookeeper import Session, Stored
-from migration import wire
+from migration import model, wire
 from migration.model import Plan, Slot
 
 WC = "wc-1"
@@ -23,6 +23,9 @@ class Nodes:
         return Stored(self.data[path], 0, 0, 0) if path in self.data else None
 
     exists = read
+
+    def read_many(self, paths: Sequence[str]) -> list[Stored | None]:
+        return [self.read(path) for path in paths]
 
     def children(self, path: str, on_change: Callable[[], None] | None = None) -> list[str]:
         return sorted(p.removeprefix(f"{path}/") for p in self.data if p.startswith(f"{path}/"))
@@ -47,6 +50,7 @@ def test_a_plan_of_garbage_is_not_for_people_to_delete():
         {
             f"/storms/{WC}": b"",
             wire.topology_path(WC): wire.encode(publication({1: Slot("s1", 6700)})),
+            wire.NODES: wire.encode(model.Nodes(())),
             wire.plan_path(WC): b"garbage",
         }
     ).topologies()

@@ -3,15 +3,28 @@
 from dataclasses import dataclass, field
 from typing import cast
 
+from messages import replace
+
 from controller.storm.message_cache import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.zookeeper import Stored
-from migration.model import Base, Entry, ExecutorId, Phase, Plan, Publication, Slot
-from migration.wire import topology_path
+from migration.model import (
+    Base,
+    Entry,
+    ExecutorId,
+    NimbusReport,
+    Phase,
+    Plan,
+    Publication,
+    PublishedTopology,
+    Slot,
+)
+from migration.wire import NIMBUS, SPEAKS
 
 WC = "wc-1"
-PUBLICATION = Publication(WC, "wc", "ACTIVE", 0, "0", "s", 10, 1, None, (), (), (), ())
+PUBLICATION = Publication(WC, "wc", "ACTIVE", 10, (), (), ())
 EMPTY = Plan("uuid", 1, 0, WC)
+REPORT = NimbusReport(0, "0.2.0", SPEAKS, "x", (PublishedTopology(WC),))
 
 
 @dataclass
@@ -33,7 +46,7 @@ class World:
         return self.now
 
     def publish(self, mzxid: int) -> None:
-        self.mzxid[topology_path(WC)] = mzxid
+        self.mzxid[NIMBUS] = mzxid
 
     def write(self, folder: str, mzxid: int) -> None:
         self.mzxid[f"/{folder}/{WC}"] = mzxid
@@ -46,32 +59,34 @@ def watching() -> tuple[World, NimbusWatch]:
     world.write("storms", 5)
     world.write("assignments", 6)
     watch = NimbusWatch(cast(Mirror, world), world.now_s)
-    first = watch.stand_back(PUBLICATION, EMPTY)
+    first = watch.stand_back(PUBLICATION, EMPTY, REPORT)
     assert first is not None
-    assert "waiting for the first publication" in first
+    assert "waiting for the first sign of life" in first
     world.publish(20)
-    assert watch.stand_back(PUBLICATION, EMPTY) is None
+    assert watch.stand_back(PUBLICATION, EMPTY, REPORT) is None
     return world, watch
 
 
 def test_silence_of_nimbus() -> None:
     world, watch = watching()
     world.now = 30
-    assert watch.stand_back(PUBLICATION, EMPTY) is None
+    assert watch.stand_back(PUBLICATION, EMPTY, REPORT) is None
     world.now = 31
-    assert watch.stand_back(PUBLICATION, EMPTY) == "Nimbus has published nothing for 31 s"
+    assert (
+        watch.stand_back(PUBLICATION, EMPTY, REPORT) == "Nimbus has given no sign of life for 31 s"
+    )
     world.publish(30)
-    assert watch.stand_back(PUBLICATION, EMPTY) is None
+    assert watch.stand_back(PUBLICATION, EMPTY, REPORT) is None
 
 
 def test_a_change_of_storms_own_until_the_next_publication() -> None:
     for folder, word in (("storms", "topology"), ("assignments", "assignment")):
         world, watch = watching()
         world.write(folder, 21)
-        reason = watch.stand_back(PUBLICATION, EMPTY)
+        reason = watch.stand_back(PUBLICATION, EMPTY, REPORT)
         assert reason == f"Storm has changed the {word} since the last publication"
         world.publish(22)
-        assert watch.stand_back(PUBLICATION, EMPTY) is None
+        assert watch.stand_back(PUBLICATION, EMPTY, REPORT) is None
 
 
 def test_absorbing_a_move_is_no_surprise_but_a_change_of_the_topology_is() -> None:
@@ -80,9 +95,9 @@ def test_absorbing_a_move_is_no_surprise_but_a_change_of_the_topology_is() -> No
     entry = Entry("m1", ExecutorId(7, 7), slot, slot, Phase.SETTLE, Base(slot, 1))
     settling = Plan("uuid", 1, 1, WC, (entry,))
     world.write("assignments", 21)
-    assert watch.stand_back(PUBLICATION, settling) is None
+    assert watch.stand_back(PUBLICATION, settling, REPORT) is None
     world.write("storms", 22)
-    assert watch.stand_back(PUBLICATION, settling) is not None
+    assert watch.stand_back(PUBLICATION, settling, REPORT) is not None
 
 
 def test_a_killed_topology() -> None:
@@ -90,5 +105,27 @@ def test_a_killed_topology() -> None:
     assert watch.knows(WC)
     del world.mzxid[f"/storms/{WC}"]
     assert not watch.knows(WC)
-    del world.mzxid[topology_path(WC)]
-    assert watch.stand_back(PUBLICATION, EMPTY) is not None
+    del world.mzxid[NIMBUS]
+    assert watch.stand_back(PUBLICATION, EMPTY, REPORT) is not None
+
+
+def test_what_nimbus_cannot_publish_and_what_it_says_nothing_of() -> None:
+    _, watch = watching()
+    vast = replace(REPORT, topologies=(PublishedTopology(WC, None, "it has 300,000 bytes"),))
+    reason = watch.stand_back(PUBLICATION, EMPTY, vast)
+    assert reason == "Nimbus cannot publish the topology: it has 300,000 bytes"
+    reason = watch.stand_back(PUBLICATION, EMPTY, replace(REPORT, topologies=()))
+    assert reason == "Nimbus has not published the topology lately"
+    reason = watch.stand_back(PUBLICATION, EMPTY, None)
+    assert reason == "the hooks in Nimbus have never given a sign of life"
+
+
+def test_versions_of_the_protocol_that_do_not_fit() -> None:
+    _, watch = watching()
+    reason = watch.stand_back(PUBLICATION, EMPTY, replace(REPORT, speaks=0))
+    assert reason == "the hooks in Nimbus speak version 0 of the protocol, and a move needs 1"
+    slot = Slot("a", 6700)
+    later = Entry("m1", ExecutorId(7, 7), slot, slot, Phase.UNKNOWN, Base(slot, 1))
+    reason = watch.stand_back(PUBLICATION, Plan("uuid", 1, 1, WC, (later,)), REPORT)
+    assert reason is not None
+    assert "a later version of nstorm has written the plan" in reason
