@@ -33,7 +33,7 @@ public final class Packing {
     }
 
     /** Gives back what was packed; what is not compressed stays as it is. */
-    static byte[] unpack(byte[] message) throws WireException {
+    public static byte[] unpack(byte[] message) throws WireException {
         byte[] unpacked = isPacked(message) ? inflated(message) : message;
         if (unpacked.length > LARGEST_BYTES) {
             throw new WireException("longer than " + LARGEST_BYTES + " bytes");
