@@ -24,9 +24,9 @@ from controller.journal.reader import Log, Tick
 from controller.journal.record import TickRecord, of_another_version
 from controller.replay.layout import Layout, ageless
 from controller.replay.playback import SeenReader, recorded_config
-from controller.replay.rates import JvmRates, JvmReport, NodeReport, observe
+from controller.replay.rates import JvmRates, NodeReport, observe
 from migration import wire
-from migration.model import Publication
+from migration.model import NodeLoad, Publication
 
 # Half the memory; tuples per second need no more digits.
 Singles: TypeAlias = NDArray[np.float32]
@@ -290,14 +290,13 @@ class _Topology:
     layout: Layout | None = None
     open: _Open | None = None
     own: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _published: Publication | None = None
-    _tasks: Tasks = field(default_factory=dict)
+    _tasks: tuple[Publication | None, Tasks] = (None, {})
 
     def tasks(self, publication: Publication) -> Tasks:
-        """Return the tasks of each component."""
-        if self._published is not publication:
-            self._published, self._tasks = publication, tasks_of(publication)
-        return self._tasks
+        """List the tasks of each component, anew where they may have changed."""
+        if self._tasks[0] is not publication:
+            self._tasks = publication, tasks_of(publication)
+        return self._tasks[1]
 
     def add(
         self,
@@ -410,21 +409,22 @@ class _Reader:
         yield from self._close(gone)
         for view in views:
             if view.id not in self._topologies:
-                self._topologies[view.id] = _Topology(self._first(view.id))
+                self._topologies[view.id] = _Topology(self._first(view))
             known, cycle = self._topologies[view.id], cycles.get(view.id)
-            reports = (report for load in loads for report in load.workers)
-            known.rates = observe(known.rates, reports, view.id, known.tasks(view.publication))
+            known.rates = observe(known.rates, loads, view.id, known.tasks(view.publication))
             if cycle is not None and cycle.total_tps is not None:
                 yield from known.add(view, config, record, cycle, span_s)
         for name in gone:
             del self._topologies[name]
         self._remembered = Memory()
 
-    def _first(self, topology: str) -> dict[str, JvmRates]:
-        known = self._remembered.rates.get(topology, {}).values()
-        reports = [msgspec.json.decode(wire.encode(one.report), type=JvmReport) for one in known]
-        # Of what components a head's reports have folded is not known yet.
-        return observe({}, [one for one in reports if not one.folded], topology, {})
+    def _first(self, view: TopologyView) -> dict[str, JvmRates]:
+        loads = [
+            NodeLoad("", 0, (one.report,), one.left_out or 0)
+            for one in self._remembered.rates.get(view.id, {}).values()
+        ]
+        read = [msgspec.json.decode(wire.encode(load), type=NodeReport) for load in loads]
+        return observe({}, read, view.id, tasks_of(view.publication))
 
     def _close(self, names: Iterable[str]) -> Iterator[Span]:
         for name in names:

@@ -125,7 +125,12 @@ def test_what_tells_only_its_age_makes_no_other_layout(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("traffic", [[1, 2]]), ("executors", [{}]), ("traffic", None)]
+    ("key", "value"),
+    [
+        ("executors", [{}]),
+        ("traffic", None),
+        *[("traffic", rows) for rows in ([[1, 2]], [[1, 2, 0.5]], [["1", "2", "3"]], [1, 2, 3])],
+    ],
 )
 def test_a_report_of_another_version_is_one_clear_message(
     tmp_path: Path, key: str, value: object
