@@ -4,7 +4,7 @@ package nstorm.hook;
 public final class HookStatus {
 
     /** The version told to the controller. */
-    public static final String VERSION = "0.1.0";
+    public static final String VERSION = "0.2.0";
 
     /** System property: why this JVM runs stock Storm; absent while the hooks are active. */
     public static final String REFUSED = "nstorm.refused";

@@ -3,6 +3,7 @@ package nstorm.load;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -42,6 +43,7 @@ public final class LoadSampler implements Runnable {
     private final Slot slot;
     private final String incarnation;
     private final SampleStore samples;
+    private final TrafficFigures traffic;
     private final Supplier<List<Running>> running;
 
     public LoadSampler(WorkerState state, Slot slot, String incarnation, SampleStore samples,
@@ -51,6 +53,17 @@ public final class LoadSampler implements Runnable {
         this.incarnation = incarnation;
         this.samples = samples;
         this.running = running;
+        traffic = new TrafficFigures(Traffic.counters(), components(state.getTaskToComponent()), System.nanoTime());
+    }
+
+    private static String[] components(Map<Integer, String> byTask) {
+        String[] components = new String[Collections.max(byTask.keySet()) + 1];
+        byTask.forEach((task, component) -> {
+            if (task >= 0) {
+                components[task] = component;
+            }
+        });
+        return components;
     }
 
     /** Starts the thread. */
@@ -80,9 +93,10 @@ public final class LoadSampler implements Runnable {
             executors.add(new ExecutorLoad(executor.id(), executor.component(), cpuNs(executor),
                     executor.queue().size(), executor.pinned()));
         }
+        TrafficFigures.Figures sent = traffic.at(System.nanoTime());
         executors.sort(Comparator.comparingInt(load -> load.executor().start()));
         return new WorkerLoad(state.getTopologyId(), slot, incarnation, System.currentTimeMillis(),
-                processCpuNs(), executors, Traffic.totals());
+                processCpuNs(), executors, sent.named(), sent.folded());
     }
 
     private long cpuNs(Running executor) {

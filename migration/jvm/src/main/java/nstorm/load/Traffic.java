@@ -1,7 +1,5 @@
 package nstorm.load;
 
-import java.util.ArrayList;
-import java.util.List;
 import org.apache.storm.tuple.AddressedTuple;
 
 /**
@@ -43,18 +41,8 @@ public final class Traffic {
         }
     }
 
-    /** All counts above zero between user and acker tasks, as {source task, destination task, tuples}. */
-    static List<long[]> totals() {
-        List<long[]> totals = new ArrayList<>();
-        long[][] all = rows;
-        for (int source = 1; source < all.length; source++) {
-            long[] row = all[source];
-            for (int destination = 1; row != null && destination < row.length; destination++) {
-                if (row[destination] > 0) {
-                    totals.add(new long[] {source - 1, destination - 1, row[destination]});
-                }
-            }
-        }
-        return totals;
+    /** The counters, by source task + 1 and destination task + 1; a row is null until its task sends from here. */
+    static long[][] counters() {
+        return rows;
     }
 }

@@ -2,7 +2,6 @@ package nstorm.nimbus;
 
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
@@ -14,11 +13,8 @@ import nstorm.wire.json.WireException;
 import org.apache.storm.cluster.IStormClusterState;
 import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.NodeInfo;
-import org.apache.storm.generated.StormBase;
-import org.apache.storm.generated.SupervisorInfo;
 import org.apache.storm.nimbus.ILeaderElector;
 import org.apache.storm.scheduler.Topologies;
-import org.apache.storm.scheduler.TopologyDetails;
 import org.apache.storm.shade.org.apache.zookeeper.Watcher;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -45,11 +41,10 @@ final class PlanExchange implements KnownPlans, Runnable {
     private final Set<Plan> demanded = new HashSet<>();
 
     private Znodes znodes;
-    private PublicationWriter publications;
+    private Publisher publisher;
     private volatile Map<String, Plan> plans;
     private volatile Topologies topologies;
     private volatile String scheduler = "";
-    private volatile long round;
 
     /**
      * Prepares the exchange; {@link #run} does the work.
@@ -86,7 +81,6 @@ final class PlanExchange implements KnownPlans, Runnable {
 
     /** A round has ended and its assignments are written. */
     void roundEnded() {
-        round++;
         wake.release();
     }
 
@@ -96,6 +90,9 @@ final class PlanExchange implements KnownPlans, Runnable {
             try {
                 if (elector.isLeader()) {
                     pass();
+                } else {
+                    // As they were when another Nimbus took over; the first round after that knows better.
+                    topologies = null;
                 }
             } catch (Exception | LinkageError e) {
                 LOG.warn("nstorm: a pass over the plans failed, the next one is in {} ms at the latest", PASS_MS, e);
@@ -119,12 +116,15 @@ final class PlanExchange implements KnownPlans, Runnable {
     private void pass() throws Exception {
         if (znodes == null) {
             znodes = new Znodes(conf);
-            publications = new PublicationWriter(znodes);
+            publisher = new Publisher(state, znodes, this);
         }
         readPlans();
         plans.values().forEach(this::demandRound);
         Set<String> active = new HashSet<>(state.activeStorms());
-        publish(active);
+        Topologies known = topologies;
+        if (known != null) {
+            publisher.publish(active, known, scheduler);
+        }
         removeGone(active);
     }
 
@@ -177,30 +177,9 @@ final class PlanExchange implements KnownPlans, Runnable {
             && now != null && !Placement.slot(now).equals(entry.to());
     }
 
-    private void publish(Set<String> active) throws Exception {
-        Topologies current = topologies;
-        Map<String, Assignment> assignments = state.assignmentsInfo();
-        Map<String, SupervisorInfo> supervisors = state.allSupervisorInfo();
-        for (TopologyDetails details : current == null ? List.<TopologyDetails>of() : current.getTopologies()) {
-            StormBase base = active.contains(details.getId()) ? state.stormBase(details.getId(), null) : null;
-            if (base != null) {
-                publish(base, new PublicationBuilder(details, assignments), supervisors);
-            }
-        }
-    }
-
-    /** One topology that cannot be published stops neither the others nor the plans. */
-    private void publish(StormBase base, PublicationBuilder view, Map<String, SupervisorInfo> supervisors) {
-        try {
-            publications.put(time -> view.publication(base, scheduler, time, round, of(view.id()), supervisors));
-        } catch (Exception | LinkageError e) {
-            LOG.warn("nstorm: topology {} was not published, next try in {} ms", view.id(), PASS_MS, e);
-        }
-    }
-
     /** A topology that is not there for a while is gone, and so is what is ours of it. */
     private void removeGone(Set<String> active) throws Exception {
-        Set<String> known = new HashSet<>(znodes.children(PublicationWriter.PATH, null));
+        Set<String> known = new HashSet<>(znodes.children(Publisher.TOPOLOGIES, null));
         known.addAll(plans.keySet());
         goneSince.keySet().retainAll(known);
         goneSince.keySet().removeAll(active);
@@ -208,7 +187,7 @@ final class PlanExchange implements KnownPlans, Runnable {
             if (!active.contains(topology)) {
                 long since = goneSince.computeIfAbsent(topology, key -> System.nanoTime());
                 if (System.nanoTime() - since > GONE_NANOS) {
-                    publications.delete(topology);
+                    publisher.delete(topology);
                     znodes.delete(PLANS + "/" + topology);
                 }
             }

@@ -1,20 +1,20 @@
 package nstorm.nimbus;
 
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import nstorm.hook.HookStatus;
 import nstorm.wire.ExecutorId;
-import nstorm.wire.Plan;
 import nstorm.wire.Slot;
+import nstorm.wire.report.Nodes;
+import nstorm.wire.report.Nodes.Node;
 import nstorm.wire.report.Publication;
 import nstorm.wire.report.Publication.Component;
 import nstorm.wire.report.Publication.Edge;
-import nstorm.wire.report.Publication.Node;
 import nstorm.wire.report.Publication.Placed;
 import org.apache.storm.Config;
 import org.apache.storm.generated.Assignment;
@@ -34,27 +34,39 @@ final class PublicationBuilder {
 
     private final TopologyDetails details;
     private final StormTopology topology;
-    private final Map<String, Assignment> assignments;
+    private final Assignment assignment;
 
     /**
      * Looks at one topology.
      *
-     * @param assignments Storm's assignments of all topologies, as they are now
+     * @param assignment Storm's assignment of it, null if it has none
      */
-    PublicationBuilder(TopologyDetails details, Map<String, Assignment> assignments) {
+    PublicationBuilder(TopologyDetails details, Assignment assignment) {
         this.details = details;
         this.topology = details.getTopology();
-        this.assignments = assignments;
+        this.assignment = assignment;
     }
 
-    String id() {
-        return details.getId();
+    Publication publication(StormBase base) {
+        return new Publication(details.getId(), base.get_name(), base.get_status().name(),
+            number(Config.TASK_REFRESH_POLL_SECS, 10), components(), edges(), executors());
     }
 
-    Publication publication(StormBase base, String scheduler, long timeMs, long round, Plan plan,
-                            Map<String, SupervisorInfo> supervisors) {
-        return new Publication(details.getId(), base.get_name(), base.get_status().name(), timeMs, HookStatus.VERSION,
-            scheduler, number(Config.TASK_REFRESH_POLL_SECS, 10), round, plan, components(), edges(), nodes(supervisors), executors());
+    /** All supervisors, with the slots that the assignments of all topologies use. */
+    static Nodes nodes(Collection<Assignment> assignments, Map<String, SupervisorInfo> supervisors) {
+        Set<Slot> used = new HashSet<>();
+        for (Assignment each : assignments) {
+            new HashSet<>(each.get_executor_node_port().values()).forEach(node -> used.add(Placement.slot(node)));
+        }
+        List<Node> nodes = new ArrayList<>();
+        new TreeMap<>(supervisors).forEach((id, info) -> {
+            List<Integer> ports = info.get_meta().stream().map(Long::intValue).sorted().toList();
+            int inUse = (int) ports.stream().filter(port -> used.contains(new Slot(id, port))).count();
+            double capacity = new SupervisorDetails(id, info.get_hostname(), null, ports, info.get_resources_map())
+                .getTotalCpu();
+            nodes.add(new Node(id, info.get_hostname(), capacity, ports, inUse));
+        });
+        return new Nodes(nodes);
     }
 
     private long number(String key, int otherwise) {
@@ -93,33 +105,17 @@ final class PublicationBuilder {
         return global ? "global" : grouping.getSetField().getFieldName();
     }
 
-    private List<Node> nodes(Map<String, SupervisorInfo> supervisors) {
-        Set<Slot> used = new HashSet<>();
-        for (Assignment assignment : assignments.values()) {
-            assignment.get_executor_node_port().values().forEach(node -> used.add(Placement.slot(node)));
-        }
-        List<Node> nodes = new ArrayList<>();
-        new TreeMap<>(supervisors).forEach((id, info) -> {
-            List<Integer> ports = info.get_meta().stream().map(Long::intValue).sorted().toList();
-            int inUse = (int) ports.stream().filter(port -> used.contains(new Slot(id, port))).count();
-            double capacity = new SupervisorDetails(id, info.get_hostname(), null, ports, info.get_resources_map())
-                .getTotalCpu();
-            nodes.add(new Node(id, info.get_hostname(), capacity, ports, inUse));
-        });
-        return nodes;
-    }
-
     private List<Placed> executors() {
-        Assignment assignment = assignments.get(details.getId());
         List<Placed> executors = new ArrayList<>();
-        details.getExecutorToComponent().forEach((executor, component) ->
-            executors.add(placed(executor, component, assignment)));
-        executors.sort(Comparator.comparing(Placed::executor));
+        details.getExecutorToComponent().forEach((executor, component) -> executors.add(placed(executor, component)));
+        // By slot: its id is hardly compressible, but for where it stands again nearby.
+        executors.sort(Comparator.comparing((Placed placed) -> placed.slot() == null ? "" : placed.slot().toString())
+            .thenComparing(Placed::executor));
         return executors;
     }
 
-    private static Placed placed(ExecutorDetails details, String component, Assignment assignment) {
-        ExecutorId executor = new ExecutorId(details.getStartTask(), details.getEndTask());
+    private Placed placed(ExecutorDetails range, String component) {
+        ExecutorId executor = new ExecutorId(range.getStartTask(), range.getEndTask());
         NodeInfo node = assignment == null ? null : assignment.get_executor_node_port().get(executor.toStorm());
         if (node == null) {
             return new Placed(executor, component, null, null);

@@ -1,74 +1,64 @@
 package nstorm.nimbus;
 
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Map;
-import java.util.Set;
-import java.util.concurrent.TimeUnit;
-import java.util.function.LongFunction;
-import nstorm.wire.report.Publication;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import nstorm.wire.json.Packing;
 
-/** What was published of each topology: it is written anew when it has changed, and as a sign of life. */
+/** What was published: a znode is written anew only when its content has changed. */
 final class PublicationWriter {
 
-    static final String PATH = "/nstorm/topologies";
-
-    private static final Logger LOG = LoggerFactory.getLogger(PublicationWriter.class);
-    /** Below ZooKeeper's own limit: it ends the session of a client that sends more than jute.maxbuffer, 1 MiB. */
-    private static final int LARGEST_BYTES = 1_000_000;
-    private static final long SIGN_OF_LIFE_NANOS = TimeUnit.MILLISECONDS.toNanos(4_500);
-
-    private record Written(byte[] timeless, long nanos) {
-    }
+    /** A znode stays far below ZooKeeper's limit of 1 MiB: it is read by all who watch it. */
+    static final int LARGEST_BYTES = 256 * 1024;
+    private static final byte[] OF_ANOTHER = new byte[0];
 
     private final Znodes znodes;
-    private final Map<String, Written> written = new HashMap<>();
-    private final Set<String> tooLarge = new HashSet<>();
+    /** What there is, and its content before it was packed. */
+    private final Map<String, byte[]> written = new HashMap<>();
 
     PublicationWriter(Znodes znodes) {
         this.znodes = znodes;
     }
 
+    /** These are there, whoever wrote them. */
+    void found(Collection<String> paths) {
+        written.keySet().retainAll(paths);
+        paths.forEach(path -> written.putIfAbsent(path, OF_ANOTHER));
+    }
+
+    /** Another Nimbus may have written meanwhile. */
+    void forgetContents() {
+        written.replaceAll((path, content) -> OF_ANOTHER);
+    }
+
+    boolean exists(String path) {
+        return written.containsKey(path);
+    }
+
     /**
-     * Publishes a topology if it is time.
+     * Writes it if it is not what is there.
      *
-     * @param at the publication as of a time in Unix milliseconds
+     * @return how many bytes too many it has, 0 if none
      */
-    void put(LongFunction<Publication> at) throws Exception {
-        Publication timeless = at.apply(0);
-        String topology = timeless.topology();
-        byte[] content = timeless.toJson();
-        Written last = written.get(topology);
-        boolean same = last != null && Arrays.equals(content, last.timeless);
-        if (same && System.nanoTime() - last.nanos <= SIGN_OF_LIFE_NANOS) {
-            return;
+    int put(String path, byte[] json) throws Exception {
+        byte[] last = written.get(path);
+        if (last != null && Arrays.equals(json, last)) {
+            return 0;
         }
-        byte[] dated = at.apply(System.currentTimeMillis()).toJson();
-        if (dated.length > LARGEST_BYTES) {
-            refuse(topology, dated.length);
-            return;
+        byte[] packed = Packing.pack(json);
+        if (packed.length > LARGEST_BYTES) {
+            return packed.length - LARGEST_BYTES;
         }
-        znodes.write(PATH + "/" + topology, dated);
-        written.put(topology, new Written(content, System.nanoTime()));
-        tooLarge.remove(topology);
+        znodes.write(path, packed);
+        written.put(path, json);
+        return 0;
     }
 
-    void delete(String topology) throws Exception {
-        znodes.delete(PATH + "/" + topology);
-        written.remove(topology);
-        tooLarge.remove(topology);
-    }
-
-    /** Nothing is published instead: what is left out (executors, edges) would look as if Storm did not have it. */
-    private void refuse(String topology, int bytes) throws Exception {
-        if (!tooLarge.contains(topology)) {
-            delete(topology);
-            tooLarge.add(topology);
-            LOG.error("nstorm: topology {} is not published, so nstorm moves none of its executors: its publication has "
-                + "{} bytes, and ZooKeeper does not take more than {}", topology, bytes, LARGEST_BYTES);
+    void delete(String path) throws Exception {
+        if (exists(path)) {
+            znodes.delete(path);
+            written.remove(path);
         }
     }
 }

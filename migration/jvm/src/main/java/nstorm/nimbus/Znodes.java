@@ -1,12 +1,15 @@
 package nstorm.nimbus;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.storm.Config;
 import org.apache.storm.cluster.DaemonType;
 import org.apache.storm.shade.org.apache.curator.framework.CuratorFramework;
+import org.apache.storm.shade.org.apache.curator.framework.api.transaction.CuratorOp;
 import org.apache.storm.shade.org.apache.zookeeper.KeeperException;
 import org.apache.storm.shade.org.apache.zookeeper.Watcher;
+import org.apache.storm.shade.org.apache.zookeeper.data.Stat;
 import org.apache.storm.zookeeper.ClientZookeeper;
 
 /** The few operations on ZooKeeper, by Storm's own client; every path is below Storm's root there. */
@@ -50,6 +53,35 @@ final class Znodes implements AutoCloseable {
             zookeeper.setData().forPath(path, content);
         } catch (KeeperException.NoNodeException e) {
             create(path, content);
+        }
+    }
+
+    /** The version of the node's content; -1 if it is absent. */
+    int version(String path) throws Exception {
+        Stat stat = zookeeper.checkExists().forPath(path);
+        return stat == null ? -1 : stat.getVersion();
+    }
+
+    /**
+     * Writes a node at once with the proof that nothing else has changed.
+     *
+     * @param version   that the node has now, -1 if it is absent
+     * @param unchanged other nodes, with the versions that they must have
+     * @return false if a version is another one: nothing was written
+     */
+    boolean writeIf(String path, byte[] content, int version, Map<String, Integer> unchanged) throws Exception {
+        List<CuratorOp> all = new ArrayList<>();
+        for (Map.Entry<String, Integer> other : unchanged.entrySet()) {
+            all.add(zookeeper.transactionOp().check().withVersion(other.getValue()).forPath(other.getKey()));
+        }
+        all.add(version < 0 ? zookeeper.transactionOp().create().forPath(path, content)
+            : zookeeper.transactionOp().setData().withVersion(version).forPath(path, content));
+        try {
+            zookeeper.transaction().forOperations(all);
+            return true;
+        } catch (KeeperException.BadVersionException | KeeperException.NoNodeException
+                 | KeeperException.NodeExistsException e) {
+            return false;
         }
     }
 

@@ -8,6 +8,8 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
 import nstorm.wire.LocalPlan;
 import nstorm.wire.Plan;
 import nstorm.wire.json.WireException;
@@ -27,6 +29,7 @@ public final class PlanStore {
     private static final int POLLS_A_LOOK = 64;
 
     private final Path file;
+    private final Predicate<String> keeps;
     private LmdbFile lmdb;
     private Object fileKey;
     private long seen = -1;
@@ -34,8 +37,14 @@ public final class PlanStore {
     private LocalPlan good;
     private String error;
 
-    public PlanStore(Path planDir) {
+    /**
+     * Reads what the agent stores.
+     *
+     * @param keeps whether the last plan of a topology that is missing in the newest ones is still needed here
+     */
+    public PlanStore(Path planDir, Predicate<String> keeps) {
         file = planDir.resolve("data.mdb");
+        this.keeps = keeps;
     }
 
     /** The newest good plans, or the last good ones; null if there never were any. Never throws. */
@@ -98,7 +107,7 @@ public final class PlanStore {
         good = merged(LocalPlan.parse(Envelope.parse(read.value()).payload()));
     }
 
-    /** The newest plan of every topology seen in this cluster; {@link #error} says what was refused. */
+    /** The newest plans as this JVM understands them; {@link #error} says what was refused. */
     private LocalPlan merged(LocalPlan newest) {
         LocalPlan last = lastOf(newest.cluster());
         List<Plan> plans = new ArrayList<>();
@@ -108,11 +117,12 @@ public final class PlanStore {
             if (refusal != null) {
                 error = "plan of " + plan.topology() + " refused: " + refusal;
             }
-            plans.add(refusal == null ? plan : held);
+            plans.add(refusal == null ? plan.understood(held) : held);
         }
-        last.plans().stream().filter(held -> newest.of(held.topology()) == null).forEach(plans::add);
         plans.removeIf(Objects::isNull);
-        return new LocalPlan(newest.cluster(), List.copyOf(plans));
+        List<Plan> kept = Stream.concat(last.plans().stream(), last.kept().stream())
+            .filter(held -> newest.of(held.topology()) == null && keeps.test(held.topology())).toList();
+        return new LocalPlan(newest.cluster(), List.copyOf(plans), kept);
     }
 
     /** What was last good of this cluster. The agent guards the lineage: another cluster is an operator's wish. */

@@ -1,10 +1,13 @@
 package nstorm.supervisor;
 
 import java.util.HashSet;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
+import java.util.stream.Stream;
+import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Plan;
 import org.apache.storm.generated.ExecutorInfo;
@@ -51,11 +54,16 @@ final class AcceptedAssignments {
             return false;
         }
         Plan plan = plans.apply(next.get_topology_id());
-        if (plan == null || !Acceptance.accepts(executors(current), executors(next), plan.entries(), supervisorId)) {
+        if (plan == null || !Acceptance.accepts(executors(current), executors(next), moving(plan), supervisorId)) {
             return false;
         }
         remember(last, next, current);
         return true;
+    }
+
+    /** What is not understood is under way all the same: Nimbus may be of a later version than this supervisor. */
+    private static List<Entry> moving(Plan plan) {
+        return Stream.concat(plan.entries().stream(), plan.notUnderstood().stream()).toList();
     }
 
     /** True once a set of the topology was accepted: its reservations are then under an older set. */

@@ -1,6 +1,8 @@
 package nstorm.supervisor;
 
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.function.Supplier;
 import nstorm.hook.HookStatus;
 import nstorm.store.PlanStore;
 import nstorm.store.StoreDir;
@@ -27,16 +29,21 @@ public final class SupervisorCalls {
         }
         try {
             Path store = StoreDir.of(supervisor.getConf());
-            NodePlans plans = new NodePlans(new PlanStore(store.resolve("plan")));
+            Supplier<Map<Long, LocalAssignment>> slots = supervisor.getCurrAssignment()::get;
+            NodePlans plans = new NodePlans(new PlanStore(store.resolve("plan"), topology -> runs(slots.get(), topology)));
             follow(supervisor.getAssignmentId(), plans);
             Thread thread = new Thread(new SupervisorReport(supervisor.getId(), plans::newest,
-                supervisor.getCurrAssignment()::get, store), "nstorm-supervisor");
+                slots, store), "nstorm-supervisor");
             thread.setDaemon(true);
             thread.start();
         } catch (RuntimeException | LinkageError e) {
             accepted = null;
             LOG.error("nstorm: the hooks of this supervisor stay passive", e);
         }
+    }
+
+    private static boolean runs(Map<Long, LocalAssignment> slots, String topology) {
+        return slots.values().stream().anyMatch(slot -> slot.get_topology_id().equals(topology));
     }
 
     /** From now on these plans decide. */

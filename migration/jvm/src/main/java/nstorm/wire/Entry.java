@@ -1,5 +1,9 @@
 package nstorm.wire;
 
+import java.io.IOException;
+import nstorm.wire.json.JsonInput;
+import nstorm.wire.json.WireException;
+
 /**
  * One move of one executor, as the plan carries it.
  *
@@ -11,12 +15,12 @@ public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase ph
                     Slot baseSlot, long baseStartSecs, String voidReason) {
 
     /**
-     * Whether the entry counts, given Storm's own assignment of its executor.
+     * Whether the entry counts, given Storm's own assignment of its executor; never in a phase that is not known.
      *
      * @param now what Storm assigns, before any plan is laid over it; null if the executor is unassigned
      */
     public boolean counts(Assigned now) {
-        if (voidReason != null || now == null) {
+        if (voidReason != null || now == null || phase == Phase.UNKNOWN) {
             return false;
         }
         boolean asInBase = now.slot().equals(baseSlot) && now.startSecs() == baseStartSecs;
@@ -31,5 +35,31 @@ public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase ph
     /** Whether the slot is an end of the move. */
     public boolean touches(Slot slot) {
         return slot.equals(from) || slot.equals(to);
+    }
+
+    static Entry read(JsonInput in) throws IOException, WireException {
+        String id = null;
+        ExecutorId executor = null;
+        Slot from = null;
+        Slot to = null;
+        Phase phase = null;
+        Assigned base = null;
+        String voidReason = null;
+        in.beginObject();
+        for (String key = in.nextKey(); key != null; key = in.nextKey()) {
+            switch (key) {
+                case "id" -> id = in.name();
+                case "executor" -> executor = ExecutorId.read(in);
+                case "from" -> from = Slot.read(in);
+                case "to" -> to = Slot.read(in);
+                case "phase" -> phase = Phase.of(in.text());
+                case "base" -> base = Assigned.read(in);
+                case "void" -> voidReason = in.textOrNull();
+                default -> in.pass();
+            }
+        }
+        in.required(base, "base");
+        return new Entry(in.required(id, "id"), in.required(executor, "executor"), in.required(from, "from"),
+            in.required(to, "to"), in.required(phase, "phase"), base.slot(), base.startSecs(), voidReason);
     }
 }

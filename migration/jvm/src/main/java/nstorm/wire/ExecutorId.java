@@ -1,7 +1,8 @@
 package nstorm.wire;
 
+import java.io.IOException;
 import java.util.List;
-import nstorm.wire.json.JsonFields;
+import nstorm.wire.json.JsonInput;
 import nstorm.wire.json.JsonText;
 import nstorm.wire.json.WireException;
 
@@ -12,14 +13,12 @@ public record ExecutorId(int start, int end) implements Comparable<ExecutorId> {
         return new ExecutorId(Math.toIntExact(storm.get(0)), Math.toIntExact(storm.get(1)));
     }
 
-    /** Reads the field of this name, a list of two task ids. */
-    static ExecutorId read(JsonFields fields, String name) throws WireException {
-        JsonFields range = fields.pair(name);
-        long start = range.whole("0", 1);
-        long end = range.whole("1", start);
-        if (end > Integer.MAX_VALUE) {
-            throw fields.wrong(name, "is not a task range: [" + start + "," + end + "]");
-        }
+    /** Reads a list of two task ids; what a later version adds to it is passed over. */
+    static ExecutorId read(JsonInput in) throws IOException, WireException {
+        in.beginArray();
+        long start = in.whole(-1, Integer.MAX_VALUE);
+        long end = in.whole(start, Integer.MAX_VALUE);
+        in.endArray();
         return new ExecutorId((int) start, (int) end);
     }
 

@@ -2,7 +2,19 @@ package nstorm.wire;
 
 /** The phases of a move; PROTOCOL.md has the table. */
 public enum Phase {
-    PREPARE, SWITCH, DRAIN, STOP, SETTLE, UNDO;
+    PREPARE, SWITCH, DRAIN, STOP, SETTLE, UNDO,
+    /** Of a later version of the protocol: this JVM changes nothing for such an entry, and says so. */
+    UNKNOWN;
+
+    /** The phase of this name. */
+    static Phase of(String name) {
+        for (Phase phase : values()) {
+            if (phase.name().equals(name)) {
+                return phase;
+            }
+        }
+        return UNKNOWN;
+    }
 
     /** True where tuples go to the target. */
     public boolean routesToTarget() {

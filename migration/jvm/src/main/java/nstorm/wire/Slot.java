@@ -1,6 +1,7 @@
 package nstorm.wire;
 
-import nstorm.wire.json.JsonFields;
+import java.io.IOException;
+import nstorm.wire.json.JsonInput;
 import nstorm.wire.json.WireException;
 
 /** Where a worker JVM runs: a supervisor's id and a port of it. */
@@ -19,12 +20,11 @@ public record Slot(String supervisor, int port) {
         throw new IllegalArgumentException("not a slot <supervisor-id>:<port>: '" + text + "'");
     }
 
-    /** Reads the field of this name. */
-    static Slot read(JsonFields fields, String name) throws WireException {
+    static Slot read(JsonInput in) throws IOException, WireException {
         try {
-            return parse(fields.text(name));
+            return parse(in.text());
         } catch (IllegalArgumentException e) {
-            throw fields.wrong(name, e.getMessage());
+            throw in.wrong("is " + e.getMessage());
         }
     }
 

@@ -94,6 +94,7 @@ final class Desired {
                 case PREPARE, UNDO -> Action.RUN;
                 case SWITCH, DRAIN -> Action.DRAIN;
                 case STOP, SETTLE -> Action.STOP;
+                case UNKNOWN -> throw new IllegalStateException("never counts: " + entry);
             };
         }
         return Action.WATCH;

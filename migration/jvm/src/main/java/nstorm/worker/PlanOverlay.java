@@ -59,7 +59,7 @@ final class PlanOverlay {
         return store.lastError();
     }
 
-    /** Storm's own assignment, as last read from the supervisor. */
+    /** Storm's own assignment, as last read from the supervisor; the same object as long as it says the same. */
     Map<ExecutorId, Assigned> assigned() {
         return assigned;
     }
@@ -77,29 +77,44 @@ final class PlanOverlay {
         fromStorm.get_executor_node_port().forEach((executor, node) -> next.put(ExecutorId.of(executor),
                 new Assigned(slot(node), starts.getOrDefault(executor, 0L))));
         stock = fromStorm;
-        assigned = next;
+        if (!next.equals(assigned)) {
+            assigned = next;
+        }
     }
 
     /** Replaces, in a copy of Storm's assignment, the slots of executors whose owner is another one by the plan. */
     Assignment over(Assignment copy) {
         Plan now = plan;
-        if (now == null) {
-            return copy;
-        }
-        for (Entry entry : now.entries()) {
-            Slot owner = Desired.owner(entry, assigned.get(entry.executor()));
-            if (owner == null) {
-                continue;
-            }
-            if (copy.get_node_host().containsKey(owner.supervisor())) {
-                copy.get_executor_node_port().put(entry.executor().toStorm(),
-                        new NodeInfo(owner.supervisor(), Collections.singleton((long) owner.port())));
-            } else {
-                LOG.warn("plan_ignored executor={} target={} reason=\"Storm's assignment names no host for it\"",
-                        entry.executor(), owner);
-            }
-        }
+        List<Entry> entries = now == null ? List.of() : now.entries();
+        entries.stream().filter(entry -> !reaches(entry)).forEach(entry -> LOG.warn(
+                "plan_ignored executor={} entry={} reason=\"Storm's assignment names no host for its owner\"",
+                entry.executor(), entry.id()));
+        laid().forEach((executor, owner) -> copy.get_executor_node_port().put(executor.toStorm(),
+                new NodeInfo(owner.supervisor(), Collections.singleton((long) owner.port()))));
         return copy;
+    }
+
+    /** The executors whose owner is by the plan another slot than by Storm's assignment, and that slot. */
+    Map<ExecutorId, Slot> laid() {
+        Plan now = plan;
+        if (now == null || now.entries().isEmpty()) {
+            return Map.of();
+        }
+        Map<ExecutorId, Slot> laid = new HashMap<>();
+        for (Entry entry : now.entries()) {
+            Assigned at = assigned.get(entry.executor());
+            if (at != null && !Desired.owner(entry, at).equals(at.slot()) && reaches(entry)) {
+                laid.put(entry.executor(), Desired.owner(entry, at));
+            }
+        }
+        return laid;
+    }
+
+    /** False if Storm's assignment names no host for the entry's owner: no route can lead there. */
+    boolean reaches(Entry entry) {
+        Slot owner = Desired.owner(entry, assigned.get(entry.executor()));
+        Assignment known = stock;
+        return owner == null || known != null && known.get_node_host().containsKey(owner.supervisor());
     }
 
     static Slot slot(NodeInfo node) {

@@ -6,9 +6,11 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import nstorm.wire.Assigned;
+import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
+import nstorm.wire.Slot;
 import nstorm.wire.report.EntryAck;
 import nstorm.wire.report.EntryState;
 import nstorm.worker.Desired.Part;
@@ -29,6 +31,7 @@ final class Reconciler {
     private final Owners owners = new Owners();
     private final FailedStarts failedStarts = new FailedStarts();
     private Map<ExecutorId, Assigned> routedFrom = Map.of();
+    private Map<ExecutorId, Slot> routedOver = Map.of();
     private long statusNanos = System.nanoTime();
 
     Reconciler(HookedWorker worker) {
@@ -36,7 +39,7 @@ final class Reconciler {
         moved = new MovedExecutors(worker.me);
     }
 
-    /** One pass; returns what to acknowledge, in the plan's order. */
+    /** One pass; returns what to acknowledge. */
     List<EntryAck> pass() {
         boolean newer = worker.overlay.poll();
         Plan plan = worker.overlay.plan();
@@ -50,9 +53,11 @@ final class Reconciler {
         for (Part part : parts) {
             prepare(part);
         }
-        boolean changed = newer || assigned != routedFrom;
+        Map<ExecutorId, Slot> laid = worker.overlay.laid();
+        boolean changed = assigned != routedFrom || !laid.equals(routedOver);
         boolean rerouted = route(parts, changed);
         routedFrom = assigned;
+        routedOver = laid;
         if (newer) {
             worker.forwarder.planAdvanced();
         }
@@ -63,7 +68,7 @@ final class Reconciler {
         for (Part part : parts) {
             retire(part);
         }
-        return acks(parts, assigned);
+        return acks(plan, parts, assigned);
     }
 
     /** True while something is under way that should be looked at often. */
@@ -125,7 +130,7 @@ final class Reconciler {
                 copy.keep();
                 worker.claim(copy);
                 claimed = true;
-            } else if (part.action() != Action.RUN && here) {
+            } else if (part.action() != Action.RUN && here && !mustGoOn(part)) {
                 worker.tables.renounce(part.executor());
                 leaving.add(part);
             }
@@ -144,6 +149,11 @@ final class Reconciler {
             worker.regroup();
         }
         return claimed || !leaving.isEmpty();
+    }
+
+    /** No route leads to the new owner: better no ack than tuples that nobody takes. The move is undone at its limit. */
+    private boolean mustGoOn(Part part) {
+        return part.action() == Action.DRAIN && !worker.overlay.reaches(part.entry());
     }
 
     private void sendBackPressure(Plan planOrNull, boolean rerouted) {
@@ -170,15 +180,21 @@ final class Reconciler {
         }
     }
 
-    private List<EntryAck> acks(List<Part> parts, Map<ExecutorId, Assigned> assigned) {
+    private List<EntryAck> acks(Plan planOrNull, List<Part> parts, Map<ExecutorId, Assigned> assigned) {
         List<EntryAck> acks = new ArrayList<>();
+        List<Entry> unknown = planOrNull == null ? List.of() : planOrNull.notUnderstood();
         for (Part part : parts) {
-            if (part.entry() != null) {
-                Assigned now = assigned.get(part.executor());
-                acks.add(new EntryAck(part.entry().id(), state(part), now == null ? null : now.slot()));
+            if (part.entry() != null && unknown.stream().noneMatch(entry -> entry.id().equals(part.entry().id()))) {
+                acks.add(ack(part.entry(), state(part), assigned));
             }
         }
+        unknown.forEach(entry -> acks.add(ack(entry, EntryState.NOT_UNDERSTOOD, assigned)));
         return acks;
+    }
+
+    private static EntryAck ack(Entry entry, EntryState state, Map<ExecutorId, Assigned> assigned) {
+        Assigned now = assigned.get(entry.executor());
+        return new EntryAck(entry.id(), state, now == null ? null : now.slot());
     }
 
     private EntryState state(Part part) {
@@ -187,9 +203,10 @@ final class Reconciler {
         return switch (part.action()) {
             case PREPARE -> copy != null && copy.ready() ? EntryState.READY : EntryState.NONE;
             case RUN -> here && part.entry().phase() != Phase.PREPARE ? EntryState.ROUTED : EntryState.NONE;
-            case DRAIN -> copy == null || copy.drained(DRAINED_MS) ? EntryState.DRAINED : EntryState.ROUTED;
+            case DRAIN -> here ? EntryState.NONE : copy == null || copy.drained(DRAINED_MS) ? EntryState.DRAINED : EntryState.ROUTED;
             case STOP, RETIRE -> copy == null ? EntryState.STOPPED : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
-            case WATCH -> part.entry().phase() == Phase.PREPARE ? EntryState.NONE : EntryState.ROUTED;
+            case WATCH -> part.entry().phase() == Phase.PREPARE || !worker.overlay.reaches(part.entry())
+                    ? EntryState.NONE : EntryState.ROUTED;
         };
     }
 }

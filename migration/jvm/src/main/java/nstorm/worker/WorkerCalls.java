@@ -80,7 +80,7 @@ public final class WorkerCalls {
         try {
             if (overlay == null) {
                 Map<String, Object> conf = StormFields.get(StormFields.CONF, state);
-                overlay = new PlanOverlay(state.getTopologyId(), WorkerLoop.planStore(conf));
+                overlay = new PlanOverlay(state.getTopologyId(), WorkerLoop.planStore(conf, state.getTopologyId()));
             }
             if (fromStorm) {
                 overlay.remember(assignment);

@@ -53,8 +53,8 @@ final class WorkerLoop implements Runnable {
         thread.setDaemon(true);
     }
 
-    static PlanStore planStore(Map<String, Object> conf) {
-        return new PlanStore(StoreDir.of(conf).resolve("plan"));
+    static PlanStore planStore(Map<String, Object> conf, String topology) {
+        return new PlanStore(StoreDir.of(conf).resolve("plan"), topology::equals);
     }
 
     @Override

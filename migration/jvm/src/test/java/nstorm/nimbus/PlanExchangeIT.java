@@ -5,12 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.JsonObject;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
+import java.util.UUID;
+import java.util.stream.IntStream;
 import org.apache.storm.cluster.DaemonType;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.shade.org.apache.curator.framework.CuratorFramework;
@@ -48,22 +52,25 @@ class PlanExchangeIT {
         JsonObject seen = storm.published("t");
         assertEquals("wc", seen.get("name").getAsString());
         assertEquals("ACTIVE", seen.get("status").getAsString());
-        assertEquals("the.Scheduler", seen.get("scheduler").getAsString());
         assertEquals("[{\"id\":\"__acker\",\"kind\":\"system\",\"parallelism\":1},"
             + "{\"id\":\"counts\",\"kind\":\"bolt\",\"parallelism\":1},"
             + "{\"id\":\"words\",\"kind\":\"spout\",\"parallelism\":1}]", seen.get("components").toString());
         assertEquals("[{\"from\":\"words\",\"to\":\"counts\",\"stream\":\"default\",\"grouping\":\"fields\"}]",
             seen.get("edges").toString());
         assertEquals("[{\"id\":\"s1\",\"host\":\"host1\",\"cpu_capacity\":150.0,\"slots\":[6700,6701],"
-            + "\"slots_in_use\":1}]", seen.get("nodes").toString());
-        assertEquals("[{\"executor\":[1,1],\"component\":\"counts\",\"slot\":\"s1:6700\",\"start_secs\":1700000000},"
-            + "{\"executor\":[2,2],\"component\":\"words\",\"slot\":null,\"start_secs\":null},"
-            + "{\"executor\":[3,3],\"component\":\"__acker\",\"slot\":null,\"start_secs\":null}]",
+            + "\"slots_in_use\":1}]", storm.json("/nstorm/nodes").get("nodes").toString());
+        assertEquals("[{\"executor\":[2,2],\"component\":\"words\",\"slot\":null,\"start_secs\":null},"
+            + "{\"executor\":[3,3],\"component\":\"__acker\",\"slot\":null,\"start_secs\":null},"
+            + "{\"executor\":[1,1],\"component\":\"counts\",\"slot\":\"s1:6700\",\"start_secs\":1700000000}]",
             seen.get("executors").toString());
-        long first = seen.get("time_ms").getAsLong();
-        eventually("published again though nothing changed", () -> storm.published("t").get("time_ms").getAsLong() > first);
-        storm.exchange.roundEnded();
-        eventually("published after a round", () -> storm.published("t").get("round").getAsLong() == 1);
+        eventually("a sign of life", () -> storm.told("t") != null);
+        JsonObject alive = storm.json("/nstorm/nimbus");
+        assertEquals("the.Scheduler", alive.get("scheduler").getAsString());
+        assertEquals("[{\"topology\":\"t\",\"plan\":null,\"problem\":null}]", alive.get("topologies").toString());
+        long first = alive.get("time_ms").getAsLong();
+        eventually("again though nothing changed", () -> storm.json("/nstorm/nimbus").get("time_ms").getAsLong() > first);
+        assertEquals(0, storm.znodes.version(PUBLISHED), "what has not changed is not written");
+        assertEquals(0, storm.znodes.version("/nstorm/nodes"));
     }
 
     @Test
@@ -75,7 +82,7 @@ class PlanExchangeIT {
         storm.plan("t", 2, "STOP");
         eventually("demanded", () -> storm.rounds.get() == 1);
         assertEquals(2, storm.exchange.of("t").version());
-        eventually("told", () -> storm.published("t").get("plan").toString().equals("[1,2]"));
+        eventually("told", () -> storm.told("t").get("plan").toString().equals("[1,2]"));
         storm.exchange.roundEnded();
         Thread.sleep(500);
         assertEquals(1, storm.rounds.get(), "once a plan");
@@ -117,17 +124,24 @@ class PlanExchangeIT {
         storm.exchange.roundEnded();
         Thread.sleep(1000);
         storm.znodes.delete(PUBLISHED);
+        int silent = storm.znodes.version(Publisher.NIMBUS);
         Thread.sleep(6000);
         assertNull(storm.znodes.read(PUBLISHED, null));
+        assertEquals(silent, storm.znodes.version(Publisher.NIMBUS));
         storm.leader.set(true);
+        storm.with(3, "t");
         eventually("published again", () -> storm.znodes.read(PUBLISHED, null) != null);
+    }
+
+    private CuratorFramework client(String root) {
+        Map<String, Object> conf = Utils.readDefaultConfig();
+        return ClientZookeeper.mkClient(conf, List.of("127.0.0.1"), (int) zookeeper.getPort(), root,
+            (state, type, changed) -> { }, conf, DaemonType.NIMBUS);
     }
 
     /** The names below a node, from the root of the ensemble. */
     private List<String> children(String path) throws Exception {
-        Map<String, Object> conf = Utils.readDefaultConfig();
-        try (CuratorFramework client = ClientZookeeper.mkClient(conf, List.of("127.0.0.1"), (int) zookeeper.getPort(), "",
-            (state, type, changed) -> { }, conf, DaemonType.NIMBUS)) {
+        try (CuratorFramework client = client("")) {
             return client.getChildren().forPath(path).stream().sorted().toList();
         }
     }
@@ -155,26 +169,86 @@ class PlanExchangeIT {
         }
     }
 
+    /** Ids as Storm makes them: hardly anything of them is said twice, so hardly anything can be compressed. */
+    private static String[] supervisors(int count) {
+        Random random = new Random(1);
+        return IntStream.range(0, count).mapToObj(i -> new UUID(random.nextLong(), random.nextLong())
+            + "-192.168." + i / 250 + "." + i % 250).toArray(String[]::new);
+    }
+
+    @Test
+    void tenThousandExecutorsOnAThousandNodesFit() throws Exception {
+        String[] supervisors = supervisors(1_000);
+        for (String id : supervisors) {
+            storm.supervisor(id, id.substring(37));
+        }
+        storm.with(10_000, "t");
+        storm.assign("t", 10_000, task -> new NodeInfo(supervisors[(int) (task % 1_000)], Set.of(6700L + task / 1_000 % 2)));
+        eventually("assigned", () -> storm.published("t").toString().contains(supervisors[7]));
+        assertEquals(10_000, storm.published("t").get("executors").getAsJsonArray().size());
+        eventually("all nodes", () -> storm.json("/nstorm/nodes").get("nodes").getAsJsonArray().size() == 1_001);
+        for (String path : List.of(PUBLISHED, "/nstorm/nodes")) {
+            int bytes = storm.znodes.read(path, null).length;
+            System.out.println(path + " has " + bytes + " bytes");
+            assertTrue(bytes < 262_144, path + " has " + bytes);
+        }
+    }
+
     @Test
     void aTopologyThatIsTooLargeHindersNoOther() throws Exception {
         String[] small = {"a", "b", "c", "d", "e", "f"};
         eventually("published", () -> storm.published("t").has("topology"));
-        // Their publications are of 1.1 MB, which ends a session with ZooKeeper.
-        storm.with(3, small).with(8_000, "t", "large");
-        NodeInfo slot = new NodeInfo("0e9d9bd5-93a5-4f08-8c3e-7d1c8a6c9a10-192.168.100.200", Set.of(6700L));
-        storm.assign("t", 8_000, slot);
-        storm.assign("large", 8_000, slot);
+        storm.with(3, small).with(12_000, "t", "large");
+        String[] supervisors = supervisors(12_000);
+        storm.assign("t", 12_000, task -> new NodeInfo(supervisors[(int) task - 1], Set.of(6700L)));
+        storm.assign("large", 12_000, task -> new NodeInfo(supervisors[(int) task - 1], Set.of(6700L)));
         storm.plan("a", 1, "STOP");
         for (String topology : small) {
             eventually(topology + " published", () -> storm.published(topology).has("topology"));
         }
         eventually("plans read", () -> storm.exchange.of("a") != null);
+        eventually("said", () -> storm.told("t").get("problem").toString().contains("no more than 262144"));
+        assertTrue(storm.told("b").get("problem").isJsonNull());
         storm.state.removeStorm("a");
         eventually("what is gone is removed", () -> storm.znodes.read("/nstorm/plans/a", null) == null);
-        eventually("an old word of it is no word", () -> storm.znodes.read(PUBLISHED, null) == null);
-        eventually("nor of the other", () -> storm.znodes.read("/nstorm/topologies/large", null) == null);
+        assertNull(storm.znodes.read(PUBLISHED, null), "an old word of it is no word");
+        assertNull(storm.znodes.read("/nstorm/topologies/large", null));
         storm.with(4, "t");
         eventually("published as soon as it fits", () -> storm.published("t").has("topology"));
         assertEquals(4, storm.published("t").get("executors").getAsJsonArray().size());
+        eventually("said too", () -> storm.told("t").get("problem").isJsonNull());
+    }
+
+    /** Else the controller would take an assignment that it has not seen for one that it has. */
+    @Test
+    void noSignOfLifeIsNewerThanAnAssignmentThatIsNotShown() throws Exception {
+        eventually("a sign of life", () -> storm.told("t") != null);
+        int shown = 0;
+        try (CuratorFramework client = client("/storm")) {
+            for (int round = 1; round <= 50; round++) {
+                storm.assign("t", 6700 + round % 2);
+                storm.exchange.roundEnded();
+                long assigned = client.checkExists().forPath("/assignments/t").getMzxid();
+                String slot = "\"s1:" + (6700 + round % 2) + "\"";
+                for (int look = 0; look < round; look++) {
+                    long alive = client.checkExists().forPath(Publisher.NIMBUS).getMzxid();
+                    boolean shows = storm.published("t").toString().contains(slot);
+                    assertTrue(alive < assigned || shows, "a sign of life without " + slot);
+                    shown += alive > assigned ? 1 : 0;
+                }
+            }
+        }
+        assertTrue(shown > 0, "never shown");
+    }
+
+    @Test
+    void anotherNimbusThatHasSpokenMeansThatAllIsWrittenAnew() throws Exception {
+        eventually("a sign of life", () -> storm.told("t") != null);
+        storm.znodes.write(PUBLISHED, "{}".getBytes(StandardCharsets.UTF_8));
+        Thread.sleep(1000);
+        assertFalse(storm.published("t").has("topology"), "as far as this one knows nothing has changed");
+        storm.znodes.write(Publisher.NIMBUS, "{}".getBytes(StandardCharsets.UTF_8));
+        eventually("written anew", () -> storm.published("t").has("topology"));
+        eventually("and spoken", () -> storm.told("t") != null);
     }
 }

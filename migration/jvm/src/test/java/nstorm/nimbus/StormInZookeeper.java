@@ -2,6 +2,8 @@ package nstorm.nimbus;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import java.lang.reflect.Proxy;
@@ -13,8 +15,10 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongFunction;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
+import nstorm.wire.json.Packing;
 import org.apache.storm.cluster.ClusterStateContext;
 import org.apache.storm.cluster.ClusterUtils;
 import org.apache.storm.cluster.DaemonType;
@@ -53,14 +57,18 @@ final class StormInZookeeper implements AutoCloseable {
         conf.put("topology.name", "wc");
         state = ClusterUtils.mkStormClusterState(conf, new ClusterStateContext(DaemonType.NIMBUS, conf));
         znodes = new Znodes(conf);
-        SupervisorInfo supervisor = new SupervisorInfo(1, "host1");
-        supervisor.set_meta(List.of(6700L, 6701L));
-        supervisor.set_resources_map(new HashMap<>(Map.of("cpu.pcore.percent", 150.0)));
-        state.supervisorHeartbeat("s1", supervisor);
+        supervisor("s1", "host1");
         ILeaderElector elector = (ILeaderElector) Proxy.newProxyInstance(getClass().getClassLoader(),
             new Class<?>[] {ILeaderElector.class}, (proxy, method, args) -> leader.get());
         exchange = new PlanExchange(conf, state, elector, rounds::incrementAndGet);
         thread = new Thread(exchange);
+    }
+
+    void supervisor(String id, String host) {
+        SupervisorInfo supervisor = new SupervisorInfo(1, host);
+        supervisor.set_meta(List.of(6700L, 6701L));
+        supervisor.set_resources_map(new HashMap<>(Map.of("cpu.pcore.percent", 150.0)));
+        state.supervisorHeartbeat(id, supervisor);
     }
 
     /** Submits topologies of this many executors; the first executor of each has a slot. */
@@ -84,9 +92,13 @@ final class StormInZookeeper implements AutoCloseable {
 
     /** Assigns the executors of these first tasks. */
     void assign(String topology, long executors, NodeInfo slot) {
+        assign(topology, executors, task -> slot);
+    }
+
+    void assign(String topology, long executors, LongFunction<NodeInfo> slots) {
         Assignment assignment = new Assignment("dir");
         List<List<Long>> first = LongStream.rangeClosed(1, executors).mapToObj(task -> List.of(task, task)).toList();
-        assignment.set_executor_node_port(first.stream().collect(Collectors.toMap(task -> task, task -> slot)));
+        assignment.set_executor_node_port(first.stream().collect(Collectors.toMap(task -> task, task -> slots.apply(task.get(0)))));
         assignment.set_executor_start_time_secs(first.stream().collect(Collectors.toMap(task -> task, task -> 1_700_000_000L)));
         state.setAssignment(topology, assignment, conf);
     }
@@ -104,9 +116,25 @@ final class StormInZookeeper implements AutoCloseable {
 
     /** What is published of a topology; empty if nothing is. */
     JsonObject published(String topology) throws Exception {
-        byte[] bytes = znodes.read("/nstorm/topologies/" + topology, null);
+        return json("/nstorm/topologies/" + topology);
+    }
+
+    /** What the sign of life says of a topology; null if nothing. */
+    JsonObject told(String topology) throws Exception {
+        JsonObject nimbus = json("/nstorm/nimbus");
+        for (JsonElement told : nimbus.has("topologies") ? nimbus.getAsJsonArray("topologies") : new JsonArray()) {
+            if (told.getAsJsonObject().get("topology").getAsString().equals(topology)) {
+                return told.getAsJsonObject();
+            }
+        }
+        return null;
+    }
+
+    /** A znode's content, compressed or not; empty if it is absent. */
+    JsonObject json(String path) throws Exception {
+        byte[] bytes = znodes.read(path, null);
         return bytes == null ? new JsonObject()
-            : JsonParser.parseString(new String(bytes, StandardCharsets.UTF_8)).getAsJsonObject();
+            : JsonParser.parseString(new String(Packing.unpack(bytes), StandardCharsets.UTF_8)).getAsJsonObject();
     }
 
     /** Writes a plan that moves the first executor. */

@@ -13,11 +13,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import nstorm.wire.Entry;
 import nstorm.wire.Golden;
 import nstorm.wire.LocalPlan;
 import nstorm.wire.Plan;
@@ -37,7 +39,7 @@ class PlanStoreTest {
 
     @BeforeEach
     void open() {
-        store = new PlanStore(dir);
+        store = new PlanStore(dir, topology -> true);
     }
 
     private static String entry(int i, long start) {
@@ -134,6 +136,35 @@ class PlanStoreTest {
         assertEquals(0, version());
         assertEquals(3, store.poll().of("t").epoch());
         assertEquals(7, store.poll().of("u").version(), "a topology that is missing keeps its plan");
+    }
+
+    @Test
+    void forgetsAMissingTopologyThatNobodyNeeds() throws Exception {
+        store = new PlanStore(dir, "t"::equals);
+        Python.writePlan(dir, local(plan("t", 2, 5, 1), plan("u", 2, 6, 1)));
+        assertEquals(List.of(), store.poll().kept());
+        Python.writePlan(dir, local());
+        assertEquals(List.of(), store.poll().plans(), "what the agent names");
+        assertEquals(5, version());
+        assertNull(store.poll().of("u"));
+        Python.writePlan(dir, local(plan("v", 2, 6, 1)));
+        assertEquals(5, version());
+        Python.writePlan(dir, local(plan("t", 2, 4, 1)));
+        assertEquals(5, version(), "as old as it was");
+        assertEquals("plan of t refused: 2.4 after 2.5", store.lastError());
+        assertEquals(List.of(), store.poll().kept());
+    }
+
+    @Test
+    void followsWhatItUnderstands() throws Exception {
+        Python.writePlan(dir, local(plan("t", 1, 1, 2)));
+        assertEquals(2, store.poll().of("t").entries().size());
+        Python.writePlan(dir, local(plan("t", 1, 2, 3).replace("SWITCH", "LEAP")));
+        Plan followed = store.poll().of("t");
+        assertEquals(2, followed.version());
+        assertEquals(List.of(1L, 1L), followed.entries().stream().map(Entry::baseStartSecs).toList());
+        assertEquals(3, followed.notUnderstood().size());
+        assertEquals(0, new PlanStore(dir, topology -> true).poll().of("t").entries().size(), "after a restart: none");
     }
 
     @Test
@@ -241,7 +272,7 @@ class PlanStoreTest {
             System.arraycopy(garbage, 0, damaged, random.nextInt(end - garbage.length), garbage.length);
             Files.write(dir.resolve("data.mdb"), damaged);
             assertEquals(first, store.poll());
-            LocalPlan fresh = new PlanStore(dir).poll();
+            LocalPlan fresh = new PlanStore(dir, topology -> true).poll();
             assertTrue(fresh == null || fresh.equals(first), "a JVM that starts now has the plan or none");
         }
         Python.run("import os; os.remove(sys.argv[1] + '/data.mdb')", dir);

@@ -42,6 +42,25 @@ class AcceptedAssignmentsTest {
     }
 
     @Test
+    void adoptsAMovedSetThoughThePhaseIsOfALaterVersion() {
+        Plan last = plans.get("t");
+        Plan later = new Plan("c", 1, 2, "t", List.of(inPhase(last.entries().get(0), Phase.UNKNOWN, null)));
+        for (Plan before : new Plan[] {last, null}) {
+            plans.put("t", later.understood(before));
+            assertTrue(accepted.accepts(new LocalAssignment(ONE), BOTH));
+            assertTrue(accepted.accepts(new LocalAssignment(BOTH), ONE));
+        }
+        Entry voided = inPhase(last.entries().get(0), Phase.UNKNOWN, "rebalance");
+        plans.put("t", new Plan("c", 1, 3, "t", List.of(voided)).understood(null));
+        assertFalse(accepted.accepts(new LocalAssignment(ONE), BOTH), "Storm wins");
+    }
+
+    private static Entry inPhase(Entry entry, Phase phase, String voidReason) {
+        return new Entry(entry.id(), entry.executor(), entry.from(), entry.to(), phase, entry.baseSlot(),
+            entry.baseStartSecs(), voidReason);
+    }
+
+    @Test
     void keepsItsWordWithinAStep() {
         assertTrue(accepted.accepts(ONE, BOTH));
         plans.clear();
@@ -51,7 +70,7 @@ class AcceptedAssignmentsTest {
 
     @Test
     void followsTheNodeIntoAnotherCluster(@TempDir Path dir) throws Exception {
-        NodePlans stored = new NodePlans(new PlanStore(dir));
+        NodePlans stored = new NodePlans(new PlanStore(dir, topology -> true));
         AcceptedAssignments following = new AcceptedAssignments("s1", stored::of);
         PlanWriting.write(dir, local("old", 3, 17, 8));
         assertFalse(following.accepts(ONE, BOTH), "7 is not on the move");

@@ -39,7 +39,7 @@ class SupervisorHooksIT {
     @BeforeEach
     void follow() {
         assertTrue(HookStatus.active());
-        SupervisorCalls.follow("s1", new NodePlans(new PlanStore(dir)));
+        SupervisorCalls.follow("s1", new NodePlans(new PlanStore(dir, topology -> true)));
     }
 
     private void plan(long version, String entries) throws Exception {

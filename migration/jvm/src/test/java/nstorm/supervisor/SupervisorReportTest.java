@@ -44,6 +44,8 @@ class SupervisorReportTest {
         lastNanos = System.nanoTime();
         assertNotNull(report.due(), "another plan");
         assertQuiet(report, lastNanos, "nothing new again");
+        plans.set(new LocalPlan("c", List.of(), local(18).plans()));
+        assertTrue(new String(report.due(), StandardCharsets.UTF_8).contains("\"plans\":[],"), "the agent names none");
         Thread.sleep(2100);
         assertNotNull(report.due(), "a sign of life");
     }

@@ -66,6 +66,15 @@ class PlanTest {
         return tests;
     }
 
+    @Test
+    void readsWhatPythonReads() throws Exception {
+        String text = new String(Golden.bytes("read.json"), StandardCharsets.UTF_8);
+        for (JsonElement element : JsonParser.parseString(text).getAsJsonArray()) {
+            byte[] bytes = element.getAsJsonObject().get("text").getAsString().getBytes(StandardCharsets.UTF_8);
+            assertEquals(element.getAsJsonObject().get("means").getAsString(), Verdicts.canonical(Plan.parse(bytes)));
+        }
+    }
+
     private static void refuses(JsonObject vector) {
         JsonElement times = vector.get("times");
         byte[] bytes = vector.get("text").getAsString().repeat(times == null ? 1 : times.getAsInt())

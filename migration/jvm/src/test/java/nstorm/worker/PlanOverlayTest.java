@@ -1,13 +1,23 @@
 package nstorm.worker;
 
+import static nstorm.worker.Moves.EXECUTOR;
+import static nstorm.worker.Moves.TO;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.Set;
 import nstorm.store.PlanStore;
 import nstorm.store.PlanWriting;
+import nstorm.wire.Assigned;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.Phase;
+import org.apache.storm.generated.Assignment;
+import org.apache.storm.generated.NodeInfo;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -22,10 +32,54 @@ class PlanOverlayTest {
         PlanWriting.write(dir, "{\"cluster\":\"" + cluster + "\",\"plans\":[" + plans + "]}");
     }
 
+    private static Assignment assignment(Map<String, String> hosts) {
+        Assignment assignment = new Assignment("dir");
+        assignment.set_node_host(hosts);
+        assignment.set_executor_node_port(Map.of(EXECUTOR.toStorm(), new NodeInfo("s1", Set.of(6700L))));
+        assignment.set_executor_start_time_secs(Map.of(EXECUTOR.toStorm(), 100L));
+        return assignment;
+    }
+
+    private static String move(Phase phase) {
+        return plan("c", phase.ordinal()).replace("[]", "[{\"id\":\"m\",\"executor\":[7,7],\"from\":\"s1:6700\",\"to\":\"s2:6701\","
+            + "\"phase\":\"" + phase + "\",\"base\":[\"s1:6700\",100]}]");
+    }
+
+    @Test
+    void laysOnlyWhatHasAnotherOwner(@TempDir Path dir) throws Exception {
+        write(dir, "c", move(Phase.PREPARE));
+        PlanOverlay overlay = new PlanOverlay("t", new PlanStore(dir, topology -> true));
+        assertEquals(Map.of(), overlay.laid(), "before Storm's assignment is read");
+        Assignment both = assignment(Map.of("s1", "host1", "s2", "host2"));
+        overlay.remember(both);
+        Map<ExecutorId, Assigned> assigned = overlay.assigned();
+        assertEquals(Map.of(), overlay.laid());
+        write(dir, "c", move(Phase.SWITCH));
+        assertTrue(overlay.poll());
+        assertEquals(Map.of(EXECUTOR, TO), overlay.laid());
+        NodeInfo laid = overlay.over(both.deepCopy()).get_executor_node_port().get(EXECUTOR.toStorm());
+        assertEquals(TO, PlanOverlay.slot(laid));
+        overlay.remember(both.deepCopy());
+        assertSame(assigned, overlay.assigned(), "it says the same");
+    }
+
+    @Test
+    void laysNoRouteToAHostThatStormDoesNotName(@TempDir Path dir) throws Exception {
+        write(dir, "c", move(Phase.SWITCH));
+        PlanOverlay overlay = new PlanOverlay("t", new PlanStore(dir, topology -> true));
+        Assignment one = assignment(Map.of("s1", "host1"));
+        overlay.remember(one);
+        assertFalse(overlay.reaches(overlay.plan().entries().get(0)));
+        assertEquals(Map.of(), overlay.laid());
+        assertEquals(one, overlay.over(one.deepCopy()));
+        overlay.remember(assignment(Map.of("s1", "host1", "s2", "host2")));
+        assertEquals(Map.of(EXECUTOR, TO), overlay.laid());
+    }
+
     @Test
     void followsTheNodeIntoAnotherCluster(@TempDir Path dir) throws Exception {
         write(dir, "old", plan("old", 7));
-        PlanOverlay overlay = new PlanOverlay("t", new PlanStore(dir));
+        PlanOverlay overlay = new PlanOverlay("t", new PlanStore(dir, topology -> true));
         assertEquals(7, overlay.plan().version());
         write(dir, "old", "");
         assertFalse(overlay.poll(), "within a cluster a plan that is missing stays");

@@ -2,18 +2,12 @@ package nstorm.wire.report;
 
 import java.util.List;
 import nstorm.wire.ExecutorId;
-import nstorm.wire.Plan;
 import nstorm.wire.Slot;
 import nstorm.wire.json.JsonText;
 
-/**
- * What Storm itself knows of one topology, as the hook in Nimbus publishes it.
- *
- * @param plan the newest plan the hook has read, or null
- */
-public record Publication(String topology, String name, String status, long timeMs, String hooks, String scheduler,
-                          long refreshPollSecs, long round, Plan plan,
-                          List<Component> components, List<Edge> edges, List<Node> nodes, List<Placed> executors) {
+/** What Storm itself knows of one topology, as the hook in Nimbus publishes it. */
+public record Publication(String topology, String name, String status, long refreshPollSecs,
+                          List<Component> components, List<Edge> edges, List<Placed> executors) {
 
     /** A component; the kind is spout, bolt or system. */
     public record Component(String id, String kind, long parallelism) {
@@ -23,22 +17,15 @@ public record Publication(String topology, String name, String status, long time
     public record Edge(String from, String to, String stream, String grouping) {
     }
 
-    /** A supervisor; its capacity in per cent of a core. */
-    public record Node(String id, String host, double cpuCapacity, List<Integer> slots, int slotsInUse) {
-    }
-
     /** Where Storm assigns an executor; slot and start are null while it is unassigned. */
     public record Placed(ExecutorId executor, String component, Slot slot, Long startSecs) {
     }
 
     public byte[] toJson() {
-        JsonText json = new JsonText().open().put("topology", topology).put("name", name).put("status", status)
-            .put("time_ms", timeMs).put("hooks", hooks).put("scheduler", scheduler)
+        return new JsonText().open().put("topology", topology).put("name", name).put("status", status)
             .put("refresh_poll_secs", refreshPollSecs)
-            .put("round", round).put("plan", plan, (out, read) -> out.values(read.epoch(), read.version()));
-        return json.list("components", components, Publication::write).list("edges", edges, Publication::write)
-            .list("nodes", nodes, Publication::write).list("executors", executors, Publication::write)
-            .close().bytes();
+            .list("components", components, Publication::write).list("edges", edges, Publication::write)
+            .list("executors", executors, Publication::write).close().bytes();
     }
 
     private static void write(JsonText out, Component component) {
@@ -49,12 +36,6 @@ public record Publication(String topology, String name, String status, long time
     private static void write(JsonText out, Edge edge) {
         out.open().put("from", edge.from).put("to", edge.to).put("stream", edge.stream)
             .put("grouping", edge.grouping).close();
-    }
-
-    private static void write(JsonText out, Node node) {
-        out.open().put("id", node.id).put("host", node.host).put("cpu_capacity", node.cpuCapacity)
-            .list("slots", node.slots, (list, port) -> list.value(port.longValue()))
-            .put("slots_in_use", node.slotsInUse).close();
     }
 
     private static void write(JsonText out, Placed placed) {

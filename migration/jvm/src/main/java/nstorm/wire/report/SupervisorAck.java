@@ -2,12 +2,14 @@ package nstorm.wire.report;
 
 import java.util.List;
 import nstorm.wire.ExecutorId;
+import nstorm.wire.Protocol;
 import nstorm.wire.json.JsonText;
 
 /**
  * What a supervisor has persisted for its own restart, and which plans it has read.
  *
  * @param cluster of the plans it has read, empty before the first ones
+ * @param plans   those of the topologies that the agent has named last
  */
 public record SupervisorAck(String supervisor, long pid, String hooks, long timeMs, String cluster,
                             List<PlanSeen> plans, List<SlotSet> slots) {
@@ -22,8 +24,8 @@ public record SupervisorAck(String supervisor, long pid, String hooks, long time
 
     public byte[] toJson() {
         return new JsonText().open()
-            .put("supervisor", supervisor).put("pid", pid).put("hooks", hooks).put("time_ms", timeMs)
-            .put("cluster", cluster)
+            .put("supervisor", supervisor).put("pid", pid).put("hooks", hooks)
+            .put("speaks", Protocol.SPEAKS).put("time_ms", timeMs).put("cluster", cluster)
             .list("plans", plans, (out, plan) -> out.listOf(() -> out.value(plan.topology())
                 .value(plan.epoch()).value(plan.version())))
             .list("slots", slots, (out, slot) -> out.open().put("port", slot.port())

@@ -2,6 +2,7 @@ package nstorm.wire.report;
 
 import java.util.List;
 import nstorm.wire.ExecutorId;
+import nstorm.wire.Protocol;
 import nstorm.wire.Slot;
 import nstorm.wire.json.JsonText;
 
@@ -27,7 +28,7 @@ public record WorkerAck(String topology, Slot slot, long pid, String incarnation
     public byte[] toJson() {
         JsonText json = new JsonText().open()
             .put("topology", topology).put("slot", slot).put("pid", pid).put("incarnation", incarnation)
-            .put("hooks", hooks).put("time_ms", timeMs)
+            .put("hooks", hooks).put("speaks", Protocol.SPEAKS).put("time_ms", timeMs)
             .put("cluster", cluster).put("epoch", epoch).put("version", version)
             .list("entries", entries, (out, entry) -> out.open().put("id", entry.id())
                 .put("state", entry.state()).put("assigned", entry.assigned()).close())

@@ -9,9 +9,10 @@ import nstorm.wire.json.JsonText;
  * What a worker has used and sent since its JVM started; totals never fall.
  *
  * @param traffic rows of source task, destination task, tuples
+ * @param folded  what was sent to all other destinations
  */
 public record WorkerLoad(String topology, Slot slot, String incarnation, long timeMs, long processCpuNs,
-                         List<ExecutorLoad> executors, List<long[]> traffic) {
+                         List<ExecutorLoad> executors, List<long[]> traffic, List<FoldedTraffic> folded) {
 
     public byte[] toJson() {
         return new JsonText().open()
@@ -20,6 +21,9 @@ public record WorkerLoad(String topology, Slot slot, String incarnation, long ti
             .list("executors", executors, (out, load) -> out.open().put("executor", load.executor(), ExecutorId::write)
                 .put("component", load.component()).put("cpu_ns", load.cpuNs()).put("queue", load.queue())
                 .put("pinned", load.pinned()).close())
-            .list("traffic", traffic, JsonText::values).close().bytes();
+            .list("traffic", traffic, JsonText::values)
+            .list("folded", folded, (out, rest) -> out.listOf(() -> out.value(rest.source()).value(rest.component())
+                .value(rest.tuples())))
+            .close().bytes();
     }
 }

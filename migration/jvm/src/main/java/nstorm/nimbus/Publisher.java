@@ -1,0 +1,214 @@
+package nstorm.nimbus;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import nstorm.hook.HookStatus;
+import nstorm.wire.json.Packing;
+import nstorm.wire.report.NimbusReport;
+import nstorm.wire.report.NimbusReport.Published;
+import org.apache.storm.cluster.ClusterUtils;
+import org.apache.storm.cluster.IStormClusterState;
+import org.apache.storm.cluster.VersionedData;
+import org.apache.storm.generated.Assignment;
+import org.apache.storm.generated.StormBase;
+import org.apache.storm.generated.SupervisorInfo;
+import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.scheduler.TopologyDetails;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Publishes what Storm knows: each topology, the nodes, and then a sign of life.
+ *
+ * <p>Who reads the sign of life takes everything that was published for true as of then. So ZooKeeper takes it only if
+ * what Storm says of each topology is still what was published, and if no other Nimbus has spoken meanwhile.
+ */
+final class Publisher {
+
+    static final String TOPOLOGIES = "/nstorm/topologies";
+    static final String NODES = "/nstorm/nodes";
+    static final String NIMBUS = "/nstorm/nimbus";
+
+    private static final Logger LOG = LoggerFactory.getLogger(Publisher.class);
+    private static final long SIGN_OF_LIFE_NANOS = TimeUnit.MILLISECONDS.toNanos(4_500);
+    private static final int TRIES = 3;
+
+    /** What a topology was published from, and why it could not be. */
+    private record Outcome(int assignment, TopologyDetails details, StormBase base, String problem) {
+        boolean isOf(int nowAssigned, TopologyDetails nowKnown, StormBase nowBase) {
+            return assignment == nowAssigned && details == nowKnown && base.equals(nowBase);
+        }
+    }
+
+    private final IStormClusterState state;
+    private final Znodes znodes;
+    private final KnownPlans plans;
+    private final PublicationWriter writer;
+    private final Map<String, VersionedData<Assignment>> assignments = new HashMap<>();
+    private final Map<String, Outcome> outcomes = new HashMap<>();
+    private Map<String, SupervisorInfo> supervisors = Map.of();
+    private long supervisorsNanos;
+    private boolean nodesTooLarge;
+    private int spoken = -1;
+    private byte[] lastWord = {};
+    private Map<String, Integer> lastShown = Map.of();
+    private long lastNanos;
+
+    Publisher(IStormClusterState state, Znodes znodes, KnownPlans plans) {
+        this.state = state;
+        this.znodes = znodes;
+        this.plans = plans;
+        writer = new PublicationWriter(znodes);
+    }
+
+    /** One pass over everything. */
+    void publish(Set<String> active, Topologies known, String scheduler) throws Exception {
+        Set<String> found = new HashSet<>();
+        znodes.children(TOPOLOGIES, null).forEach(topology -> found.add(path(topology)));
+        if (znodes.version(NODES) >= 0) {
+            found.add(NODES);
+        }
+        writer.found(found);
+        assignments.keySet().retainAll(active);
+        outcomes.keySet().retainAll(active);
+        int tries = 0;
+        while (!pass(active, known, scheduler) && ++tries < TRIES) {
+            LOG.debug("nstorm: Storm changed something while it was published");
+        }
+    }
+
+    /** What is left of a topology that is gone. */
+    void delete(String topology) throws Exception {
+        writer.delete(path(topology));
+    }
+
+    private static String path(String topology) {
+        return TOPOLOGIES + "/" + topology;
+    }
+
+    /** False if Storm has changed something meanwhile: the next pass shows it. */
+    private boolean pass(Set<String> active, Topologies known, String scheduler) throws Exception {
+        int last = znodes.version(NIMBUS);
+        if (last != spoken) {
+            writer.forgetContents();
+            outcomes.clear();
+            lastWord = new byte[0];
+        }
+        spoken = last;
+        List<Published> topologies = new ArrayList<>();
+        Map<String, Integer> shown = new HashMap<>();
+        for (String topology : new TreeSet<>(active)) {
+            int version = znodes.version(ClusterUtils.stormPath(topology));
+            StormBase base = version < 0 ? null : state.stormBase(topology, null);
+            if (base != null) {
+                shown.put(ClusterUtils.stormPath(topology), version);
+                VersionedData<Assignment> assignment = assignment(topology);
+                if (assignment != null) {
+                    shown.put(ClusterUtils.assignmentPath(topology), assignment.getVersion());
+                }
+                String problem = problem(topology, known.getById(topology), base, assignment);
+                topologies.add(new Published(topology, plans.of(topology), problem));
+            }
+        }
+        publishNodes();
+        return speak(scheduler, topologies, shown);
+    }
+
+    /** As ZooKeeper has it, not as this Nimbus remembers it: version and content belong together. */
+    private VersionedData<Assignment> assignment(String topology) throws Exception {
+        Integer version = state.assignmentVersion(topology, null);
+        VersionedData<Assignment> held = assignments.get(topology);
+        if (version == null || held == null || held.getVersion() != version) {
+            held = version == null ? null : state.assignmentInfoWithVersion(topology, null);
+            assignments.put(topology, held);
+        }
+        return held;
+    }
+
+    /** Publishes a topology; one that cannot be published stops neither the others nor the plans. */
+    private String problem(String topology, TopologyDetails details, StormBase base, VersionedData<Assignment> assignment) {
+        int version = assignment == null ? -1 : assignment.getVersion();
+        Outcome last = outcomes.remove(topology);
+        String before = last == null ? null : last.problem;
+        if (last != null && last.isOf(version, details, base) && (before != null || writer.exists(path(topology)))) {
+            outcomes.put(topology, last);
+            return before;
+        }
+        String problem;
+        try {
+            problem = publish(topology, details, base, assignment);
+            outcomes.put(topology, new Outcome(version, details, base, problem));
+            if (problem != null && details != null && before == null) {
+                LOG.error("nstorm: nstorm moves no executor of topology {}: {}", topology, problem);
+            }
+        } catch (Exception | LinkageError e) {
+            problem = "it could not be published: " + e.toString().lines().findFirst().orElse("");
+            LOG.warn("nstorm: topology {} was not published, the next pass tries again", topology, e);
+        }
+        if (problem != null) {
+            withdraw(topology);
+        }
+        return problem;
+    }
+
+    private String publish(String topology, TopologyDetails details, StormBase base, VersionedData<Assignment> assignment)
+            throws Exception {
+        if (details == null) {
+            return "Nimbus has not scheduled it yet";
+        }
+        Assignment assigned = assignment == null ? null : assignment.getData();
+        int excess = writer.put(path(topology), new PublicationBuilder(details, assigned).publication(base).toJson());
+        // Nothing is published instead: what is left out (executors, edges) would look as if Storm did not have it.
+        return excess == 0 ? null : "its publication has " + (PublicationWriter.LARGEST_BYTES + excess)
+            + " bytes, and no more than " + PublicationWriter.LARGEST_BYTES + " are written";
+    }
+
+    /** An old word is no word. */
+    private void withdraw(String topology) {
+        try {
+            writer.delete(path(topology));
+        } catch (Exception e) {
+            LOG.warn("nstorm: what was published of {} could not be removed, the next pass tries again", topology, e);
+        }
+    }
+
+    private void publishNodes() throws Exception {
+        long now = System.nanoTime();
+        if (supervisors.isEmpty() || now - supervisorsNanos > SIGN_OF_LIFE_NANOS) {
+            supervisors = state.allSupervisorInfo();
+            supervisorsNanos = now;
+        }
+        int excess = writer.put(NODES, PublicationBuilder.nodes(state.assignmentsInfo().values(), supervisors).toJson());
+        if (excess > 0 && !nodesTooLarge) {
+            LOG.error("nstorm: the nodes are not published: {} bytes too many", excess);
+        }
+        nodesTooLarge = excess > 0;
+        if (nodesTooLarge) {
+            writer.delete(NODES);
+        }
+    }
+
+    private boolean speak(String scheduler, List<Published> topologies, Map<String, Integer> shown) throws Exception {
+        byte[] word = new NimbusReport(0, HookStatus.VERSION, scheduler, topologies).toJson();
+        boolean same = Arrays.equals(word, lastWord) && shown.equals(lastShown);
+        if (same && System.nanoTime() - lastNanos < SIGN_OF_LIFE_NANOS) {
+            return true;
+        }
+        byte[] dated = new NimbusReport(System.currentTimeMillis(), HookStatus.VERSION, scheduler, topologies).toJson();
+        if (!znodes.writeIf(NIMBUS, Packing.pack(dated), spoken, shown)) {
+            return false;
+        }
+        spoken++;
+        lastWord = word;
+        lastShown = shown;
+        lastNanos = System.nanoTime();
+        return true;
+    }
+}

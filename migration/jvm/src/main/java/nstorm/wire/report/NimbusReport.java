@@ -1,0 +1,28 @@
+package nstorm.wire.report;
+
+import java.util.List;
+import nstorm.wire.Plan;
+import nstorm.wire.Protocol;
+import nstorm.wire.json.JsonText;
+
+/** The sign of life of the hook in Nimbus: what is published was true when it was written. */
+public record NimbusReport(long timeMs, String hooks, String scheduler, List<Published> topologies) {
+
+    /**
+     * An active topology.
+     *
+     * @param plan    the newest that the hook has read, or null
+     * @param problem why the topology is not published, or null
+     */
+    public record Published(String topology, Plan plan, String problem) {
+    }
+
+    public byte[] toJson() {
+        return new JsonText().open().put("time_ms", timeMs).put("hooks", hooks).put("speaks", Protocol.SPEAKS)
+            .put("scheduler", scheduler)
+            .list("topologies", topologies, (out, told) -> out.open().put("topology", told.topology)
+                .put("plan", told.plan, (pair, plan) -> pair.values(plan.epoch(), plan.version()))
+                .put("problem", told.problem).close())
+            .close().bytes();
+    }
+}
