@@ -165,9 +165,11 @@ def _rows(told: bytes) -> Ints:
 
     They are most of a journal, and a tuple of each would double the time that reading one takes.
     """
-    whole = not told.translate(None, b"0123456789-,[]")
-    numbers = np.fromstring(told.translate(None, b"[]"), np.int64, sep=",") if whole else _NO_INTS
-    if not whole or len(numbers) != 3 * (told.count(b"[") - 1):
+    text = told.translate(None, b"[]")
+    whole = not text.translate(None, b"0123456789-,")
+    numbers = np.fromstring(text, np.int64, sep=",") if whole else _NO_INTS
+    rows = (len(told) - len(text)) // 2 - 1
+    if not whole or len(numbers) != 3 * rows:
         raise ValueError("traffic is no list of [source, target, tuples]")
     return numbers.reshape(-1, 3)
 
