@@ -5,11 +5,14 @@
 
 import difflib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from migration import ConfigError
 
@@ -97,15 +100,30 @@ class Setting:
             It cannot be; the message begins with the key.
         """
         words = choices or self.choices
-        found = _CHECKS[self.kind](self, value, words)
-        if found is None:
-            raise ConfigError(f"{PREFIX}{self.key}: must be {self._must(words)}, is {value!r}")
-        return found
+        given = value
+        if self.kind is Kind.FOLDER and value is False:
+            given = ""  # YAML 1.1 reads off as false
+        elif isinstance(value, float) and value.is_integer():
+            given = int(value)
+        try:
+            found = msgspec.convert(given, self._type(words))
+        except msgspec.ValidationError:
+            raise ConfigError(
+                f"{PREFIX}{self.key}: must be {self._must(words)}, is {value!r}"
+            ) from None
+        return sorted(set(found)) if self.kind is Kind.NAMES else found
 
-    def holds(self, value: Any) -> bool:
-        """Tell whether a value is a number within the bounds, not infinite and not NaN."""
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return number and self.least <= value <= self.most
+    def _type(self, words: Sequence[str]) -> Any:
+        bounds = Meta(ge=self.least, le=self.most)
+        return {
+            Kind.NUMBER: Annotated[float, bounds],
+            Kind.COUNT: Annotated[int, Meta(ge=int(self.least), le=int(self.most))],
+            Kind.CHOICE: Literal[tuple(words) or ("",)],
+            Kind.NAMES: list[str],
+            Kind.SWITCH: bool,
+            Kind.FOLDER: str,
+            Kind.TEXT: Annotated[str, Meta(min_length=1)],
+        }[self.kind]
 
     def _must(self, words: Sequence[str]) -> str:
         bounds = f"of at least {self.least:g} and at most {self.most:,.10g}"
@@ -119,46 +137,6 @@ class Setting:
             Kind.TEXT: "text",
         }[self.kind]
 
-
-def _number(row: Setting, value: Any, words: Sequence[str]) -> float | None:
-    return float(value) if row.holds(value) else None
-
-
-def _count(row: Setting, value: Any, words: Sequence[str]) -> int | None:
-    return int(value) if row.holds(value) and value == int(value) else None
-
-
-def _choice(row: Setting, value: Any, words: Sequence[str]) -> Any:
-    return value if value in words else None
-
-
-def _names(row: Setting, value: Any, words: Sequence[str]) -> list[str] | None:
-    texts = isinstance(value, list) and all(isinstance(name, str) for name in value)
-    return sorted(set(value)) if texts else None
-
-
-def _switch(row: Setting, value: Any, words: Sequence[str]) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-def _folder(row: Setting, value: Any, words: Sequence[str]) -> str | None:
-    # YAML 1.1 reads off as false.
-    return value if isinstance(value, str) else "" if value is False else None
-
-
-def _text(row: Setting, value: Any, words: Sequence[str]) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-_CHECKS: Mapping[Kind, Callable[[Setting, Any, Sequence[str]], Any]] = {
-    Kind.NUMBER: _number,
-    Kind.COUNT: _count,
-    Kind.CHOICE: _choice,
-    Kind.NAMES: _names,
-    Kind.SWITCH: _switch,
-    Kind.FOLDER: _folder,
-    Kind.TEXT: _text,
-}
 
 _TPS = "tuples/s"
 # The order is that of docs/settings.md, and that in which a sweep draws its samples.

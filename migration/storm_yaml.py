@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.reader import ReaderError
 
 from migration import ConfigError
 from migration.settings import PREFIX, SETTINGS, Reader, nested, refuse_unknown
@@ -40,9 +41,23 @@ def load(text: str) -> Any:
     """
     try:
         return yaml.load(text, _Loader)
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        found = f"line {line}: character {chr(error.character)!r} is not allowed"
+        raise yaml.YAMLError(found) from None
     # The parser does not look at what it makes values of, nor at how deep it goes.
     except (ValueError, RecursionError) as error:
         raise yaml.YAMLError(str(error)) from None
+
+
+def problem(error: OSError | UnicodeDecodeError | yaml.YAMLError) -> str:
+    """Say in one line why a file cannot be read, and in which of its lines that shows."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        said = f"line {error.problem_mark.line + 1}: {error.problem}"
+        if error.context and error.context_mark is not None:
+            said += f", {error.context} that begins in line {error.context_mark.line + 1}"
+        return said
+    return getattr(error, "strerror", None) or " ".join(str(error).split())
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -56,8 +71,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         document = load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        why = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise ConfigError(f"{path}: {why}") from None
+        raise ConfigError(f"{path}: {problem(error)}") from None
     if document is None:
         return {}
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):

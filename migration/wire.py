@@ -198,7 +198,9 @@ def decode(kind: type[M], data: bytes) -> M:
     """
     name = kind.__name__
     try:
-        return cast(M, _decoder(cast(Any, kind)).decode(unpacked(data)))
+        plain = unpacked(data)
+        plain.decode()  # msgspec looks at no key that it does not know
+        return cast(M, _decoder(cast(Any, kind)).decode(plain))
     except WireError as error:
         raise WireError(name, error.problem) from error
     except msgspec.ValidationError as error:

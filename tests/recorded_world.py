@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import messages
+import msgspec
 import numpy as np
 from messages import replace
 
 from controller.config import Config, build
 from controller.cycle import Memory, Seen, TopologyReport, cycle, cycle_with_searches, failed
+from controller.journal.record import from_line
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
 from controller.policies.partition.search import Answer
@@ -19,6 +22,17 @@ from migration.model import Edge, ExecutorId, Node, Publication, Slot
 SLOTS = tuple(Slot(node, port) for node in "ab" for port in (1, 2))
 BEGIN_S = 1_700_000_000.0
 TICK_S = 5.0
+
+
+_PLAIN = msgspec.json.Decoder(dict[str, Any])
+
+
+def plain(line: bytes) -> dict[str, Any]:
+    """Read a whole line of a journal as any tool would."""
+    found = from_line(line, _PLAIN)
+    assert found is not None
+    del found["crc"]
+    return found
 
 
 def publication(executors: int) -> Publication:

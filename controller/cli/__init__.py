@@ -7,9 +7,9 @@ def main() -> None:
     """Run the command line, and say what to install where a package is missing."""
     verb = sys.argv[1:2]
     if verb in (["agent"], ["jar"]):
-        from agent.command import main as run_agent  # noqa: PLC0415  # and nothing else
+        from controller.cli.node import VERBS  # noqa: PLC0415  # and nothing else
 
-        sys.exit(run_agent(sys.argv[2:] if verb == ["agent"] else sys.argv[1:], "nstorm agent"))
+        sys.exit(VERBS[verb[0]](sys.argv[2:]))
     try:
         # Late: the packages may be missing, and each command waits for its own alone.
         if verb == ["controller"]:

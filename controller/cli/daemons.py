@@ -1,4 +1,4 @@
-"""``nstorm controller``, and ``nstorm agent`` as another name of ``nstorm-agent``."""
+"""``nstorm controller``."""
 
 import os
 import socket
@@ -10,7 +10,6 @@ from typing import Annotated
 import structlog
 import typer
 
-import agent.command
 from controller.cli.running import new_app, run
 from controller.compiling import compiling_beside
 from controller.config import Config, Mode, from_storm_yaml
@@ -18,7 +17,7 @@ from controller.output import example
 from controller.storm.live import LiveController
 from kvstore.service import ended_by_signals, serve
 from kvstore.zookeeper import Session
-from migration import jar, storm_yaml
+from migration import storm_yaml
 
 log = structlog.get_logger()
 
@@ -27,19 +26,6 @@ CONTROLLER_EXAMPLE = example("nstorm controller --conf storm.yaml --mode auto")
 Conf = Annotated[
     Path, typer.Option("--conf", help="The storm.yaml of this node, with its nstorm.* keys.")
 ]
-
-# The agent reads its arguments itself: it does without typer.
-AS_GIVEN = {"allow_extra_args": True, "ignore_unknown_options": True}
-
-
-def run_agent(context: typer.Context) -> None:
-    """Run the agent of this node; the same as nstorm-agent."""
-    raise typer.Exit(agent.command.main(context.args, "nstorm agent"))
-
-
-def print_jar() -> None:
-    """Print where the jar with the hooks is."""
-    typer.echo(str(jar.path()))
 
 
 def run_controller(

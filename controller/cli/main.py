@@ -6,14 +6,9 @@ from typing import Annotated
 
 import typer
 
-from controller.cli.daemons import (
-    AS_GIVEN,
-    CONTROLLER_EXAMPLE,
-    print_jar,
-    run_agent,
-    run_controller,
-)
+from controller.cli.daemons import CONTROLLER_EXAMPLE, run_controller
 from controller.cli.decide import decide
+from controller.cli.node import VERBS
 from controller.cli.operate import move, pause, resume, status
 from controller.cli.running import new_app, run
 from controller.output import example
@@ -32,12 +27,25 @@ def _add(command: Callable[..., None], section: str, *lines: str) -> None:
     app.command(rich_help_panel=section, epilog=example(*lines))(command)
 
 
+def _pass_on(name: str) -> None:
+    """List a verb of a node, which has a help of its own and reads its arguments itself."""
+    as_given = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+    @app.command(
+        name,
+        help=VERBS[name].__doc__,
+        rich_help_panel=BESIDE,
+        add_help_option=False,
+        context_settings=as_given,
+    )
+    def _run(context: typer.Context) -> None:
+        raise typer.Exit(VERBS[name](context.args))
+
+
 # In the order of the help.
-app.command("agent", rich_help_panel=BESIDE, add_help_option=False, context_settings=AS_GIVEN)(
-    run_agent
-)
+_pass_on("agent")
 app.command("controller", rich_help_panel=BESIDE, epilog=CONTROLLER_EXAMPLE)(run_controller)
-app.command("jar", rich_help_panel=BESIDE, epilog=example("nstorm jar"))(print_jar)
+_pass_on("jar")
 _add(status, ASK, "nstorm status --conf storm.yaml", "nstorm status --conf storm.yaml -o json")
 _add(move, ASK, "nstorm move wc 7-7 2f5c1c0d-node-2:6701 --conf storm.yaml --wait")
 _add(pause, ASK, 'nstorm pause "release of today" --conf storm.yaml')

@@ -8,7 +8,15 @@ import numpy as np
 
 from controller.core.cluster import Ints, Traffic
 from controller.core.topology import TopologyView
-from migration.model import ExecutorId, FoldedRow, NodeLoad, Publication, Slot, WorkerLoad
+from migration.model import (
+    ExecutorId,
+    FoldedRow,
+    NodeLoad,
+    Publication,
+    Slot,
+    TrafficRow,
+    WorkerLoad,
+)
 
 NS_PER_S = 1e9
 MS_PER_S = 1e3
@@ -152,9 +160,7 @@ def _first(
     """Read a report; the arrays of pairs stay the same objects while the pairs are the same."""
     if before is not None and before.report is report:
         return before
-    total = _rows(report.traffic)
-    if report.folded:
-        total = _with_folded(total, report.folded, tasks)
+    total = total_sent(report.traffic, report.folded, tasks)
     if before is not None and _same_pairs(total, before.total):
         total = replace(before.total, tps=total.tps)
     totals_ns = {load.executor: load.cpu_ns for load in report.executors}
@@ -245,6 +251,21 @@ def _of_pairs_in(other: Traffic, one: Traffic) -> Traffic:
     return Traffic(one.source[kept], one.target[kept], one.tps[kept])
 
 
+def total_sent(traffic: Sequence[TrafficRow], folded: Sequence[FoldedRow], tasks: Tasks) -> Traffic:
+    """Read what a worker has sent since its JVM started.
+
+    What was folded is spread evenly over the tasks of the component, those with a row of their own
+    too: so a total does not jump when a worker begins or ends to name a pair.
+
+    Returns
+    -------
+    Traffic
+        Tuples between task ids, in the order of the report while nothing is folded.
+    """
+    total = _rows(traffic)
+    return _with_folded(total, folded, tasks) if folded else total
+
+
 def _rows(rows: Sequence[tuple[int, int, float]]) -> Traffic:
     """Take rows as they were reported; Storm's own tasks, below 0, are left out."""
     table = np.fromiter(chain.from_iterable(rows), np.float64, 3 * len(rows)).reshape(-1, 3)
@@ -256,10 +277,6 @@ def _rows(rows: Sequence[tuple[int, int, float]]) -> Traffic:
 
 
 def _with_folded(total: Traffic, rows: Iterable[FoldedRow], tasks: Tasks) -> Traffic:
-    """Spread what was sent to components evenly over their tasks, those with own rows too.
-
-    So a total does not jump when a worker begins or ends to name a pair.
-    """
     parts = [total]
     for source, component, tuples in rows:
         to = tasks.get(component)

@@ -4,18 +4,28 @@ Nothing is held but one record, so a log may be as long as it likes.
 """
 
 import gc
-import gzip
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeVar
 
-from controller.journal.record import FORMAT, JournalError, from_line, other_format
+import msgspec
+from msgspec import Raw
+
+from controller.journal.record import (
+    FORMAT,
+    Head,
+    JournalError,
+    TickRecord,
+    from_line,
+    other_format,
+)
 from controller.journal.writer import PACKED, SUFFIX
 
 _NAME = re.compile(r"(\d{8}T\d{6})-([0-9a-z]+)-(\d{6})\.jsonl(\.gz)?")
@@ -27,13 +37,19 @@ _EPOCH = re.compile(
 
 # What has to be made more than is given back before Python looks for cycles.
 _COLLECT_AFTER = 1_000_000
+# Of a compressed segment: long enough that the thread seldom needs Python's lock.
+_PIECE_BYTES = 2**20
+_GZIP = 31
+
+R = TypeVar("R")
+_HEADS = msgspec.json.Decoder(Head)
 
 
 @contextmanager
 def collecting_rarely() -> Iterator[None]:
     """Let Python look for cycles of garbage less often while a log is read.
 
-    A record of 1,000 executors is some 50,000 lists that go as they came, in no cycle; to look
+    A record of 1,000 executors is some 10,000 tuples that go as they came, in no cycle; to look
     through all of them again and again takes as long as everything else.
 
     Yields
@@ -70,7 +86,7 @@ class Tick:
 
     Attributes
     ----------
-    head : dict or None
+    head : Head or None
         The segment's head if this is its first tick that could be read.
     gap : bool
         Whether ticks of this writer are missing before this one.
@@ -78,8 +94,8 @@ class Tick:
         Whether a later leader had taken over already, so that nothing came of it.
     """
 
-    record: dict[str, Any]
-    head: dict[str, Any] | None
+    record: TickRecord[Any]
+    head: Head | None
     gap: bool
     superseded: bool
 
@@ -129,7 +145,7 @@ class Log:
         writers = tuple(tuple(of[w]) for w in sorted(of, key=lambda w: (of[w][0].begun, w)))
         return cls(writers, _began_s(writers))
 
-    def newest_head(self) -> dict[str, Any]:
+    def newest_head(self) -> Head:
         """Read the head of the newest segment that has one.
 
         Raises
@@ -140,11 +156,11 @@ class Log:
         segments = [segment for writer in self.writers for segment in writer]
         others = ""
         for segment in sorted(segments, key=lambda s: s.begun, reverse=True):
-            record = from_line(next(_lines(segment.path), b""))
-            if record is not None and record.get("format") == FORMAT:
-                return record
-            if record is not None and not others:
-                others = f"; its newest has {other_format(record.get('format'))}"
+            head = from_line(next(_lines(segment.path), b""), _HEADS)
+            if head is not None and head.format == FORMAT:
+                return head
+            if head is not None and not others:
+                others = f"; its newest has {other_format(head.format)}"
         raise JournalError(
             f"{segments[0].path.parent}: no segment begins with a whole head of format "
             f"{FORMAT}{others}"
@@ -165,13 +181,17 @@ class Log:
         """
         return next((at_s for one in self.writers[writer] for _, at_s in _led(one)), float("inf"))
 
-    def ticks(self, writer: int, since_s: float = 0.0) -> Iterator[Tick]:
+    def ticks(
+        self, writer: int, kind: type[TickRecord[Any]] = TickRecord[Raw], since_s: float = 0.0
+    ) -> Iterator[Tick]:
         """Read one controller's ticks in their order.
 
         Parameters
         ----------
         writer : int
             Index into `writers`.
+        kind : type
+            A `TickRecord` of what each load report is read as.
         since_s : float
             Unix seconds; segments that end before are not read.
 
@@ -180,7 +200,8 @@ class Log:
         Tick
             Those that are whole.
         """
-        before: dict[str, Any] | None = None
+        decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Head | kind)
+        before: TickRecord[Any] | None = None
         segments = list(self.writers[writer])
         while len(segments) > 1 and segments[1].begun_s <= since_s:
             del segments[0]
@@ -188,43 +209,42 @@ class Log:
         for segment in segments:
             self.skipped["segments missing"] += segment.number - expected_segment
             expected_segment = segment.number + 1
-            head: dict[str, Any] | None = None
-            for record in self._records(segment.path):
-                if record.get("kind") == "head":
+            head: Head | None = None
+            for record in self._records(segment.path, decoder):
+                if isinstance(record, Head):
                     head = record
-                    if head.get("format") != FORMAT:
-                        self.skipped[f"segments of {other_format(head.get('format'))}"] += 1
+                    if head.format != FORMAT:
+                        self.skipped[f"segments of {other_format(head.format)}"] += 1
                         break
                 elif head is None and before is None:
                     self.skipped["ticks without a head before them"] += 1
-                elif before is not None and record["seq"] <= before["seq"]:
+                elif before is not None and record.seq <= before.seq:
                     self.skipped["ticks that are there twice"] += 1
                 else:
                     gap = before is None or self._is_gap(before, record)
                     yield Tick(record, head, gap, self._is_superseded(record))
                     before, head = record, None
 
-    def _is_gap(self, before: dict[str, Any], record: dict[str, Any]) -> bool:
-        missing: int = record["seq"] - before["seq"] - 1
+    def _is_gap(self, before: TickRecord[Any], record: TickRecord[Any]) -> bool:
+        missing = record.seq - before.seq - 1
         self.skipped["ticks missing"] += missing
         # Ticks are in the order of the monotonic clock; the time of day only names them.
-        self.skipped["times at which the clock went back"] += record["time_s"] < before["time_s"]
+        self.skipped["times at which the clock went back"] += record.time_s < before.time_s
         return missing != 0
 
-    def _is_superseded(self, record: dict[str, Any]) -> bool:
+    def _is_superseded(self, record: TickRecord[Any]) -> bool:
         """Tell whether a higher epoch had begun: nothing this controller wrote then counted."""
-        if record["epoch"] is None:
+        if record.epoch is None:
             return False
-        own = (record["cluster"], record["epoch"])
+        own = (record.cluster, record.epoch)
         later = [at for key, at in self._began_s.items() if key[0] == own[0] and key > own]
-        late: bool = record["time_s"] >= min(later, default=float("inf"))
+        late = record.time_s >= min(later, default=float("inf"))
         self.skipped["ticks of a leader that had lost its lead"] += late
         return late
 
-    def _records(self, path: Path) -> Iterator[dict[str, Any]]:
-        lines = _lines(path)
-        for line in lines:
-            record = from_line(line)
+    def _records(self, path: Path, decoder: "msgspec.json.Decoder[R]") -> Iterator[R]:
+        for line in _lines(path):
+            record = from_line(line, decoder)
             if record is not None:
                 yield record
             elif line.endswith(b"\n"):
@@ -261,12 +281,39 @@ def _segments(path: Path) -> Iterator[Segment]:
 def _lines(path: Path) -> Iterator[bytes]:
     """Read lines as far as the file goes; a cut-off compressed file gives what is whole in it."""
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            yield from file
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        yield b"cut off"
+        with path.open("rb") as file:
+            yield from _cut(_unpacked(file)) if path.suffix == ".gz" else file
     except OSError as error:
         raise JournalError(f"{path}: {error.strerror or error}") from error
+
+
+def _cut(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from (line + b"\n" for line in lines)
+    if rest:
+        yield rest
+
+
+def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
+    """Uncompress; each piece on a thread while the one before is read, which takes longer."""
+    unpacker = zlib.decompressobj(_GZIP)
+
+    def piece() -> bytes:
+        return unpacker.decompress(file.read(_PIECE_BYTES))
+
+    with ThreadPoolExecutor(1) as ahead:
+        next_piece = ahead.submit(piece)
+        try:
+            while found := next_piece.result():
+                next_piece = ahead.submit(piece)
+                yield found
+        except zlib.error:
+            yield b"cut off"
+        else:
+            if not unpacker.eof:
+                yield b"cut off"
 
 
 def _led(segment: Segment) -> Iterator[tuple[tuple[str, int], float]]:

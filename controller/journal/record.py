@@ -7,18 +7,100 @@ import json
 import re
 import zlib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
 
 from controller.errors import ControllerError
 
 # A reader refuses a segment of another format; raise it whenever a key changes its meaning.
-FORMAT = 2
-_READ_BY = {1: "nstorm 0.1.0 as of 2026-11-22"}
+FORMAT = 3
+_READ_BY = {1: "nstorm 0.1.0 as of 2026-11-22", 2: "nstorm 0.1.0 as of 2026-11-23"}
 _LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})",')
+_BRACE = zlib.crc32(b"{")
+
+L = TypeVar("L")
+R = TypeVar("R")
 
 
 class JournalError(ControllerError):
     """A journal cannot be read or holds nothing; the message names the place."""
+
+
+class Head(Struct, frozen=True, tag_field="kind", tag="head"):
+    """What must be known before the first tick of a segment.
+
+    Attributes
+    ----------
+    config : dict
+        Every key of the settings in force.
+    memory : str
+        A `Memory` as of `controller.journal.memory`; of another format it may be anything.
+    """
+
+    format: Any = None
+    config: dict[str, Any] = {}
+    memory: Any = None
+
+
+class View(Struct, frozen=True):
+    """A topology as the cycle saw it.
+
+    Attributes
+    ----------
+    plan : Raw
+        Small, and whole each time: a lost record must not leave a wrong plan for long.
+    acks : tuple of str
+        The nodes whose newest acks were fresh.
+    """
+
+    topology: str
+    plan: Raw
+    acks: tuple[str, ...] = ()
+    stand_back: str | None = None
+
+
+class TickRecord(Struct, Generic[L], frozen=True, tag_field="kind", tag="tick"):
+    """What a cycle saw and decided; a key that is not here is for people alone.
+
+    Of the messages (`publications`, `acks` and `loads`) it has those that had changed. Their JSON
+    stays as it is until somebody wants it, but for the loads, which are most of a record: who reads
+    it says what is made of each.
+
+    Attributes
+    ----------
+    cluster : str
+        Epochs count within one cluster's life only.
+    load_nodes : tuple of str
+        The nodes whose newest report was seen.
+    answers : tuple of (str, str)
+        Topology, and an `Answer` as of `controller.journal.memory`.
+    error : str or None
+        What kept the cycle from looking.
+    unwritten : tuple of str
+        Topologies whose plan another controller had changed meanwhile.
+    cycles : Raw
+        How the cycle ended, by topology.
+    """
+
+    seq: int
+    now_s: float
+    time_s: float
+    cluster: str = ""
+    epoch: int | None = None
+    paused: str | None = None
+    views: tuple[View, ...] = ()
+    load_nodes: tuple[str, ...] = ()
+    rests: tuple[tuple[str, str, float], ...] = ()
+    not_begun: tuple[tuple[str, str], ...] = ()
+    answers: tuple[tuple[str, str], ...] = ()
+    error: str | None = None
+    unwritten: tuple[str, ...] = ()
+    cycles: Raw = Raw(b"[]")
+    publications: tuple[Raw, ...] = ()
+    acks: tuple[Raw, ...] = ()
+    loads: tuple[L, ...] = ()
 
 
 def other_format(found: object) -> str:
@@ -38,6 +120,11 @@ def other_format(found: object) -> str:
     return f"format {found}, which {reader or 'no version of nstorm'} reads"
 
 
+def of_another_version(error: Exception) -> JournalError:
+    """Say that something whole cannot be read, and what of it."""
+    return JournalError(f"the journal is of another version of nstorm: {error}")
+
+
 def compact(value: Any) -> bytes:
     """Write JSON in the one form of the journal.
 
@@ -51,6 +138,7 @@ def compact(value: Any) -> bytes:
     ValueError
         A number is not finite.
     """
+    # Not by msgspec, which writes such a number as null.
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode()
 
@@ -82,27 +170,35 @@ def to_line(body: bytes) -> bytes:
     return b"".join([b'{"crc":"%08x",' % zlib.crc32(body), memoryview(body)[1:], b"\n"])
 
 
-def from_line(line: bytes) -> dict[str, Any] | None:
+def from_line(line: bytes, decoder: "msgspec.json.Decoder[R]") -> R | None:
     """Read a line.
 
     Parameters
     ----------
     line : bytes
         With its line end.
+    decoder : Decoder
+        Of the record.
 
     Returns
     -------
-    dict or None
-        The record without its checksum; None if the line is not whole.
+    record or None
+        None if the line is not whole.
+
+    Raises
+    ------
+    JournalError
+        It is whole, and no such record.
     """
     head = _LINE.match(line)
     if head is None or not line.endswith(b"\n"):
         return None
-    body = b"{" + line[head.end() : -1]
-    if zlib.crc32(body) != int(head[1], 16):
+    if zlib.crc32(memoryview(line)[head.end() : -1], _BRACE) != int(head[1], 16):
         return None
     try:
-        record = json.loads(body)
-    except ValueError:
+        return decoder.decode(line)
+    except msgspec.ValidationError as error:
+        raise of_another_version(error) from error
+    # The checksum may be right and this no JSON, if somebody else wrote it.
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) else None

@@ -15,7 +15,7 @@ from controller.core.cluster import inter_node_tps
 from controller.core.topology import TopologyView
 from controller.cycle import Memory, Report, Seen, TopologyReport
 from controller.journal.memory import encode
-from controller.journal.record import FORMAT, joined
+from controller.journal.record import FORMAT, compact, joined
 from controller.journal.writer import Writer
 from migration import wire
 from migration.model import NodeAcks, NodeLoad, Plan, Publication
@@ -57,7 +57,6 @@ class Recorder:
         self._data_of = data_of
         self._sequence = 0
         self._segment = 0
-        self._loads: tuple[NodeLoad, ...] = ()
         self._written: dict[tuple[type, str], bytes] = {}
         self._notes: dict[str, list[Any]] = {}
         self._begins_anew = False
@@ -95,11 +94,10 @@ class Recorder:
             if body is not None:
                 journal.append([body] if head is None else [head, body], begins=begins)
                 self._notes = {}
-                self._loads = () if seen is None else seen.loads
                 self._begins_anew = False
                 return
         # The next record cannot build on one that was not written.
-        self._loads, self._begins_anew = (), True
+        self._begins_anew = True
 
     def close(self) -> None:
         """Write the rest."""
@@ -120,8 +118,6 @@ class Recorder:
 
     def _head(self, before: Memory, time_s: float) -> bytes:
         """Write what must be known before the first tick of a segment."""
-        known = [load for load in self._loads if (NodeLoad, load.node) in self._written]
-        data = [self._written[NodeLoad, load.node] for load in known]
         fields = {
             "kind": "head",
             "format": FORMAT,
@@ -130,12 +126,11 @@ class Recorder:
             "seq": self._sequence,
             "time_s": time_s,
             "config": self._config.keys_in_force,
-            "memory": encode(before, known),
+            "memory": encode(before),
         }
-        body = joined(fields, {"loads": data})
         self._segment += 1
         self._written = {}
-        return body
+        return compact(fields)
 
     def _tick(self, seen: Seen | None, report: Report, unwritten: Sequence[str]) -> bytes:
         found = seen or Seen(0.0, report.topologies[0].time_s, None)
@@ -143,7 +138,7 @@ class Recorder:
         fields = {
             "kind": "tick",
             "seq": self._sequence,
-            # Epochs count within one cluster's life only. The reader relies on this order of keys.
+            # The reader relies on the order of these keys.
             "cluster": next((view.plan.cluster for view in found.topologies), ""),
             "now_s": found.now_s,
             "time_s": found.time_s,
@@ -153,7 +148,7 @@ class Recorder:
             "load_nodes": [load.node for load in found.loads],
             "rests": [[topology, str(executor), s] for topology, executor, s in found.rests],
             "not_begun": [[topology, str(executor)] for topology, executor in found.not_begun],
-            "answers": [{"topology": t, "answer": encode(answer)} for t, answer in found.answers],
+            "answers": [[topology, encode(answer)] for topology, answer in found.answers],
             "error": repr(report.error) if seen is None else None,
             "unwritten": list(unwritten),
             **self._notes,
@@ -193,7 +188,6 @@ def _view_record(view: TopologyView) -> dict[str, Any]:
     return {
         "topology": view.id,
         "stand_back": view.stand_back,
-        # Small, and whole each time: a lost record must not leave a wrong plan for long.
         "plan": _plain(view.plan),
         "acks": [ack.node for ack in view.acks],
     }

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -17,7 +18,7 @@ from typer.core import TyperGroup
 from controller.config import build, keys_of
 from controller.journal.reader import Log, collecting_rarely
 from controller.journal.record import JournalError, compact
-from controller.output import Output, OutputOption, SectionedCommand, example, quiet
+from controller.output import Output, OutputOption, SectionedCommand, counted, example, quiet
 from controller.policies.registry import NAMES
 from controller.replay.ingest.tables import ingest
 from controller.replay.playback import Replayed, recorded_config, replay
@@ -104,17 +105,25 @@ def replay_log(
         str | None,
         typer.Option(metavar="NAME", rich_help_panel=OTHERWISE, help=f"One of {', '.join(NAMES)}."),
     ] = None,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="With the recorded settings: print ticks like the one before, too."
+        ),
+    ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say what the controller would have done with a recorded log.
 
     The word `log` may be left out. With the recorded settings every decision must come out the
-    same, byte for byte; exit code 1 if one does not.
+    same, byte for byte; exit code 1 if one does not. Printed are the ticks that moved something,
+    or whose outcome is another than before.
 
     With others, by --set or --policy, the outcome is compared with that of the recorded ones: moves
     follow other moves, executors take their CPU along, less what tuples cost that stay near now,
     who talks to whom stays as recorded, and moves are made whatever the mode was. What that cannot
     know: that shuffles would send elsewhere, that an overload would have slowed the topology down.
+    Each topology has max.moves.per.cycle moves to itself, which in a live run all of them share.
     """
     window = _moment(begin) or -math.inf, _moment(end) or math.inf
     log = Log.open(paths)
@@ -129,7 +138,7 @@ def replay_log(
     elif changes:
         _print_what_if(document)
     else:
-        _print_verified(document)
+        _print_verified(document, every)
     if document.get("different"):
         raise typer.Exit(1)
 
@@ -165,7 +174,7 @@ def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:
     ticks = different = 0
     for writer in range(len(log.writers)):
         for one in replay(log, writer, window[0]):
-            if one.tick.superseded or not window[0] <= one.tick.record["time_s"] <= window[1]:
+            if one.tick.superseded or not window[0] <= one.tick.record.time_s <= window[1]:
                 continue
             ticks += 1
             different += not one.identical
@@ -180,7 +189,7 @@ def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:
 def _cycles(one: Replayed) -> Iterator[dict[str, Any]]:
     keys = ("time_s", "topology", "outcome", "reason", "moves")
     found_now = {cycle["topology"]: cycle for cycle in one.cycles}
-    found_then = {cycle["topology"]: cycle for cycle in one.tick.record["cycles"]}
+    found_then = {cycle["topology"]: cycle for cycle in msgspec.json.decode(one.tick.record.cycles)}
     for topology in found_then | found_now:
         now, was = found_now.get(topology), found_then.get(topology)
         none = {**(now or was or {}), "outcome": "none", "reason": "", "moves": []}
@@ -262,12 +271,15 @@ def _score(series: Series) -> dict[str, Any]:
     }
 
 
-def _print_verified(document: dict[str, Any]) -> None:
+def _print_verified(document: dict[str, Any], every: bool) -> None:
     table = Table("time (UTC)", "topology", "outcome", "reason")
     before: dict[str, str] = {}
+    alike = 0
     for cycle in document["cycles"]:
         another = cycle["moves"] or before.get(cycle["topology"]) != cycle["outcome"]
-        if another or not cycle["identical"]:
+        if not another and cycle["identical"] and not every:
+            alike += 1
+        else:
             when = datetime.fromtimestamp(cycle["time_s"], UTC).strftime("%F %T")
             table.add_row(when, cycle["topology"], cycle["outcome"], cycle["reason"])
         if not cycle["identical"]:
@@ -276,6 +288,9 @@ def _print_verified(document: dict[str, Any]) -> None:
         before[cycle["topology"]] = cycle["outcome"]
     console = Console()
     console.print(table)
+    if alike:
+        left_out = f"{counted(alike, 'decision')} with the outcome of the one before left out"
+        console.print(f"{left_out}; --all prints them", highlight=False)
     _print_skipped(console, document)
     console.print(f"{document['identical']} of {document['ticks']} ticks identical")
 

@@ -1,82 +1,31 @@
 """Says where a topology's executors are, worked out anew only when a journal tells of a change."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.picture import (
+    JvmCpu,
     build_cluster,
     pinned_executors,
     settled_placement,
     whole_cpu_cores,
 )
 from controller.core.topology import TopologyView
-from controller.replay.playback import read_message
-from controller.replay.rates import TASK_BITS, JvmRates, Range
-from migration.model import NodeAcks, Plan, Publication
-
-M = TypeVar("M", NodeAcks, Plan, Publication)
-# What a new message tells of nothing but its age.
-_AGE = frozenset({"time_ms", "round"})
+from controller.replay.rates import TASK_BITS, JvmRates
 
 
-class Views:
-    """The topologies as a journal tells of them, tick by tick."""
-
-    def __init__(self) -> None:
-        self._held: dict[tuple[type, str], tuple[Any, Any]] = {}
-
-    def show(self, record: dict[str, Any]) -> Iterator[TopologyView]:
-        """Go to the next tick.
-
-        Yields
-        ------
-        TopologyView
-            One a topology; of the very same messages as before where only their age has changed.
-
-        Raises
-        ------
-        JournalError
-            A message is not of this version's form.
-        """
-        for one in record["publications"]:
-            self._take(Publication, one["topology"], one)
-        for one in record["acks"]:
-            self._take(NodeAcks, one["node"], one)
-        for view in record["views"]:
-            publication = self._message(Publication, view["topology"])
-            if publication is not None:
-                found = [self._message(NodeAcks, node) for node in view["acks"]]
-                acks = tuple(ack for ack in found if ack is not None)
-                plan = self._take(Plan, view["topology"], view["plan"])
-                yield TopologyView(publication, plan, acks, view["stand_back"])
-
-    def _message(self, kind: type[M], name: str) -> M | None:
-        found: M | None = self._held.get((kind, name), (None, None))[1]
-        return found
-
-    def _take(self, kind: type[M], name: str, document: Any) -> M:
-        timeless = _timeless(document)
-        before, message = self._held.get((kind, name), (None, None))
-        if before != timeless:
-            message = read_message(kind, document)
-            self._held[kind, name] = timeless, message
-        found: M = message
-        return found
-
-
-def _timeless(document: Any) -> Any:
-    """Leave out what tells the age of a message and of the answers in it."""
-    if not isinstance(document, dict):
-        return document
-    found = {key: value for key, value in document.items() if key not in _AGE}
-    if "workers" in found:
-        found["workers"] = [_timeless(worker) for worker in found["workers"]]
-        found["supervisor"] = _timeless(found["supervisor"])
-    return found
+def ageless(view: TopologyView) -> TopologyView:
+    """Leave out what tells the age of the messages and of the answers in them."""
+    acks = []
+    for ack in view.acks:
+        workers = tuple(structs.replace(worker, time_ms=0) for worker in ack.workers)
+        supervisor = ack.supervisor and structs.replace(ack.supervisor, time_ms=0)
+        acks.append(structs.replace(ack, time_ms=0, workers=workers, supervisor=supervisor))
+    return replace(view, acks=tuple(acks), stand_back=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,13 +35,13 @@ class Layout:
     Attributes
     ----------
     view : TopologyView
-        What it was made of.
+        What it was made of, without its age.
     capacity_cores : float or None
         Capacity of every worker; None divides a node's CPU by its slots in use.
     cluster : Cluster
         Places; closed where a worker has no hooks.
-    index : mapping of Range to int
-        Row of each executor, in natural order.
+    ranges : Ints, shape (E,)
+        The executors as in `JvmRates`, rising.
     executors, component_of, pinned : tuple, length E
         As in a snapshot.
     place : Ints, shape (E,)
@@ -106,7 +55,7 @@ class Layout:
     view: TopologyView
     capacity_cores: float | None
     cluster: Cluster
-    index: Mapping[Range, int]
+    ranges: Ints
     executors: tuple[str, ...]
     component_of: tuple[str, ...]
     pinned: tuple[str | None, ...]
@@ -121,7 +70,7 @@ class Layout:
         Parameters
         ----------
         view : TopologyView
-            What is known of the topology.
+            What is known of the topology, as of `ageless`.
         capacity_cores : float or None
             As in the attributes.
 
@@ -148,7 +97,7 @@ class Layout:
             view=view,
             capacity_cores=capacity_cores,
             cluster=cluster,
-            index={(e.start, e.end): row for row, e in enumerate(executors)},
+            ranges=np.array([e.start << TASK_BITS | e.end for e in executors], dtype=np.int64),
             executors=tuple(map(str, executors)),
             component_of=tuple(component[e] for e in executors),
             pinned=tuple(pinned.get(e) for e in executors),
@@ -158,26 +107,6 @@ class Layout:
             },
             executor_of=executor_of,
         )
-
-    def is_of(self, view: TopologyView, capacity_cores: float | None) -> bool:
-        """Tell whether it would come out the same.
-
-        Parameters
-        ----------
-        view : TopologyView
-            What is known of the topology now.
-        capacity_cores : float or None
-            As in the attributes.
-
-        Returns
-        -------
-        bool
-            Whether all messages are the very same ones.
-        """
-        own, new = self.view, view
-        same = own.publication is new.publication and own.plan is new.plan
-        same = same and capacity_cores == self.capacity_cores and len(own.acks) == len(new.acks)
-        return same and all(a is b for a, b in zip(own.acks, new.acks, strict=True))
 
     def knows_all(self, rates: Mapping[str, JvmRates]) -> bool:
         """Tell whether no worker in use has reported only once.
@@ -224,6 +153,23 @@ class Layout:
         known = (rows[0] >= 0) & (rows[1] >= 0)
         return np.where(known, rows[0] * len(self.executors) + rows[1], -1)
 
+    def rows(self, ranges: Ints) -> Ints:
+        """Find executors.
+
+        Parameters
+        ----------
+        ranges : Ints, shape (X,)
+            As in `JvmRates`.
+
+        Returns
+        -------
+        Ints, shape (X,)
+            Row of each, -1 where there is none.
+        """
+        at = np.searchsorted(self.ranges, ranges)
+        at[at == len(self.ranges)] = 0
+        return np.where(self.ranges[at] == ranges, at, -1) if len(self.ranges) else at - 1
+
     def cpu_cores(self, rates: Mapping[str, JvmRates], handled_tps: Floats) -> Floats:
         """Add each executor's share, by tuples, of its JVM's other CPU to its own.
 
@@ -237,11 +183,14 @@ class Layout:
         Floats, shape (E,)
             Cores.
         """
-        jvms = [
-            (jvm.cpu_cores, jvm.process_cores, self.here.get(slot, ()))
-            for slot, jvm in rates.items()
-        ]
-        return whole_cpu_cores(self.index, jvms, handled_tps)
+        own = np.zeros(len(self.executors))
+        others: list[JvmCpu[int]] = []
+        for slot, jvm in rates.items():
+            rows = self.rows(jvm.ranges)
+            own[rows[rows >= 0]] += jvm.cpu_cores[rows >= 0]
+            other = float(jvm.process_cores - jvm.cpu_cores.sum())
+            others.append(({}, other, self.here.get(slot, ())))
+        return own + whole_cpu_cores({}, others, handled_tps)
 
     def snapshot(
         self, time_s: float, rates: Mapping[str, JvmRates], cpu_cores: Floats, traffic: Traffic
@@ -257,10 +206,10 @@ class Layout:
         """
         queue = np.zeros(len(self.executors))
         for slot, jvm in rates.items():
-            for row in jvm.rows:
-                at = self.index.get((row["executor"][0], row["executor"][1]), -1)
-                if at >= 0 and self.cluster.workers[self.place[at]] == slot:
-                    queue[at] = row["queue"]
+            told = np.array([row.queue for row in jvm.report.executors])
+            rows = self.rows(jvm.ranges[: len(told)])
+            here = np.isin(rows, self.here.get(slot, ()))
+            queue[rows[here]] = told[here]
         return LoadSnapshot(
             topology=self.view.publication.topology,
             time_s=time_s,

@@ -1,26 +1,53 @@
-"""Takes rates straight from the rows of a journal's reports, without a value made of each row.
+"""Takes rates from a journal's reports, as arrays.
 
 The rates are those of `controller.core.metrics` with nothing smoothed: what was added between two
 reports, by the time between.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from controller.core.cluster import Floats, Ints
-from controller.core.metrics import MS_PER_S, NS_PER_S
-from controller.journal.record import JournalError
+from controller.core.metrics import MS_PER_S, NS_PER_S, Tasks, total_sent
+from controller.journal.record import of_another_version
+from migration.model import FoldedRow, TrafficRow
 
-# A pair of tasks is one number; Storm's task ids are an int of Java.
+# A pair of tasks is one number, as is the range of an executor; Storm's task ids are Java's int.
 TASK_BITS = 32
-_NO_PAIRS = np.zeros(0, dtype=np.int64)
+_NO_INTS = np.zeros(0, dtype=np.int64)
+_NO_FLOATS = np.zeros(0)
 
-# Task range of an executor.
-Range = tuple[int, int]
+
+class ExecutorRow(Struct, frozen=True, gc=False):
+    """What is read of an `ExecutorLoad`."""
+
+    executor: tuple[int, int]
+    cpu_ns: int
+    queue: int
+
+
+class JvmReport(Struct, frozen=True, gc=False):
+    """What is read of a `WorkerLoad`."""
+
+    topology: str
+    slot: str
+    incarnation: str
+    time_ms: int
+    process_cpu_ns: int
+    executors: tuple[ExecutorRow, ...] = ()
+    traffic: tuple[TrafficRow, ...] = ()
+    folded: tuple[FoldedRow, ...] = ()
+
+
+class NodeReport(Struct, frozen=True, gc=False):
+    """What is read of a `NodeLoad`."""
+
+    node: str
+    workers: tuple[JvmReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,20 +56,21 @@ class JvmRates:
 
     Attributes
     ----------
-    time_ms, process_ns : int
-        Of the newest report.
-    rows : sequence
-        Executors of the newest report, as in the journal.
-    total_ns : mapping of Range to int
-        CPU totals, those of executors that have left too: they may come back.
+    report : JvmReport
+        The newest.
+    ranges : Ints, shape (X,)
+        Executors of the newest report, then those that have left: they may come back. The same
+        array as before if they are the same.
+    total_ns : Ints, shape (X,)
+        Their CPU totals.
     reported : Ints, shape (R,)
         Pairs of tasks in the newest report; the same array as before if they are the same.
-    tuples : Ints, shape (R,)
+    tuples : Floats, shape (R,)
         Their totals.
     known : bool
         False until there are two reports of one incarnation to compare.
-    cpu_cores : mapping of Range to float
-        CPU of the executors' own threads.
+    cpu_cores : Floats, shape (X,)
+        CPU of the executors' own threads; 0 for those that have left.
     process_cores : float
         CPU of the whole JVM.
     pairs : Ints, shape (P,)
@@ -51,22 +79,20 @@ class JvmRates:
         Tuples per second.
     """
 
-    incarnation: str
-    time_ms: int
-    process_ns: int
-    rows: list[dict[str, Any]]
-    total_ns: Mapping[Range, int]
+    report: JvmReport
+    ranges: Ints
+    total_ns: Ints
     reported: Ints
-    tuples: Ints
+    tuples: Floats
     known: bool = False
-    cpu_cores: Mapping[Range, float] = field(default_factory=dict)
+    cpu_cores: Floats = field(default_factory=lambda: _NO_FLOATS)
     process_cores: float = 0.0
-    pairs: Ints = field(default_factory=lambda: _NO_PAIRS)
-    tps: Floats = field(default_factory=lambda: np.zeros(0))
+    pairs: Ints = field(default_factory=lambda: _NO_INTS)
+    tps: Floats = field(default_factory=lambda: _NO_FLOATS)
 
 
 def observe(
-    before: Mapping[str, JvmRates], loads: Iterable[dict[str, Any]], topology: str
+    before: Mapping[str, JvmRates], reports: Iterable[JvmReport], topology: str, tasks: Tasks
 ) -> dict[str, JvmRates]:
     """Take the newest reports in.
 
@@ -74,10 +100,12 @@ def observe(
     ----------
     before : mapping of str to JvmRates
         What was known, by slot.
-    loads : iterable of dict
-        The newest report of each node, as in the journal.
+    reports : iterable of JvmReport
+        The newest of each worker.
     topology : str
         Reports of other topologies are left out.
+    tasks : mapping of str to Ints
+        The tasks of each component, for what workers have folded.
 
     Returns
     -------
@@ -87,70 +115,87 @@ def observe(
     Raises
     ------
     JournalError
-        A report is not of this version's form.
+        A number is larger than any that is measured.
     """
     try:
-        rows = [row for load in loads for row in load["workers"] if row["topology"] == topology]
-        return {row["slot"]: _observe_jvm(before.get(row["slot"]), row) for row in rows}
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise JournalError(f"the journal is of another version of nstorm: {error!r}") from error
+        return {
+            report.slot: _observe_jvm(before.get(report.slot), report, tasks)
+            for report in reports
+            if report.topology == topology
+        }
+    except OverflowError as error:
+        raise of_another_version(error) from error
 
 
-def _observe_jvm(before: JvmRates | None, row: dict[str, Any]) -> JvmRates:
-    if before is None or before.incarnation != row["incarnation"]:
-        return _first(row, _NO_PAIRS)
-    if row["time_ms"] <= before.time_ms:
+def _observe_jvm(before: JvmRates | None, report: JvmReport, tasks: Tasks) -> JvmRates:
+    if before is None or before.report.incarnation != report.incarnation:
+        return _first(report, tasks, _NO_INTS, _NO_INTS)
+    if report.time_ms <= before.report.time_ms:
         return before
-    new = _first(row, before.reported)
-    return _since(before, new) or new
+    new = _first(report, tasks, before.ranges, before.reported)
+    return _since(before, new) or _first(report, tasks, _NO_INTS, _NO_INTS)
 
 
-def _first(row: dict[str, Any], reported: Ints) -> JvmRates:
-    """Read a report; the array of pairs stays the same object while the pairs are the same."""
-    rows = row["traffic"]
-    table = np.fromiter(chain.from_iterable(rows), np.int64, 3 * len(rows)).reshape(-1, 3)
-    pairs = table[:, 0] << TASK_BITS | table[:, 1]
+def _first(report: JvmReport, tasks: Tasks, ranges: Ints, reported: Ints) -> JvmRates:
+    """Read a report; arrays that have not changed stay the same objects."""
+    cpu = _table([(*row.executor, row.cpu_ns) for row in report.executors])
+    sent = total_sent(report.traffic, report.folded, tasks)
+    own, pairs = _keys(cpu[:, 0], cpu[:, 1]), _keys(sent.source, sent.target)
     return JvmRates(
-        incarnation=row["incarnation"],
-        time_ms=row["time_ms"],
-        process_ns=row["process_cpu_ns"],
-        rows=row["executors"],
-        total_ns={
-            (one["executor"][0], one["executor"][1]): one["cpu_ns"] for one in row["executors"]
-        },
+        report=report,
+        ranges=ranges if np.array_equal(own, ranges[: len(own)]) else own,
+        total_ns=cpu[:, 2],
         reported=reported if np.array_equal(pairs, reported) else pairs,
-        tuples=table[:, 2],
+        tuples=sent.tps,
     )
+
+
+def _table(rows: Sequence[tuple[int, int, int]]) -> Ints:
+    return np.fromiter(chain.from_iterable(rows), np.int64, 3 * len(rows)).reshape(-1, 3)
+
+
+def _keys(first: Ints, second: Ints) -> Ints:
+    keys: Ints = first << TASK_BITS | second
+    return keys
 
 
 def _since(old: JvmRates, new: JvmRates) -> JvmRates | None:
-    """Divide what was added by the time between; None if a total fell, so the JVM is another."""
-    span_s = (new.time_ms - old.time_ms) / MS_PER_S
-    added_ns = {e: ns - old.total_ns.get(e, 0) for e, ns in new.total_ns.items()}
-    process_ns = new.process_ns - old.process_ns
-    pairs, tuples = _added(old, new)
-    if min([process_ns, *added_ns.values()]) < 0 or tuples.min(initial=0) < 0:
+    """Divide what was added by the time between; None if CPU fell, so the JVM is another."""
+    span_s = (new.report.time_ms - old.report.time_ms) / MS_PER_S
+    process_ns = new.report.process_cpu_ns - old.report.process_cpu_ns
+    ranges, total_ns, added_ns = _added_cpu(old, new)
+    if min(process_ns, added_ns.min(initial=0)) < 0:
         return None
     return JvmRates(
-        incarnation=new.incarnation,
-        time_ms=new.time_ms,
-        process_ns=new.process_ns,
-        rows=new.rows,
-        total_ns={**old.total_ns, **new.total_ns},
+        report=new.report,
+        ranges=ranges,
+        total_ns=total_ns,
         reported=new.reported,
         tuples=new.tuples,
         known=True,
-        cpu_cores={executor: ns / NS_PER_S / span_s for executor, ns in added_ns.items()},
+        cpu_cores=added_ns / NS_PER_S / span_s,
         process_cores=process_ns / NS_PER_S / span_s,
-        pairs=pairs,
-        tps=tuples / span_s,
+        pairs=new.reported,
+        tps=_added_tuples(old, new) / span_s,
     )
 
 
-def _added(old: JvmRates, new: JvmRates) -> tuple[Ints, Ints]:
-    if new.reported is old.reported:
-        return new.reported, new.tuples - old.tuples
-    pairs, at = np.unique(np.concatenate([new.reported, old.reported]), return_inverse=True)
-    sums = np.zeros(len(pairs), dtype=np.int64)
-    np.add.at(sums, at, np.concatenate([new.tuples, -old.tuples]))
-    return pairs, sums
+def _added_cpu(old: JvmRates, new: JvmRates) -> tuple[Ints, Ints, Ints]:
+    """Give ranges, totals, and what was added to them: nothing where an executor has left."""
+    ranges, before_ns = old.ranges, old.total_ns
+    if new.ranges is not old.ranges:
+        ranges = np.concatenate([new.ranges, old.ranges[~np.isin(old.ranges, new.ranges)]])
+        held = dict(zip(old.ranges.tolist(), old.total_ns.tolist(), strict=True))
+        before_ns = np.array([held.get(key, 0) for key in ranges.tolist()], dtype=np.int64)
+    total_ns = before_ns.copy()
+    total_ns[: len(new.total_ns)] = new.total_ns
+    return ranges, total_ns, total_ns - before_ns
+
+
+def _added_tuples(old: JvmRates, new: JvmRates) -> Floats:
+    """Tell what was sent between two reports, as `controller.core.metrics` does."""
+    held = old.tuples
+    if new.reported is not old.reported:
+        before = dict(zip(old.reported.tolist(), old.tuples.tolist(), strict=True))
+        held = np.array([before.get(key, 0.0) for key in new.reported.tolist()])
+    return np.maximum(new.tuples - held, 0.0)

@@ -7,19 +7,26 @@ with the changes that nstorm did not make itself; so any configuration can be ru
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from controller.config import Config
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Outcome
+from controller.core.metrics import Tasks, tasks_of
 from controller.core.topology import TopologyView
+from controller.cycle import Memory
+from controller.journal.memory import decode
 from controller.journal.reader import Log, Tick
-from controller.replay.layout import Layout, Views
-from controller.replay.playback import recorded_config
-from controller.replay.rates import JvmRates, observe
+from controller.journal.record import TickRecord, of_another_version
+from controller.replay.layout import Layout, ageless
+from controller.replay.playback import SeenReader, recorded_config
+from controller.replay.rates import JvmRates, JvmReport, NodeReport, observe
+from migration import wire
+from migration.model import Publication
 
 # Half the memory; tuples per second need no more digits.
 Singles: TypeAlias = NDArray[np.float32]
@@ -253,6 +260,28 @@ class _Open:
         )
 
 
+class _Move(msgspec.Struct, rename={"source": "from", "target": "to"}):
+    executor: str
+    source: str
+    target: str
+
+
+class _Cycle(msgspec.Struct):
+    """What is read of how a cycle ended; it has a total if it could be measured then."""
+
+    topology: str
+    outcome: str
+    moves: tuple[_Move, ...] = ()
+    total_tps: float | None = None
+
+
+def _cycles(told: msgspec.Raw) -> dict[str, _Cycle]:
+    try:
+        return {one.topology: one for one in msgspec.json.decode(told, type=tuple[_Cycle, ...])}
+    except msgspec.ValidationError as error:
+        raise of_another_version(error) from error
+
+
 @dataclass(slots=True)
 class _Topology:
     """What is remembered of one topology while a journal is read."""
@@ -261,14 +290,28 @@ class _Topology:
     layout: Layout | None = None
     open: _Open | None = None
     own: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _published: Publication | None = None
+    _tasks: Tasks = field(default_factory=dict)
+
+    def tasks(self, publication: Publication) -> Tasks:
+        """Return the tasks of each component."""
+        if self._published is not publication:
+            self._published, self._tasks = publication, tasks_of(publication)
+        return self._tasks
 
     def add(
-        self, view: TopologyView, config: Config, tick: Tick, cycle: dict[str, Any], span_s: float
+        self,
+        view: TopologyView,
+        config: Config,
+        record: TickRecord[NodeReport],
+        cycle: _Cycle,
+        span_s: float,
     ) -> Iterator[Span]:
         """Take a tick in; gives the span before it if that has come to its end."""
-        layout, before = self.layout, self.layout
-        if layout is None or not layout.is_of(view, config.worker_capacity_cores):
-            layout = Layout.of(view, config.worker_capacity_cores)
+        layout, before, view = self.layout, self.layout, ageless(view)
+        made_of = (view, config.worker_capacity_cores)
+        if layout is None or (layout.view, layout.capacity_cores) != made_of:
+            layout = Layout.of(*made_of)
         if not layout.knows_all(self.rates):
             return
         if self.open is not None and not self.open.takes(layout):
@@ -278,11 +321,13 @@ class _Topology:
             same = before is not None and layout.has_places_of(before)
             start = before.place if before is not None and same else layout.place
             self.open = _Open(layout, start, start, self.own)
-        held = cycle["outcome"] in _AWAY or tick.record.get("paused") is not None
-        self.open.add(layout, self.rates, tick.record["time_s"], span_s, held=held)
+        unwritten = record.unwritten and cycle.topology in record.unwritten
+        held = unwritten or cycle.outcome in _AWAY or record.paused is not None
+        self.open.add(layout, self.rates, record.time_s, span_s, held=bool(held))
         self.layout = layout
-        for move in cycle["moves"] if cycle["outcome"] == Outcome.MOVED else ():
-            self.own[move["executor"]] = (move["from"], move["to"])
+        # A plan that was not written moved nothing.
+        if cycle.outcome == Outcome.MOVED and not unwritten:
+            self.own.update({move.executor: (move.source, move.target) for move in cycle.moves})
 
     def close(self) -> Iterator[Span]:
         """Give the span that is open, if there is one."""
@@ -330,25 +375,25 @@ class _Reader:
     """Goes through one controller's ticks."""
 
     def __init__(self) -> None:
-        self._views = Views()
-        self._loads: dict[str, dict[str, Any]] = {}
+        self._seen = SeenReader()
+        self._loads: dict[str, NodeReport] = {}
         self._topologies: dict[str, _Topology] = {}
         self._config = Config()
         self._before_s = -np.inf
         # What a journal's first tick is compared with.
-        self._head_loads: list[dict[str, Any]] = []
+        self._remembered = Memory()
 
     def read(self, log: Log, writer: int) -> Iterator[Span]:
         """Read all ticks of a controller."""
-        for tick in log.ticks(writer):
+        for tick in log.ticks(writer, TickRecord[NodeReport]):
             if tick.head is not None:
                 self._config = recorded_config(tick.head)
             if tick.gap:
                 yield from self._close(self._topologies)
-                self._head_loads = (tick.head or {}).get("loads", [])
-            views = list(self._views.show(tick.record))
-            self._loads.update({load["node"]: load for load in tick.record["loads"]})
-            if tick.record["epoch"] is None or tick.superseded or tick.record["error"]:
+                self._remembered = decode(Memory, tick.head.memory) if tick.head else Memory()
+            views = list(self._seen.views(tick.record))
+            self._loads.update({load.node: load for load in tick.record.loads})
+            if tick.record.epoch is None or tick.superseded or tick.record.error:
                 yield from self._close(self._topologies)
             else:
                 yield from self._tick(tick, views)
@@ -356,28 +401,30 @@ class _Reader:
 
     def _tick(self, tick: Tick, views: list[TopologyView]) -> Iterator[Span]:
         record, config = tick.record, self._config
-        span_s = min(record["now_s"] - self._before_s, LONGEST_TICK_S)
+        span_s = min(record.now_s - self._before_s, LONGEST_TICK_S)
         span_s = span_s if np.isfinite(self._before_s) else config.cycle_s
-        self._before_s = record["now_s"]
-        loads = [self._loads[node] for node in record["load_nodes"] if node in self._loads]
-        cycles = {cycle["topology"]: cycle for cycle in record["cycles"]}
-        # A plan that was not written moved nothing.
-        for name in set(record["unwritten"]) & cycles.keys():
-            cycles[name] = {**cycles[name], "outcome": Outcome.STAND_BACK.value, "moves": []}
-        gone = self._topologies.keys() - {view.publication.topology for view in views}
+        self._before_s = record.now_s
+        loads = [self._loads[node] for node in record.load_nodes if node in self._loads]
+        cycles = _cycles(record.cycles)
+        gone = self._topologies.keys() - {view.id for view in views}
         yield from self._close(gone)
         for view in views:
-            name = view.publication.topology
-            if name not in self._topologies:
-                self._topologies[name] = _Topology(observe({}, self._head_loads, name))
-            known = self._topologies[name]
-            known.rates = observe(known.rates, loads, name)
-            cycle = cycles.get(name, {})
-            if "total_tps" in cycle:  # else it could not be measured then
-                yield from known.add(view, config, tick, cycle, span_s)
+            if view.id not in self._topologies:
+                self._topologies[view.id] = _Topology(self._first(view.id))
+            known, cycle = self._topologies[view.id], cycles.get(view.id)
+            reports = (report for load in loads for report in load.workers)
+            known.rates = observe(known.rates, reports, view.id, known.tasks(view.publication))
+            if cycle is not None and cycle.total_tps is not None:
+                yield from known.add(view, config, record, cycle, span_s)
         for name in gone:
             del self._topologies[name]
-        self._head_loads = []
+        self._remembered = Memory()
+
+    def _first(self, topology: str) -> dict[str, JvmRates]:
+        known = self._remembered.rates.get(topology, {}).values()
+        reports = [msgspec.json.decode(wire.encode(one.report), type=JvmReport) for one in known]
+        # Of what components a head's reports have folded is not known yet.
+        return observe({}, [one for one in reports if not one.folded], topology, {})
 
     def _close(self, names: Iterable[str]) -> Iterator[Span]:
         for name in names:

@@ -6,8 +6,12 @@ The moves of nstorm itself are not here: they follow the shipped protocol (`cont
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta, Struct
+
+from controller.strict import MOST, Quantity
 
 
 class System(StrEnum):
@@ -25,8 +29,7 @@ class System(StrEnum):
     """This project: make before break."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delays:
+class Delays(Struct, frozen=True, forbid_unknown_fields=True):
     """How long things take, each with its source.
 
     Attributes
@@ -49,14 +52,14 @@ class Delays:
         Between two rounds of Nimbus (nimbus.monitor.freq.secs).
     """
 
-    rebalance_s: float = 30.0
-    worker_start_s: float = 10.0
-    supervisor_s: float = field(default=10.0, metadata={"least": 0.001})
-    worker_s: float = field(default=3.0, metadata={"least": 0.001})
-    kill_s: float = 0.0
-    answer_s: float = 0.25
-    pause_s: float = 0.18
-    nimbus_s: float = field(default=10.0, metadata={"least": 0.1})
+    rebalance_s: Quantity = 30.0
+    worker_start_s: Quantity = 10.0
+    supervisor_s: Annotated[float, Meta(ge=0.001, le=MOST)] = 10.0
+    worker_s: Annotated[float, Meta(ge=0.001, le=MOST)] = 3.0
+    kill_s: Quantity = 0.0
+    answer_s: Quantity = 0.25
+    pause_s: Quantity = 0.18
+    nimbus_s: Annotated[float, Meta(ge=0.1, le=MOST)] = 10.0
 
 
 class Act(StrEnum):

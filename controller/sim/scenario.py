@@ -4,32 +4,24 @@ The head is YAML. `runs` names the runs to compare; each one is the head with it
 over it. Everything below the line `---` is written by ``nstorm simulate --rewrite``.
 """
 
-import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import yaml
+from msgspec import Meta, Struct
 
 from controller.config import Config, Mode
 from controller.config import build as build_config
 from controller.errors import ScenarioError
-from controller.sim.fields import (
-    choice,
-    count,
-    listed,
-    mapping,
-    number,
-    refuse_unknown,
-    section,
-    written_number,
-)
 from controller.sim.flow.load import Metering
-from controller.sim.flow.workload import WORKLOADS, SimulatedTopology
+from controller.sim.flow.workload import SimulatedTopology, Workload
 from controller.sim.flow.world import Feed, Hardware
 from controller.sim.restart_cost import Delays, System
+from controller.strict import MOST, Count, Quantity, Unbounded, read
 from migration import ConfigError
 from migration.storm_yaml import load
 
@@ -68,13 +60,12 @@ class Happening:
     value: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Redeploy:
+class Redeploy(Struct, frozen=True, forbid_unknown_fields=True):
     """Random moves that keep the number of executors even (004, section 5.2)."""
 
-    executors: int = 1
-    every_s: float = field(default=60.0, metadata={"least": 0.1})
-    first_s: float = 50.0
+    executors: Count = 1
+    every_s: Annotated[float, Meta(ge=0.1, le=MOST)] = 60.0
+    first_s: Quantity = 50.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +145,44 @@ class Scenario:
         return next(setting for setting in self.runs if setting.name == name)
 
 
-# What a run may say, each with its default where it is a plain number.
-_NUMBERS = {"seconds": 120.0, "step_s": 0.1, "warm_s": 5.0, "window_s": 20.0, "begin_s": 5.0}
-_SECTIONS: Mapping[str, type[Any]] = {
-    "cluster": Hardware,
-    "feed": Feed,
-    "measure": Metering,
-    "delays": Delays,
-}
-_RUN_KEYS = {*_NUMBERS, *_SECTIONS, "workload", "system", "redeploy", "controller", "events"}
-_HEAD_KEYS = _RUN_KEYS | {"title", "seed", "runs", "baseline", "expect", "figures"}
+class _Keys(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What the head and a run may say alike."""
+
+    seconds: Quantity = 120.0
+    step_s: Quantity = 0.1
+    warm_s: Quantity = 5.0
+    window_s: Quantity = 20.0
+    begin_s: Quantity = 5.0
+    cluster: Hardware = Hardware()
+    feed: Feed = Feed()
+    measure: Metering = Metering()
+    delays: Delays = Delays()
+    system: System = System.NSTORM
+    redeploy: Redeploy | None = None
+    controller: dict[str, Any] | None = None
+    events: tuple[Any, ...] = ()
+
+
+class _Run(_Keys, kw_only=True):
+    """What a run may say, the head's keys among them."""
+
+    workload: Workload
+
+
+class _Head(_Keys, kw_only=True):
+    """What a file may say; a part of the workload may stand in the runs."""
+
+    workload: dict[str, Any] = {}
+    title: Any = ""
+    seed: Annotated[int, Meta(ge=0, le=int(MOST))] = 1
+    runs: dict[Any, Any] = msgspec.field(default_factory=lambda: {"run": {}})
+    baseline: str | None = None
+    expect: tuple[Any, ...] = ()
+    figures: tuple[Any, ...] = ()
+
+
+# Of these a run's keys are laid over the head's one by one.
+_SECTIONS = ("cluster", "feed", "measure", "delays", "workload", "controller", "redeploy")
 _STEPS_MOST = 100_000
 
 
@@ -188,84 +207,84 @@ def parse(text: str) -> Scenario:
         The message starts with the key that is wrong.
     """
     try:
-        head = load(split(text)[0])
+        document = _whole(load(split(text)[0]))
     except yaml.YAMLError as error:
         raise ScenarioError(f"not YAML: {' '.join(str(error).split())}") from None
-    head = mapping(head, "scenario")
-    refuse_unknown(head, _HEAD_KEYS, "")
-    common = {key: value for key, value in head.items() if key in _RUN_KEYS}
-    named = mapping(head.get("runs", {"run": {}}), "runs")
-    runs = []
-    for name, keys in named.items():
-        own = mapping(keys or {}, f"runs.{name}")
-        refuse_unknown(own, _RUN_KEYS, f"runs.{name}.")
-        runs.append(_setting(str(name), _laid_over(common, own)))
+    head = read(document, _Head, ScenarioError)
+    common = {key: value for key, value in document.items() if key in _Run.__struct_fields__}
+    runs = tuple(
+        _setting(str(name), common, own or {}, f"runs.{name}" * ("runs" in document))
+        for name, own in head.runs.items()
+    )
     if not runs:
         raise ScenarioError("runs: there is none")
     names = [setting.name for setting in runs]
-    baseline = head.get("baseline")
-    if baseline is not None and baseline not in names:
-        raise ScenarioError(f"baseline: must be one of {', '.join(names)}, is {baseline!r}")
+    if head.baseline is not None and head.baseline not in names:
+        raise ScenarioError(f"baseline: must be one of {', '.join(names)}, is {head.baseline!r}")
     return Scenario(
-        title=str(head.get("title", "")),
-        seed=count(head.get("seed", 1), 0, "seed"),
-        runs=tuple(runs),
-        baseline=baseline,
-        expect=tuple(_expectation(line) for line in listed(head, "expect")),
-        figures=tuple(_figure(line) for line in listed(head, "figures")),
+        title=str(head.title),
+        seed=head.seed,
+        runs=runs,
+        baseline=head.baseline,
+        expect=tuple(map(_expectation, head.expect)),
+        figures=tuple(map(_figure, head.figures)),
     )
+
+
+def _whole(value: Any) -> Any:
+    """Take 6e2 for a whole number too, which YAML does not."""
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _laid_over(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Let a run's keys win; sections are joined key by key."""
     both = {**common, **own}
-    for key in (*_SECTIONS, "workload", "controller", "redeploy"):
+    for key in _SECTIONS:
         if isinstance(common.get(key), dict) and isinstance(own.get(key), dict):
             both[key] = {**common[key], **own[key]}
     return both
 
 
-def _setting(name: str, given: Mapping[str, Any]) -> RunSetting:
-    numbers = {key: number(given.get(key, usual), 0.0, key) for key, usual in _NUMBERS.items()}
-    steps = numbers["seconds"] / max(numbers["step_s"], 1e-9)
-    if not 1 <= steps <= _STEPS_MOST or numbers["step_s"] > 1:
+def _setting(name: str, common: Mapping[str, Any], own: Any, path: str) -> RunSetting:
+    document = _laid_over(common, read(own, dict[str, Any], ScenarioError, path))
+    given = read(document, _Run, ScenarioError, path)
+    steps = given.seconds / max(given.step_s, 1e-9)
+    if not 1 <= steps <= _STEPS_MOST or given.step_s > 1:
         raise ScenarioError(
             f"step_s: must be at most 1 and make 1 to {_STEPS_MOST} steps of seconds, makes "
             f"{steps:.6g}"
         )
-    if numbers["warm_s"] + numbers["window_s"] > numbers["seconds"]:
+    if given.warm_s + given.window_s > given.seconds:
         raise ScenarioError("window_s: warm_s and window_s together are longer than seconds")
-    hardware = section(Hardware, given.get("cluster", {}), "cluster")
-    redeploy = given.get("redeploy")
+    topology = given.workload.topology()
+    if all(part.kind != "bolt" for part in topology.parts):
+        raise ScenarioError("workload: it has no bolt, so nothing could ever move")
     return RunSetting(
         name=name,
-        **numbers,
-        topology=_topology(given.get("workload")),
-        system=System(choice(given.get("system", "nstorm"), list(System), "system")),
-        hardware=hardware,
-        feed=section(Feed, given.get("feed", {}), "feed"),
-        metering=section(Metering, given.get("measure", {}), "measure"),
-        delays=section(Delays, given.get("delays", {}), "delays"),
-        redeploy=None if redeploy is None else section(Redeploy, redeploy, "redeploy"),
-        controller=_controller(given.get("controller")),
-        happenings=tuple(_happening(line, hardware) for line in listed(given, "events")),
+        topology=topology,
+        seconds=given.seconds,
+        step_s=given.step_s,
+        warm_s=given.warm_s,
+        window_s=given.window_s,
+        begin_s=given.begin_s,
+        system=given.system,
+        hardware=given.cluster,
+        feed=given.feed,
+        metering=given.measure,
+        delays=given.delays,
+        redeploy=given.redeploy,
+        controller=_controller(given.controller),
+        happenings=tuple(_happening(line, given.cluster) for line in given.events),
     )
 
 
-def _topology(given: Any) -> SimulatedTopology:
-    given = mapping(given, "workload")
-    name = choice(given.get("name"), list(WORKLOADS), "workload.name")
-    own = {key: value for key, value in given.items() if key != "name"}
-    topology: SimulatedTopology = section(WORKLOADS[name], own, "workload").topology()
-    if all(part.kind != "bolt" for part in topology.parts):
-        raise ScenarioError("workload: it has no bolt, so nothing could ever move")
-    return topology
-
-
-def _controller(given: Any) -> Config | None:
+def _controller(given: dict[str, Any] | None) -> Config | None:
     if given is None:
         return None
-    given = mapping(given, "controller")
     try:
         return replace(build_config(given), mode=Mode.AUTO)
     except ConfigError as error:
@@ -284,7 +303,7 @@ def _happening(line: Any, hardware: Hardware) -> Happening:
     if found is None:
         raise ScenarioError(f"events: {line!r} is not {usage}")
     what, words = What(found["what"]), found["rest"].split()
-    time_s = written_number(found["s"], 0.0, f"events: {line!r}")
+    time_s = _number(found["s"], Quantity, f"events: {line!r}")
     nodes = [f"n{n}" for n in range(hardware.nodes)]
     workers = [f"{n}:{6700 + w}" for n in nodes for w in range(hardware.workers)]
     expected = {What.KILL: 1, What.SLOW: 2, What.FEED: 1, What.KEYS: 0}[what]
@@ -292,9 +311,11 @@ def _happening(line: Any, hardware: Hardware) -> Happening:
         raise ScenarioError(f"events: {line!r} is not {usage}")
     who, value = "", 0.0
     if what in (What.KILL, What.SLOW):
-        who = choice(words[0], workers if what is What.KILL else nodes, f"events: {line!r}")
+        who, known = words[0], workers if what is What.KILL else nodes
+        if who not in known:
+            raise ScenarioError(f"events: {line!r}: must be one of {', '.join(known)}, is {who!r}")
     if what in (What.SLOW, What.FEED):
-        value = written_number(words[-1], 0.0, f"events: {line!r}")
+        value = _number(words[-1], Unbounded, f"events: {line!r}")
     return Happening(time_s, what, time_s if found["when"] == "every" else 0.0, who, value)
 
 
@@ -315,5 +336,14 @@ def _figure(line: Any) -> Figure:
     found = _FIGURE.fullmatch(str(line))
     if found is None:
         raise ScenarioError(f"figures: {line!r} is not RUN.MEASURE is NUMBER in SOURCE")
-    value = written_number(found[2], -math.inf, f"figures: {line!r}")
-    return Figure(found[1], value, found[3])
+    return Figure(found[1], _number(found[2], float, f"figures: {line!r}"), found[3])
+
+
+def _number(text: str, kind: Any, path: str) -> float:
+    """Read a number that stands within a line."""
+    try:
+        value = load(text)
+    except yaml.YAMLError:
+        value = text
+    found: float = read(value, kind, ScenarioError, path)
+    return found

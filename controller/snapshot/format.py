@@ -4,10 +4,13 @@ Profiles of components and machines are optional keys that only some policies ne
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import astuple
 
 from controller.core.cluster import (
     Cluster,
@@ -20,43 +23,13 @@ from controller.core.cluster import (
     order,
 )
 from controller.errors import SnapshotError
-from controller.snapshot.fields import (
-    LEAST,
-    Row,
-    count,
-    items,
-    known_only,
-    nonnegative,
-    one_of,
-    quantity,
-    rows,
-    text,
-)
+from controller.strict import MOST, Count, Name, Quantity, joined, read
 from migration.model import Component, Edge
 
-# By the list whose objects may have them.
-KEYS = {
-    "components": ("id", "parallelism", "kind", "profile"),
-    "edges": ("from", "to", "stream", "grouping"),
-    "nodes": ("id", "type", "speed_hz"),
-    "workers": ("id", "node", "cpu_capacity"),
-    "executors": ("id", "component", "worker", "cpu", "queue", "pinned"),
-    "performance": ("threads", "rate", "cpu", "memory"),
-    "costs": ("machine", "ms_per_tuple", "overhead"),
-}
-TOP_KEYS = (
-    "topology",
-    "time_s",
-    "components",
-    "edges",
-    "nodes",
-    "workers",
-    "executors",
-    "traffic",
-    "rate",
-)
+# What is less counts as nothing.
+LEAST = 1e-15
 # As Storm's Grouping names them; global is its fields grouping without fields.
-GROUPINGS = (
+Grouping = Literal[
     "shuffle",
     "fields",
     "all",
@@ -66,7 +39,96 @@ GROUPINGS = (
     "local_or_shuffle",
     "custom_object",
     "custom_serialized",
-)
+]
+GROUPINGS = get_args(Grouping)
+_Capacity = Annotated[float, Meta(ge=LEAST, le=MOST)]
+_SOME = Meta(min_length=1)
+
+
+class _Row(Struct, forbid_unknown_fields=True):
+    def __post_init__(self) -> None:
+        for key in self.__struct_fields__:
+            value = getattr(self, key)
+            if isinstance(value, float) and value < LEAST:
+                setattr(self, key, 0.0)
+
+
+class _Performance(_Row):
+    threads: Count
+    rate: Quantity
+    cpu: Quantity
+    memory: Quantity
+
+
+class _Cost(_Row):
+    machine: Name
+    ms_per_tuple: Quantity
+    overhead: Quantity
+
+
+class _Profile(_Row):
+    selectivity: Quantity = 1.0
+    performance: tuple[_Performance, ...] = ()
+    costs: tuple[_Cost, ...] = ()
+
+
+class _Component(_Row):
+    id: Name
+    parallelism: Count
+    kind: Literal["spout", "bolt", "system"]
+    profile: _Profile | UnsetType = UNSET
+
+
+class _Edge(_Row, rename={"source": "from", "target": "to"}):
+    source: Name
+    target: Name
+    grouping: Grouping
+    stream: Name = "default"
+
+
+class _Node(_Row):
+    id: Name
+    type: Name = ""
+    speed_hz: Quantity = 0.0
+
+
+class _Worker(_Row):
+    id: Name
+    node: Name
+    cpu_capacity: _Capacity
+
+
+class _Executor(_Row):
+    id: Name
+    component: Name
+    worker: Name
+    cpu: Quantity
+    queue: Quantity
+    pinned: Name | None = None
+
+
+class _Flow(_Row, array_like=True, rename={"source": "from", "target": "to", "tps": "tuples/s"}):
+    source: Name
+    target: Name
+    tps: Quantity
+
+
+class _Snapshot(_Row):
+    topology: Name
+    time_s: Quantity
+    components: Annotated[tuple[_Component, ...], _SOME]
+    edges: tuple[_Edge, ...]
+    nodes: Annotated[tuple[_Node, ...], _SOME]
+    workers: Annotated[tuple[_Worker, ...], _SOME]
+    executors: Annotated[tuple[_Executor, ...], _SOME]
+    traffic: tuple[_Flow, ...]
+    rate: Quantity | UnsetType = UNSET
+
+
+class _Object(dict[str, Any]):
+    """A JSON object; of a key that stands in it twice it has the last value."""
+
+    twice: str | None = None
 
 
 def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
@@ -92,147 +154,115 @@ def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
         the field.
     """
     try:
-        document = json.loads(snapshot, object_pairs_hook=Row.of)
+        document = json.loads(snapshot, object_pairs_hook=_object)
+        _refuse_ambiguous(document, "")
     except (ValueError, RecursionError) as error:
         raise SnapshotError(f"not JSON: {error}") from None
-    if not isinstance(document, Row):
+    if not isinstance(document, dict):
         raise SnapshotError("the snapshot must be a JSON object")
-    known_only(document, TOP_KEYS, "")
-    cluster = _cluster(document)
-    return cluster, _load(document, cluster)
+    given = read(document, _Snapshot, SnapshotError)
+    cluster = _cluster(given)
+    return cluster, _load(given, cluster)
 
 
-def _cluster(document: Row) -> Cluster:
-    nodes = _ids(document, "nodes")
-    workers = []
-    for path, row in rows(document, "workers", KEYS["workers"]):
-        capacity = quantity(row, "cpu_capacity", path)
-        if capacity == 0:
-            raise SnapshotError(f"{path}.cpu_capacity: must be at least {LEAST:g}")
-        workers.append((text(row, "id", path), one_of(row, "node", path, nodes), capacity))
-    _ids(document, "workers")
-    machines = {
-        text(row, "id", path): _machine(row, path)
-        for path, row in rows(document, "nodes", KEYS["nodes"])
-    }
+def _object(pairs: list[tuple[str, Any]]) -> _Object:
+    found = _Object(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        found.twice = next(key for i, key in enumerate(keys) if key in keys[:i])
+    return found
+
+
+def _refuse_ambiguous(value: Any, path: str) -> None:
+    """Refuse what JSON lets through: a key that is given twice, and half characters."""
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            told = f"half a character, as in {json.dumps(value)}, is no text"
+            raise SnapshotError(f"{path}: {told}") from None
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            _refuse_ambiguous(item, joined(path, i))
+    elif isinstance(value, _Object):
+        if value.twice is not None:
+            raise SnapshotError(f"{joined(path, value.twice)}: is given twice")
+        for key, item in value.items():
+            _refuse_ambiguous(key, joined(path, key))
+            _refuse_ambiguous(item, joined(path, key))
+
+
+def _cluster(given: _Snapshot) -> Cluster:
+    nodes = _ids(given.nodes, "nodes")
+    _ids(given.workers, "workers")
+    for i, worker in enumerate(given.workers):
+        _refuse_unknown("node", worker.node, nodes, f"workers[{i}].node")
+    workers = [(worker.id, worker.node, worker.cpu_capacity) for worker in given.workers]
+    machines = {node.id: Machine(node.type, node.speed_hz) for node in given.nodes}
     return replace(Cluster.build(list(nodes), workers), machines=machines)
 
 
-def _machine(row: Row, path: str) -> Machine:
-    return Machine(
-        text(row, "type", path) if "type" in row else "",
-        quantity(row, "speed_hz", path) if "speed_hz" in row else 0.0,
-    )
-
-
-def _load(document: Row, cluster: Cluster) -> LoadSnapshot:
-    known = _ids(document, "components")
-    ids = list(_ids(document, "executors"))
-    worker_index = {name: i for i, name in enumerate(cluster.workers)}
-    found = list(rows(document, "executors", KEYS["executors"]))
-    found = [found[i] for i in order(ids)]
-    executors = tuple(ids[i] for i in order(ids))
+def _load(given: _Snapshot, cluster: Cluster) -> LoadSnapshot:
+    components = _ids(given.components, "components")
+    workers = {name: i for i, name in enumerate(cluster.workers)}
+    for i, one in enumerate(given.executors):
+        _refuse_unknown("component", one.component, components, f"executors[{i}].component")
+        _refuse_unknown("worker", one.worker, workers, f"executors[{i}].worker")
+    for i, edge in enumerate(given.edges):
+        _refuse_unknown("component", edge.source, components, f"edges[{i}].from")
+        _refuse_unknown("component", edge.target, components, f"edges[{i}].to")
+    rows = [given.executors[i] for i in order(list(_ids(given.executors, "executors")))]
+    executors = tuple(one.id for one in rows)
     return LoadSnapshot(
-        topology=text(document, "topology", ""),
-        time_s=quantity(document, "time_s", ""),
-        components=tuple(
-            Component(text(row, "id", path), _kind(row, path), count(row, "parallelism", path))
-            for path, row in rows(document, "components", KEYS["components"])
-        ),
-        edges=_edges(document, known),
+        topology=given.topology,
+        time_s=given.time_s,
+        components=tuple(Component(c.id, c.kind, c.parallelism) for c in given.components),
+        edges=tuple(Edge(e.source, e.target, e.stream, e.grouping) for e in given.edges),
         executors=executors,
-        component_of=tuple(one_of(row, "component", path, known) for path, row in found),
-        place=np.array(
-            [worker_index[one_of(row, "worker", path, worker_index)] for path, row in found],
-            dtype=np.int64,
-        ),
-        cpu_cores=np.array([quantity(row, "cpu", path) for path, row in found], dtype=np.float64),
-        queue=np.array([quantity(row, "queue", path) for path, row in found], dtype=np.float64),
-        pinned=tuple(
-            None if row.get("pinned") is None else text(row, "pinned", path) for path, row in found
-        ),
-        traffic=_traffic(document, executors),
-        profiles={
-            text(row, "id", path): _profile(row, f"{path}.profile")
-            for path, row in rows(document, "components", KEYS["components"])
-            if "profile" in row
-        },
-        rate_tps=quantity(document, "rate", "") if "rate" in document else None,
+        component_of=tuple(one.component for one in rows),
+        place=np.array([workers[one.worker] for one in rows], dtype=np.int64),
+        cpu_cores=np.array([one.cpu for one in rows], dtype=np.float64),
+        queue=np.array([one.queue for one in rows], dtype=np.float64),
+        pinned=tuple(one.pinned for one in rows),
+        traffic=_traffic(given.traffic, executors),
+        profiles={c.id: _profile(c.profile) for c in given.components if c.profile is not UNSET},
+        rate_tps=None if given.rate is UNSET else given.rate,
     )
 
 
-def _profile(component: Row, path: str) -> Profile:
-    profile = component["profile"]
-    if not isinstance(profile, Row):
-        raise SnapshotError(f"{path}: must be an object")
-    known_only(profile, ("selectivity", "performance", "costs"), path)
-    given = Row({"performance": [], "costs": [], **profile})
+def _profile(given: _Profile) -> Profile:
     return Profile(
-        quantity(profile, "selectivity", path) if "selectivity" in profile else 1.0,
-        tuple(
-            Performance(
-                count(row, "threads", at),
-                quantity(row, "rate", at),
-                quantity(row, "cpu", at),
-                quantity(row, "memory", at),
-            )
-            for at, row in rows(given, "performance", KEYS["performance"], path)
-        ),
-        tuple(
-            Cost(
-                text(row, "machine", at),
-                quantity(row, "ms_per_tuple", at),
-                quantity(row, "overhead", at),
-            )
-            for at, row in rows(given, "costs", KEYS["costs"], path)
-        ),
+        given.selectivity,
+        tuple(Performance(*astuple(row)) for row in given.performance),
+        tuple(Cost(*astuple(row)) for row in given.costs),
     )
 
 
-def _edges(document: Row, components: Collection[str]) -> tuple[Edge, ...]:
-    return tuple(
-        Edge(
-            one_of(row, "from", path, components, what="component"),
-            one_of(row, "to", path, components, what="component"),
-            text(row, "stream", path) if "stream" in row else "default",
-            one_of(row, "grouping", path, GROUPINGS, tell=True),
-        )
-        for path, row in rows(document, "edges", KEYS["edges"])
-    )
-
-
-def _traffic(document: Row, executors: tuple[str, ...]) -> Traffic:
+def _traffic(rows: Sequence[_Flow], executors: tuple[str, ...]) -> Traffic:
     index = {name: i for i, name in enumerate(executors)}
-    seen: set[tuple[int, int]] = set()
-    tps = []
-    for i, row in enumerate(items(document, "traffic")):
-        path = f"traffic[{i}]"
-        if not isinstance(row, list) or len(row) != 3:
-            raise SnapshotError(f"{path}: must be [from, to, tuples per second]")
-        for end in row[:2]:
-            if not isinstance(end, str) or end not in index:
-                raise SnapshotError(f"{path}: unknown executor {json.dumps(end)}")
-        pair = (index[row[0]], index[row[1]])
-        if pair in seen:
-            raise SnapshotError(f"{path}: {row[0]} to {row[1]} is given twice")
-        seen.add(pair)
-        tps.append((*pair, nonnegative(row[2], path)))
-    ends = np.array([row[:2] for row in tps], dtype=np.int64).reshape(-1, 2)
-    return Traffic.build(ends[:, 0], ends[:, 1], np.array([row[2] for row in tps], dtype=float))
+    seen: set[tuple[str, str]] = set()
+    for i, row in enumerate(rows):
+        for end in (row.source, row.target):
+            _refuse_unknown("executor", end, index, f"traffic[{i}]")
+        if (row.source, row.target) in seen:
+            raise SnapshotError(f"traffic[{i}]: {row.source} to {row.target} is given twice")
+        seen.add((row.source, row.target))
+    return Traffic.build(
+        np.array([index[row.source] for row in rows], dtype=np.int64),
+        np.array([index[row.target] for row in rows], dtype=np.int64),
+        np.array([row.tps for row in rows], dtype=np.float64),
+    )
 
 
-def _ids(document: Row, key: str) -> dict[str, None]:
-    """Collect the ids of a list's objects, in their order."""
+def _ids(rows: Sequence[_Component | _Node | _Worker | _Executor], key: str) -> dict[str, None]:
     seen: dict[str, None] = {}
-    for path, row in rows(document, key, KEYS[key]):
-        name = text(row, "id", path)
-        if name in seen:
-            raise SnapshotError(f"{path}.id: {json.dumps(name)} is given twice")
-        seen[name] = None
-    if not seen:
-        raise SnapshotError(f"{key}: must not be empty")
+    for i, row in enumerate(rows):
+        if row.id in seen:
+            raise SnapshotError(f"{key}[{i}].id: {json.dumps(row.id)} is given twice")
+        seen[row.id] = None
     return seen
 
 
-def _kind(row: Row, path: str) -> str:
-    return one_of(row, "kind", path, ("spout", "bolt", "system"), tell=True)
+def _refuse_unknown(what: str, name: str, known: Collection[str], path: str) -> None:
+    if name not in known:
+        raise SnapshotError(f"{path}: unknown {what} {json.dumps(name)}")

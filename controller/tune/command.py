@@ -20,7 +20,14 @@ from controller.replay.recording import Span, spans
 from controller.tune.choice import Objective, suggest
 from controller.tune.chunks import Chunk, unpack
 from controller.tune.report import as_document, draw, page, print_found, proposed_diff
-from controller.tune.space import ParameterSet, Space, parameter_sets, read_space
+from controller.tune.space import (
+    SETS,
+    ParameterSet,
+    Space,
+    parameter_sets,
+    read_space,
+    without_moves,
+)
 from controller.tune.spark import spark
 from controller.tune.sweep import rehearse, sweep
 from migration import storm_yaml
@@ -35,7 +42,12 @@ def tune(
         str | None, typer.Option(metavar="T", help="Only this one, by id or name; else all.")
     ] = None,
     space: Annotated[
-        Path | None, typer.Option(help="YAML: keys of storm.yaml, each with a list of values.")
+        Path | None,
+        typer.Option(
+            help="YAML: keys of storm.yaml, each with a list of values, and `sets`, how many "
+            f"parameter sets to try at most ({SETS} unless it is there). Without a file: the keys "
+            "that matter most."
+        ),
     ] = None,
     master: Annotated[
         str, typer.Option(help="Where Spark runs, as for spark-submit.")
@@ -51,9 +63,13 @@ def tune(
 ) -> None:
     """Say which settings would have done best with a recorded log.
 
+    A parameter set is one value for each key that varies. All combinations of values are tried
+    if they are few enough; else each value by itself and a fixed sample of combinations.
+
     Each parameter set replays the log from its beginning with moves of its own, and is ranked by
     what the first 70 % of the time cost. The best one is then tested with the rest, and suggested
-    only if it does better than the settings in force there, too.
+    only if it does better than the settings in force there, too. The row "no moves" is the same
+    replay in which nobody moves anything: what the cluster does without nstorm.
     """
     goal = Objective.parse(objective)
     asked = read_space(space) if space else None
@@ -70,11 +86,12 @@ def tune(
         console.print(about, highlight=False)
         for line in log.said():
             console.print(f"skipped: {line}", highlight=False)
+        idle = without_moves(today, (chunk.topology for chunk in chunks))
         rehearse(chunks, sets)
         with spark(master, out / "spark.log") as engine, _progress(console, len(sets)) as tell:
-            outcomes = sweep(chunks, sets, engine, tell)
+            *outcomes, no_moves = sweep(chunks, [*sets, idle], engine, tell)
     suggestion = suggest(outcomes, goal)
-    document = as_document(outcomes, goal, suggestion)
+    document = as_document(outcomes, goal, suggestion, no_moves)
     diff = proposed_diff(conf.read_text() if conf else None, suggestion, today)
     files = _write(out, document, diff, about)
     if output is Output.JSON:
@@ -91,7 +108,7 @@ def _today(log: Log, conf: Path | None) -> dict[str, Any]:
     """Give the keys in force: those of the file, else those the log was last written with."""
     if conf is not None:
         return dict(from_storm_yaml(storm_yaml.read(conf))[0].keys)
-    return dict(build(log.newest_head()["config"]).keys)
+    return dict(build(log.newest_head().config).keys)
 
 
 def _told(spans: Iterable[Span], console: Console) -> Iterator[Span]:

@@ -92,7 +92,10 @@ def _line(key: str, value: Any) -> str:
 
 
 def as_document(
-    outcomes: Sequence[SetOutcome], objective: Objective, suggestion: Suggestion
+    outcomes: Sequence[SetOutcome],
+    objective: Objective,
+    suggestion: Suggestion,
+    no_moves: SetOutcome,
 ) -> dict[str, Any]:
     """Put what was found into the stable output format.
 
@@ -100,11 +103,14 @@ def as_document(
     ----------
     suggestion : Suggestion
         The end of it.
+    no_moves : SetOutcome
+        Of the replay in which nobody moves anything.
     """
     return {
         "objective": objective.said,
         "today": _row(suggestion.today, objective),
         "best": _row(suggestion.best, objective),
+        "no_moves": {**_row(no_moves, objective), "settings": "no moves", "changes": {}},
         "suggestion": {
             "helps": suggestion.helps,
             "reason": suggestion.reason,
@@ -151,7 +157,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def print_found(console: Console, document: dict[str, Any], diff: str) -> None:
-    """Print the ranking, today's settings and the suggestion.
+    """Print the ranking, today's settings, what is without nstorm, and the suggestion.
 
     Parameters
     ----------
@@ -172,6 +178,7 @@ def print_found(console: Console, document: dict[str, Any], diff: str) -> None:
         table.add_row(*_cells(row))
     table.add_section()
     table.add_row(*_cells(document["today"]))
+    table.add_row(*_cells(document["no_moves"]))
     console.print(table)
     console.print(document["suggestion"]["reason"], highlight=False)
     if diff:
@@ -210,9 +217,9 @@ def draw(document: dict[str, Any], path: Path) -> None:
     shown = axes.scatter(every[0], every[1], c=every[2], s=14, cmap="viridis")
     figure.colorbar(shown, label="seconds of overload")
     axes.plot(*_points(document["front"])[:2], "o", mfc="none", mec="black", label="on the front")
-    for kind, marker in (("today", "X"), ("best", "*")):
+    for kind, marker in (("today", "X"), ("best", "*"), ("no_moves", "s")):
         x, y, _ = _points([document[kind]])
-        axes.plot(x, y, marker, ms=13, mec="white", ls="", label=kind)
+        axes.plot(x, y, marker, ms=13, mec="white", ls="", label=kind.replace("_", " "))
     axes.set(xlabel="moves", ylabel="share of tuples that stay on their node")
     axes.legend()
     figure.savefig(path, format="png", dpi=120)
@@ -240,7 +247,7 @@ def page(document: dict[str, Any], diff: str, png: bytes, about: str) -> str:
         png=base64.b64encode(png).decode(),
         front=_html_table(document["front"]),
         objective=html.escape(document["objective"]),
-        ranking=_html_table(_different(document["ranking"])),
+        ranking=_html_table([*_different(document["ranking"]), document["no_moves"]]),
         caveat=html.escape(CAVEAT),
     )
 

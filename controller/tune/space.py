@@ -1,7 +1,7 @@
 """Which settings are tried: a grid of values where it is small, else a fixed sample of it."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -15,7 +15,7 @@ from controller.config import Config, build
 from controller.errors import TuneError
 from migration import ConfigError
 from migration.settings import PREFIX, SETTINGS, TRIED, TUNABLE
-from migration.storm_yaml import load
+from migration.storm_yaml import load, problem
 
 Values = Mapping[str, tuple[Any, ...]]
 
@@ -91,6 +91,12 @@ class ParameterSet:
         return ", ".join(f"{key}={value}" for key, value in self.changes) or "as today (mode auto)"
 
 
+def without_moves(today: Mapping[str, Any], topologies: Iterable[str]) -> ParameterSet:
+    """Make the yardstick of all sets: nstorm moves nothing of these topologies."""
+    changes = (("excluded.topologies", sorted(set(topologies))),)
+    return ParameterSet(changes, build({**today, **dict(changes)}))
+
+
 def read_space(path: Path) -> Space:
     """Read a space from YAML or JSON.
 
@@ -114,8 +120,7 @@ def read_space(path: Path) -> Space:
     try:
         document = load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        told = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise TuneError(f"{path}: {told}") from None
+        raise TuneError(f"{path}: {problem(error)}") from None
     if not isinstance(document, dict) or not document:
         raise TuneError(f"{path}: must hold keys of storm.yaml, each with a list of values")
     given = {str(key).removeprefix(PREFIX): value for key, value in document.items()}

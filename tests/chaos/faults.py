@@ -7,10 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
+
+from kazoo.client import KazooClient
 
 from controller.storm.commands import Command
 from deploy.lab import LabError
 from kvstore.election import Candidate
+from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import Phase, Slot
 from tests.chaos.services import agent_of
@@ -21,6 +25,18 @@ CATCH_LIMIT_S = 60.0
 CATCHES = 6
 BACK_LIMIT_S = 60.0
 PLAIN_LIMIT_S = 120.0
+
+
+def expire_session(session: Session) -> None:
+    """Let ZooKeeper end a session of this process, as if its holder had been away for too long.
+
+    A second connection to the same session closes it, as kazoo's own tests do.
+    """
+    holder: Any = session._client
+    thief = KazooClient(hosts=session.hosts.partition("/")[0], client_id=holder.client_id)
+    thief.start(timeout=60)
+    thief.stop()
+    thief.close()
 
 
 class Faults:

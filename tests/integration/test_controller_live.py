@@ -21,6 +21,7 @@ from controller.storm.apply import MoveRecord
 from controller.storm.commands import COMMANDS, Command, decode, encode
 from controller.storm.live import LiveController
 from controller.storm.status import read
+from kvstore.service import serve
 from kvstore.zookeeper import Session
 from migration import WireError, wire
 from migration.model import (
@@ -42,6 +43,7 @@ from migration.model import (
     WorkerAck,
     WorkerLoad,
 )
+from tests.chaos.faults import expire_session
 from tests.integration.test_zookeeper import Proxy
 
 pytestmark = pytest.mark.zookeeper
@@ -326,6 +328,36 @@ def test_another_leader_finishes_the_move(storm: str, puppets: Puppets) -> None:
         after = puppets.plan()
         assert after is not None
         assert after.epoch == 2
+
+
+def test_a_leader_whose_session_expires_finishes_the_move_in_another(
+    storm: str, puppets: Puppets
+) -> None:
+    puppets.never_ready = True
+    stop = threading.Event()
+    sessions: list[Session] = []
+
+    def lead(session: Session) -> None:
+        sessions.append(session)
+        LiveController(session, Config(mode=Mode.AUTO, cycle_s=0.5), name="one").run(stop)
+
+    thread = threading.Thread(target=serve, args=(storm, lead, stop), name="one")
+    thread.start()
+    try:
+        plan = wait_for(lambda: (p := puppets.plan()) and p.entries and p)
+        expire_session(sessions[0])
+        wait_for(lambda: len(sessions) == 2)
+        assert sessions[0].lost
+        assert (held := puppets.plan()) and held.entries == plan.entries
+        puppets.never_ready = False
+        told = wait_for(lambda: (read(puppets.session) or {}).get("ended_moves"))
+        assert (told[0]["executor"], told[0]["outcome"]) == (str(plan.entries[0].executor), "MOVED")
+        after = puppets.plan()
+        assert after is not None
+        assert (plan.epoch, after.epoch) == (1, 2)
+    finally:
+        stop.set()
+        thread.join()
 
 
 def test_the_second_controller_waits(storm: str, puppets: Puppets) -> None:

@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
-from kazoo.client import KazooClient
 
 from kvstore.election import Candidate
 from kvstore.errors import (
@@ -19,6 +18,7 @@ from kvstore.errors import (
     SessionLostError,
 )
 from kvstore.zookeeper import Session, Stored, Waiting
+from tests.chaos.faults import expire_session
 
 pytestmark = pytest.mark.zookeeper
 FENCE = "/epoch"
@@ -269,11 +269,7 @@ def test_a_lost_session_stays_lost(zookeeper: str, place: str):
     states: list[str] = []
     with Session(zookeeper + place, on_state=states.append) as mortal:
         assert mortal.connect()
-        # A second connection to the same session that closes it, as kazoo's own tests do.
-        thief = KazooClient(hosts=zookeeper, client_id=mortal._client.client_id)
-        thief.start(timeout=60)
-        thief.stop()
-        thief.close()
+        expire_session(mortal)
         eventually(lambda: mortal.lost)
         with pytest.raises(SessionLostError, match="the session is lost"):
             mortal.read("/a")

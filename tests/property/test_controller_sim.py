@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from controller.sim.engine import SimulationResult, run
 from controller.sim.restart_cost import System
@@ -47,7 +48,7 @@ def scenario(events: list[str], moves: int, system: System, link_tps: float) -> 
     (setting,) = parse(
         f"{HEAD}events: {events}\nredeploy: {{executors: {moves}, every_s: 7, first_s: 3}}\n"
     ).runs
-    hardware = replace(setting.hardware, link_tps=link_tps)
+    hardware = structs.replace(setting.hardware, link_tps=link_tps)
     return replace(setting, system=system, hardware=hardware)
 
 

@@ -51,6 +51,27 @@ def test_a_log_that_ends_at_any_byte_is_replayed_up_to_there(
     assert log.skipped["damaged records"] == 0
 
 
+@given(share=st.floats(0, 1), bit=st.integers(0, 7), cuts=st.booleans())
+@settings(max_examples=40)
+def test_a_compressed_log_that_is_cut_or_damaged_gives_what_is_whole(
+    recorded: bytes, share: float, bit: int, cuts: bool
+) -> None:
+    packed = gzip.compress(recorded, mtime=0)
+    at = min(int(share * len(packed)), len(packed) - 1)
+    damaged = packed[:at] + bytes([packed[at] ^ (1 << bit)]) + packed[at + 1 :]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "20260101T000000-a-000000.jsonl.gz"
+        path.write_bytes(packed[:at] if cuts else damaged)
+        log = Log.open([path])
+        ticks = [tick.record.seq for tick in log.ticks(0)]
+    assert ticks == sorted(set(ticks))
+    if cuts:
+        assert ticks == list(range(1, len(ticks) + 1))
+        assert log.said() == ["1 records cut off at the end"]
+    elif len(ticks) < TICKS:
+        assert log.said()
+
+
 def test_every_byte_of_a_small_log() -> None:
     lines = [to_line(compact({"kind": "head", "format": FORMAT}))] + [
         to_line(tick(i)) for i in range(2)
@@ -60,7 +81,7 @@ def test_every_byte_of_a_small_log() -> None:
         path = Path(folder) / "20260101T000000-a-000000.jsonl"
         for cut in range(len(whole) + 1):
             path.write_bytes(whole[:cut])
-            found = [one.record["seq"] for one in Log.open([path]).ticks(0)]
+            found = [one.record.seq for one in Log.open([path]).ticks(0)]
             assert found == list(range(max(whole[:cut].count(b"\n") - 1, 0)))
 
 
@@ -73,7 +94,7 @@ def test_a_damaged_byte_costs_one_record(recorded: bytes, share: float, bit: int
         path = Path(folder) / "20260101T000000-a-000000.jsonl"
         path.write_bytes(damaged)
         log = Log.open([path])
-        ticks = [tick.record["seq"] for tick in log.ticks(0)]
+        ticks = [tick.record.seq for tick in log.ticks(0)]
     in_head = at < recorded.index(b"\n") + 1
     # Where a line end is hit, two records have become one.
     assert in_head or len(ticks) in (TICKS - 1, TICKS - 2)
@@ -116,7 +137,7 @@ def test_of_two_leaders_the_epochs_decide(data: st.DataObject) -> None:
         log = Log.open([Path(folder)])
         found = {
             log.writers[writer][0].writer: [
-                (t.record["time_s"], t.superseded) for t in log.ticks(writer)
+                (t.record.time_s, t.superseded) for t in log.ticks(writer)
             ]
             for writer in range(2)
         }

@@ -1,7 +1,7 @@
 """Rates read straight from a journal's rows are those that the controller measures."""
 
-import json
-
+import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 from controller.core import metrics
 from controller.replay import rates
 from migration import wire
-from migration.model import ExecutorId, ExecutorLoad, NodeLoad, Slot, Traffic, WorkerLoad
+from migration.model import ExecutorId, ExecutorLoad, NodeLoad, Slot, WorkerLoad
 
 SLOT = Slot("s", 6700)
 TASKS = st.integers(1, 5)
+OF_COMPONENT = {"even": np.array([2, 4]), "odd": np.array([1, 3, 5])}
+ROWS = st.tuples(TASKS, st.sampled_from(["even", "odd", "gone"]), st.integers(0, 100))
+FOLDED = st.lists(ROWS, max_size=3).map(tuple)
 
 
 @st.composite
@@ -43,7 +46,8 @@ def reports(draw: st.DrawFn) -> list[WorkerLoad]:
                 tuple(
                     ExecutorLoad(ExecutorId(e, e), "c", cpu_ns[e], 0, None) for e in sorted(here)
                 ),
-                tuple(Traffic(a, b, n) for (a, b), n in told),
+                tuple((a, b, n) for (a, b), n in told),
+                draw(FOLDED),
             )
         )
     return found
@@ -56,16 +60,22 @@ def test_the_rates_are_the_controllers_own(told: list[WorkerLoad]) -> None:
     ours: dict[str, rates.JvmRates] = {}
     for report in told:
         load = NodeLoad("s", report.time_ms, (report,))
-        theirs = metrics.observe(theirs, [load], "t", now_s=0.0, ewma=1.0)
-        ours = rates.observe(ours, [json.loads(wire.encode(load))], "t")
+        theirs = metrics.observe(theirs, [load], "t", now_s=0.0, ewma=1.0, tasks=OF_COMPONENT)
+        read = msgspec.json.decode(wire.encode(load), type=rates.NodeReport)
+        ours = rates.observe(ours, read.workers, "t", OF_COMPONENT)
         want, got = theirs[SLOT], ours[str(SLOT)]
         assert got.known == want.known
-        assert (got.incarnation, got.time_ms) == (want.report.incarnation, want.report.time_ms)
+        assert (got.report.incarnation, got.report.time_ms) == (
+            want.report.incarnation,
+            want.report.time_ms,
+        )
         assert got.process_cores == pytest.approx(want.process_cores)
         cpu = {(e.start, e.end): cores for e, cores in want.cpu_cores.items() if cores}
-        assert {e: cores for e, cores in got.cpu_cores.items() if cores} == pytest.approx(cpu)
+        ranges = [(key >> rates.TASK_BITS, key & 0xFFFF) for key in got.ranges.tolist()]
+        cores = dict(zip(ranges, got.cpu_cores.tolist(), strict=got.known))
+        assert {e: used for e, used in cores.items() if used} == pytest.approx(cpu)
         ends = zip(want.sent.source.tolist(), want.sent.target.tolist(), strict=True)
         keys = [source << rates.TASK_BITS | target for source, target in ends]
-        tps = dict(zip(keys, want.sent.tps.tolist(), strict=True))
+        tps = {key: rate for key, rate in zip(keys, want.sent.tps.tolist(), strict=True) if rate}
         found = dict(zip(got.pairs.tolist(), got.tps.tolist(), strict=True))
         assert {pair: rate for pair, rate in found.items() if rate} == pytest.approx(tps)

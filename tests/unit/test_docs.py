@@ -2,9 +2,12 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from controller.config import from_storm_yaml
 from controller.core.decision import Outcome
 
 ROOT = Path(__file__).parent.parent.parent
@@ -76,6 +79,25 @@ def test_every_page_is_linked() -> None:
 
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_bytes()) <= README_LIMIT_BYTES
+
+
+def test_the_storm_yaml_of_a_machine_without_storm_has_all_that_the_controller_asks_for() -> None:
+    asked = set()
+
+    class Document(dict[str, Any]):
+        def get(self, key: str, default: Any = None) -> Any:
+            asked.add(key)
+            return super().get(key, default)
+
+    blocks = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs/install.md").read_text(), re.M | re.S)
+    (block,) = [block for block in blocks if "storm.zookeeper.servers" in block]
+    document = Document(yaml.safe_load(block))
+    config, zookeeper = from_storm_yaml(document)
+    assert zookeeper == "zk1:2181,zk2:2181,zk3:2181/storm"
+    assert config.mode.value == "advise"
+    assert config.keys["journal.dir"] == "/var/lib/nstorm/journal"
+    # The folder of Storm's own files only gives a place to a journal that has none.
+    assert asked - {"storm.local.dir"} == {key for key in document if key.startswith("storm.")}
 
 
 def test_every_outcome_is_explained_with_what_to_do() -> None:

@@ -22,7 +22,10 @@ ALLOWED: dict[str, frozenset[str]] = {
         {"migration.observation", "migration.model", "migration.validate", "migration.settings"}
     ),
     "controller.errors": frozenset(),
-    "controller.snapshot": frozenset({"controller.core", "controller.errors", "migration.model"}),
+    "controller.strict": frozenset({"controller.errors"}),
+    "controller.snapshot": frozenset(
+        {"controller.core", "controller.errors", "controller.strict", "migration.model"}
+    ),
     "controller.config": frozenset({"controller.policies", "controller.core", "migration"}),
     "controller.compiling": frozenset({"controller.core", "controller.policies"}),
     "controller.policies": frozenset(
@@ -89,6 +92,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.errors",
             "controller.cycle",
             "controller.output",
+            "controller.strict",
             "controller.yardstick",
             "migration",
         }

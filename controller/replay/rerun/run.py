@@ -5,7 +5,7 @@ an executor is, so what is local and how full the workers are; its CPU goes with
 or less as its tuples' hops cost (`HopCost`). What it cannot know: that a shuffle prefers near tasks
 and so sends elsewhere, that an overloaded worker would have slowed the topology down, or that a
 move would have been undone. Moves take no time here, and workers that report late are smoothed with
-the others.
+the others. Topologies run apart, so `max.moves.per.cycle` limits each of them, not the cluster.
 """
 
 from collections.abc import Iterable

@@ -3,18 +3,20 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from controller.core.cluster import Floats
 from controller.sim.flow.world import World
+from controller.strict import MOST, Quantity
 from migration.model import ExecutorId, ExecutorLoad, NodeLoad, Slot, WorkerLoad
 
 NS_PER_S, MS_PER_S = 1e9, 1e3
 
 
-@dataclass(frozen=True, slots=True)
-class Metering:
+class Metering(Struct, frozen=True, forbid_unknown_fields=True):
     """How well the controller sees.
 
     Attributes
@@ -27,9 +29,9 @@ class Metering:
         Sigma of the log-normal factor on each count and each CPU time of a report.
     """
 
-    period_s: float = field(default=5.0, metadata={"least": 0.1})
-    delay_s: float = 0.5
-    noise: float = 0.0
+    period_s: Annotated[float, Meta(ge=0.1, le=MOST)] = 5.0
+    delay_s: Quantity = 0.5
+    noise: Quantity = 0.0
 
 
 @dataclass(slots=True)

@@ -4,12 +4,16 @@ Costs are processor time without serialisation, which depends on the placement a
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
+from typing import Annotated, Literal
 
 import networkx as nx  # type: ignore[import-untyped]
+from msgspec import Meta, Struct
+
+from controller.strict import MOST, Count, Quantity
 
 ACKER = "__acker"
 
@@ -125,23 +129,26 @@ def acked(topology: SimulatedTopology, ackers: int, cost_us: float) -> Simulated
     return SimulatedTopology((acker, *topology.parts), (*topology.links, *to, *back))
 
 
-@dataclass(frozen=True, slots=True)
-class WordCount:
+class _Workload(Struct, frozen=True, forbid_unknown_fields=True, tag_field="name"):
+    """What a scenario names and describes."""
+
+
+class WordCount(_Workload, frozen=True, tag="wordcount"):
     """Sentences are split into words, words are counted (004, section 5.1)."""
 
-    spouts: int = 2
-    splits: int = 12
-    counts: int = 24
-    ackers: int = field(default=0, metadata={"least": 0})
-    words: int = 10
-    grouping: str = field(default="shuffle", metadata={"among": ("shuffle", "near", "fields")})
-    zipf: float = 1.0
-    vocabulary: int = 6000
-    spout_us: float = 5.0
-    split_us: float = 20.0
-    count_us: float = 5.0
-    ack_us: float = 2.0
-    uneven: float = 0.0
+    spouts: Count = 2
+    splits: Count = 12
+    counts: Count = 24
+    ackers: Annotated[int, Meta(ge=0, le=int(MOST))] = 0
+    words: Count = 10
+    grouping: Literal["shuffle", "near", "fields"] = "shuffle"
+    zipf: Quantity = 1.0
+    vocabulary: Count = 6000
+    spout_us: Quantity = 5.0
+    split_us: Quantity = 20.0
+    count_us: Quantity = 5.0
+    ack_us: Quantity = 2.0
+    uneven: Quantity = 0.0
 
     def topology(self) -> SimulatedTopology:
         """Make it."""
@@ -158,13 +165,12 @@ class WordCount:
         return acked(SimulatedTopology(parts, links), self.ackers, self.ack_us)
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(_Workload, frozen=True, tag="chain"):
     """Components in a row that pass on what they get (003, section 4.1)."""
 
-    sizes: tuple[int, ...] = (2, 4, 6, 8, 8, 6, 4, 2)
-    grouping: str = field(default="near", metadata={"among": ("shuffle", "near")})
-    cost_us: float = 50.0
+    sizes: tuple[Count, ...] = (2, 4, 6, 8, 8, 6, 4, 2)
+    grouping: Literal["shuffle", "near"] = "near"
+    cost_us: Quantity = 50.0
 
     def topology(self) -> SimulatedTopology:
         """Make it."""
@@ -200,12 +206,11 @@ _SHAPES: Mapping[str, str] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Micro:
+class Micro(_Workload, frozen=True, tag="micro"):
     """The micro-benchmark graphs of 001, with the threads that linear scaling gives (LSA)."""
 
-    shape: str = field(default="linear", metadata={"among": tuple(_SHAPES)})
-    planned_tps: float = 50.0
+    shape: Literal["linear", "diamond", "star"] = "linear"
+    planned_tps: Quantity = 50.0
 
     def topology(self) -> SimulatedTopology:
         """Make it."""
@@ -229,13 +234,12 @@ class Micro:
         return SimulatedTopology(tuple(part(name) for name in names), links)
 
 
-@dataclass(frozen=True, slots=True)
-class PageViews:
+class PageViews(_Workload, frozen=True, tag="page-views"):
     """Source, view, count, sink, each emitting for every click (003, section 4.5)."""
 
-    executors: int = 4
-    users: int = 100
-    cost_us: float = 50.0
+    executors: Count = 4
+    users: Count = 100
+    cost_us: Quantity = 50.0
 
     def topology(self) -> SimulatedTopology:
         """Make it."""
@@ -253,6 +257,3 @@ class PageViews:
 
 
 Workload = WordCount | Chain | Micro | PageViews
-WORKLOADS: Mapping[str, Callable[..., Workload]] = MappingProxyType(
-    {"wordcount": WordCount, "chain": Chain, "micro": Micro, "page-views": PageViews}
-)

@@ -5,13 +5,15 @@ emitted is done, queued or lost, to the last digit that floats have.
 """
 
 import math
-from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
 from controller.sim.flow.workload import ACKER, Link, SimulatedTopology
+from controller.strict import MOST, Count, Quantity, Unbounded
 
 US_PER_S = 1e6
 # No tuple is free: a nanosecond, so that nothing is divided by zero.
@@ -20,8 +22,7 @@ LEAST_S = 1e-9
 NOTHING_S = 1e-100
 
 
-@dataclass(frozen=True, slots=True)
-class Hardware:
+class Hardware(Struct, frozen=True, forbid_unknown_fields=True):
     """What the topology runs on.
 
     Attributes
@@ -36,17 +37,16 @@ class Hardware:
         Processor time of a tuple between workers of a node and between nodes, at either end.
     """
 
-    nodes: int = 2
-    workers: int = 4
-    cores: float = field(default=4.0, metadata={"least": 0.01})
-    shared_by: str = field(default="worker", metadata={"among": ("worker", "node", "all")})
-    link_tps: float = math.inf
-    worker_us: float = 4.0
-    node_us: float = 5.0
+    nodes: Count = 2
+    workers: Count = 4
+    cores: Annotated[float, Meta(ge=0.01, le=MOST)] = 4.0
+    shared_by: Literal["worker", "node", "all"] = "worker"
+    link_tps: Unbounded = math.inf
+    worker_us: Quantity = 4.0
+    node_us: Quantity = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Feed:
+class Feed(Struct, frozen=True, forbid_unknown_fields=True):
     """What the spouts get.
 
     Attributes
@@ -60,9 +60,9 @@ class Feed:
         When what is lost no longer counts as in flight (topology.message.timeout.secs).
     """
 
-    rate_tps: float = math.inf
-    pending: int = 5000
-    timeout_s: float = 30.0
+    rate_tps: Unbounded = math.inf
+    pending: Count = 5000
+    timeout_s: Quantity = 30.0
 
 
 class World:

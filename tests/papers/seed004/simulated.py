@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 
 from controller.core.cluster import Floats
 from controller.sim.engine import run
@@ -115,8 +116,8 @@ def _many_moves(
     def runs(together: int, **delays: float) -> Measures:
         setting = replace(
             one,
-            redeploy=replace(one.redeploy or Redeploy(), executors=together),
-            delays=replace(one.delays, **delays),
+            redeploy=structs.replace(one.redeploy or Redeploy(), executors=together),
+            delays=structs.replace(one.delays, **delays),
         )
         return measure(setting, run(setting, seed), usual_tps)
 

@@ -101,6 +101,27 @@ def test_a_file_that_is_no_storm_yaml_is_refused_by_its_path(
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a: b: c\n", "line 1: mapping values are not allowed here"),
+        (
+            "a: 1\nb 2\nc: 1\n",
+            "line 3: could not find expected ':', while scanning a simple key that begins in line "
+            "2",
+        ),
+        ("a: 1\nb: \x01\n", "line 2: character '\\x01' is not allowed"),
+        ("a: 1\nb: !mine 2\n", "line 2: could not determine a constructor for the tag '!mine'"),
+    ],
+)
+def test_a_broken_file_is_refused_by_its_line(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "storm.yaml"
+    path.write_text(content)
+    with pytest.raises(ConfigError) as error:
+        read(path)
+    assert str(error.value) == f"{path}: {said}"
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nothing\.yaml"):
         read(tmp_path / "nothing.yaml")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -257,7 +258,7 @@ def shortened(given: Scenario) -> Scenario:
             seconds=40.0,
             warm_s=min(setting.warm_s, 10.0),
             window_s=10.0,
-            redeploy=setting.redeploy and replace(setting.redeploy, first_s=12.0),
+            redeploy=setting.redeploy and structs.replace(setting.redeploy, first_s=12.0),
         )
         for setting in given.runs
     )

@@ -10,8 +10,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from controller.config import JournalBounds
-from controller.journal.record import compact, from_line
+from controller.journal.record import compact
 from controller.journal.writer import Bounds, Writer, pack
+from tests.recorded_world import plain
 
 HEAD, TICK = compact({"kind": "head"}), compact({"kind": "tick", "fill": "x" * 100})
 
@@ -32,10 +33,10 @@ def test_a_full_segment_is_followed_by_the_next_and_compressed(tmp_path: Path) -
     records = []
     for path in sorted(tmp_path.iterdir()):
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            lines = [from_line(line) for line in file]
+            lines = [plain(line) for line in file]
         assert lines[0] == {"kind": "head"}
         records += lines[1:]
-    assert [record and record["kind"] for record in records] == ["tick"] * 20
+    assert [record["kind"] for record in records] == ["tick"] * 20
 
 
 def test_an_old_segment_is_left(tmp_path: Path) -> None:

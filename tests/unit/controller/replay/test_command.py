@@ -1,6 +1,7 @@
 """``nstorm replay`` on the command line."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from controller.cli.main import app
-from controller.journal.record import JournalError, compact, from_line, to_line
+from controller.journal.record import JournalError, compact, to_line
 from migration import ConfigError
-from tests.recorded_world import BEGIN_S, record
+from tests.recorded_world import BEGIN_S, plain, record
 
 
 def run(*arguments: str | Path, code: int = 0) -> str:
@@ -38,6 +39,20 @@ def test_all_ticks_are_identical(journal: Path) -> None:
     assert [cycle["outcome"] for cycle in document["cycles"]][:2] == ["STALE_METRICS", "MOVED"]
 
 
+def test_only_ticks_with_something_new_are_printed_unless_all_are_wanted(journal: Path) -> None:
+    cycles = as_json(journal)["cycles"]
+    alike = sum(
+        not cycle["moves"] and cycle["outcome"] == before["outcome"]
+        for before, cycle in pairwise(cycles)
+    )
+    assert 0 < alike < 11
+    short, whole = run(journal), run(journal, "--all")
+    said = f"{alike} decisions with the outcome of the one before left out; --all prints them"
+    assert said in short and "left out" not in whole
+    assert (short.count(" wc-1 "), whole.count(" wc-1 ")) == (12 - alike, 12)
+    assert as_json(journal, "--all")["cycles"] == cycles
+
+
 def test_a_part_of_the_time(journal: Path) -> None:
     document = as_json(journal, "--from", str(BEGIN_S + 10), "--to", "2023-11-14T22:13:40Z")
     assert [cycle["time_s"] - BEGIN_S for cycle in document["cycles"]] == [10, 15, 20]
@@ -48,8 +63,7 @@ def test_a_part_of_the_time(journal: Path) -> None:
 
 def test_a_difference_ends_with_code_1(journal: Path) -> None:
     (path,) = journal.iterdir()
-    lines = [from_line(line) for line in path.read_bytes().splitlines(keepends=True)]
-    assert lines[-1] is not None
+    lines = [plain(line) for line in path.read_bytes().splitlines(keepends=True)]
     lines[-1]["cycles"][0]["reason"] = "another"
     path.write_bytes(b"".join(to_line(compact(line)) for line in lines))
     document = as_json(journal, code=1)
@@ -97,8 +111,7 @@ def test_what_cannot_be_is_one_message(journal: Path, tmp_path: Path) -> None:
 def test_a_log_of_another_version_says_so(journal: Path) -> None:
     (path,) = journal.iterdir()
     lines = path.read_bytes().splitlines(keepends=True)
-    head = from_line(lines[0])
-    assert head is not None
+    head = plain(lines[0])
     path.write_bytes(to_line(compact({**head, "format": 99})) + b"".join(lines[1:]))
     with pytest.raises(JournalError, match=r"no tick of that time; .* 1 segments of format 99"):
         run(journal)

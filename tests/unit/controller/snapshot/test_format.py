@@ -13,6 +13,7 @@ from controller.snapshot.format import GROUPINGS
 
 PAGE = (Path(__file__).parents[4] / "docs" / "snapshot.md").read_text()
 HAND_GRAPH = Path(__file__).parents[3] / "golden" / "decide" / "hand_graph.json"
+QUANTITY = "must be a number of at least 0 and at most 1e+15, is "
 Break = Callable[[dict[str, Any]], object]
 
 
@@ -32,15 +33,18 @@ def broken(change: Break) -> str:
         (lambda d: d["executors"][1].update(component="x"), "executors[1].component: unknown comp"),
         (lambda d: d["executors"][1].pop("worker"), "executors[1].worker: must be"),
         (lambda d: d["executors"][1].update(id="0-0"), 'executors[1].id: "0-0" is given twice'),
-        (lambda d: d["executors"][1].update(cpu=-0.1), "executors[1].cpu: must be finite"),
-        (lambda d: d["executors"][1].update(cpu=float("nan")), "executors[1].cpu: must be finite"),
+        (lambda d: d["executors"][1].update(cpu=-0.1), f"executors[1].cpu: {QUANTITY}-0.1"),
+        (lambda d: d["executors"][1].update(cpu=float("nan")), f"executors[1].cpu: {QUANTITY}NaN"),
         (lambda d: d["executors"][1].update(cpu=True), "executors[1].cpu: must be a number"),
         (lambda d: d["executors"][1].update(queue=None), "executors[1].queue: must be a number"),
         (lambda d: d["executors"][1].update(pinned=7), "executors[1].pinned: must be"),
-        (lambda d: d["executors"].clear(), "executors: must not be empty"),
+        (lambda d: d["executors"].clear(), "executors: must be a list that is not empty"),
         (lambda d: d["workers"][0].pop("node"), "workers[0].node: must be"),
         (lambda d: d["workers"][0].update(node="n7"), 'workers[0].node: unknown node "n7"'),
-        (lambda d: d["workers"][0].update(cpu_capacity=0), "workers[0].cpu_capacity: must be at l"),
+        (
+            lambda d: d["workers"][0].update(cpu_capacity=0),
+            "workers[0].cpu_capacity: must be a number of at least 1e-15",
+        ),
         (lambda d: d["workers"][0].update(cpu_capacity=1e-300), "workers[0].cpu_capacity: must be"),
         (
             lambda d: d["executors"][1].update(id="\ud800"),
@@ -52,12 +56,18 @@ def broken(change: Break) -> str:
         (lambda d: d["nodes"].append("n3"), "nodes[2]: must be an object"),
         (lambda d: d.pop("traffic"), "traffic: must be a list"),
         (lambda d: d["traffic"][2].__setitem__(0, "9-9"), 'traffic[2]: unknown executor "9-9"'),
-        (lambda d: d["traffic"][2].__setitem__(2, -1), "traffic[2]: must be finite"),
+        (lambda d: d["traffic"][2].__setitem__(2, -1), f"traffic[2][2]: {QUANTITY}-1"),
         (lambda d: d["traffic"][2].pop(), "traffic[2]: must be [from, to"),
         (lambda d: d["traffic"].append(d["traffic"][0]), "traffic[6]: 0-0 to 1-1 is given twice"),
-        (lambda d: d["components"][0].update(kind="bolts"), 'components[0].kind: unknown kind "bo'),
+        (
+            lambda d: d["components"][0].update(kind="bolts"),
+            'components[0].kind: must be one of bolt, spout, system, is "bolts", did you mean bo',
+        ),
         (lambda d: d["components"][0].update(parallelism=0), "components[0].parallelism: must be"),
-        (lambda d: d["edges"].append({"from": "x"}), "edges[0].from: unknown component"),
+        (
+            lambda d: d["edges"].append({"from": "x", "to": "bolt", "grouping": "all"}),
+            "edges[0].from: unknown component",
+        ),
         (lambda d: d.update(time_s="now"), "time_s: must be a number"),
         (lambda d: d.pop("topology"), "topology: must be"),
         (lambda d: d.update(toplogy="wc"), "toplogy: unknown key, did you mean topology?"),
@@ -75,13 +85,14 @@ def broken(change: Break) -> str:
         ),
         (
             lambda d: d["edges"].append({"from": "bolt", "to": "bolt", "grouping": "shufle"}),
-            'edges[0].grouping: unknown grouping "shufle", must be one of shuffle, fields, all, no',
+            "edges[0].grouping: must be one of all, custom_object, custom_serialized, direct, "
+            'fields, global, local_or_shuffle, none, shuffle, is "shufle", did you mean shuffle?',
         ),
         (
             lambda d: d["executors"][1].update(cpu=10**400),
-            "executors[1].cpu: must be at most 1e+15",
+            f"executors[1].cpu: {QUANTITY}1000",
         ),
-        (lambda d: d["traffic"][2].__setitem__(2, 1e300), "traffic[2]: must be at most 1e+15"),
+        (lambda d: d["traffic"][2].__setitem__(2, 1e300), f"traffic[2][2]: {QUANTITY}1e+300"),
     ],
 )
 def test_a_refusal_names_the_field(change: Break, message: str) -> None:
@@ -102,7 +113,7 @@ def test_a_refusal_names_the_field(change: Break, message: str) -> None:
             '"profile": {"costs": [], "costs": 0}, "kind": "bolt"',
             "components[0].profile.costs",
         ),
-        ('"kind": "bolt"', '"nonsense": {"a": 1, "a": 1}', "components[0].nonsense: unknown key"),
+        ('"kind": "bolt"', '"nonsense": {"a": 1, "a": 1}', "components[0].nonsense.a"),
     ],
 )
 def test_a_key_that_stands_twice_is_refused(once: str, instead: str, path: str) -> None:
@@ -111,7 +122,7 @@ def test_a_key_that_stands_twice_is_refused(once: str, instead: str, path: str) 
     with pytest.raises(SnapshotError) as error:
         parse(text.replace(once, instead, 1))
     assert str(error.value).startswith(path)
-    assert "unknown key" in path or str(error.value) == f"{path}: is given twice"
+    assert str(error.value) == f"{path}: is given twice"
 
 
 def test_an_id_may_have_any_number_of_digits() -> None:

@@ -12,13 +12,15 @@ from typer.testing import CliRunner
 
 from controller.cli.main import app, main
 from controller.errors import PolicyError, TuneError
-from controller.journal.record import JournalError, compact, from_line, to_line
+from controller.journal.reader import Log
+from controller.journal.record import JournalError, compact, to_line
 from controller.journal.writer import Bounds
+from controller.replay.recording import spans
 from controller.tune import command
 from controller.tune.spark import spark
 from controller.tune.sweep import Engine
 from migration import ConfigError
-from tests.recorded_world import record
+from tests.recorded_world import plain, record
 from tests.tuned_world import here
 
 SPACE = "asc.threshold: [0, 0.002, 0.1]\ncooldown.executor.secs: [10, 105]\n"
@@ -62,6 +64,7 @@ def test_it_ranks_draws_and_suggests(journal: Path) -> None:
     )
     assert "The best of 7 parameter sets" in result.stdout
     assert "as today" in result.stdout
+    assert "no moves" in result.stdout
     assert "written: found/front.png, found/report.html" in result.stdout
     assert (Path("found") / "report.html").read_text().startswith("<!doctype html>")
     assert as_json("journal") == as_json("journal")
@@ -80,6 +83,23 @@ def test_the_change_is_of_the_file_that_is_given(journal: Path) -> None:
     assert not document["suggestion"]["helps"]
     assert document["diff"] == ""
     assert not Path("build/tune/storm.yaml.diff").exists()
+
+
+def test_what_there_is_without_nstorm_is_measured_by_the_same_replay(
+    tmp_path: Path, journal: Path
+) -> None:
+    conf = Path("storm.yaml")
+    conf.write_text("nstorm.asc.threshold: 1.0\nnstorm.load.high: 1.0\n")
+    document = as_json(journal, "--conf", conf)
+    for part in ("chosen_by", "held_back"):
+        assert document["today"][part]["moves"] == 0
+        assert document["no_moves"][part] == document["today"][part]
+    assert document["no_moves"] not in document["ranking"]
+    # Moves that nstorm made while it was recorded are left out, too.
+    record(tmp_path / "moved", ticks=range(40), mode="auto")
+    assert any(shift.own for span in spans(Log.open([tmp_path / "moved"])) for shift in span.shifts)
+    moved = as_json(tmp_path / "moved", "--conf", conf)["no_moves"]["chosen_by"]
+    assert (moved["moves"], moved["local"]) == (0, document["no_moves"]["chosen_by"]["local"])
 
 
 def test_only_one_topology(journal: Path) -> None:
@@ -171,8 +191,7 @@ def test_out_of_range_is_one_line_and_code_2(
 def test_a_log_of_another_version_or_of_nothing(journal: Path) -> None:
     (path,) = journal.iterdir()
     lines = path.read_bytes().splitlines(keepends=True)
-    head = from_line(lines[0])
-    assert head is not None
+    head = plain(lines[0])
     path.write_bytes(lines[0])
     with pytest.raises(TuneError, match="no tick in which a topology was measured"):
         run(journal)

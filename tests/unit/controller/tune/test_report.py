@@ -10,7 +10,7 @@ from rich.console import Console
 from controller.config import build
 from controller.tune.choice import Objective, Suggestion, suggest
 from controller.tune.report import as_document, draw, page, print_found, proposed_diff
-from controller.tune.space import ParameterSet
+from controller.tune.space import ParameterSet, without_moves
 from controller.tune.sweep import Figures, SetOutcome
 
 TODAY: dict[str, Any] = dict(build({}).keys)
@@ -33,6 +33,12 @@ def outcomes() -> list[SetOutcome]:
 @pytest.fixture
 def suggestion(outcomes: list[SetOutcome]) -> Suggestion:
     return suggest(outcomes, Objective())
+
+
+@pytest.fixture
+def no_moves() -> SetOutcome:
+    idle = Figures(100, 0, 500.0, 1000.0, 700.0, 700.0, 5.0)
+    return SetOutcome(without_moves(TODAY, ["wc-1-7"]), idle, idle)
 
 
 def patched(before: str, diff: str) -> str:
@@ -76,9 +82,9 @@ def test_no_diff_where_nothing_helps(outcomes: list[SetOutcome]) -> None:
 
 
 def test_the_page_needs_nothing_from_elsewhere(
-    outcomes: list[SetOutcome], suggestion: Suggestion, tmp_path: Any
+    outcomes: list[SetOutcome], suggestion: Suggestion, no_moves: SetOutcome, tmp_path: Any
 ) -> None:
-    document = as_document(outcomes, Objective(), suggestion)
+    document = as_document(outcomes, Objective(), suggestion, no_moves)
     draw(document, tmp_path / "front.png")
     png = (tmp_path / "front.png").read_bytes()
     assert png.startswith(b"\x89PNG")
@@ -88,15 +94,19 @@ def test_the_page_needs_nothing_from_elsewhere(
     assert re.findall(r'(?:src|href)="(?!data:)', text) == []
     assert "What a replay cannot know" in text
     assert text.count("load.high=0.9, asc.threshold=0.01") == 2
+    assert text.count("<td>no moves</td>") == 1
 
 
-def test_what_is_printed(outcomes: list[SetOutcome], suggestion: Suggestion) -> None:
-    document = as_document(outcomes, Objective(), suggestion)
+def test_what_is_printed(
+    outcomes: list[SetOutcome], suggestion: Suggestion, no_moves: SetOutcome
+) -> None:
+    document = as_document(outcomes, Objective(), suggestion, no_moves)
     console = Console(width=160, record=True)
     print_found(console, document, "+nstorm.load.high: 0.9\n")
     text = console.export_text()
-    rows = [line for line in text.splitlines() if "0.2" in line or "0.4" in line]
-    assert "load.high=0.9" in rows[0] and "as today" in rows[-1]
+    rows = [line for line in text.splitlines() if "│" in line and "0." in line]
+    assert "load.high=0.9" in rows[0] and "as today" in rows[-2]
+    assert "0.3000" in rows[-1] and "no moves" in rows[-1]
     assert document["suggestion"]["reason"] in " ".join(text.split())
     assert text.endswith("+nstorm.load.high: 0.9\n")
     assert document["ranking"][0]["held_back"]["moves"] == 1

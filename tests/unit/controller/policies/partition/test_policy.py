@@ -15,7 +15,6 @@ from controller.config import build
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.journal.memory import decode, encode
-from controller.journal.record import compact
 from controller.policies.partition.goal import Target
 from controller.policies.partition.policy import JUDGED_AFTER, RETRY_S, Remembered, Targeting
 from controller.policies.partition.problem import TargetOptions
@@ -122,7 +121,7 @@ def test_what_is_found_while_loads_jitter_is_judged_by_later_load() -> None:
     for cycle, seen in enumerate(jittering(snapshot, JUDGED_AFTER + 3)):
         if cycle == 4:
             # In the middle of it somebody else takes over.
-            another.recall(decode(Remembered, json.loads(compact(encode(one.remembered)))))
+            another.recall(decode(Remembered, encode(one.remembered)))
             one = another
         if "towards a target" in one(cluster, seen, Limits()).reason:
             towards.append(cycle)
@@ -209,7 +208,7 @@ def test_another_goes_on_where_one_has_stopped() -> None:
     one, another = Targeting(TargetOptions(), search), Targeting(TargetOptions(), unasked)
     for world in (snapshot, other):
         one(cluster, world, Limits())
-    document = json.loads(compact(encode(one.remembered)))
+    document = encode(one.remembered)
     another.recall(decode(Remembered, document))
     assert another.remembered == one.remembered
     for world in (snapshot, other):
@@ -219,7 +218,7 @@ def test_another_goes_on_where_one_has_stopped() -> None:
 def test_an_answer_is_written_down_to_the_last_bit() -> None:
     target = Target(("1-1", "2-2"), ("a:1", "b:1"), ("b:1", "a:1"), 0.1 + 0.2)
     for answer in (Answer(None), Answer(target)):
-        assert decode(Answer, json.loads(compact(encode(answer)))) == answer
+        assert decode(Answer, encode(answer)) == answer
 
 
 def answer_of(searches: SubprocessSearches) -> tuple[tuple[str, Answer], ...]:

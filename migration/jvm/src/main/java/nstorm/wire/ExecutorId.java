@@ -16,7 +16,7 @@ public record ExecutorId(int start, int end) implements Comparable<ExecutorId> {
     /** Reads a list of two task ids; what a later version adds to it is passed over. */
     static ExecutorId read(JsonInput in) throws IOException, WireException {
         in.beginArray();
-        long start = in.whole(1, Integer.MAX_VALUE);
+        long start = in.whole(-1, Integer.MAX_VALUE);
         long end = in.whole(start, Integer.MAX_VALUE);
         in.endArray();
         return new ExecutorId((int) start, (int) end);

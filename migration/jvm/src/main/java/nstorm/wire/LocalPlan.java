@@ -33,7 +33,7 @@ public record LocalPlan(String cluster, List<Plan> plans, List<Plan> kept) {
         in.beginObject();
         for (String key = in.nextKey(); key != null; key = in.nextKey()) {
             switch (key) {
-                case "cluster" -> cluster = in.name();
+                case "cluster" -> cluster = in.text();
                 case "plans" -> plans = in.list(Plan::read);
                 default -> in.pass();
             }

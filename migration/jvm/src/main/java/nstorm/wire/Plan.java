@@ -66,9 +66,9 @@ public record Plan(String cluster, long epoch, long version, String topology, Li
         in.beginObject();
         for (String key = in.nextKey(); key != null; key = in.nextKey()) {
             switch (key) {
-                case "cluster" -> cluster = in.name();
+                case "cluster" -> cluster = in.text();
                 case "epoch" -> epoch = in.whole(0, Long.MAX_VALUE);
-                case "version" -> version = in.whole(0, Long.MAX_VALUE);
+                case "version" -> version = in.whole(-1, Long.MAX_VALUE);
                 case "topology" -> topology = in.name();
                 case "entries" -> entries = in.list(Entry::read);
                 default -> in.pass();

@@ -71,7 +71,7 @@ class AgeingTest {
         for (String number : List.of("9223372036854775808", "-1", "1.0", "1e3", "\"3\"", "null", "true", "NaN", "03", "+3", "")) {
             refusal(PLAN.replace(":3,", ":" + number + ","));
         }
-        for (String executor : List.of("[7]", "[]", "[8,7]", "[0,7]", "[-1,-1]", "[7,2147483648]", "[7,null]", "7")) {
+        for (String executor : List.of("[7]", "[]", "[8,7]", "[-2,7]", "[7,2147483648]", "[7,null]", "7")) {
             refusal(PLAN.replace("[7,8]", executor));
         }
         assertEquals(Integer.MAX_VALUE, read(PLAN.replace("[7,8]", "[7,2147483647]")).entries().get(0).executor().end());
@@ -80,7 +80,6 @@ class AgeingTest {
     @Test
     void texts() {
         refusal(PLAN.replace("\"t\"", "\"\""));
-        refusal(PLAN.replace("\"c\"", "\"\""));
         refusal(PLAN.replace("\"m\"", "\"\""));
         refusal(PLAN.replace("\"m\"", "\"\\ud800\""));
         refusal(PLAN.replace("\"m\"", "\"\\ud800\",\"later\":\"\\udc00\""));
