@@ -6,7 +6,7 @@ A key that nobody reads is refused too, with the one that was meant: it would be
 import difflib
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -48,6 +48,8 @@ def read(document: Any, kind: type[T], refusal: type[ControllerError], path: str
     ControllerError
         Something is missing, unknown or cannot be; one line that begins with the path.
     """
+    for at, text in _half_characters(document, path):
+        raise refusal(f"{at}: half a character, as in {json.dumps(text)}, is no text")
     try:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
@@ -59,7 +61,7 @@ def joined(path: str, key: str | int) -> str:
     """Go a step further into a document."""
     if isinstance(key, int):
         return f"{path}[{key}]"
-    shown = key if key.isprintable() else json.dumps(key)
+    shown = key if key and key.isprintable() else json.dumps(key)
     return f"{path}.{shown}" if path else shown
 
 
@@ -67,6 +69,23 @@ def meant(word: str, known: Collection[str]) -> str:
     """Name what is most like a word that is not known, else all that is."""
     near = difflib.get_close_matches(word, known, n=1)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+
+
+def _half_characters(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Find texts that cannot be written, with their places: JSON and YAML let them through."""
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            for one in (key, item):
+                yield from _half_characters(one, joined(path, str(key)))
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            if not isinstance(item, str) or not item.isascii():
+                yield from _half_characters(item, joined(path, i))
 
 
 def _told(said: str, document: Any, kind: inspect.Type, path: str) -> str:

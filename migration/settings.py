@@ -519,11 +519,16 @@ def refuse_unknown(given: Mapping[str, Any]) -> None:
     """
     for key, value in given.items():
         if key not in DEFAULT:
+            shown = PREFIX + _shown(key)
             if isinstance(value, dict):
-                raise ConfigError(nested(PREFIX + key, value))
+                raise ConfigError(nested(shown, value))
             near = difflib.get_close_matches(key, sorted(DEFAULT), n=1)
             hint = f", did you mean {PREFIX}{near[0]}?" if near else ""
-            raise ConfigError(f"{PREFIX}{key}: unknown key{hint}")
+            raise ConfigError(f"{shown}: unknown key{hint}")
+
+
+def _shown(key: str) -> str:
+    return key if key.isprintable() else json.dumps(key)
 
 
 def nested(key: str, value: Any) -> str:
@@ -531,7 +536,7 @@ def nested(key: str, value: Any) -> str:
     flat, inmost = key, value
     while isinstance(inmost, dict) and inmost:
         name, inmost = next(iter(inmost.items()))
-        flat = f"{flat}.{name}"
+        flat = f"{flat}.{_shown(str(name))}"
     told = f"{flat}: {json.dumps(inmost, default=str)}" if flat != key else f"{PREFIX}mode: advise"
     return f"{key}: keys within keys are not read; write each flat, like Storm's own: {told}"
 

@@ -21,7 +21,7 @@ from controller.sim.flow.load import Metering
 from controller.sim.flow.workload import SimulatedTopology, Workload
 from controller.sim.flow.world import Feed, Hardware
 from controller.sim.restart_cost import Delays, System
-from controller.strict import MOST, Count, Quantity, Unbounded, read
+from controller.strict import MOST, Count, Quantity, Unbounded, joined, read
 from migration import ConfigError
 from migration.storm_yaml import load
 
@@ -212,8 +212,9 @@ def parse(text: str) -> Scenario:
         raise ScenarioError(f"not YAML: {' '.join(str(error).split())}") from None
     head = read(document, _Head, ScenarioError)
     common = {key: value for key, value in document.items() if key in _Run.__struct_fields__}
+    named = "runs" in document
     runs = tuple(
-        _setting(str(name), common, own or {}, f"runs.{name}" * ("runs" in document))
+        _setting(str(name), common, own or {}, joined("runs", str(name)) if named else "")
         for name, own in head.runs.items()
     )
     if not runs:

@@ -4,7 +4,7 @@ Profiles of components and machines are optional keys that only some policies ne
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal, get_args
 
@@ -125,12 +125,6 @@ class _Snapshot(_Row):
     rate: Quantity | UnsetType = UNSET
 
 
-class _Object(dict[str, Any]):
-    """A JSON object; of a key that stands in it twice it has the last value."""
-
-    twice: str | None = None
-
-
 def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
     """Read a snapshot, or refuse it.
 
@@ -153,11 +147,22 @@ def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
         is unknown or given twice, a quantity is negative or not a number; the message starts with
         the field.
     """
+    twice: list[tuple[dict[str, Any], str]] = []
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice.append((found, next(key for i, key in enumerate(keys) if key in keys[:i])))
+        return found
+
     try:
-        document = json.loads(snapshot, object_pairs_hook=_object)
-        _refuse_ambiguous(document, "")
+        document = json.loads(snapshot, object_pairs_hook=made)
     except (ValueError, RecursionError) as error:
         raise SnapshotError(f"not JSON: {error}") from None
+    for row, key in twice:
+        for path in _find(row, document):
+            raise SnapshotError(f"{joined(path, key)}: is given twice")
     if not isinstance(document, dict):
         raise SnapshotError("the snapshot must be a JSON object")
     given = read(document, _Snapshot, SnapshotError)
@@ -165,31 +170,13 @@ def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
     return cluster, _load(given, cluster)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> _Object:
-    found = _Object(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        found.twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-    return found
-
-
-def _refuse_ambiguous(value: Any, path: str) -> None:
-    """Refuse what JSON lets through: a key that is given twice, and half characters."""
-    if isinstance(value, str) and not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            told = f"half a character, as in {json.dumps(value)}, is no text"
-            raise SnapshotError(f"{path}: {told}") from None
-    elif isinstance(value, list):
-        for i, item in enumerate(value):
-            _refuse_ambiguous(item, joined(path, i))
-    elif isinstance(value, _Object):
-        if value.twice is not None:
-            raise SnapshotError(f"{joined(path, value.twice)}: is given twice")
-        for key, item in value.items():
-            _refuse_ambiguous(key, joined(path, key))
-            _refuse_ambiguous(item, joined(path, key))
+def _find(wanted: Any, value: Any, path: str = "") -> Iterator[str]:
+    """Tell where in a document something is."""
+    if value is wanted:
+        yield path
+    elif isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _find(wanted, item, joined(path, key))
 
 
 def _cluster(given: _Snapshot) -> Cluster:

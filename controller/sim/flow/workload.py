@@ -168,7 +168,7 @@ class WordCount(_Workload, frozen=True, tag="wordcount"):
 class Chain(_Workload, frozen=True, tag="chain"):
     """Components in a row that pass on what they get (003, section 4.1)."""
 
-    sizes: tuple[Count, ...] = (2, 4, 6, 8, 8, 6, 4, 2)
+    sizes: Annotated[tuple[Count, ...], Meta(min_length=1)] = (2, 4, 6, 8, 8, 6, 4, 2)
     grouping: Literal["shuffle", "near"] = "near"
     cost_us: Quantity = 50.0
 
