@@ -216,7 +216,8 @@ def _added(before: WorkerRates, first: WorkerRates) -> Traffic:
 
 def _smooth(old: WorkerRates, new: WorkerRates, ewma: float) -> WorkerRates:
     keep = 1.0 - ewma
-    executors = old.cpu_cores.keys() | new.cpu_cores.keys()
+    # No set: its order, and so the last digit of a sum, is another in another process.
+    executors = {**old.cpu_cores, **new.cpu_cores}
     return replace(
         new,
         cpu_cores={
