@@ -122,8 +122,8 @@ class Puller:
         self._lost = lost
         if newest == self._local:
             return False
-        data = [self._data[plan.topology] for plan in newest.plans]
-        self._writer.write(encode_local(newest.cluster, data))
+        self._data = {plan.topology: self._data[plan.topology] for plan in newest.plans}
+        self._writer.write(encode_local(newest.cluster, self._data.values()))
         if self._local is not None and self._local.cluster != newest.cluster:
             log.warning("cluster_adopted", cluster=newest.cluster, before=self._local.cluster)
         self._adopt_file.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from rich.table import Table
 from controller.core.picture import pinned_executors, settled_placement
 from controller.core.topology import TopologyView
 from migration.model import NodeAcks, WorkerAck
+from migration.wire import SPEAKS
 
 Document = dict[str, Any]
 
@@ -80,6 +81,7 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
         "scheduler": view.nimbus.scheduler if view.nimbus else None,
         "plan": [view.plan.epoch, view.plan.version] if view.plan.version >= 0 else None,
         "supervisors_behind": _supervisors_behind(view),
+        "speaks": dict(zip(("lowest", "who"), observation.speaks(), strict=True)),
         "workers": [
             {
                 "slot": str(slot),
@@ -110,6 +112,7 @@ def _worker(ack: WorkerAck | None) -> Document:
     if ack is None:
         keys = (
             "hooks",
+            "speaks",
             "pid",
             "plan",
             "forwarded",
@@ -122,6 +125,7 @@ def _worker(ack: WorkerAck | None) -> Document:
         return dict.fromkeys(keys)
     return {
         "hooks": ack.hooks,
+        "speaks": ack.speaks,
         "pid": ack.pid,
         "plan": [ack.epoch, ack.version] if ack.version >= 0 else None,
         "forwarded": ack.counters.forwarded,
@@ -219,6 +223,9 @@ def _topology_tables(topology: Document) -> Iterator[RenderableType]:
     if topology["supervisors_behind"]:
         behind = ", ".join(topology["supervisors_behind"])
         yield f"supervisors that have not read the newest plan yet: {behind}"
+    if topology["speaks"]["lowest"] < SPEAKS:
+        version, who = topology["speaks"]["lowest"], topology["speaks"]["who"]
+        yield f"{who} speaks version {version} of the protocol, this nstorm {SPEAKS}"
     yield from filter(None, map(_trouble, topology["workers"]))
     for host in dict.fromkeys(worker["host"] for worker in topology["workers"]):
         on_host = [worker for worker in topology["workers"] if worker["host"] == host]

@@ -170,6 +170,9 @@ class Applier:
             try:
                 self._session.delete_checked(path, version, (wire.EPOCH, epoch))
                 log.info("plan_deleted", path=path, reason="Storm no longer has the topology")
+                topology = path.rpartition("/")[2]
+                self._held.pop(topology, None)
+                self._lost_s.pop(topology, None)
             except (ConflictError, NoNodeError) as error:
                 log.warning("plan_delete_refused", path=path, reason=str(error))
             finally:

@@ -32,8 +32,14 @@ LATER = {
     "wire/report/SupervisorAck.java": ("Protocol.SPEAKS)", 'Protocol.SPEAKS).put("later", "x")'),
     "wire/report/WorkerAck.java": ("Protocol.SPEAKS)", 'Protocol.SPEAKS).put("later", "x")'),
 }
-# Only a moment may be lost to a slow machine, and no sentence to a time-out.
-CONF = {"topology.message.timeout.secs": 120, "supervisor.worker.shutdown.sleep.secs": 1}
+CONF = {
+    # No sentence may fail for a slow machine.
+    "topology.message.timeout.secs": 120,
+    # A supervisor that was restarted knows a dead worker by its silence alone; it has to notice
+    # before Nimbus gives the executors to the other workers.
+    "supervisor.worker.timeout.secs": 10,
+    "nimbus.task.timeout.secs": 90,
+}
 
 
 @pytest.fixture(scope="module")

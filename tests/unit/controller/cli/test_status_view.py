@@ -5,6 +5,7 @@ from messages import node_acks, publication, replace, worker_ack
 from controller.cli.status_view import as_document, as_tables
 from controller.core.topology import TopologyView
 from migration.model import AppliedPlan, Counters, Plan, Slot
+from migration.wire import SPEAKS
 
 
 def test_a_node_says_how_much_of_its_load_found_no_room() -> None:
@@ -46,3 +47,16 @@ def test_a_worker_without_trouble_takes_no_line() -> None:
     document = as_document([view], acks, None, None, left_out={}, now_s=0.0)
     lines = [str(line) for line in as_tables(document)]
     assert not any(line.startswith(("worker", "supervisors")) for line in lines)
+
+
+def test_who_speaks_an_older_version_is_named() -> None:
+    a, b = Slot("a", 1), Slot("b", 1)
+    acks = (
+        node_acks("a", [worker_ack(a, [1])], "c"),
+        node_acks("b", [worker_ack(b, [2], speaks=0)], "c"),
+    )
+    view = TopologyView(publication({1: a, 2: b}), Plan("c", 2, 7, "wc-1"), acks)
+    document = as_document([view], acks, None, None, left_out={}, now_s=0.0)
+    assert document["topologies"][0]["speaks"] == {"lowest": 0, "who": "the worker at b:1"}
+    lines = [str(line) for line in as_tables(document)]
+    assert f"the worker at b:1 speaks version 0 of the protocol, this nstorm {SPEAKS}" in lines

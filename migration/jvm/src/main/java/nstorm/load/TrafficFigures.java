@@ -86,7 +86,7 @@ final class TrafficFigures {
     }
 
     private void read() {
-        // Not task 0 and below: these are Storm's own.
+        // Index 0 is -1, the task of Storm itself.
         for (int source = 1; source < counters.length; source++) {
             long[] row = counters[source];
             if (row != null) {

@@ -52,7 +52,9 @@ final class Znodes implements AutoCloseable {
         try {
             zookeeper.setData().forPath(path, content);
         } catch (KeeperException.NoNodeException e) {
-            create(path, content);
+            if (!create(path, content)) {
+                zookeeper.setData().forPath(path, content);
+            }
         }
     }
 
@@ -98,11 +100,13 @@ final class Znodes implements AutoCloseable {
         zookeeper.close();
     }
 
-    private void create(String path, byte[] content) throws Exception {
+    /** False if another client was faster. */
+    private boolean create(String path, byte[] content) throws Exception {
         try {
             zookeeper.create().creatingParentsIfNeeded().forPath(path, content);
+            return true;
         } catch (KeeperException.NodeExistsException e) {
-            // Another client was faster: a parent of ours, or the other Nimbus; the next pass writes.
+            return false;
         }
     }
 }

@@ -214,8 +214,8 @@ class PlanExchangeIT {
         assertNull(storm.znodes.read(PUBLISHED, null), "an old word of it is no word");
         assertNull(storm.znodes.read("/nstorm/topologies/large", null));
         storm.with(4, "t");
-        eventually("published as soon as it fits", () -> storm.published("t").has("topology"));
-        assertEquals(4, storm.published("t").get("executors").getAsJsonArray().size());
+        eventually("published as soon as it fits", () -> storm.published("t").has("executors")
+            && storm.published("t").get("executors").getAsJsonArray().size() == 4);
         eventually("said too", () -> storm.told("t").get("problem").isJsonNull());
     }
 
