@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import total_ordering
 from typing import Annotated, Any, Self
 
-from msgspec import Meta, Struct
+import msgspec
+from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
 from migration import ModelError, StalePlanError
@@ -394,8 +396,9 @@ class ExecutorLoad(Struct, frozen=True):
 class WorkerLoad(Struct, frozen=True):
     """What one worker measured; a total never falls while an incarnation goes on to report it.
 
-    `folded` has what the worker sent beside the pairs of tasks in `traffic`. A row that was not in
-    the report before was 0 then.
+    `traffic` has a `TrafficRow` for each pair of tasks, as JSON: it is most of all that nstorm
+    reads, and only the controller wants it as numbers. `folded` has what the worker sent beside
+    these pairs. A row that was not in the report before was 0 then.
     """
 
     topology: str
@@ -404,8 +407,24 @@ class WorkerLoad(Struct, frozen=True):
     time_ms: Long
     process_cpu_ns: Long
     executors: tuple[ExecutorLoad, ...] = ()
-    traffic: tuple[TrafficRow, ...] = ()
+    traffic: Raw = Raw(b"[]")
     folded: tuple[FoldedRow, ...] = ()
+
+    def __post_init__(self) -> None:
+        told = bytes(self.traffic)
+        commas = max(3 * (told.count(b"[") - 1) - 1, 0)
+        if told.translate(None, b"0123456789-,[]") or told.count(b",") != commas:
+            raise ModelError("traffic is no list of [source task, destination task, tuples]")
+
+    @property
+    def rows(self) -> tuple[TrafficRow, ...]:
+        """Read `traffic`."""
+        return msgspec.json.decode(self.traffic, type=tuple[TrafficRow, ...])
+
+
+def traffic_of(rows: Iterable[TrafficRow]) -> Raw:
+    """Write rows as a report has them."""
+    return Raw(msgspec.json.encode(list(rows)))
 
 
 class NodeLoad(Struct, frozen=True):
