@@ -173,12 +173,34 @@ def _is_known(before: WorkerRates, report: WorkerLoad) -> bool:
 
 
 def _observe_worker(before: WorkerRates | None, first: WorkerRates, ewma: float) -> WorkerRates:
+    """Divide what was added by the time between; a JVM whose CPU total fell is another one."""
     if before is None or before.incarnation != first.incarnation:
         return first
-    newest = _rates_since(before, first)
-    if newest is None:
+    process_ns = first.process_ns - before.process_ns
+    added_ns = {e: ns - before.total_ns.get(e, 0) for e, ns in first.total_ns.items()}
+    if min([process_ns, *added_ns.values()]) < 0:
         return first
-    return _smooth(before, newest, ewma) if before.known else newest
+    span_s = (first.time_ms - before.time_ms) / MS_PER_S
+    added = _added(before, first)
+    cpu_cores = {executor: ns / NS_PER_S / span_s for executor, ns in added_ns.items()}
+    process_cores = process_ns / NS_PER_S / span_s
+    sent = Traffic(added.source, added.target, added.tps / span_s)
+    if before.known:
+        keep = 1.0 - ewma
+        cpu_cores = {
+            e: ewma * cpu_cores.get(e, 0.0) + keep * before.cpu_cores.get(e, 0.0)
+            for e in cpu_cores.keys() | before.cpu_cores.keys()
+        }
+        process_cores = ewma * process_cores + keep * before.process_cores
+        sent = _smooth(before.sent, sent, ewma)
+    return replace(
+        first,
+        total_ns={**before.total_ns, **first.total_ns},
+        known=True,
+        cpu_cores=cpu_cores,
+        process_cores=process_cores,
+        sent=sent,
+    )
 
 
 def _first(
@@ -200,24 +222,6 @@ def _first(
     )
 
 
-def _rates_since(before: WorkerRates, first: WorkerRates) -> WorkerRates | None:
-    """Divide what was added by the time between; None if CPU fell, so the JVM is another."""
-    span_s = (first.time_ms - before.time_ms) / MS_PER_S
-    added_ns = {e: ns - before.total_ns.get(e, 0) for e, ns in first.total_ns.items()}
-    process_ns = first.process_ns - before.process_ns
-    if min([process_ns, *added_ns.values()]) < 0:
-        return None
-    added = _added(before, first)
-    return replace(
-        first,
-        total_ns={**before.total_ns, **first.total_ns},
-        known=True,
-        cpu_cores={executor: ns / NS_PER_S / span_s for executor, ns in added_ns.items()},
-        process_cores=process_ns / NS_PER_S / span_s,
-        sent=Traffic(added.source, added.target, added.tps / span_s),
-    )
-
-
 def _added(before: WorkerRates, first: WorkerRates) -> Traffic:
     """Tell what was sent between two reports.
 
@@ -234,22 +238,7 @@ def _added(before: WorkerRates, first: WorkerRates) -> Traffic:
     return Traffic(added.source, added.target, np.maximum(added.tps, 0.0))
 
 
-def _smooth(old: WorkerRates, new: WorkerRates, ewma: float) -> WorkerRates:
-    keep = 1.0 - ewma
-    # No set: its order, and so the last digit of a sum, is another in another process.
-    executors = {**old.cpu_cores, **new.cpu_cores}
-    return replace(
-        new,
-        cpu_cores={
-            e: ewma * new.cpu_cores.get(e, 0.0) + keep * old.cpu_cores.get(e, 0.0)
-            for e in executors
-        },
-        process_cores=ewma * new.process_cores + keep * old.process_cores,
-        sent=_smooth_sent(old.sent, new.sent, ewma),
-    )
-
-
-def _smooth_sent(old: Traffic, new: Traffic, ewma: float) -> Traffic:
+def _smooth(old: Traffic, new: Traffic, ewma: float) -> Traffic:
     keep = 1.0 - ewma
     if _same_pairs(old, new):
         return Traffic(new.source, new.target, ewma * new.tps + keep * old.tps)
