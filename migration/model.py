@@ -416,8 +416,9 @@ class WorkerLoad(Struct, frozen=True, gc=False):
 
     def __post_init__(self) -> None:
         told = bytes(self.traffic)
-        commas = max(3 * (told.count(b"[") - 1) - 1, 0)
-        if told.translate(None, b"0123456789-,[]") or told.count(b",") != commas:
+        text = told.translate(None, b"[]")
+        commas = max(3 * ((len(told) - len(text)) // 2 - 1) - 1, 0)
+        if text.translate(None, b"0123456789-,") or text.count(b",") != commas:
             raise ModelError("traffic is no list of [source task, destination task, tuples]")
 
     @property

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -187,6 +189,20 @@ def bench_replay(
         sizes = Sizes(rounds=rounds, length=length, times=QUARTERS_OF_A_DAY if day else 0)
         found = bench(sizes, _progress)
     _answer(found, as_tables, output)
+
+
+@app.command("read", epilog=example("python -m tests.bench read --ticks 2000"))
+def bench_read(
+    ticks: Annotated[int, typer.Option(min=2, help="Length of the log; a day is 17,280.")] = 17280,
+    recorded: Annotated[int, typer.Option(min=2, help="How many of them are recorded.")] = 1000,
+    executors: Annotated[int, typer.Option(min=4, help="Size of each.")] = 1000,
+) -> None:
+    """Measure how long a recorded day is read; no cluster. Making it takes a quarter of an hour."""
+    from tests.bench.replay.reading import reading  # noqa: PLC0415
+
+    with quiet(logging.WARNING), TemporaryDirectory(prefix="nstorm-read-") as folder:
+        found = reading(executors, recorded, ticks, Path(folder))
+    typer.echo(json.dumps(found, indent=1))
 
 
 def _tuple_cost() -> dict[str, Any]:

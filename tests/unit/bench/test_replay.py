@@ -9,9 +9,10 @@ from controller.journal.reader import Log
 from controller.replay.recording import spans
 from controller.tune.sweep import sweep
 from tests.bench.replay import growth, report
-from tests.bench.replay.cases import record
+from tests.bench.replay.cases import TICK_S, record
 from tests.bench.replay.cost import cost
 from tests.bench.replay.plain import against_plain_python
+from tests.bench.replay.reading import reading
 from tests.bench.replay.spark import alone, prepared
 
 
@@ -44,6 +45,16 @@ def test_a_log_is_cut_into_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     found = growth.by_length(40, 24, tmp_path)
     ticks = [row["ticks"] for row in found["rows"]]
     assert ticks[0] < ticks[1] < ticks[2] == 23
+
+
+def test_a_long_log_goes_on_where_the_short_one_ends(tmp_path: Path) -> None:
+    found = reading(40, 6, 15, tmp_path)
+    # The first tick of each turn could not be measured when it was recorded.
+    assert (found["ticks"], found["measured_ticks"]) == (15, 12)
+    (span,) = spans(Log.open([tmp_path / "long"]))
+    (short,) = spans(Log.open([tmp_path / "recorded"]))
+    assert span.traffic_tps[5:10] == pytest.approx(short.traffic_tps, rel=1e-5)
+    assert span.time_s[-1] - span.time_s[0] == 13 * TICK_S
 
 
 def test_the_sweep_without_spark_is_the_sweep(tmp_path: Path) -> None:

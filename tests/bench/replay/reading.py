@@ -1,0 +1,107 @@
+"""Times how a long log is read: a recorded one, over and over, whose totals go on growing."""
+
+import gzip
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from controller.journal.reader import Log, collecting_rarely
+from controller.journal.record import compact, to_line
+from controller.replay.recording import spans
+from tests.bench.replay.cases import TICK_S, record
+
+SEGMENT_TICKS = 200
+_BEGUN_S = 1_700_000_000
+
+
+def reading(executors: int, recorded: int, ticks: int, folder: Path) -> dict[str, Any]:
+    """Read a long log as a sweep does.
+
+    Parameters
+    ----------
+    executors : int
+        Size of each tick.
+    recorded, ticks : int
+        Length of what is recorded, and of the log that is made of it.
+    folder : Path
+        Where both go.
+
+    Returns
+    -------
+    dict
+        CPU of the thread that reads and of the whole process, and how long it took at which load.
+    """
+    lay_out(record(executors, recorded, folder / "recorded"), ticks, folder / "long")
+    measured = 0
+    begun = time.thread_time(), time.process_time(), time.perf_counter()
+    with collecting_rarely():
+        for span in spans(Log.open([folder / "long"])):
+            measured += len(span.time_s)
+    ended = time.thread_time(), time.process_time(), time.perf_counter()
+    spent_s = [b - a for a, b in zip(begun, ended, strict=True)]
+    return {
+        "executors": executors,
+        "ticks": ticks,
+        "measured_ticks": measured,
+        "thread_cpu_s": round(spent_s[0], 2),
+        "process_cpu_s": round(spent_s[1], 2),
+        "took_s": round(spent_s[2], 2),
+        "tick_ms": round(1e3 * spent_s[0] / ticks, 3),
+        "load_average": round(os.getloadavg()[0], 2),
+    }
+
+
+def lay_out(segments: Sequence[Path], ticks: int, folder: Path) -> None:
+    """Make a long log of a short one, in packed segments.
+
+    Parameters
+    ----------
+    segments : sequence of Path
+        Of the short one.
+    ticks : int
+        Length of the long one.
+    folder : Path
+        Where it goes; made.
+    """
+    folder.mkdir()
+    head, *lines = [line for path in segments for line in _lines(path)]
+    lines = [line for line in lines if b'"kind":"tick"' in line[:60]]
+    last = msgspec.json.decode(lines[-1])
+    for number, first in enumerate(range(0, ticks, SEGMENT_TICKS)):
+        begun = time.strftime("%Y%m%dT%H%M%S", time.gmtime(_BEGUN_S + first * TICK_S))
+        path = folder / f"{begun}-long-{number:06d}.jsonl.gz"
+        with gzip.open(path, "wb", compresslevel=6) as file:
+            file.write(head)
+            for tick in range(first, min(first + SEGMENT_TICKS, ticks)):
+                turn, row = divmod(tick, len(lines))
+                later = _later(msgspec.json.decode(lines[row]), last, turn, len(lines))
+                file.write(to_line(compact(later)))
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        yield from file
+
+
+def _later(tick: dict[str, Any], last: dict[str, Any], turn: int, ticks: int) -> dict[str, Any]:
+    """Shift a tick by whole turns, and raise its totals by what each turn adds."""
+    del tick["crc"]
+    shift_s = turn * ticks * TICK_S
+    tick["seq"] += turn * ticks
+    tick["now_s"] += shift_s
+    tick["time_s"] += shift_s
+    # All is written down at each tick, and in the same order.
+    for load, of_turn in zip(tick["loads"], last["loads"], strict=True):
+        load["time_ms"] += round(1e3 * shift_s)
+        for jvm, end in zip(load["workers"], of_turn["workers"], strict=True):
+            jvm["time_ms"] += round(1e3 * shift_s)
+            jvm["process_cpu_ns"] += turn * end["process_cpu_ns"]
+            for one, total in zip(jvm["executors"], end["executors"], strict=True):
+                one["cpu_ns"] += turn * total["cpu_ns"]
+            sent = {(source, target): tuples for source, target, tuples in end["traffic"]}
+            jvm["traffic"] = [[a, b, n + turn * sent[a, b]] for a, b, n in jvm["traffic"]]
+    return tick
