@@ -189,7 +189,8 @@ def _observe_worker(before: WorkerRates | None, first: WorkerRates, ewma: float)
         keep = 1.0 - ewma
         cpu_cores = {
             e: ewma * cpu_cores.get(e, 0.0) + keep * before.cpu_cores.get(e, 0.0)
-            for e in cpu_cores.keys() | before.cpu_cores.keys()
+            # No set: its order, and so the last digit of a sum, is another in another process.
+            for e in {**before.cpu_cores, **cpu_cores}
         }
         process_cores = ewma * process_cores + keep * before.process_cores
         sent = _smooth(before.sent, sent, ewma)

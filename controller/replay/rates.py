@@ -101,7 +101,7 @@ class JvmRates:
             for one, waiting in known.queues.items()
         )
         report = JvmReport(topology, slot, known.incarnation, known.time_ms, known.process_ns, here)
-        ends = [*known.queues, *(known.total_ns.keys() - known.queues.keys())]
+        ends = [*known.queues, *(one for one in known.total_ns if one not in known.queues)]
         return cls(
             report,
             bool(known.left_out),
