@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agent.samples import Samples
 from kvstore.errors import SessionLostError, ZooKeeperError
 from kvstore.zookeeper import Session
-from migration.model import NodeAcks, NodeLoad, Plan
+from migration.model import NodeAcks, NodeLoad, Plan, traffic_of
 from migration.wire import LARGEST_NODE_BYTES, SPEAKS, acks_path, encode, load_path, packed
 
 # Fresh for the controller means at most 15 s old; three tries fit into that.
@@ -99,7 +99,7 @@ class Pusher:
         """Publish the load; return whether ZooKeeper has it."""
         load, data = fitted(whole, LARGEST_NODE_BYTES)
         fits = len(data) <= LARGEST_NODE_BYTES
-        rows = sum(len(worker.traffic) for worker in whole.workers)
+        rows = sum(len(worker.rows) for worker in whole.workers) if load.left_out else 0
         self._say("load_cut", load.left_out > 0, rows=rows, left_out=load.left_out)
         self._say("load_too_large", not fits, size_bytes=len(data), limit_bytes=LARGEST_NODE_BYTES)
         if not fits:
@@ -141,8 +141,10 @@ def fitted(load: NodeLoad, limit_bytes: int) -> tuple[NodeLoad, bytes]:
     -----
     Totals only grow, so what is large stays so and the same rows are left out again and again.
     """
-    rows = sum(len(worker.traffic) for worker in load.workers)
-    kept, found, data = rows, load, packed(encode(load))
+    found, data = load, packed(encode(load))
+    if len(data) <= limit_bytes:
+        return found, data
+    kept = sum(len(worker.rows) for worker in load.workers)
     while len(data) > limit_bytes and kept:
         # How well the rest compresses is not known before.
         kept = min(kept - 1, int(kept * 0.95 * limit_bytes / len(data)))
@@ -153,11 +155,11 @@ def fitted(load: NodeLoad, limit_bytes: int) -> tuple[NodeLoad, bytes]:
 
 def _with_most(load: NodeLoad, count: int) -> NodeLoad:
     """Keep the traffic rows of the most tuples."""
-    rows = [row for worker in load.workers for row in worker.traffic]
+    rows = [row for worker in load.workers for row in worker.rows]
     by_tuples = sorted(range(len(rows)), key=lambda i: rows[i][2], reverse=True)
     kept, numbered = set(by_tuples[:count]), iter(range(len(rows)))
     workers = tuple(
-        replace(worker, traffic=tuple(r for r in worker.traffic if next(numbered) in kept))
+        replace(worker, traffic=traffic_of(r for r in worker.rows if next(numbered) in kept))
         for worker in load.workers
     )
     return replace(load, workers=workers, left_out=len(rows) - count)

@@ -29,8 +29,6 @@ from kvstore.errors import (
 )
 
 ANY_VERSION = -1
-# ZooKeeper drops the connection of who sends more than jute.maxbuffer, by default just below 1 MiB.
-NODE_LIMIT_BYTES = 900_000
 # kazoo doubles the pause between two attempts up to an hour, so that long outages lasted twice.
 _RECONNECT = {"max_tries": -1, "max_delay": 5.0}
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import total_ordering
 from typing import Annotated, Any, Self
 
-from msgspec import Meta, Struct
+import msgspec
+from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
 from migration import ModelError, StalePlanError
@@ -27,6 +29,10 @@ Name = Annotated[str, Meta(min_length=1)]
 # Source task, destination task (or component) and tuples since the sender's JVM started.
 TrafficRow = tuple[Task, Task, Count]
 FoldedRow = tuple[Task, str, Count]
+
+
+# The messages are many, and no value in them leads back to itself: gc=False spares Python's garbage
+# collector from looking at them again and again.
 
 
 class Phase(StrEnum):
@@ -68,7 +74,7 @@ class EntryState(StrEnum):
         return cls("NONE")  # what cannot be understood is no answer
 
 
-class ExecutorId(Struct, frozen=True, array_like=True, order=True):
+class ExecutorId(Struct, frozen=True, gc=False, array_like=True, order=True):
     """A thread of a topology, named by its range of task ids, both ends included."""
 
     start: Task
@@ -136,21 +142,21 @@ class Slot:
         return cls(supervisor, int(port))
 
 
-class PlanVersion(Struct, frozen=True, array_like=True, order=True):
+class PlanVersion(Struct, frozen=True, gc=False, array_like=True, order=True):
     """The age of a plan: leaders count first, then a leader's writes."""
 
     epoch: Count
     version: Version
 
 
-class Base(Struct, frozen=True, array_like=True):
+class Base(Struct, frozen=True, gc=False, array_like=True):
     """What Storm's assignment had for the executor when its move was made."""
 
     slot: Slot
     start_secs: Count
 
 
-class Entry(Struct, frozen=True, rename={"source": "from", "target": "to"}):
+class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "to"}):
     """One move in a plan."""
 
     id: Name
@@ -188,7 +194,7 @@ class Entry(Struct, frozen=True, rename={"source": "from", "target": "to"}):
         return (self.base.slot, self.base.start_secs) == (assigned_slot, assigned_start_secs)
 
 
-class Plan(Struct, frozen=True):
+class Plan(Struct, frozen=True, gc=False):
     """The moves of one topology, laid over Storm's assignment."""
 
     cluster: str
@@ -231,7 +237,7 @@ class Plan(Struct, frozen=True):
         return Plan(self.cluster, epoch, self.version + 1, self.topology, entries)
 
 
-class LocalPlan(Struct, frozen=True):
+class LocalPlan(Struct, frozen=True, gc=False):
     """The plans that the workers of one node need."""
 
     cluster: str
@@ -273,7 +279,7 @@ class LocalPlan(Struct, frozen=True):
         return replace(self, plans=tuple(sorted([*others, plan], key=lambda p: p.topology)))
 
 
-class EntryAck(Struct, frozen=True):
+class EntryAck(Struct, frozen=True, gc=False):
     """What one worker has done for one entry, and where it last saw Storm assign the executor."""
 
     id: str
@@ -281,14 +287,14 @@ class EntryAck(Struct, frozen=True):
     assigned: Slot | None
 
 
-class PinnedExecutor(Struct, frozen=True):
+class PinnedExecutor(Struct, frozen=True, gc=False):
     """An executor that must stay where it is, and why."""
 
     executor: ExecutorId
     reason: str
 
 
-class Counters(Struct, frozen=True):
+class Counters(Struct, frozen=True, gc=False):
     """Tuples that a worker forwarded, parked or dropped, and errors of its hooks."""
 
     forwarded: Long = 0
@@ -297,7 +303,7 @@ class Counters(Struct, frozen=True):
     errors: Long = 0
 
 
-class WorkerAck(Struct, frozen=True):
+class WorkerAck(Struct, frozen=True, gc=False):
     """The state of one hooked worker; `cluster` to `version` are of the plan it has applied.
 
     `fault` is the last error that the hooks contained; `error` says why the worker cannot follow
@@ -331,7 +337,7 @@ class WorkerAck(Struct, frozen=True):
         return next((entry for entry in self.entries if entry.id == entry_id), None)
 
 
-class AppliedPlan(Struct, frozen=True, array_like=True):
+class AppliedPlan(Struct, frozen=True, gc=False, array_like=True):
     """The age of the plan that a supervisor has read for a topology."""
 
     topology: str
@@ -344,7 +350,7 @@ class AppliedPlan(Struct, frozen=True, array_like=True):
         return PlanVersion(self.epoch, self.version)
 
 
-class PersistedSlot(Struct, frozen=True):
+class PersistedSlot(Struct, frozen=True, gc=False):
     """The executors that a supervisor would restart on a port."""
 
     port: Long
@@ -352,7 +358,7 @@ class PersistedSlot(Struct, frozen=True):
     executors: tuple[ExecutorId, ...]
 
 
-class SupervisorAck(Struct, frozen=True):
+class SupervisorAck(Struct, frozen=True, gc=False):
     """The state of one hooked supervisor; `cluster` is of the plans it has read."""
 
     supervisor: str
@@ -365,7 +371,7 @@ class SupervisorAck(Struct, frozen=True):
     slots: tuple[PersistedSlot, ...] = ()
 
 
-class NodeAcks(Struct, frozen=True):
+class NodeAcks(Struct, frozen=True, gc=False):
     """What the JVMs of one node say, as its agent publishes it.
 
     `held` are plans of this node that ZooKeeper has lost; the leader writes them there anew.
@@ -381,7 +387,7 @@ class NodeAcks(Struct, frozen=True):
     held: tuple[Plan, ...] = ()
 
 
-class ExecutorLoad(Struct, frozen=True):
+class ExecutorLoad(Struct, frozen=True, gc=False):
     """One executor's processor time since its JVM started, and its queue now."""
 
     executor: ExecutorId
@@ -391,11 +397,12 @@ class ExecutorLoad(Struct, frozen=True):
     pinned: str | None
 
 
-class WorkerLoad(Struct, frozen=True):
+class WorkerLoad(Struct, frozen=True, gc=False):
     """What one worker measured; a total never falls while an incarnation goes on to report it.
 
-    `folded` has what the worker sent beside the pairs of tasks in `traffic`. A row that was not in
-    the report before was 0 then.
+    `traffic` has a `TrafficRow` for each pair of tasks, as JSON: it is most of all that nstorm
+    reads, and only the controller wants it as numbers. `folded` has what the worker sent beside
+    these pairs. A row that was not in the report before was 0 then.
     """
 
     topology: str
@@ -404,11 +411,28 @@ class WorkerLoad(Struct, frozen=True):
     time_ms: Long
     process_cpu_ns: Long
     executors: tuple[ExecutorLoad, ...] = ()
-    traffic: tuple[TrafficRow, ...] = ()
+    traffic: Raw = Raw(b"[]")
     folded: tuple[FoldedRow, ...] = ()
 
+    def __post_init__(self) -> None:
+        told = bytes(self.traffic)
+        text = told.translate(None, b"[]")
+        commas = max(3 * ((len(told) - len(text)) // 2 - 1) - 1, 0)
+        if text.translate(None, b"0123456789-,") or text.count(b",") != commas:
+            raise ModelError("traffic is no list of [source task, destination task, tuples]")
 
-class NodeLoad(Struct, frozen=True):
+    @property
+    def rows(self) -> tuple[TrafficRow, ...]:
+        """Read `traffic`."""
+        return msgspec.json.decode(self.traffic, type=tuple[TrafficRow, ...])
+
+
+def traffic_of(rows: Iterable[TrafficRow]) -> Raw:
+    """Write rows as a report has them."""
+    return Raw(msgspec.json.encode(list(rows)))
+
+
+class NodeLoad(Struct, frozen=True, gc=False):
     """What the workers of one node measured.
 
     `left_out` counts the traffic rows, those of the fewest tuples, that found no room in the node.
@@ -420,7 +444,7 @@ class NodeLoad(Struct, frozen=True):
     left_out: Long = 0
 
 
-class Component(Struct, frozen=True):
+class Component(Struct, frozen=True, gc=False):
     """A component of a topology; `kind` is spout, bolt or system."""
 
     id: str
@@ -428,7 +452,7 @@ class Component(Struct, frozen=True):
     parallelism: Long
 
 
-class Edge(Struct, frozen=True, rename={"source": "from", "target": "to"}):
+class Edge(Struct, frozen=True, gc=False, rename={"source": "from", "target": "to"}):
     """A stream between two components."""
 
     source: str
@@ -437,7 +461,7 @@ class Edge(Struct, frozen=True, rename={"source": "from", "target": "to"}):
     grouping: str
 
 
-class Node(Struct, frozen=True):
+class Node(Struct, frozen=True, gc=False):
     """A supervisor's host; `cpu_capacity` in per cent of a core, as in Storm."""
 
     id: str
@@ -447,7 +471,7 @@ class Node(Struct, frozen=True):
     slots_in_use: Long
 
 
-class PlacedExecutor(Struct, frozen=True):
+class PlacedExecutor(Struct, frozen=True, gc=False):
     """Where Storm's own assignment has an executor; no slot if it is unassigned."""
 
     executor: ExecutorId
@@ -456,7 +480,7 @@ class PlacedExecutor(Struct, frozen=True):
     start_secs: Count | None
 
 
-class Publication(Struct, frozen=True, omit_defaults=True):
+class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     """What Storm knows about a topology, as the hook in Nimbus publishes it when it changes.
 
     `nodes` is a message of its own in ZooKeeper, one for all topologies.
@@ -481,13 +505,13 @@ class Publication(Struct, frozen=True, omit_defaults=True):
         return frozenset(placed.slot for placed in self.executors if placed.slot is not None)
 
 
-class Nodes(Struct, frozen=True):
+class Nodes(Struct, frozen=True, gc=False):
     """All supervisors of the cluster, as the hook in Nimbus publishes them when they change."""
 
     nodes: tuple[Node, ...]
 
 
-class PublishedTopology(Struct, frozen=True):
+class PublishedTopology(Struct, frozen=True, gc=False):
     """What the hook in Nimbus says of an active topology each time.
 
     `plan` is the newest one that it has read; `problem` says why it publishes the topology no more.
@@ -498,7 +522,7 @@ class PublishedTopology(Struct, frozen=True):
     problem: str | None = None
 
 
-class NimbusReport(Struct, frozen=True):
+class NimbusReport(Struct, frozen=True, gc=False):
     """The sign of life of the hook in Nimbus, written after what it publishes."""
 
     time_ms: Long

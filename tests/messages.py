@@ -20,6 +20,7 @@ from migration.model import (
     SupervisorAck,
     WorkerAck,
     WorkerLoad,
+    traffic_of,
 )
 from migration.wire import SPEAKS
 
@@ -118,5 +119,5 @@ def worker_load(
         executors=tuple(
             ExecutorLoad(executor(task), "bolt", round(since_s * 1e8), 0, None) for task in tasks
         ),
-        traffic=tuple((a, b, round(rate * since_s)) for (a, b), rate in tps.items()),
+        traffic=traffic_of((a, b, round(rate * since_s)) for (a, b), rate in tps.items()),
     )

@@ -20,6 +20,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 
+@lru_cache(maxsize=2**16)
 def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     """Order ids as people do: ``n2`` before ``n10``.
 

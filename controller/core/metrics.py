@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 import numpy as np
+from msgspec import Raw
 
 from controller.core.cluster import Ints, Traffic
 from controller.core.topology import TopologyView
@@ -14,7 +14,6 @@ from migration.model import (
     NodeLoad,
     Publication,
     Slot,
-    TrafficRow,
     WorkerLoad,
 )
 
@@ -22,6 +21,8 @@ NS_PER_S = 1e9
 MS_PER_S = 1e3
 # A pair that sends no more is forgotten once its smoothed rate is below this.
 _SILENT_TPS = 1e-6
+
+_NOTHING = Traffic(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 # The tasks of each component.
 Tasks = Mapping[str, Ints]
@@ -33,6 +34,12 @@ class WorkerRates:
 
     Attributes
     ----------
+    incarnation : str
+        Of the JVM.
+    time_ms, process_ns : int
+        When its newest report was made, and the CPU of the whole JVM until then.
+    queues : mapping of ExecutorId to int
+        Tuples that waited then.
     seen_s : float
         When it came, by the controller's clock: clocks of nodes are not compared.
     total_ns : mapping of ExecutorId to int
@@ -52,14 +59,17 @@ class WorkerRates:
         How many rows of traffic the node had to leave out of its newest report; None if none.
     """
 
-    report: WorkerLoad
+    incarnation: str
+    time_ms: int
+    process_ns: int
+    queues: Mapping[ExecutorId, int]
     seen_s: float
     total_ns: Mapping[ExecutorId, int]
     total: Traffic
     known: bool = False
     cpu_cores: Mapping[ExecutorId, float] = field(default_factory=dict)
     process_cores: float = 0.0
-    sent: Traffic = field(default_factory=lambda: _rows(()))
+    sent: Traffic = field(default_factory=lambda: _NOTHING)
     left_out: int | None = None
 
 
@@ -109,6 +119,9 @@ def observe(
         for report in load.workers:
             if report.topology == topology:
                 before = rates.get(report.slot)
+                if before is not None and _is_known(before, report):
+                    found[report.slot] = before
+                    continue
                 first = _first(report, before, now_s, tasks or {}, load.left_out or None)
                 found[report.slot] = _observe_worker(before, first, ewma)
     return found
@@ -154,47 +167,59 @@ def observe_each(
     }
 
 
-def _first(
-    report: WorkerLoad, before: WorkerRates | None, now_s: float, tasks: Tasks, left_out: int | None
-) -> WorkerRates:
-    """Read a report; the arrays of pairs stay the same objects while the pairs are the same."""
-    if before is not None and before.report is report:
-        return before
-    total = total_sent(report.traffic, report.folded, tasks)
-    if before is not None and _same_pairs(total, before.total):
-        total = replace(before.total, tps=total.tps)
-    totals_ns = {load.executor: load.cpu_ns for load in report.executors}
-    return WorkerRates(report, now_s, totals_ns, total, left_out=left_out)
+def _is_known(before: WorkerRates, report: WorkerLoad) -> bool:
+    """Tell whether a report is the one of before, or an older one."""
+    return before.incarnation == report.incarnation and report.time_ms <= before.time_ms
 
 
 def _observe_worker(before: WorkerRates | None, first: WorkerRates, ewma: float) -> WorkerRates:
-    report = first.report
-    if before is None or before.report.incarnation != report.incarnation:
+    """Divide what was added by the time between; a JVM whose CPU total fell is another one."""
+    if before is None or before.incarnation != first.incarnation:
         return first
-    if report.time_ms <= before.report.time_ms:
-        return before
-    newest = _rates_since(before, first)
-    if newest is None:
-        return first
-    return _smooth(before, newest, ewma) if before.known else newest
-
-
-def _rates_since(before: WorkerRates, first: WorkerRates) -> WorkerRates | None:
-    """Divide what was added by the time between; None if CPU fell, so the JVM is another."""
-    old, new = before.report, first.report
-    span_s = (new.time_ms - old.time_ms) / MS_PER_S
+    process_ns = first.process_ns - before.process_ns
     added_ns = {e: ns - before.total_ns.get(e, 0) for e, ns in first.total_ns.items()}
-    process_ns = new.process_cpu_ns - old.process_cpu_ns
     if min([process_ns, *added_ns.values()]) < 0:
-        return None
+        return first
+    span_s = (first.time_ms - before.time_ms) / MS_PER_S
     added = _added(before, first)
+    cpu_cores = {executor: ns / NS_PER_S / span_s for executor, ns in added_ns.items()}
+    process_cores = process_ns / NS_PER_S / span_s
+    sent = Traffic(added.source, added.target, added.tps / span_s)
+    if before.known:
+        keep = 1.0 - ewma
+        cpu_cores = {
+            e: ewma * cpu_cores.get(e, 0.0) + keep * before.cpu_cores.get(e, 0.0)
+            # No set: its order, and so the last digit of a sum, is another in another process.
+            for e in {**before.cpu_cores, **cpu_cores}
+        }
+        process_cores = ewma * process_cores + keep * before.process_cores
+        sent = _smooth(before.sent, sent, ewma)
     return replace(
         first,
         total_ns={**before.total_ns, **first.total_ns},
         known=True,
-        cpu_cores={executor: ns / NS_PER_S / span_s for executor, ns in added_ns.items()},
-        process_cores=process_ns / NS_PER_S / span_s,
-        sent=replace(added, tps=added.tps / span_s),
+        cpu_cores=cpu_cores,
+        process_cores=process_cores,
+        sent=sent,
+    )
+
+
+def _first(
+    report: WorkerLoad, before: WorkerRates | None, now_s: float, tasks: Tasks, left_out: int | None
+) -> WorkerRates:
+    """Read a report; the arrays of pairs stay the same objects while the pairs are the same."""
+    total = total_sent(report.traffic, report.folded, tasks)
+    if before is not None and _same_pairs(total, before.total):
+        total = Traffic(before.total.source, before.total.target, total.tps)
+    return WorkerRates(
+        report.incarnation,
+        report.time_ms,
+        report.process_cpu_ns,
+        {load.executor: load.queue for load in report.executors},
+        now_s,
+        {load.executor: load.cpu_ns for load in report.executors},
+        total,
+        left_out=left_out,
     )
 
 
@@ -206,37 +231,22 @@ def _added(before: WorkerRates, first: WorkerRates) -> Traffic:
     """
     old, new = before.total, first.total
     if new.source is old.source:
-        return replace(new, tps=np.maximum(new.tps - old.tps, 0.0))
+        return Traffic(new.source, new.target, np.maximum(new.tps - old.tps, 0.0))
     if first.left_out or before.left_out:
         new = _of_pairs_in(old, new)
     known = _of_pairs_in(new, old)
     added = _combine(new, 1.0, known, -1.0)
-    return replace(added, tps=np.maximum(added.tps, 0.0))
+    return Traffic(added.source, added.target, np.maximum(added.tps, 0.0))
 
 
-def _smooth(old: WorkerRates, new: WorkerRates, ewma: float) -> WorkerRates:
-    keep = 1.0 - ewma
-    # No set: its order, and so the last digit of a sum, is another in another process.
-    executors = {**old.cpu_cores, **new.cpu_cores}
-    return replace(
-        new,
-        cpu_cores={
-            e: ewma * new.cpu_cores.get(e, 0.0) + keep * old.cpu_cores.get(e, 0.0)
-            for e in executors
-        },
-        process_cores=ewma * new.process_cores + keep * old.process_cores,
-        sent=_smooth_sent(old.sent, new.sent, ewma),
-    )
-
-
-def _smooth_sent(old: Traffic, new: Traffic, ewma: float) -> Traffic:
+def _smooth(old: Traffic, new: Traffic, ewma: float) -> Traffic:
     keep = 1.0 - ewma
     if _same_pairs(old, new):
-        return replace(new, tps=ewma * new.tps + keep * old.tps)
+        return Traffic(new.source, new.target, ewma * new.tps + keep * old.tps)
     both = _combine(new, ewma, old, keep)
     loud = both.tps > _SILENT_TPS
     both = Traffic(both.source[loud], both.target[loud], both.tps[loud])
-    return replace(new, tps=both.tps) if _same_pairs(both, new) else both
+    return Traffic(new.source, new.target, both.tps) if _same_pairs(both, new) else both
 
 
 def _same_pairs(one: Traffic, other: Traffic) -> bool:
@@ -252,29 +262,62 @@ def _of_pairs_in(other: Traffic, one: Traffic) -> Traffic:
     return Traffic(one.source[kept], one.target[kept], one.tps[kept])
 
 
-def total_sent(traffic: Sequence[TrafficRow], folded: Sequence[FoldedRow], tasks: Tasks) -> Traffic:
+def total_sent(traffic: Raw, folded: Sequence[FoldedRow], tasks: Tasks) -> Traffic:
     """Read what a worker has sent since its JVM started.
 
     What was folded is spread evenly over the tasks of the component, those with a row of their own
     too: so a total does not jump when a worker begins or ends to name a pair.
 
+    Parameters
+    ----------
+    traffic : Raw
+        Of a `WorkerLoad`, as is `folded`.
+
     Returns
     -------
     Traffic
-        Tuples between task ids, in the order of the report while nothing is folded.
+        Tuples between task ids, in the order of the report while nothing is folded. Storm's own
+        tasks, below 0, are left out.
+
+    Raises
+    ------
+    ValueError
+        It is no list of rows of three whole numbers.
     """
-    total = _rows(traffic)
+    table = numbers(bytes(traffic))
+    if table[:, :2].min(initial=0) < 0:
+        table = table[(table[:, :2] >= 0).all(axis=1)]
+    total = Traffic(
+        np.ascontiguousarray(table[:, 0]),
+        np.ascontiguousarray(table[:, 1]),
+        table[:, 2].astype(np.float64),
+    )
     return _with_folded(total, folded, tasks) if folded else total
 
 
-def _rows(rows: Sequence[tuple[int, int, float]]) -> Traffic:
-    """Take rows as they were reported; Storm's own tasks, below 0, are left out."""
-    table = np.fromiter(chain.from_iterable(rows), np.float64, 3 * len(rows)).reshape(-1, 3)
-    table = table[(table[:, :2] >= 0).all(axis=1)]
-    ends: Ints = table[:, :2].astype(np.int64)
-    return Traffic(
-        np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1]), table[:, 2].copy()
-    )
+def numbers(rows: bytes) -> Ints:
+    """Read a JSON list of rows of three whole numbers.
+
+    They are most of what is read, and a tuple of each would take six times as long.
+
+    Returns
+    -------
+    Ints, shape (R, 3)
+
+    Raises
+    ------
+    ValueError
+        It is no such list.
+    """
+    text = rows.translate(None, b"[]")
+    # Brackets are what is left out; counting them would be another look at all of it.
+    count = 3 * ((len(rows) - len(text)) // 2 - 1)
+    told: Ints = np.zeros(0, dtype=np.int64)
+    if text and not text.translate(None, b"0123456789-,"):
+        told = np.fromstring(text, np.int64, sep=",")
+    if len(told) != count:
+        raise ValueError("traffic is no list of [source task, destination task, tuples]")
+    return told.reshape(-1, 3)
 
 
 def _with_folded(total: Traffic, rows: Iterable[FoldedRow], tasks: Tasks) -> Traffic:

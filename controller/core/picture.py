@@ -158,11 +158,11 @@ def pinned_executors(view: TopologyView) -> dict[ExecutorId, str]:
         The publication and the answers of the JVMs.
     """
     kind = {component.id: component.kind for component in view.publication.components}
-    pinned = {}
+    pinned, hooked = {}, frozenset(view.hooked_slots)
     for placed in view.publication.executors:
         if kind.get(placed.component, "bolt") != "bolt":
             pinned[placed.executor] = kind[placed.component]
-        elif placed.slot not in view.hooked_slots:
+        elif placed.slot not in hooked:
             pinned[placed.executor] = "no hooks in its JVM"
     for ack in view.observation.workers.values():
         pinned.update({one.executor: one.reason for one in ack.pinned})
@@ -255,9 +255,9 @@ def build_snapshot(
     worker = {name: i for i, name in enumerate(cluster.workers)}
     component = {placed.executor: placed.component for placed in publication.executors}
     queue = {
-        (slot, load.executor): load.queue
+        (slot, executor): waiting
         for slot, worker_rates in rates.items()
-        for load in worker_rates.report.executors
+        for executor, waiting in worker_rates.queues.items()
     }
     return LoadSnapshot(
         topology=publication.topology,

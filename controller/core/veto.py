@@ -15,7 +15,7 @@ from controller.core.cluster import Cluster, LoadSnapshot, topology_name
 from controller.core.decision import Outcome, Veto
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
-from migration.model import ExecutorId
+from migration.model import ExecutorId, Slot
 from migration.validate import staying_executors
 
 
@@ -144,9 +144,11 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
         for name in made.cluster.workers
         if name not in hooked
     }
-    offered = {f"{node.id}:{port}" for node in view.publication.nodes for port in node.slots}
-    for name in set(made.cluster.workers) - offered:
-        workers[name] = Veto(Outcome.NO_WORKER_IN_SLOT, f"no supervisor offers a slot {name}")
+    offered = {node.id: node.slots for node in view.publication.nodes}
+    for name in made.cluster.workers:
+        slot = Slot.parse(name)
+        if slot.port not in offered.get(slot.supervisor, ()):
+            workers[name] = Veto(Outcome.NO_WORKER_IN_SLOT, f"no supervisor offers a slot {name}")
     for slot, error in deaf.items():
         reason = f"the worker at {slot} cannot follow plans: {error}"
         workers[str(slot)] = Veto(Outcome.STAND_BACK, reason)
@@ -237,7 +239,7 @@ def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> 
     """
     executors: dict[str, Veto] = {}
     workers: dict[str, Veto] = {}
-    for n, node in enumerate(cluster.nodes):
+    for n, node in enumerate(cluster.nodes if excluded.hosts else ()):
         if node in excluded.hosts:
             veto = Veto(Outcome.EXCLUDED, f"node {node} is excluded")
             workers |= {cluster.workers[w]: veto for w in np.flatnonzero(cluster.node_of == n)}

@@ -58,6 +58,7 @@ class Recorder:
         self._sequence = 0
         self._segment = 0
         self._written: dict[tuple[type, str], bytes] = {}
+        self._seen: dict[tuple[type, str], Message] = {}
         self._notes: dict[str, list[Any]] = {}
         self._begins_anew = False
         self._fault = ""
@@ -129,7 +130,7 @@ class Recorder:
             "memory": encode(before),
         }
         self._segment += 1
-        self._written = {}
+        self._written, self._seen = {}, {}
         return compact(fields)
 
     def _tick(self, seen: Seen | None, report: Report, unwritten: Sequence[str]) -> bytes:
@@ -164,10 +165,12 @@ class Recorder:
 
     def _changed(self, messages: dict[str, Any]) -> Sequence[bytes]:
         """Give the bytes of messages that are not what was written last."""
-        keys = [(type(message), name) for name, message in messages.items()]
-        data = dict(zip(keys, self._data_of(list(messages.values())), strict=True))
-        # What has not changed is mostly the very same object, so comparing costs little.
+        keyed = {(type(message), name): message for name, message in messages.items()}
+        # What has not changed is mostly the very same object.
+        fresh = {key: one for key, one in keyed.items() if self._seen.get(key) is not one}
+        data = dict(zip(fresh, self._data_of(list(fresh.values())), strict=True))
         new = {key: one for key, one in data.items() if self._written.get(key) != one}
+        self._seen |= fresh
         self._written |= new
         return list(new.values())
 

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Raw, Struct
 
 from controller.core.cluster import Floats, Ints
-from controller.core.metrics import MS_PER_S, NS_PER_S, Tasks
+from controller.core.metrics import MS_PER_S, NS_PER_S, Tasks, WorkerRates, numbers
 from controller.journal.record import of_another_version
 
 # A pair of tasks is one number, as is the range of an executor; Storm's task ids are Java's int.
@@ -93,6 +93,24 @@ class JvmRates:
     pairs: Ints = field(default_factory=lambda: _NO_INTS)
     tps: Floats = field(default_factory=lambda: _NO_FLOATS)
 
+    @classmethod
+    def of(cls, topology: str, slot: str, known: WorkerRates) -> "JvmRates":
+        """Begin with what a controller remembered of a JVM."""
+        here = tuple(
+            ExecutorRow((one.start, one.end), known.total_ns[one], waiting)
+            for one, waiting in known.queues.items()
+        )
+        report = JvmReport(topology, slot, known.incarnation, known.time_ms, known.process_ns, here)
+        ends = [*known.queues, *(one for one in known.total_ns if one not in known.queues)]
+        return cls(
+            report,
+            bool(known.left_out),
+            np.array([one.start << TASK_BITS | one.end for one in ends], dtype=np.int64),
+            np.array([known.total_ns[one] for one in ends], dtype=np.int64),
+            known.total.source << TASK_BITS | known.total.target,
+            known.total.tps,
+        )
+
 
 def observe(
     before: Mapping[str, JvmRates],
@@ -148,7 +166,7 @@ def _observe_jvm(
 
 def _sent(report: JvmReport, tasks: Tasks) -> tuple[Ints, Floats]:
     """Read the pairs; what was sent to a component is spread evenly over its tasks."""
-    rows = _rows(bytes(report.traffic))
+    rows = numbers(bytes(report.traffic))
     pairs, tuples = [_keys(rows)], [rows[:, 2].astype(np.float64)]
     if not report.folded:
         return pairs[0], tuples[0]
@@ -158,20 +176,6 @@ def _sent(report: JvmReport, tasks: Tasks) -> tuple[Ints, Floats]:
         tuples.append(np.full(len(to), count / max(len(to), 1)))
     keys, at = np.unique(np.concatenate(pairs), return_inverse=True)
     return keys, np.bincount(at, np.concatenate(tuples), len(keys)).astype(np.float64)
-
-
-def _rows(told: bytes) -> Ints:
-    """Read a JSON list of rows of three whole numbers.
-
-    They are most of a journal, and a tuple of each would double the time that reading one takes.
-    """
-    text = told.translate(None, b"[]")
-    whole = not text.translate(None, b"0123456789-,")
-    numbers = np.fromstring(text, np.int64, sep=",") if whole else _NO_INTS
-    rows = (len(told) - len(text)) // 2 - 1
-    if not whole or len(numbers) != 3 * rows:
-        raise ValueError("traffic is no list of [source, target, tuples]")
-    return numbers.reshape(-1, 3)
 
 
 def _keys(table: Ints) -> Ints:

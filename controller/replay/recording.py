@@ -25,8 +25,7 @@ from controller.journal.record import TickRecord, of_another_version
 from controller.replay.layout import Layout, ageless
 from controller.replay.playback import SeenReader, recorded_config
 from controller.replay.rates import JvmRates, NodeReport, observe
-from migration import wire
-from migration.model import NodeLoad, Publication
+from migration.model import Publication
 
 # Half the memory; tuples per second need no more digits.
 Singles: TypeAlias = NDArray[np.float32]
@@ -419,12 +418,10 @@ class _Reader:
         self._remembered = Memory()
 
     def _first(self, view: TopologyView) -> dict[str, JvmRates]:
-        loads = [
-            NodeLoad("", 0, (one.report,), one.left_out or 0)
-            for one in self._remembered.rates.get(view.id, {}).values()
-        ]
-        read = [msgspec.json.decode(wire.encode(load), type=NodeReport) for load in loads]
-        return observe({}, read, view.id, tasks_of(view.publication))
+        return {
+            str(slot): JvmRates.of(view.id, str(slot), known)
+            for slot, known in self._remembered.rates.get(view.id, {}).items()
+        }
 
     def _close(self, names: Iterable[str]) -> Iterator[Span]:
         for name in names:

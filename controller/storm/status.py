@@ -1,16 +1,18 @@
 """What the leading controller tells about itself, for ``nstorm status`` and the demo."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
+
+import msgspec
+import numpy as np
 
 from controller.config import Config
 from controller.core.headroom import headroom
 from controller.cycle import TopologyReport
 from controller.journal.recorder import cycle_record
 from controller.storm.apply import MoveRecord
-from kvstore.zookeeper import NODE_LIMIT_BYTES, Session
+from kvstore.zookeeper import Session
 from migration import wire
 
 STATUS = f"{wire.ROOT}/status"
@@ -70,12 +72,18 @@ def publish(session: Session, found: dict[str, Any]) -> None:
     found : dict
         From `document`; without its executors if it would not fit into a node.
     """
-    data = json.dumps(found).encode()
-    if len(data) > NODE_LIMIT_BYTES:
+    data = wire.packed(msgspec.json.encode(found, enc_hook=_plain))
+    if len(data) > wire.LARGEST_NODE_BYTES:
         for cycle in found["cycles"]:
             cycle.pop("executors", None)
-        data = json.dumps(found).encode()
+        data = wire.packed(msgspec.json.encode(found, enc_hook=_plain))
     session.put(STATUS, data)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise NotImplementedError(type(value))
 
 
 def read(session: Session) -> dict[str, Any] | None:
@@ -90,7 +98,7 @@ def read(session: Session) -> dict[str, Any] | None:
     if stored is None:
         return None
     try:
-        found = json.loads(stored.data)
-    except ValueError:
+        found = msgspec.json.decode(wire.unpacked(stored.data))
+    except ValueError:  # WireError and DecodeError are ones
         return None
     return found if isinstance(found, dict) else None

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
+from msgspec import structs
 
 from controller.core.classify import Limits
 from controller.core.cluster import (
@@ -124,7 +125,7 @@ def test_relabelling_in_order_relabels_the_decision(
     renamed = replace(
         snapshot,
         executors=tuple(f"1{e}" for e in snapshot.executors),
-        components=tuple(replace(c, id=f"x{c.id}") for c in snapshot.components),
+        components=tuple(structs.replace(c, id=f"x{c.id}") for c in snapshot.components),
         component_of=tuple(f"x{c}" for c in snapshot.component_of),
         edges=tuple(Edge(f"x{e.source}", f"x{e.target}", "d", "s") for e in snapshot.edges),
     )

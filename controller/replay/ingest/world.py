@@ -26,6 +26,7 @@ from migration.model import (
     SupervisorAck,
     WorkerAck,
     WorkerLoad,
+    traffic_of,
 )
 from migration.wire import SPEAKS
 
@@ -188,7 +189,7 @@ class WindowWorld:
             round(self._now_s * 1000),
             sum(load.cpu_ns for load in executors),
             executors,
-            tuple((first[s], first[t], round(n)) for (s, t), n in sent.items()),
+            traffic_of((first[s], first[t], round(n)) for (s, t), n in sent.items()),
         )
 
 

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from controller.core.cluster import Floats
 from controller.sim.flow.world import World
 from controller.strict import MOST, Quantity
-from migration.model import ExecutorId, ExecutorLoad, NodeLoad, Slot, WorkerLoad
+from migration.model import ExecutorId, ExecutorLoad, NodeLoad, Slot, WorkerLoad, traffic_of
 
 NS_PER_S, MS_PER_S = 1e9, 1e3
 
@@ -131,7 +131,7 @@ class Meter:
                 )
                 for e in here.tolist()
             ),
-            traffic=tuple(
+            traffic=traffic_of(
                 (a + 1, b + 1, round(n))
                 for a, b, n in zip(source.tolist(), target.tolist(), tuples.tolist(), strict=True)
             ),

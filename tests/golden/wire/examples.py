@@ -40,6 +40,7 @@ from migration.model import (
     SupervisorAck,
     WorkerAck,
     WorkerLoad,
+    traffic_of,
 )
 from migration.wire import encode
 
@@ -126,7 +127,7 @@ WORKER_LOAD = WorkerLoad(
         ExecutorLoad(ExecutorId(1, 1), "spout", 1_234_567_890, 0, "spout"),
         ExecutorLoad(ExecutorId(7, 7), "split", 2_345_678_901, 17, None),
     ),
-    traffic=((1, 7, 123456), (7, 2147483647, 9223372036854775807)),
+    traffic=traffic_of([(1, 7, 123456), (7, 2147483647, 9223372036854775807)]),
     folded=((7, "count", 4711),),
 )
 PUBLICATION = Publication(

@@ -25,6 +25,7 @@ from migration.model import (
     SupervisorAck,
     WorkerAck,
     WorkerLoad,
+    traffic_of,
 )
 from migration.wire import LARGEST_NODE_BYTES, SPEAKS, decode
 
@@ -128,7 +129,7 @@ def test_load_is_published_at_its_own_pace(pusher: Pusher, recorder: Recorder):
 
 def loads(rows: list[tuple[int, int, int]], workers: int = 1) -> Samples:
     """Report traffic, dealt out to the workers in turn."""
-    traffic = [tuple(rows[i::workers]) for i in range(workers)]
+    traffic = [traffic_of(rows[i::workers]) for i in range(workers)]
     return replace(SAMPLES, loads=tuple(replace(LOAD, traffic=part) for part in traffic))
 
 
@@ -143,14 +144,14 @@ def test_a_load_that_is_too_large_keeps_the_largest_rows(pusher: Pusher, recorde
         sent = [data for path, data in recorder.written if path == "/nstorm/load/s1"]
         assert len(sent) == 2
         load = decode(NodeLoad, sent[1])
-        kept = [row for worker in load.workers for row in worker.traffic]
+        kept = [row for worker in load.workers for row in worker.rows]
         assert load.left_out == len(rows) - len(kept) > 0
         # What was left out is smaller than what was kept, and much more would not have fitted.
         assert min(n for _, _, n in kept) == sorted(n for _, _, n in rows)[load.left_out]
         assert 0.85 * LARGEST_NODE_BYTES < len(sent[1]) <= LARGEST_NODE_BYTES
         for worker, whole in zip(load.workers, samples.loads, strict=True):
-            there = set(worker.traffic)
-            assert worker.traffic == tuple(row for row in whole.traffic if row in there)
+            there = set(worker.rows)
+            assert worker.rows == tuple(row for row in whole.rows if row in there)
         pusher.push(loads(rows[:100]), "s1", "c", 4.0)
         assert decode(NodeLoad, recorder.written[-1][1]).left_out == 0
     assert [(entry["event"], entry["rows"]) for entry in logs] == [("load_cut", 60_000)]
@@ -164,7 +165,9 @@ def test_a_load_without_room_for_a_row_is_not_sent_and_said_once(
     crowd = tuple(
         ExecutorLoad(ExecutorId(i, i), random.randbytes(30).hex(), 0, 0, None) for i in range(9000)
     )
-    samples = replace(SAMPLES, loads=(replace(LOAD, executors=crowd, traffic=((1, 2, 3),)),))
+    samples = replace(
+        SAMPLES, loads=(replace(LOAD, executors=crowd, traffic=traffic_of([(1, 2, 3)])),)
+    )
     with capture_logs() as logs:
         for now_s in (0.0, 2.0, 4.0):
             pusher.push(samples, "s1", "c", now_s)

@@ -83,6 +83,7 @@ def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapsh
         "status": "ACTIVE",
         "inter_node_ratio": None,
         "supervisors_behind": [],
+        "speaks": {"lowest": 1, "who": "this controller"},
         "headroom": cycle["headroom"],
         "decision": None,
         "moves": [],

@@ -19,6 +19,7 @@ from migration.model import (
     Publication,
     Slot,
     WorkerLoad,
+    traffic_of,
 )
 
 S1, S2 = Slot("s1", 6700), Slot("s2", 6700)
@@ -43,7 +44,7 @@ def report(
         for task, s in cpu_s.items()
     )
     process = round((sum(cpu_s.values()) if process_s is None else process_s) * SECOND_NS)
-    rows = tuple(traffic)
+    rows = traffic_of(traffic)
     time_ms = round(time_s * 1000)
     worker = WorkerLoad("t", slot, incarnation, time_ms, process, executors, rows)
     return NodeLoad(slot.supervisor, time_ms, (worker,))
@@ -124,12 +125,12 @@ def test_an_executor_that_comes_back_brings_no_spike() -> None:
 def test_a_pair_that_one_report_had_no_room_for_is_no_other_jvm_and_brings_no_spike() -> None:
     rows = [(1, 2, 100), (1, 3, 9000)], [(1, 2, 300), (1, 4, 9500)], [(1, 3, 9900), (1, 4, 9700)]
     cut = [replace(report(S1, 10 + 2 * i, {1: 5.0}, r), left_out=1) for i, r in enumerate(rows)]
-    for rounds, sent in {
-        (cut[0], cut[1]): [(1, 2, 100.0)],
-        (cut[1], cut[2]): [(1, 4, 100.0)],
-        (replace(cut[0], left_out=0), cut[1]): [(1, 2, 100.0)],
-        (cut[1], replace(cut[2], left_out=0)): [(1, 4, 100.0)],
-    }.items():
+    for rounds, sent in (
+        ((cut[0], cut[1]), [(1, 2, 100.0)]),
+        ((cut[1], cut[2]), [(1, 4, 100.0)]),
+        ((replace(cut[0], left_out=0), cut[1]), [(1, 2, 100.0)]),
+        ((cut[1], replace(cut[2], left_out=0)), [(1, 4, 100.0)]),
+    ):
         worker = follow(*([load] for load in rounds))[S1]
         assert worker.known
         traffic = worker.sent
