@@ -122,7 +122,7 @@ PURE_LIBRARIES = frozenset(
         "itertools",
         "math",
     }
-    | {"networkx", "numba", "numpy", "re", "scipy", "types", "typing"}
+    | {"msgspec", "networkx", "numba", "numpy", "re", "scipy", "types", "typing"}
 )
 PARTITIONER = ("controller.policies.partition.metis", "pymetis")
 
