@@ -136,6 +136,12 @@ class Reporter:
                 raise LabError(f"{what}: not within {limit_s:g} s; last lines:\n{said}")
             time.sleep(0.1)
 
+    def alive(self) -> bool:
+        """Tell whether it goes on; raise LabError with its last lines if it does not."""
+        if self.process.poll() is not None:
+            raise LabError(f"it has ended; last lines:\n{self.log.read_text()[-2000:]}")
+        return True
+
     def close(self) -> None:
         """End it."""
         if self.process.stdin is not None:
@@ -190,7 +196,11 @@ def measure_cluster(nodes: int, asked: Asked, tell: Callable[[str], None]) -> di
             asked.profiles.mkdir(parents=True, exist_ok=True)
             profile = asked.profiles / f"controller-{nodes}.prof"
         with reporting(
-            "imitator", lab.zookeeper, str(nodes), log=run_dir / "imitator.log", profile=None
+            "imitator",
+            lab.zookeeper,
+            str(nodes),
+            log=run_dir / "imitator.log",
+            profile=None,
         ) as world:
             world.wait(lambda: any(line["reports"] >= nodes for line in world.lines), "reports")
             journal = [str(run_dir / "journal")] if asked.journal else []
@@ -201,7 +211,9 @@ def measure_cluster(nodes: int, asked: Asked, tell: Callable[[str], None]) -> di
                 profile=profile,
             ) as leader:
                 measured = _Measured(lab, world, leader)
-                leader.wait(lambda: _measures(leader), "a cycle that measures everything")
+                leader.wait(
+                    lambda: world.alive() and _measures(leader), "a cycle that measures everything"
+                )
                 tell(f"{nodes} nodes at rest for {asked.seconds:g} s")
                 rest = measured.during(lambda: time.sleep(asked.seconds))
                 tell(f"{nodes} nodes with moves for {asked.seconds:g} s")
