@@ -23,6 +23,8 @@ MS_PER_S = 1e3
 # A pair that sends no more is forgotten once its smoothed rate is below this.
 _SILENT_TPS = 1e-6
 
+_NOTHING = Traffic(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
+
 # The tasks of each component.
 Tasks = Mapping[str, Ints]
 
@@ -59,7 +61,7 @@ class WorkerRates:
     known: bool = False
     cpu_cores: Mapping[ExecutorId, float] = field(default_factory=dict)
     process_cores: float = 0.0
-    sent: Traffic = field(default_factory=lambda: _rows(()))
+    sent: Traffic = _NOTHING
     left_out: int | None = None
 
 
@@ -269,11 +271,10 @@ def total_sent(traffic: Sequence[TrafficRow], folded: Sequence[FoldedRow], tasks
 def _rows(rows: Sequence[tuple[int, int, float]]) -> Traffic:
     """Take rows as they were reported; Storm's own tasks, below 0, are left out."""
     table = np.fromiter(chain.from_iterable(rows), np.float64, 3 * len(rows)).reshape(-1, 3)
-    table = table[(table[:, :2] >= 0).all(axis=1)]
-    ends: Ints = table[:, :2].astype(np.int64)
-    return Traffic(
-        np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1]), table[:, 2].copy()
-    )
+    if table.min(initial=0.0) < 0:
+        table = table[(table[:, :2] >= 0).all(axis=1)]
+    source: Ints = table[:, 0].astype(np.int64)
+    return Traffic(source, table[:, 1].astype(np.int64), table[:, 2].copy())
 
 
 def _with_folded(total: Traffic, rows: Iterable[FoldedRow], tasks: Tasks) -> Traffic:

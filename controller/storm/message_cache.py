@@ -3,8 +3,10 @@
 The protocol looks many times a second; only what has changed is read again.
 """
 
+import gc
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import structlog
@@ -79,7 +81,8 @@ class Mirror(Watched):
         """
         found = dict(zip(paths, self._session.read_many(paths), strict=True))
         self._unwatched = {path: stored for path, stored in found.items() if stored is not None}
-        read = [self._message(kind, path, stored) for path, stored in self._unwatched.items()]
+        with _uncollected():
+            read = [self._message(kind, path, stored) for path, stored in self._unwatched.items()]
         return [message for message in read if message is not None]
 
     def mzxid(self, path: str) -> int | None:
@@ -129,3 +132,15 @@ def _one_line(data: bytes, message: NodeAcks | NodeLoad | Publication) -> bytes:
     """Keep what is plain; anything else is written anew."""
     plain = data.startswith(b"{") and not any(mark in data for mark in _NOT_PLAIN)
     return data if plain else encode(message)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector from looking through a million new rows, none of which is any."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
