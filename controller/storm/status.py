@@ -1,17 +1,18 @@
 """What the leading controller tells about itself, for ``nstorm status`` and the demo."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
+
+import msgspec
 
 from controller.config import Config
 from controller.core.headroom import headroom
 from controller.cycle import TopologyReport
 from controller.journal.recorder import cycle_record
 from controller.storm.apply import MoveRecord
-from kvstore.zookeeper import NODE_LIMIT_BYTES, Session
-from migration import wire
+from kvstore.zookeeper import Session
+from migration import WireError, wire
 
 STATUS = f"{wire.ROOT}/status"
 
@@ -54,9 +55,9 @@ def _cycle(report: TopologyReport, config: Config) -> dict[str, Any]:
     cluster, snapshot = report.picture.cluster, report.picture.snapshot
     found["headroom"] = asdict(headroom(cluster, snapshot, config.link_tps))
     found["executors"] = [
-        {"executor": executor, "cpu_cores": float(cpu), "queue": int(queue)}
+        {"executor": executor, "cpu_cores": cpu, "queue": int(queue)}
         for executor, cpu, queue in zip(
-            snapshot.executors, snapshot.cpu_cores, snapshot.queue, strict=True
+            snapshot.executors, snapshot.cpu_cores.tolist(), snapshot.queue.tolist(), strict=True
         )
     ]
     return found
@@ -68,13 +69,14 @@ def publish(session: Session, found: dict[str, Any]) -> None:
     Parameters
     ----------
     found : dict
-        From `document`; without its executors if it would not fit into a node.
+        From `document`; without its executors, then without its workers, if it would not fit.
     """
-    data = json.dumps(found).encode()
-    if len(data) > NODE_LIMIT_BYTES:
-        for cycle in found["cycles"]:
-            cycle.pop("executors", None)
-        data = json.dumps(found).encode()
+    data = wire.packed(msgspec.json.encode(found, enc_hook=float))
+    for part in ("executors", "workers"):
+        if len(data) > wire.LARGEST_NODE_BYTES:
+            for cycle in found["cycles"]:
+                cycle.pop(part, None)
+            data = wire.packed(msgspec.json.encode(found, enc_hook=float))
     session.put(STATUS, data)
 
 
@@ -90,7 +92,7 @@ def read(session: Session) -> dict[str, Any] | None:
     if stored is None:
         return None
     try:
-        found = json.loads(stored.data)
-    except ValueError:
+        found = msgspec.json.decode(wire.unpacked(stored.data))
+    except (ValueError, WireError):
         return None
     return found if isinstance(found, dict) else None
