@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from msgspec import Raw
 
 from controller.core.cluster import Ints, Traffic
 from controller.core.topology import TopologyView
@@ -208,7 +207,7 @@ def _first(
     report: WorkerLoad, before: WorkerRates | None, now_s: float, tasks: Tasks, left_out: int | None
 ) -> WorkerRates:
     """Read a report; the arrays of pairs stay the same objects while the pairs are the same."""
-    total = total_sent(report.traffic, report.folded, tasks)
+    total = total_sent(bytes(report.traffic), report.folded, tasks)
     if before is not None and _same_pairs(total, before.total):
         total = Traffic(before.total.source, before.total.target, total.tps)
     return WorkerRates(
@@ -262,7 +261,7 @@ def _of_pairs_in(other: Traffic, one: Traffic) -> Traffic:
     return Traffic(one.source[kept], one.target[kept], one.tps[kept])
 
 
-def total_sent(traffic: Raw, folded: Sequence[FoldedRow], tasks: Tasks) -> Traffic:
+def total_sent(traffic: bytes, folded: Sequence[FoldedRow], tasks: Tasks) -> Traffic:
     """Read what a worker has sent since its JVM started.
 
     What was folded is spread evenly over the tasks of the component, those with a row of their own
@@ -270,7 +269,7 @@ def total_sent(traffic: Raw, folded: Sequence[FoldedRow], tasks: Tasks) -> Traff
 
     Parameters
     ----------
-    traffic : Raw
+    traffic : bytes
         Of a `WorkerLoad`, as is `folded`.
 
     Returns
@@ -284,7 +283,7 @@ def total_sent(traffic: Raw, folded: Sequence[FoldedRow], tasks: Tasks) -> Traff
     ValueError
         It is no list of rows of three whole numbers.
     """
-    table = numbers(bytes(traffic))
+    table = numbers(traffic)
     if table[:, :2].min(initial=0) < 0:
         table = table[(table[:, :2] >= 0).all(axis=1)]
     total = Traffic(

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from controller.config import Config
 from controller.core.headroom import headroom
@@ -13,7 +12,7 @@ from controller.cycle import TopologyReport
 from controller.journal.recorder import cycle_record
 from controller.storm.apply import MoveRecord
 from kvstore.zookeeper import Session
-from migration import wire
+from migration import WireError, wire
 
 STATUS = f"{wire.ROOT}/status"
 
@@ -56,9 +55,9 @@ def _cycle(report: TopologyReport, config: Config) -> dict[str, Any]:
     cluster, snapshot = report.picture.cluster, report.picture.snapshot
     found["headroom"] = asdict(headroom(cluster, snapshot, config.link_tps))
     found["executors"] = [
-        {"executor": executor, "cpu_cores": float(cpu), "queue": int(queue)}
+        {"executor": executor, "cpu_cores": cpu, "queue": int(queue)}
         for executor, cpu, queue in zip(
-            snapshot.executors, snapshot.cpu_cores, snapshot.queue, strict=True
+            snapshot.executors, snapshot.cpu_cores.tolist(), snapshot.queue.tolist(), strict=True
         )
     ]
     return found
@@ -70,20 +69,15 @@ def publish(session: Session, found: dict[str, Any]) -> None:
     Parameters
     ----------
     found : dict
-        From `document`; without its executors if it would not fit into a node.
+        From `document`; without its executors, then without its workers, if it would not fit.
     """
-    data = wire.packed(msgspec.json.encode(found, enc_hook=_plain))
-    if len(data) > wire.LARGEST_NODE_BYTES:
-        for cycle in found["cycles"]:
-            cycle.pop("executors", None)
-        data = wire.packed(msgspec.json.encode(found, enc_hook=_plain))
+    data = wire.packed(msgspec.json.encode(found, enc_hook=float))
+    for part in ("executors", "workers"):
+        if len(data) > wire.LARGEST_NODE_BYTES:
+            for cycle in found["cycles"]:
+                cycle.pop(part, None)
+            data = wire.packed(msgspec.json.encode(found, enc_hook=float))
     session.put(STATUS, data)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise NotImplementedError(type(value))
 
 
 def read(session: Session) -> dict[str, Any] | None:
@@ -99,6 +93,6 @@ def read(session: Session) -> dict[str, Any] | None:
         return None
     try:
         found = msgspec.json.decode(wire.unpacked(stored.data))
-    except ValueError:  # WireError and DecodeError are ones
+    except (ValueError, WireError):
         return None
     return found if isinstance(found, dict) else None

@@ -125,7 +125,7 @@ class LabLayout:
             "clientPort": self.zookeeper_port,
             "clientPortAddress": "127.0.0.1",
             "admin.enableServer": "false",
-            "4lw.commands.whitelist": "srvr",
+            "4lw.commands.whitelist": "srvr, mntr",
         }
         self.tmp_dir.mkdir()
         lines = (f"{key}={value}\n" for key, value in zoo_cfg.items())

@@ -205,6 +205,33 @@ def bench_read(
     typer.echo(json.dumps(found, indent=1))
 
 
+@app.command("scale", epilog=example("python -m tests.bench scale --nodes 100 --seconds 20"))
+def bench_scale(
+    *,
+    nodes: Annotated[
+        list[int], typer.Option(min=10, help="Sizes of the cluster; ten executors a node.")
+    ] = [10, 100, 300, 1000],  # noqa: B006
+    seconds: Annotated[
+        float, typer.Option(min=5, help="How long to look: at rest, with moves, at an agent.")
+    ] = 40.0,
+    journal: Annotated[bool, typer.Option(help="Let the controller keep a journal.")] = False,
+    agent: Annotated[bool, typer.Option(help="Measure an agent, too.")] = True,
+    profiles: Annotated[
+        Path | None, typer.Option(help="Folder for profiles of controller and agent; slower.")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Measure how ZooKeeper, controller and agent bear a large cluster; no Storm.
+
+    A real ZooKeeper, controller and agent; a thousand other agents, JVMs and Nimbus are imitated.
+    """
+    from tests.bench.scale.report import as_tables  # noqa: PLC0415
+    from tests.bench.scale.run import Asked, bench  # noqa: PLC0415
+
+    asked = Asked(tuple(nodes), seconds, journal, profiles, agent)
+    _answer(bench(asked, _progress), as_tables, output)
+
+
 def _tuple_cost() -> dict[str, Any]:
     from tests.bench.jmh import build, tuple_cost  # noqa: PLC0415
 
