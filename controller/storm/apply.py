@@ -10,6 +10,7 @@ import structlog
 from msgspec import structs
 
 from controller.core.topology import TopologyView
+from controller.storm.collect import known_of
 from controller.storm.leader import Leader
 from controller.storm.message_cache import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
@@ -205,9 +206,9 @@ class Applier:
         """Gather what the nodes know of a plan, and what this leader remembers of it."""
         held = self._held.get(view.publication.topology)
         if held is None or held.held_plan.epoch != self._leader.epoch:
-            return Known.of(view.id, view.plan.cluster, view.acks, view.read_by_nimbus)
+            return known_of(view, view.plan.cluster)
         mine = held.held_plan.plan
-        known = Known.of(view.id, mine.cluster, view.acks, view.read_by_nimbus)
+        known = known_of(view, mine.cluster)
         newer = known.plan is not None and known.plan.stamp > mine.stamp
         return Known(known.plan if newer else mine, max(known.read, mine.stamp))
 

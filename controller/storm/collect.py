@@ -2,10 +2,11 @@
 
 import dataclasses
 import math
+import operator
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Self
+from typing import Self, cast
 
 from msgspec import structs
 
@@ -18,7 +19,8 @@ from migration.model import NodeAcks, NodeLoad, Nodes, Plan, Publication, Timing
 from migration.recovery import Known
 
 # Loads say that a node is alive, too; between two cycles they are read for that alone.
-_LOADS_OLD_S = 4.0
+# More than a cycle's 5 s: else every report would be read twice.
+_LOADS_OLD_S = 6.0
 
 PAUSED = f"{wire.ROOT}/paused"
 
@@ -45,6 +47,9 @@ class LiveCluster:
         self._loads: Sequence[NodeLoad] = ()
         self._loads_read_s = -math.inf
         self._published: dict[str, tuple[Publication, Nodes, Publication]] = {}
+        self._acks: tuple[NodeAcks, ...] = ()
+        self._by_topology: dict[str, set[str]] = {}
+        self._views: dict[str, TopologyView] = {}
 
     @classmethod
     def of_session(cls, session: Session) -> Self:
@@ -66,10 +71,12 @@ class LiveCluster:
             Without those that Storm no longer has, or whose publication could never be read.
         """
         report, nodes = self._nimbus.report(), self._mirror.message(Nodes, wire.NODES)
-        acks = self.acks()
-        by_topology = _by_topology(acks)
-        views, before = [], self._published
-        self._published = {}
+        acks, same = self._acks_of_now()
+        places: dict[str, list[int]] = {}
+        for place, node in enumerate(acks):
+            places.setdefault(node.node, []).append(place)
+        views, before, last = [], self._published, self._views
+        self._published, self._views = {}, {}
         for topology in self._mirror.children(wire.TOPOLOGIES):
             found = self._mirror.message(Publication, wire.topology_path(topology))
             named = found is not None and found.topology == topology
@@ -81,12 +88,31 @@ class LiveCluster:
                 known = (found, nodes, structs.replace(found, nodes=nodes.nodes))
             self._published[topology] = known
             publication, plan = known[2], self.plan(topology)
-            concerned = by_topology.get(topology, set()) | _places(publication, plan)
-            answers = tuple(node for node in acks if node.node in concerned)
-            view = TopologyView(publication, plan, answers, nimbus=report)
+            old = last.get(topology)
+            stays = old is not None and old.publication is publication and old.plan == plan
+            if old is None or not stays or not same:
+                concerned = self._by_topology.get(topology, set()) | _places(publication, plan)
+                rows = sorted(row for name in concerned for row in places.get(name, ()))
+                answers = tuple(acks[row] for row in rows)
+                if old is None or not stays or not _are(answers, old.acks):
+                    old = TopologyView(publication, plan, answers)
+            view = dataclasses.replace(old, nimbus=report, stand_back=None)
+            _keep_worked_out(old, view)
             stand_back = self._lost(view) or self._nimbus.stand_back(publication, plan, report)
-            views.append(dataclasses.replace(view, stand_back=stand_back))
+            if stand_back is not None:
+                made, view = view, dataclasses.replace(view, stand_back=stand_back)
+                _keep_worked_out(made, view)
+            self._views[topology] = view
+            views.append(view)
         return views
+
+    def _acks_of_now(self) -> tuple[tuple[NodeAcks, ...], bool]:
+        """Return the fresh answers, and whether they are the same as at the last look."""
+        acks = self.acks()
+        same = _are(acks, self._acks)
+        if not same:
+            self._acks, self._by_topology = acks, _by_topology(acks)
+        return self._acks, same
 
     def plan(self, topology: str) -> Plan:
         """Return the newest plan that could be read.
@@ -102,6 +128,8 @@ class LiveCluster:
         version = -1 if stored is None else stored.version
         if plan is None:
             return Plan(self.cluster(), 0, version, topology)
+        if plan.version == version:
+            return plan  # the very same object while nothing has changed
         # A plan that somebody wrote by hand may say another version; the next write mends it.
         return Plan(plan.cluster, plan.epoch, version, topology, plan.entries)
 
@@ -109,7 +137,7 @@ class LiveCluster:
         """Say so while the JVMs follow another plan than the one in ZooKeeper."""
         path = wire.plan_path(view.id)
         there = self._mirror.node(path) is not None
-        known = Known.of(view.id, self.cluster(), view.acks, view.read_by_nimbus)
+        known = known_of(view, self.cluster())
         lost = known.lost(self._mirror.plan(view.id), there)
         return None if lost is None else f"the plan {path} {lost}: the leader writes it anew"
 
@@ -178,6 +206,33 @@ class LiveCluster:
             since_s = now_s
         self._came[path] = (mzxid, since_s)
         return now_s - since_s
+
+
+def known_of(view: TopologyView, cluster: str) -> Known:
+    """Gather what the nodes of a cluster know of a topology's plan, once for each view.
+
+    Parameters
+    ----------
+    cluster : str
+        The lineage of plans that counts.
+    """
+    asked = cluster, view.read_by_nimbus
+    of, known = vars(view).get("known", (None, None))
+    if known is None or of != asked:
+        known = Known.of(view.id, cluster, view.acks, view.read_by_nimbus)
+        vars(view)["known"] = asked, known
+    return cast(Known, known)
+
+
+def _are(some: Sequence[NodeAcks], others: Sequence[NodeAcks]) -> bool:
+    """Tell whether they are the very same."""
+    return len(some) == len(others) and all(map(operator.is_, some, others))
+
+
+def _keep_worked_out(old: TopologyView, view: TopologyView) -> None:
+    """Hand on what depends on publication, plan and answers alone, which are the same."""
+    kept = ("observation", "hooked_slots", "known")
+    vars(view).update({name: vars(old)[name] for name in kept if name in vars(old)})
 
 
 def _places(publication: Publication, plan: Plan) -> set[str]:

@@ -120,7 +120,9 @@ class LiveController:
         """Look at the moves under way and the commands; return whether moves are under way."""
         moving = self._applier.step(self._view.topologies())
         epoch = self._leader.epoch
-        if epoch is not None:
+        # Each look at a large cluster costs: none more where nobody waits for an answer.
+        asked = self._commands.read().values()
+        if epoch is not None and not all(command.ended for command in asked):
             self._commands.work(self._view.topologies(), self._applier.ended, epoch)
         self._note_commands()
         return moving
