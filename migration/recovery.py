@@ -11,7 +11,7 @@ NOTHING_READ = PlanVersion(0, -1)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownPlan:
     """The newest plan of a topology that a node holds, and the newest that a JVM has read.
 
     Parameters
@@ -28,7 +28,7 @@ class Known:
     @classmethod
     def of(
         cls, topology: str, cluster: str, acks: Iterable[NodeAcks], nimbus: PlanVersion | None
-    ) -> Known:
+    ) -> KnownPlan:
         """Gather what Nimbus and the nodes of a cluster say.
 
         Parameters
@@ -40,7 +40,7 @@ class Known:
 
         Returns
         -------
-        Known
+        KnownPlan
             The newest of all.
         """
         nodes = [node for node in acks if node.cluster == cluster]

@@ -44,7 +44,7 @@ class Head(Struct, frozen=True, tag_field="kind", tag="head"):
     memory: Any = None
 
 
-class View(Struct, frozen=True):
+class ViewRecord(Struct, frozen=True):
     """A topology as the cycle saw it.
 
     Attributes
@@ -90,7 +90,7 @@ class TickRecord(Struct, Generic[L], frozen=True, tag_field="kind", tag="tick"):
     cluster: str = ""
     epoch: int | None = None
     paused: str | None = None
-    views: tuple[View, ...] = ()
+    views: tuple[ViewRecord, ...] = ()
     load_nodes: tuple[str, ...] = ()
     rests: tuple[tuple[str, str, float], ...] = ()
     not_begun: tuple[tuple[str, str], ...] = ()

@@ -11,7 +11,7 @@ from controller.errors import ScenarioError
 from controller.output import Output, OutputOption, quiet
 
 if TYPE_CHECKING:
-    from controller.sim.report import Report
+    from controller.sim.report import ScenarioReport
 
 
 def simulate(
@@ -49,7 +49,7 @@ def simulate(
         raise typer.Exit(1)
 
 
-def _document(report: "Report") -> dict[str, object]:
+def _document(report: "ScenarioReport") -> dict[str, object]:
     return {
         "title": report.scenario.title,
         "seed": report.scenario.seed,

@@ -34,7 +34,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Report:
+class ScenarioReport:
     """All runs of a scenario.
 
     Attributes
@@ -58,7 +58,7 @@ class Report:
         return all(comparison.holds for comparison in self.comparisons)
 
 
-def simulate_all(scenario: Scenario) -> Report:
+def simulate_all(scenario: Scenario) -> ScenarioReport:
     """Run all runs of a scenario.
 
     Raises
@@ -81,7 +81,7 @@ def simulate_all(scenario: Scenario) -> Report:
     comparisons = tuple(_compare(one, measures) for one in scenario.expect)
     for figure in scenario.figures:
         _value(figure.measure, measures)
-    return Report(scenario, results, measures, comparisons)
+    return ScenarioReport(scenario, results, measures, comparisons)
 
 
 def measure(
@@ -153,7 +153,7 @@ def _compare(one: Expectation, measures: Measures) -> Comparison:
     return Comparison(one.text, left, right, holds[one.sign])
 
 
-def text(report: Report) -> str:
+def text(report: ScenarioReport) -> str:
     """Print a report.
 
     Returns
@@ -184,7 +184,7 @@ def _expected(comparison: Comparison) -> list[str]:
     return [verdict, comparison.text, f"({_short(comparison.left)}, {_short(comparison.right)})"]
 
 
-def _figures(report: Report) -> list[list[str]]:
+def _figures(report: ScenarioReport) -> list[list[str]]:
     rows = []
     for figure in report.scenario.figures:
         ours = report.measures[figure.measure]

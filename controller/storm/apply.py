@@ -18,7 +18,7 @@ from kvstore.zookeeper import Session
 from migration import ModelError, wire
 from migration.model import Phase, Plan, PlanVersion, Timing
 from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
-from migration.recovery import Known
+from migration.recovery import KnownPlan
 
 log = structlog.get_logger()
 
@@ -202,7 +202,7 @@ class Applier:
             self._write_anew(structs.replace(last, version=version), lost)
         return True
 
-    def _known(self, view: TopologyView) -> Known:
+    def _known(self, view: TopologyView) -> KnownPlan:
         """Gather what the nodes know of a plan, and what this leader remembers of it."""
         held = self._held.get(view.publication.topology)
         if held is None or held.held_plan.epoch != self._leader.epoch:
@@ -210,7 +210,7 @@ class Applier:
         mine = held.held_plan.plan
         known = known_of(view, mine.cluster)
         newer = known.plan is not None and known.plan.stamp > mine.stamp
-        return Known(known.plan if newer else mine, max(known.read, mine.stamp))
+        return KnownPlan(known.plan if newer else mine, max(known.read, mine.stamp))
 
     def _renew(self, above: int) -> bool:
         """Take a higher epoch; what this leader remembers stays good, for nobody led between."""

@@ -16,7 +16,7 @@ from controller.storm.nimbus import NimbusWatch
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import NodeAcks, NodeLoad, Nodes, Plan, Publication, Timing
-from migration.recovery import Known
+from migration.recovery import KnownPlan
 
 # Loads say that a node is alive, too; between two cycles they are read for that alone.
 # More than a cycle's 5 s: else every report would be read twice.
@@ -208,7 +208,7 @@ class LiveCluster:
         return now_s - since_s
 
 
-def known_of(view: TopologyView, cluster: str) -> Known:
+def known_of(view: TopologyView, cluster: str) -> KnownPlan:
     """Gather what the nodes of a cluster know of a topology's plan, once for each view.
 
     Parameters
@@ -219,9 +219,9 @@ def known_of(view: TopologyView, cluster: str) -> Known:
     asked = cluster, view.read_by_nimbus
     of, known = vars(view).get("known", (None, None))
     if known is None or of != asked:
-        known = Known.of(view.id, cluster, view.acks, view.read_by_nimbus)
+        known = KnownPlan.of(view.id, cluster, view.acks, view.read_by_nimbus)
         vars(view)["known"] = asked, known
-    return cast(Known, known)
+    return cast(KnownPlan, known)
 
 
 def _are(some: Sequence[NodeAcks], others: Sequence[NodeAcks]) -> bool:

@@ -177,3 +177,13 @@ def test_the_core_is_pure(name: str, path: Path) -> None:
 def test_the_wheel_holds_the_product_alone() -> None:
     found = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     assert found["find"]["include"] == [f"{package}*" for package in PRODUCT]
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    found: dict[str, list[str]] = {}
+    for name, path in modules():
+        if path.relative_to(ROOT).parts[0] in PRODUCT:
+            for node in ast.parse(path.read_text("utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    found.setdefault(node.name, []).append(name)
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}

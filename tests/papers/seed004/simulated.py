@@ -9,7 +9,7 @@ from msgspec import structs
 
 from controller.core.cluster import Floats
 from controller.sim.engine import run
-from controller.sim.report import Report, measure, simulate_all
+from controller.sim.report import ScenarioReport, measure, simulate_all
 from controller.sim.scenario import Redeploy, RunSetting, Scenario, parse
 from tests.papers.table import Chart, Line, Paper
 
@@ -56,7 +56,7 @@ def scenario(name: str) -> Scenario:
     return parse((FOLDER / f"{name}.txt").read_text())
 
 
-def _simulated(given: Scenario) -> Report:
+def _simulated(given: Scenario) -> ScenarioReport:
     """Run a scenario; what its author expects is for the tests."""
     return simulate_all(replace(given, expect=(), figures=()))
 
