@@ -218,6 +218,7 @@ class Agent:
         self.wake = asyncio.Event()
         self._pusher = Pusher(cast(Session, _Outbox(self)), LOAD_S)
         self._cluster = ""
+        self._loaded_s = -LOAD_S
         self._plans: dict[str, Plan] = {}
         self._read: dict[str, int] = {}
         self._stale: set[str] = set()
@@ -238,12 +239,11 @@ class Agent:
                 self._stale |= {wire.CLUSTER, *map(wire.plan_path, self._topologies())}
             if self._stale:
                 await self._sync()
-            loads = now_s >= load_s
-            if loads:
+            if now_s >= load_s:
                 world.late_s = max(world.late_s, now_s - load_s)
-                # An agent looks each 50 ms whether it is due.
-                load_s = max(load_s + LOAD_S + LOOK_EVERY_S / 2, now_s)
-            self._push(loads)
+            self._push(loop.time())
+            # An agent looks each 50 ms whether it is due.
+            load_s = self._loaded_s + LOAD_S + random.uniform(0, LOOK_EVERY_S)
             await asyncio.gather(*self.unanswered)
             self.unanswered.clear()
             pause_s = max(min(load_s, sync_s) - loop.time(), 0.0)
@@ -301,7 +301,7 @@ class Agent:
             self.world.plan_ms.append(time.time() * 1000 - stat.mtime)
         return True
 
-    def _push(self, with_loads: bool) -> None:
+    def _push(self, clock_s: float) -> None:
         world, now_s = self.world, time.time()
         now_ms = int(now_s * 1000)
         read = tuple(
@@ -314,11 +314,13 @@ class Agent:
         )
         said = (self.name, PID, "0.2.0", wire.SPEAKS, now_ms, self._cluster, read, kept)
         supervisor = SupervisorAck(*said)
-        # Nobody looks at them before they are due.
-        measuring = self.workers if with_loads else ()
+        # The pusher looks at them only when they are due, by the same clock.
+        due = clock_s - self._loaded_s >= LOAD_S
+        self._loaded_s = clock_s if due else self._loaded_s
+        measuring = self.workers if due else ()
         loads = tuple(w.load(now_s, world.began_s) for w in measuring)
         samples = Samples(acks, loads, supervisor)
-        self._pusher.push(samples, self.name, self._cluster, time.monotonic())
+        self._pusher.push(samples, self.name, self._cluster, clock_s)
 
 
 class Nimbus:
