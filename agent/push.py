@@ -38,6 +38,10 @@ class Pusher:
         self._loaded_s = -load_s
         self._said: frozenset[str] = frozenset()
 
+    def load_is_due(self, now_s: float) -> bool:
+        """Tell whether the next `push` publishes the load."""
+        return now_s - self._loaded_s >= self._load_s
+
     def push(
         self,
         samples: Samples,
@@ -79,7 +83,7 @@ class Pusher:
         if timeless != self._acked or now_s - self._heard_s >= SIGN_OF_LIFE_S:
             self._put_acks(acks)
             self._acked, self._heard_s = timeless, now_s
-        if now_s - self._loaded_s >= self._load_s:
+        if self.load_is_due(now_s):
             # Before it is tried: what ZooKeeper does not take must not be sent in every turn.
             self._loaded_s = now_s
             if self._put_load(NodeLoad(node, _unix_ms(), samples.loads)):

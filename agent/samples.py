@@ -92,8 +92,14 @@ class SampleStores:
         except StoreError as error:
             self._report(path, str(error))
 
-    def read(self) -> Samples:
-        """Read all open stores; what is damaged is reported, and the last good value stands."""
+    def read(self, *, with_loads: bool = True) -> Samples:
+        """Read all open stores; what is damaged is reported, and the last good value stands.
+
+        Parameters
+        ----------
+        with_loads : bool
+            Loads are large and seldom wanted: acks are looked at twenty times a second.
+        """
         workers, loads = [], []
         supervisor: SupervisorAck | None = None
         for path in sorted(self._open):
@@ -103,7 +109,7 @@ class SampleStores:
             ack = self._read(path, ACK_KEY, WorkerAck)
             if ack is not None and time.time() * 1000 - ack.time_ms < SILENT_AFTER_MS:
                 workers.append(ack)
-                load = self._read(path, LOAD_KEY, WorkerLoad)
+                load = self._read(path, LOAD_KEY, WorkerLoad) if with_loads else None
                 loads += [] if load is None else [load]
         return Samples(tuple(workers), tuple(loads), supervisor)
 

@@ -104,9 +104,10 @@ def test_a_full_disk_does_not_silence_the_node(
     )
     setattr(puller, step, fail)
     monkeypatch.setattr(agent, "_puller", puller)
-    monkeypatch.setattr(
-        agent, "_pusher", SimpleNamespace(push=lambda samples, node, *of: pushed.append(node))
+    pusher = SimpleNamespace(
+        load_is_due=lambda now_s: True, push=lambda samples, node, *of: pushed.append(node)
     )
+    monkeypatch.setattr(agent, "_pusher", pusher)
     for now_s in (100.0, 200.0):
         with pytest.raises(StoreError, match="no space left"):
             agent.turn(now_s)

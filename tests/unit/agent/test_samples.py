@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from agent.samples import SILENT_AFTER_MS, Samples, SampleStores
 from kvstore.env import Env
 from kvstore.envelope import pack
-from migration.model import Slot, SupervisorAck, WorkerAck, WorkerLoad
+from migration.model import PersistedSlot, Slot, SupervisorAck, WorkerAck, WorkerLoad
 from migration.wire import encode
 
 ACK = WorkerAck("wc", Slot("s1", 6700), 1, "1-1", "0.2.0", 1, 0, "", 0, -1)
@@ -68,6 +68,26 @@ def test_workers_and_supervisor_are_read(tmp_path: Path, stores: SampleStores):
     assert samples.loads == (LOAD,)
     assert samples.supervisor == SUPERVISOR
     assert samples.node == "s1"
+
+
+def test_loads_are_left_alone_until_they_are_wanted(tmp_path: Path, stores: SampleStores):
+    store(tmp_path, ack=ack(), load=pack(1, b"garbage"))
+    stores.discover()
+    with capture_logs() as logs:
+        assert stores.read(with_loads=False).loads == ()
+        assert logs == []
+        assert stores.read().loads == ()
+    assert [entry["event"] for entry in logs] == ["sample_unreadable"]
+
+
+def test_the_topologies_of_the_node_are_those_of_its_slots_and_workers(
+    tmp_path: Path, stores: SampleStores
+):
+    store(tmp_path, ack=ack())
+    assert looked(stores).topologies is None  # no supervisor has spoken
+    said = replace(SUPERVISOR, slots=(PersistedSlot(6701, "other", ()),))
+    store(tmp_path, port=0, ack=pack(1, encode(said)))
+    assert looked(stores).topologies == {"wc", "other"}
 
 
 def test_the_node_is_known_from_a_worker_alone(tmp_path: Path, stores: SampleStores):
