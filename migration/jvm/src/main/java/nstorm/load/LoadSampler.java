@@ -81,7 +81,8 @@ public final class LoadSampler implements Runnable {
                 samples.put("load", sample().toJson());
             } catch (InterruptedException e) {
                 return;
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | OutOfMemoryError e) {
+                // A full heap is the topology's to die of, not for the sake of a sample.
                 LOG.error("load_sample_failed", e);
             }
         }

@@ -90,10 +90,14 @@ final class TrafficFigures {
         for (int source = 1; source < counters.length; source++) {
             long[] row = counters[source];
             if (row != null) {
-                long[] copy = now[source] == null ? now[source] = new long[row.length] : now[source];
+                long[] copy = now[source];
                 for (int i = 1; i < row.length; i++) {
-                    // A bolt that emits from two threads may write an older count back.
-                    copy[i] = Math.max(copy[i], row[i]);
+                    if (row[i] > 0) {
+                        // Many tasks have a row and send nothing.
+                        copy = copy == null ? now[source] = new long[row.length] : copy;
+                        // A bolt that emits from two threads may write an older count back.
+                        copy[i] = Math.max(copy[i], row[i]);
+                    }
                 }
             }
         }

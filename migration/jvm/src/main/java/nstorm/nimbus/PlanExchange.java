@@ -93,6 +93,8 @@ final class PlanExchange implements KnownPlans, Runnable {
                 } else {
                     // As they were when another Nimbus took over; the first round after that knows better.
                     topologies = null;
+                    // Until they are read again every topology counts as managed.
+                    plans = null;
                 }
             } catch (Exception | LinkageError e) {
                 LOG.warn("nstorm: a pass over the plans failed, the next one is in {} ms at the latest", PASS_MS, e);
@@ -116,7 +118,7 @@ final class PlanExchange implements KnownPlans, Runnable {
     private void pass() throws Exception {
         if (znodes == null) {
             znodes = new Znodes(conf);
-            publisher = new Publisher(state, znodes, this);
+            publisher = new Publisher(state, znodes, this, elector);
         }
         readPlans();
         plans.values().forEach(this::demandRound);

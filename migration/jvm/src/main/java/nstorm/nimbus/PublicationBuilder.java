@@ -60,7 +60,8 @@ final class PublicationBuilder {
         }
         List<Node> nodes = new ArrayList<>();
         new TreeMap<>(supervisors).forEach((id, info) -> {
-            List<Integer> ports = info.get_meta().stream().map(Long::intValue).sorted().toList();
+            List<Long> offered = info.is_set_meta() ? info.get_meta() : List.of();
+            List<Integer> ports = offered.stream().map(Long::intValue).sorted().toList();
             int inUse = (int) ports.stream().filter(port -> used.contains(new Slot(id, port))).count();
             double capacity = new SupervisorDetails(id, info.get_hostname(), null, ports, info.get_resources_map())
                 .getTotalCpu();

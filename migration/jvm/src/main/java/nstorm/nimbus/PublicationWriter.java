@@ -11,11 +11,14 @@ final class PublicationWriter {
 
     /** A znode stays far below ZooKeeper's limit of 1 MiB: it is read by all who watch it. */
     static final int LARGEST_BYTES = 256 * 1024;
-    private static final byte[] OF_ANOTHER = new byte[0];
+    private static final Content OF_ANOTHER = new Content(new byte[0], -1);
+
+    /** Content before it was packed, and its version in ZooKeeper. */
+    private record Content(byte[] json, int version) {
+    }
 
     private final Znodes znodes;
-    /** What there is, and its content before it was packed. */
-    private final Map<String, byte[]> written = new HashMap<>();
+    private final Map<String, Content> written = new HashMap<>();
 
     PublicationWriter(Znodes znodes) {
         this.znodes = znodes;
@@ -32,6 +35,30 @@ final class PublicationWriter {
         written.replaceAll((path, content) -> OF_ANOTHER);
     }
 
+    /** Somebody else may have written some of it: that is to be written again. */
+    void forgetChanged() throws Exception {
+        for (Map.Entry<String, Content> entry : written.entrySet()) {
+            if (znodes.version(entry.getKey()) != entry.getValue().version) {
+                entry.setValue(OF_ANOTHER);
+            }
+        }
+    }
+
+    /** The versions of all that is there as this Nimbus has written it. */
+    Map<String, Integer> versions() {
+        Map<String, Integer> versions = new HashMap<>();
+        written.forEach((path, content) -> {
+            if (content != OF_ANOTHER) {
+                versions.put(path, content.version);
+            }
+        });
+        return versions;
+    }
+
+    boolean isOurs(String path) {
+        return written.getOrDefault(path, OF_ANOTHER) != OF_ANOTHER;
+    }
+
     boolean exists(String path) {
         return written.containsKey(path);
     }
@@ -42,16 +69,16 @@ final class PublicationWriter {
      * @return how many bytes too many it has, 0 if none
      */
     int put(String path, byte[] json) throws Exception {
-        byte[] last = written.get(path);
-        if (last != null && Arrays.equals(json, last)) {
+        Content last = written.get(path);
+        if (last != null && last != OF_ANOTHER && Arrays.equals(json, last.json)) {
             return 0;
         }
         byte[] packed = Packing.pack(json);
         if (packed.length > LARGEST_BYTES) {
             return packed.length - LARGEST_BYTES;
         }
-        znodes.write(path, packed);
-        written.put(path, json);
+        written.put(path, OF_ANOTHER);
+        written.put(path, new Content(json, znodes.write(path, packed)));
         return 0;
     }
 

@@ -19,6 +19,7 @@ import org.apache.storm.cluster.VersionedData;
 import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.StormBase;
 import org.apache.storm.generated.SupervisorInfo;
+import org.apache.storm.nimbus.ILeaderElector;
 import org.apache.storm.scheduler.Topologies;
 import org.apache.storm.scheduler.TopologyDetails;
 import org.slf4j.Logger;
@@ -50,6 +51,7 @@ final class Publisher {
     private final IStormClusterState state;
     private final Znodes znodes;
     private final KnownPlans plans;
+    private final ILeaderElector elector;
     private final PublicationWriter writer;
     private final Map<String, VersionedData<Assignment>> assignments = new HashMap<>();
     private final Map<String, Outcome> outcomes = new HashMap<>();
@@ -61,7 +63,8 @@ final class Publisher {
     private Map<String, Integer> lastShown = Map.of();
     private long lastNanos;
 
-    Publisher(IStormClusterState state, Znodes znodes, KnownPlans plans) {
+    Publisher(IStormClusterState state, Znodes znodes, KnownPlans plans, ILeaderElector elector) {
+        this.elector = elector;
         this.state = state;
         this.znodes = znodes;
         this.plans = plans;
@@ -79,8 +82,9 @@ final class Publisher {
         assignments.keySet().retainAll(active);
         outcomes.keySet().retainAll(active);
         int tries = 0;
-        while (!pass(active, known, scheduler) && ++tries < TRIES) {
-            LOG.debug("nstorm: Storm changed something while it was published");
+        while (elector.isLeader() && !pass(active, known, scheduler) && ++tries < TRIES) {
+            LOG.debug("nstorm: something changed while it was published");
+            writer.forgetChanged();
         }
     }
 
@@ -118,6 +122,7 @@ final class Publisher {
             }
         }
         publishNodes();
+        shown.putAll(writer.versions());
         return speak(scheduler, topologies, shown);
     }
 
@@ -137,7 +142,7 @@ final class Publisher {
         int version = assignment == null ? -1 : assignment.getVersion();
         Outcome last = outcomes.remove(topology);
         String before = last == null ? null : last.problem;
-        if (last != null && last.isOf(version, details, base) && (before != null || writer.exists(path(topology)))) {
+        if (last != null && last.isOf(version, details, base) && (before != null || writer.isOurs(path(topology)))) {
             outcomes.put(topology, last);
             return before;
         }
@@ -145,15 +150,15 @@ final class Publisher {
         try {
             problem = publish(topology, details, base, assignment);
             outcomes.put(topology, new Outcome(version, details, base, problem));
+            if (problem != null) {
+                withdraw(topology);
+            }
             if (problem != null && details != null && before == null) {
                 LOG.error("nstorm: nstorm moves no executor of topology {}: {}", topology, problem);
             }
         } catch (Exception | LinkageError e) {
             problem = "it could not be published: " + e.toString().lines().findFirst().orElse("");
             LOG.warn("nstorm: topology {} was not published, the next pass tries again", topology, e);
-        }
-        if (problem != null) {
-            withdraw(topology);
         }
         return problem;
     }

@@ -48,13 +48,12 @@ final class Znodes implements AutoCloseable {
         }
     }
 
-    void write(String path, byte[] content) throws Exception {
+    /** Writes the node, made if absent; returns the version of its content. */
+    int write(String path, byte[] content) throws Exception {
         try {
-            zookeeper.setData().forPath(path, content);
+            return zookeeper.setData().forPath(path, content).getVersion();
         } catch (KeeperException.NoNodeException e) {
-            if (!create(path, content)) {
-                zookeeper.setData().forPath(path, content);
-            }
+            return create(path, content) ? 0 : zookeeper.setData().forPath(path, content).getVersion();
         }
     }
 

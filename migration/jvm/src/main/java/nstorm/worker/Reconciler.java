@@ -130,7 +130,8 @@ final class Reconciler {
                 copy.keep();
                 worker.claim(copy);
                 claimed = true;
-            } else if (part.action() != Action.RUN && here && !mustGoOn(part)) {
+            } else if (part.action() != Action.RUN && here && copy != null && !mustGoOn(part)) {
+                // Without a copy of exactly this range the tasks are another executor's: a rebalance gave it others.
                 worker.tables.renounce(part.executor());
                 leaving.add(part);
             }

@@ -93,6 +93,29 @@ class PlanExchangeIT {
     }
 
     @Test
+    void whoLeadsForTheSecondTimeTakesEveryTopologyForManaged() throws Exception {
+        eventually("read", () -> !storm.exchange.manages("t"));
+        storm.leader.set(false);
+        eventually("forgotten", () -> storm.exchange.manages("t"));
+        assertNull(storm.exchange.of("t"));
+        storm.leader.set(true);
+        eventually("read again", () -> !storm.exchange.manages("t"));
+    }
+
+    @Test
+    void whatAnotherOneHasWrittenIsWrittenAgain() throws Exception {
+        eventually("a sign of life", () -> storm.told("t") != null);
+        for (String path : List.of(PUBLISHED, "/nstorm/nodes")) {
+            storm.znodes.write(path, "{\"topology\":\"of an older Nimbus\"}".getBytes(StandardCharsets.UTF_8));
+            eventually("mended", () -> storm.json(path).has(path.equals(PUBLISHED) ? "executors" : "nodes"));
+            storm.znodes.delete(path);
+            eventually("made again", () -> storm.znodes.version(path) >= 0);
+        }
+        long mended = storm.json("/nstorm/nimbus").get("time_ms").getAsLong();
+        eventually("a later sign of life", () -> storm.json("/nstorm/nimbus").get("time_ms").getAsLong() > mended);
+    }
+
+    @Test
     void keepsTheLastGoodPlan() throws Exception {
         storm.plan("t", 5, "DRAIN");
         eventually("read", () -> storm.exchange.of("t") != null && storm.exchange.of("t").version() == 5);

@@ -186,7 +186,11 @@ final class OneWorker implements AutoCloseable {
 
     /** Writes a plan with one entry for {@link #id}, as the assignment is now. */
     void plan(String move, Slot from, Slot to, Phase phase) throws Exception {
-        long startSecs = worker.overlay.assigned().get(id).startSecs();
+        plan(move, id, from, to, phase);
+    }
+
+    void plan(String move, ExecutorId id, Slot from, Slot to, Phase phase) throws Exception {
+        long startSecs = worker.overlay.assigned().get(this.id).startSecs();
         write(String.format("{\"id\":\"%s\",\"executor\":[%d,%d],\"from\":\"%s\",\"to\":\"%s\",\"phase\":\"%s\","
                 + "\"base\":[\"%s\",%d],\"void\":null}", move, id.start(), id.end(), from, to, phase, worker.me, startSecs));
     }

@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Slot;
 import nstorm.worker.OneWorker.Sink;
@@ -253,6 +254,17 @@ class ReconcilerIT {
         assertEquals(0, one.worker.misrouted.parked());
         one.plan("m", one.worker.me, new Slot("nowhere", 6700), Phase.UNDO);
         one.awaitAck("m", "ROUTED");
+    }
+
+    /** As after a rebalance that gave the tasks to other executors while no controller was there. */
+    @Test
+    void anEntryOfARangeThatIsNoExecutorTakesNobodysRoutes() throws Exception {
+        ExecutorId wider = new ExecutorId(one.id.start(), one.id.end() + 1);
+        one.plan("m", wider, one.elsewhere, one.worker.me, Phase.SWITCH);
+        one.awaitAck("m", "STOPPED");
+        assertTrue(one.worker.tables.delivers(one.id));
+        one.awaitTuples();
+        one.planNothing();
     }
 
     /** Storm itself reads its assignment each 10 s, so at most one of four plans may meet that. */
