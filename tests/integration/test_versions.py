@@ -156,6 +156,8 @@ def test_a_worker_of_the_later_version_beside_one_of_before(
 ) -> None:
     one, other = ends(operator)
     pids = fed.worker_pids()
+    failed(fed)
+    fed.ledger(TOPOLOGY).set_rate(0)
     fed.kill_worker(str(other))
     fed.wait_until(
         "the worker is back",
@@ -165,6 +167,7 @@ def test_a_worker_of_the_later_version_beside_one_of_before(
     fed.wait_until("both versions answer", lambda: versions(session) == ({1, 2}, {2}, {2}))
     fed.wait_until("all workers answer their agents", operator.ready)
     # Storm's own connections to the worker come back one by one; until then sentences fail.
+    fed.ledger(TOPOLOGY).set_rate(RATE_TPS)
     before = failed(fed)
     move_each_way(fed, operator, one, other)
     assert failed(fed) == before
