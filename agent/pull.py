@@ -173,6 +173,9 @@ class Puller:
         if stored is None:
             return None
         try:
+            if not stored.data.lstrip().startswith(b"{"):
+                # It goes to the JVMs as it came: compressed, it would spoil all plans of the node.
+                raise WireError("Plan", "is no plain JSON")
             plan = decode(Plan, stored.data)
             if plan.topology != topology:
                 raise WireError("Plan.topology", f"is {plan.topology}")

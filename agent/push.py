@@ -16,6 +16,8 @@ from migration.wire import LARGEST_NODE_BYTES, SPEAKS, acks_path, encode, load_p
 
 # Fresh for the controller means at most 15 s old; three tries fit into that.
 SIGN_OF_LIFE_S = 5.0
+# Should somebody have deleted them.
+ACKS_AT_LEAST_EVERY_S = 60.0
 
 log = structlog.get_logger()
 
@@ -35,6 +37,7 @@ class Pusher:
         self._agent = version("nstorm")
         self._acked: NodeAcks | None = None
         self._heard_s = -SIGN_OF_LIFE_S
+        self._acked_s = -ACKS_AT_LEAST_EVERY_S
         self._loaded_s = -load_s
         self._said: frozenset[str] = frozenset()
 
@@ -80,24 +83,29 @@ class Pusher:
         )
         timeless = _timeless(acks)
         # At rest a load report says that the node is alive, and the acks need not.
-        if timeless != self._acked or now_s - self._heard_s >= SIGN_OF_LIFE_S:
-            self._put_acks(acks)
-            self._acked, self._heard_s = timeless, now_s
+        old = now_s - self._acked_s >= ACKS_AT_LEAST_EVERY_S
+        if timeless != self._acked or old or now_s - self._heard_s >= SIGN_OF_LIFE_S:
+            if not self._put_acks(acks):
+                return  # a load would vouch for the acks of before
+            self._acked, self._acked_s, self._heard_s = timeless, now_s, now_s
         if self.load_is_due(now_s):
             # Before it is tried: what ZooKeeper does not take must not be sent in every turn.
             self._loaded_s = now_s
             if self._put_load(NodeLoad(node, _unix_ms(), samples.loads)):
                 self._heard_s = now_s
 
-    def _put_acks(self, acks: NodeAcks) -> None:
+    def _put_acks(self, acks: NodeAcks) -> bool:
+        """Publish the acks; return whether they fit into a node."""
         data = packed(encode(acks))
         too_large = len(data) > LARGEST_NODE_BYTES
         self._say("acks_too_large", too_large, size_bytes=len(data), limit_bytes=LARGEST_NODE_BYTES)
         if too_large:
             # A lost plan can wait; without acks the node takes part in nothing.
             data = packed(encode(replace(acks, held=())))
-        if len(data) <= LARGEST_NODE_BYTES:
+        fits = len(data) <= LARGEST_NODE_BYTES
+        if fits:
             self._session.put(acks_path(acks.node), data)
+        return fits
 
     def _put_load(self, whole: NodeLoad) -> bool:
         """Publish the load; return whether ZooKeeper has it."""

@@ -21,6 +21,8 @@ MS_PER_S = 1e3
 # A pair that sends no more is forgotten once its smoothed rate is below this.
 _SILENT_TPS = 1e-6
 
+# Storm's task ids are Java's int.
+_LAST_TASK = 2**31 - 1
 _NOTHING = Traffic(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 # The tasks of each component.
@@ -121,7 +123,11 @@ def observe(
                 if before is not None and _is_known(before, report):
                     found[report.slot] = before
                     continue
-                first = _first(report, before, now_s, tasks or {}, load.left_out or None)
+                try:
+                    first = _first(report, before, now_s, tasks or {}, load.left_out or None)
+                except ValueError:  # as if it had not come: the others must not suffer
+                    found |= {} if before is None else {report.slot: before}
+                    continue
                 found[report.slot] = _observe_worker(before, first, ewma)
     return found
 
@@ -276,7 +282,7 @@ def total_sent(traffic: bytes, folded: Sequence[FoldedRow], tasks: Tasks) -> Tra
     -------
     Traffic
         Tuples between task ids, in the order of the report while nothing is folded. Storm's own
-        tasks, below 0, are left out.
+        tasks, below 0, are left out, and what cannot be.
 
     Raises
     ------
@@ -284,8 +290,8 @@ def total_sent(traffic: bytes, folded: Sequence[FoldedRow], tasks: Tasks) -> Tra
         It is no list of rows of three whole numbers.
     """
     table = numbers(traffic)
-    if table[:, :2].min(initial=0) < 0:
-        table = table[(table[:, :2] >= 0).all(axis=1)]
+    if table.min(initial=0) < 0 or table[:, :2].max(initial=0) > _LAST_TASK:
+        table = table[(table >= 0).all(axis=1) & (table[:, :2] <= _LAST_TASK).all(axis=1)]
     total = Traffic(
         np.ascontiguousarray(table[:, 0]),
         np.ascontiguousarray(table[:, 1]),

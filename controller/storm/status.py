@@ -12,7 +12,7 @@ from controller.cycle import TopologyReport
 from controller.journal.recorder import cycle_record
 from controller.storm.apply import MoveRecord
 from kvstore.zookeeper import Session
-from migration import WireError, wire
+from migration import wire
 
 STATUS = f"{wire.ROOT}/status"
 
@@ -93,6 +93,6 @@ def read(session: Session) -> dict[str, Any] | None:
         return None
     try:
         found = msgspec.json.decode(wire.unpacked(stored.data))
-    except (ValueError, WireError):
+    except (ValueError, msgspec.DecodeError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -12,7 +12,7 @@ from agent.pull import Puller
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session, Stored
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot
-from migration.wire import CLUSTER, PLANS, encode, plan_path, plans_of, topology_path
+from migration.wire import CLUSTER, PLANS, encode, packed, plan_path, plans_of, topology_path
 
 HERE, THERE = Slot("s1", 6700), Slot("s2", 6700)
 HELD = Plan("c1", 2, 25, "wc-1")
@@ -66,8 +66,14 @@ def node(tmp_path: Path) -> Iterator[Node]:
 
 @pytest.mark.parametrize(
     "stored",
-    [None, b"garbage", encode(Plan("c1", 2, 0, "wc-1")), encode(Plan("c2", 3, 0, "wc-1"))],
-    ids=["missing", "garbage", "older", "of another cluster"],
+    [
+        None,
+        b"garbage",
+        packed(encode(HELD) + b" " * 3000),
+        encode(Plan("c1", 2, 0, "wc-1")),
+        encode(Plan("c2", 3, 0, "wc-1")),
+    ],
+    ids=["missing", "garbage", "compressed", "older", "of another cluster"],
 )
 def test_a_lost_plan_is_kept_and_shown_until_it_is_back(node: Node, stored: bytes | None):
     del node.zookeeper.data[plan_path("wc-1")]

@@ -191,15 +191,26 @@ def test_a_load_that_zookeeper_does_not_take_keeps_its_period_and_stops_nothing(
     assert [entry["event"] for entry in logs] == ["load_not_published"]
 
 
-def test_acks_that_are_too_large_are_refused_by_themselves(pusher: Pusher, recorder: Recorder):
+def test_a_node_whose_acks_are_too_large_is_silent(pusher: Pusher, recorder: Recorder):
     random = Random(1)
     names = (random.randrange(2**31) for _ in range(90_000))
     crowd = replace(ACK, executors=tuple(ExecutorId(i, i) for i in names))
     with capture_logs() as logs:
         for now_s in (0.0, 2.0):
             pusher.push(replace(SAMPLES, workers=(crowd,)), "s1", "c", now_s)
-    assert recorder.take() == ["/nstorm/load/s1"] * 2
+    # A load would say that the acks of before still hold.
+    assert recorder.take() == []
     assert [entry["event"] for entry in logs] == ["acks_too_large"]
+
+
+def test_acks_are_written_again_each_minute_whatever_the_load_says(
+    pusher: Pusher, recorder: Recorder
+):
+    times = []
+    for tick in range(1300):
+        pusher.push(SAMPLES, "s1", "c", tick * 0.1)
+        times += [round(tick * 0.1)] * recorder.take().count("/nstorm/acks/s1")
+    assert times == [0, 60, 120]
 
 
 def test_lost_plans_that_are_too_large_do_not_keep_the_acks_back(

@@ -10,6 +10,7 @@ from msgspec import structs
 from controller.core.cluster import LoadSnapshot
 from controller.core.metrics import Rates, observe, tasks_of
 from controller.core.picture import build_cluster, build_snapshot, stale_workers
+from migration import WireError
 from migration.model import (
     ExecutorId,
     ExecutorLoad,
@@ -21,6 +22,7 @@ from migration.model import (
     WorkerLoad,
     traffic_of,
 )
+from migration.wire import decode, encode
 
 S1, S2 = Slot("s1", 6700), Slot("s2", 6700)
 SECOND_NS = 10**9
@@ -273,3 +275,18 @@ def test_the_tasks_of_a_component_are_those_of_its_executors() -> None:
     storm = published({1: S1, 2: S2, 3: S1})
     found = tasks_of(storm)
     assert {name: tasks.tolist() for name, tasks in found.items()} == {"bolt": [1, 2, 3]}
+
+
+def test_a_report_that_cannot_be_stops_no_other() -> None:
+    odd = report(S1, 1, {1: 1.0}, [(1, 2, 9), (2**40, 1, 1), (1, 3, -7)])
+    whole = [report(S2, t, {2: float(t)}, [(2, 1, 100 * t)]) for t in range(3)]
+    rates = follow([report(S1, 0, {1: 0.0}), whole[0]], [odd, whole[1]], [odd, whole[2]])
+    assert rates[S2].sent.tps.tolist() == [100.0]
+    assert rates[S1].sent.target.tolist() == [2]
+
+
+@pytest.mark.parametrize("traffic", [b"5", b"-1", b"[1,2,[]]", b"[[1,2]]", b'[["1",2,3]]', b"[[]]"])
+def test_traffic_that_is_no_rows_is_refused(traffic: bytes) -> None:
+    text = encode(report(S1, 1, {1: 1.0})).replace(b'"traffic":[]', b'"traffic":' + traffic)
+    with pytest.raises(WireError, match="traffic is no list of"):
+        decode(NodeLoad, text)

@@ -1,0 +1,42 @@
+"""What the leader tells of itself, written and read."""
+
+from typing import Any, cast
+
+import pytest
+
+from controller.storm.status import STATUS, publish, read
+from kvstore.zookeeper import Session, Stored
+from migration.wire import LARGEST_NODE_BYTES
+
+
+class OneNode:
+    """Stands for a session with one node."""
+
+    def __init__(self, data: bytes | None = None) -> None:
+        self.data = data
+
+    def put(self, path: str, data: bytes) -> int:
+        assert path == STATUS
+        self.data = data
+        return 0
+
+    def read(self, path: str) -> Stored | None:
+        return None if self.data is None else Stored(self.data, 0, 0, 0)
+
+
+def session(data: bytes | None = None) -> Session:
+    return cast(Session, cast(Any, OneNode(data)))
+
+
+@pytest.mark.parametrize("data", [None, b"", b"garbage", b"\x1f\x8bgarbage", b"[1]", b"[" * 9999])
+def test_garbage_is_nothing(data: bytes | None) -> None:
+    assert read(session(data)) is None
+
+
+def test_a_large_cluster_is_told_without_what_does_not_fit() -> None:
+    there = session()
+    rows = [{"executor": f"{i * 7919}-{i}", "cpu_cores": i / 7} for i in range(40_000)]
+    workers = [{"slot": "s1:6700", "cpu_cores": 1.0}]
+    publish(there, {"cycles": [{"tick": 1, "executors": rows, "workers": workers}]})
+    assert len(cast(Any, there).data) < LARGEST_NODE_BYTES
+    assert read(there) == {"cycles": [{"tick": 1, "workers": workers}]}
