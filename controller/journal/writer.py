@@ -155,8 +155,9 @@ class Writer:
             self._thread.start()
         self._chain_broken = False
         if begins:
-            # As of now, though the thread opens it later: the next record belongs into it.
-            self._written_bytes, self._opened_s = 0, time.monotonic()
+            # As of now, though the thread opens it later: the next record belongs into it. Its head
+            # does not count: one that fills the segment by itself would end it at each tick.
+            self._written_bytes, self._opened_s = -len(bodies[0]), time.monotonic()
         try:
             self._waiting.put_nowait((bodies, begins))
         except queue.Full:
