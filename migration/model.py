@@ -30,9 +30,8 @@ Name = Annotated[str, Meta(min_length=1)]
 TrafficRow = tuple[Task, Task, Count]
 FoldedRow = tuple[Task, str, Count]
 
-
-# The messages are many, and no value in them leads back to itself: gc=False spares Python's garbage
-# collector from looking at them again and again.
+# The messages below are many, and no value in them leads back to itself: gc=False spares Python's
+# garbage collector from looking at them again and again.
 
 
 class Phase(StrEnum):

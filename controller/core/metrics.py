@@ -289,7 +289,7 @@ def total_sent(traffic: bytes, folded: Sequence[FoldedRow], tasks: Tasks) -> Tra
     ValueError
         It is no list of rows of three whole numbers.
     """
-    table = numbers(traffic)
+    table = _numbers(traffic)
     if table.min(initial=0) < 0 or table[:, :2].max(initial=0) > _LAST_TASK:
         table = table[(table >= 0).all(axis=1) & (table[:, :2] <= _LAST_TASK).all(axis=1)]
     total = Traffic(
@@ -300,7 +300,7 @@ def total_sent(traffic: bytes, folded: Sequence[FoldedRow], tasks: Tasks) -> Tra
     return _with_folded(total, folded, tasks) if folded else total
 
 
-def numbers(rows: bytes) -> Ints:
+def _numbers(rows: bytes) -> Ints:
     """Read a JSON list of rows of three whole numbers.
 
     They are most of what is read, and a tuple of each would take six times as long.

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Raw, Struct
 
 from controller.core.cluster import Floats, Ints
-from controller.core.metrics import MS_PER_S, NS_PER_S, Tasks, WorkerRates, numbers
+from controller.core.metrics import MS_PER_S, NS_PER_S, Tasks, WorkerRates, total_sent
 from controller.journal.record import of_another_version
 
 # A pair of tasks is one number, as is the range of an executor; Storm's task ids are Java's int.
@@ -107,7 +107,7 @@ class JvmRates:
             bool(known.left_out),
             np.array([one.start << TASK_BITS | one.end for one in ends], dtype=np.int64),
             np.array([known.total_ns[one] for one in ends], dtype=np.int64),
-            known.total.source << TASK_BITS | known.total.target,
+            _keys(known.total.source, known.total.target),
             known.total.tps,
         )
 
@@ -160,26 +160,18 @@ def _observe_jvm(
         return before
     rows = [(*row.executor, row.cpu_ns) for row in report.executors]
     cpu = np.fromiter(chain.from_iterable(rows), np.int64, 3 * len(rows)).reshape(-1, 3)
-    new = JvmRates(report, left_out, _keys(cpu), cpu[:, 2], *_sent(report, tasks))
+    new = JvmRates(report, left_out, _keys(cpu[:, 0], cpu[:, 1]), cpu[:, 2], *_sent(report, tasks))
     return (_since(before, new) if before is not None and same_jvm else None) or new
 
 
 def _sent(report: JvmReport, tasks: Tasks) -> tuple[Ints, Floats]:
-    """Read the pairs; what was sent to a component is spread evenly over its tasks."""
-    rows = numbers(bytes(report.traffic))
-    pairs, tuples = [_keys(rows)], [rows[:, 2].astype(np.float64)]
-    if not report.folded:
-        return pairs[0], tuples[0]
-    for source, component, count in report.folded:
-        to = tasks.get(component, _NO_INTS)
-        pairs.append(source << TASK_BITS | to)
-        tuples.append(np.full(len(to), count / max(len(to), 1)))
-    keys, at = np.unique(np.concatenate(pairs), return_inverse=True)
-    return keys, np.bincount(at, np.concatenate(tuples), len(keys)).astype(np.float64)
+    """Read the pairs and their totals."""
+    sent = total_sent(bytes(report.traffic), report.folded, tasks)
+    return _keys(sent.source, sent.target), sent.tps
 
 
-def _keys(table: Ints) -> Ints:
-    keys: Ints = table[:, 0] << TASK_BITS | table[:, 1]
+def _keys(first: Ints, second: Ints) -> Ints:
+    keys: Ints = first << TASK_BITS | second
     return keys
 
 
