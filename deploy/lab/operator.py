@@ -13,6 +13,7 @@ from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session
 from migration.model import ExecutorId, Slot
+from migration.validate import staying_executors
 
 # Storm counts here what a move must not make it do.
 KILL_METERS = (
@@ -32,10 +33,13 @@ class Placement:
         All of the topology's executors.
     free : tuple of ExecutorId
         Those that may move and have no entry in the plan, by task.
+    staying : Counter of Slot
+        How many executors a worker keeps whatever becomes of the moves under way.
     """
 
     slot_of: dict[ExecutorId, Slot]
     free: tuple[ExecutorId, ...]
+    staying: Counter[Slot]
 
 
 class Operator:
@@ -81,7 +85,12 @@ class Operator:
         acks = [ack for node in view.acks for ack in node.workers]
         pinned = {pin.executor for ack in acks for pin in ack.pinned}
         busy = {entry.executor for entry in view.plan.entries} | pinned
-        return Placement(slot_of, tuple(sorted(set(slot_of) - busy)))
+        staying = Counter(
+            placed.slot
+            for placed in staying_executors(view.publication, view.plan)
+            if placed.slot is not None
+        )
+        return Placement(slot_of, tuple(sorted(set(slot_of) - busy)), staying)
 
     def entries(self) -> int:
         """Count the entries of the plan.

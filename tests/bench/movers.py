@@ -2,7 +2,6 @@
 
 import random
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -269,11 +268,11 @@ def choose(
     tuple of (ExecutorId, Slot) or None
         None if nothing may move now.
     """
-    held = Counter(placement.slot_of.values())
     free = [
         executor
         for executor in placement.free
-        if held[placement.slot_of[executor]] > 1 and str(placement.slot_of[executor]) not in spared
+        if placement.staying[placement.slot_of[executor]] > 1
+        and str(placement.slot_of[executor]) not in spared
     ]
     if not free:
         return None

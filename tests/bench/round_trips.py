@@ -114,11 +114,10 @@ def choose(placement: Placement) -> tuple[ExecutorId, Slot, Slot]:
     LabError
         When there is none.
     """
-    held = Counter(placement.slot_of.values())
     for executor in placement.free:
         home = placement.slot_of[executor]
-        others = sorted(slot for slot in held if slot.supervisor != home.supervisor)
-        if held[home] > 1 and others:
+        others = sorted(slot for slot in placement.staying if slot.supervisor != home.supervisor)
+        if placement.staying[home] > 1 and others:
             return executor, home, others[0]
     raise LabError("no executor may leave its worker for another node")
 

@@ -126,6 +126,27 @@ def failed(lab: Lab) -> int:
     return totals.failed
 
 
+def undisturbed(lab: Lab) -> int:
+    """Wait until Storm's own connections to a new worker carry; until then sentences fail.
+
+    Returns
+    -------
+    int
+        How many sentences had failed by then.
+    """
+    ledger, before = lab.ledger(TOPOLOGY), failed(lab)
+    while True:
+        acked = ledger.totals().acked
+        lab.wait_until(
+            "three seconds of sentences are acked",
+            lambda acked=acked: ledger.totals().acked >= acked + 3 * RATE_TPS,
+        )
+        after = failed(lab)
+        if after == before:
+            return after
+        before = after
+
+
 def test_a_rolling_upgrade_under_load_loses_nothing(
     fed: Lab, operator: Operator, session: Session, jar_link: Path, later_jar: Path
 ) -> None:
@@ -166,9 +187,7 @@ def test_a_worker_of_the_later_version_beside_one_of_before(
     fed.wait_ready(TOPOLOGY)
     fed.wait_until("both versions answer", lambda: versions(session) == ({1, 2}, {2}, {2}))
     fed.wait_until("all workers answer their agents", operator.ready)
-    # Storm's own connections to the worker come back one by one; until then sentences fail.
-    fed.ledger(TOPOLOGY).set_rate(RATE_TPS)
-    before = failed(fed)
+    before = undisturbed(fed)
     move_each_way(fed, operator, one, other)
     assert failed(fed) == before
 

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 from deploy.lab.operator import Placement
 from migration.model import ExecutorId, Slot
@@ -13,7 +14,9 @@ HOME, ALONE, OTHER = (Slot("n0", 6700 + i) for i in range(3))
 def placement(*, free: tuple[int, ...]) -> Placement:
     slots = [HOME, HOME, HOME, ALONE, OTHER, OTHER]
     slot_of = {ExecutorId(task, task): slot for task, slot in enumerate(slots, 1)}
-    return Placement(slot_of, tuple(ExecutorId(task, task) for task in free))
+    # Executor 2 is on its way from `HOME`.
+    staying = Counter(slot_of.values()) - Counter([HOME])
+    return Placement(slot_of, tuple(ExecutorId(task, task) for task in free), staying)
 
 
 def test_every_free_executor_goes_to_every_other_worker() -> None:
@@ -26,6 +29,11 @@ def test_every_free_executor_goes_to_every_other_worker() -> None:
 
 def test_the_last_executor_of_a_worker_stays() -> None:
     assert choose(placement(free=(4,)), random.Random(1)) is None
+
+
+def test_who_stays_only_beside_one_that_leaves_stays() -> None:
+    found = placement(free=(1,))
+    assert choose(replace(found, staying=found.staying - Counter([HOME])), random.Random(1)) is None
 
 
 def test_nothing_leaves_a_spared_worker() -> None:
