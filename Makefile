@@ -57,6 +57,7 @@ lint: build/venv.stamp
 test: setup build/java-11
 	$(MVN) -f migration/jvm/pom.xml verify
 	$(MVN) -f deploy/lab/workload/pom.xml test
+	$(MVN) -f tests/bench/jmh-project/pom.xml process-classes
 	.venv/bin/python -m pytest
 
 # What `make test` does not try, for as long as SECONDS says, else until Ctrl-C.

@@ -31,7 +31,7 @@ public class PlanRead {
 
     @Setup
     public void open() throws ReflectiveOperationException {
-        store = new PlanStore(Path.of(dir, String.valueOf(entries)));
+        store = new PlanStore(Path.of(dir, String.valueOf(entries)), topology -> true);
         seen = MethodHandles.privateLookupIn(PlanStore.class, MethodHandles.lookup())
             .findVarHandle(PlanStore.class, "seen", long.class);
         LocalPlan plan = store.poll();
