@@ -6,15 +6,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from controller.core.cluster import Ints, Traffic
+from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
-from migration.model import (
-    ExecutorId,
-    FoldedRow,
-    NodeLoad,
-    Publication,
-    Slot,
-    WorkerLoad,
-)
+from migration.model import ExecutorId, FoldedRow, NodeLoad, Slot, WorkerLoad
 
 NS_PER_S = 1e9
 MS_PER_S = 1e3
@@ -24,9 +18,6 @@ _SILENT_TPS = 1e-6
 # Storm's task ids are Java's int.
 _LAST_TASK = 2**31 - 1
 _NOTHING = Traffic(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-
-# The tasks of each component.
-Tasks = Mapping[str, Ints]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,8 +37,8 @@ class WorkerRates:
     total_ns : mapping of ExecutorId to int
         CPU totals, those of executors that have left too: they may come back.
     total : Traffic
-        Tuples sent since the JVM started, between task ids instead of executors, as reported; what
-        the worker has folded is spread evenly over the tasks of the component.
+        Tuples sent since the JVM started, between task ids instead of executors, as reported; of
+        what the worker has folded the target is a component, as of `component_targets`.
     known : bool
         False until there are two reports of one incarnation to compare.
     cpu_cores : mapping of ExecutorId to float
@@ -77,15 +68,6 @@ class WorkerRates:
 Rates = Mapping[Slot, WorkerRates]
 
 
-def tasks_of(publication: Publication) -> Tasks:
-    """List the tasks of each component."""
-    tasks: dict[str, list[int]] = {}
-    for placed in publication.executors:
-        ends = placed.executor
-        tasks.setdefault(placed.component, []).extend(range(ends.start, ends.end + 1))
-    return {component: np.array(sorted(found)) for component, found in tasks.items()}
-
-
 def observe(
     rates: Rates,
     loads: Iterable[NodeLoad],
@@ -93,7 +75,7 @@ def observe(
     *,
     now_s: float,
     ewma: float,
-    tasks: Tasks | None = None,
+    targets: Mapping[str, int] | None = None,
 ) -> dict[Slot, WorkerRates]:
     """Take the newest reports in.
 
@@ -107,8 +89,8 @@ def observe(
         The controller's monotonic clock.
     ewma : float
         Weight of the newest rate, above 0 and up to 1.
-    tasks : mapping of str to Ints, optional
-        From `tasks_of`; without it what workers have folded is left out.
+    targets : mapping of str to int, optional
+        From `component_targets`; without it what workers have folded is left out.
 
     Returns
     -------
@@ -124,7 +106,7 @@ def observe(
                     found[report.slot] = before
                     continue
                 try:
-                    first = _first(report, before, now_s, tasks or {}, load.left_out or None)
+                    first = _first(report, before, now_s, targets or {}, load.left_out or None)
                 except ValueError:  # as if it had not come: the others must not suffer
                     found |= {} if before is None else {report.slot: before}
                     continue
@@ -166,7 +148,7 @@ def observe_each(
             view.id,
             now_s=now_s,
             ewma=ewma,
-            tasks=tasks_of(view.publication) if view.id in folds else None,
+            targets=component_targets(view.publication) if view.id in folds else None,
         )
         for view in views
     }
@@ -210,10 +192,14 @@ def _observe_worker(before: WorkerRates | None, first: WorkerRates, ewma: float)
 
 
 def _first(
-    report: WorkerLoad, before: WorkerRates | None, now_s: float, tasks: Tasks, left_out: int | None
+    report: WorkerLoad,
+    before: WorkerRates | None,
+    now_s: float,
+    targets: Mapping[str, int],
+    left_out: int | None,
 ) -> WorkerRates:
     """Read a report; the arrays of pairs stay the same objects while the pairs are the same."""
-    total = total_sent(bytes(report.traffic), report.folded, tasks)
+    total = total_sent(bytes(report.traffic), report.folded, targets)
     if before is not None and _same_pairs(total, before.total):
         total = Traffic(before.total.source, before.total.target, total.tps)
     return WorkerRates(
@@ -267,22 +253,14 @@ def _of_pairs_in(other: Traffic, one: Traffic) -> Traffic:
     return Traffic(one.source[kept], one.target[kept], one.tps[kept])
 
 
-def total_sent(traffic: bytes, folded: Sequence[FoldedRow], tasks: Tasks) -> Traffic:
-    """Read what a worker has sent since its JVM started.
-
-    What was folded is spread evenly over the tasks of the component, those with a row of their own
-    too: so a total does not jump when a worker begins or ends to name a pair.
-
-    Parameters
-    ----------
-    traffic : bytes
-        Of a `WorkerLoad`, as is `folded`.
+def total_sent(traffic: bytes, folded: Sequence[FoldedRow], targets: Mapping[str, int]) -> Traffic:
+    """Read what a worker has sent since its JVM started, `traffic` and `folded` of its report.
 
     Returns
     -------
     Traffic
-        Tuples between task ids, in the order of the report while nothing is folded. Storm's own
-        tasks, below 0, are left out, and what cannot be.
+        Tuples between task ids, in the order of the report, then what was folded, to components.
+        Storm's own tasks, below 0, are left out, and what cannot be.
 
     Raises
     ------
@@ -292,12 +270,18 @@ def total_sent(traffic: bytes, folded: Sequence[FoldedRow], tasks: Tasks) -> Tra
     table = _numbers(traffic)
     if table.min(initial=0) < 0 or table[:, :2].max(initial=0) > _LAST_TASK:
         table = table[(table >= 0).all(axis=1) & (table[:, :2] <= _LAST_TASK).all(axis=1)]
-    total = Traffic(
+    if folded:
+        rest = [
+            (source, targets[component], tuples)
+            for source, component, tuples in folded
+            if component in targets and 0 <= source <= _LAST_TASK
+        ]
+        table = np.concatenate([table, np.array(rest, np.int64).reshape(-1, 3)])
+    return Traffic(
         np.ascontiguousarray(table[:, 0]),
         np.ascontiguousarray(table[:, 1]),
         table[:, 2].astype(np.float64),
     )
-    return _with_folded(total, folded, tasks) if folded else total
 
 
 def _numbers(rows: bytes) -> Ints:
@@ -323,19 +307,6 @@ def _numbers(rows: bytes) -> Ints:
     if len(told) != count:
         raise ValueError("traffic is no list of [source task, destination task, tuples]")
     return told.reshape(-1, 3)
-
-
-def _with_folded(total: Traffic, rows: Iterable[FoldedRow], tasks: Tasks) -> Traffic:
-    parts = [total]
-    for source, component, tuples in rows:
-        to = tasks.get(component)
-        if source >= 0 and to is not None and len(to):
-            parts.append(Traffic(np.full(len(to), source), to, np.full(len(to), tuples / len(to))))
-    return Traffic.build(
-        np.concatenate([part.source for part in parts]),
-        np.concatenate([part.target for part in parts]),
-        np.concatenate([part.tps for part in parts]),
-    )
 
 
 def _combine(one: Traffic, weight: float, other: Traffic, other_weight: float) -> Traffic:

@@ -10,6 +10,7 @@ from controller.core.classify import Classes, Limits, classify
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Outcome, Veto
 from controller.core.metrics import Rates
+from controller.core.tasks import TaskMap, component_targets
 from controller.core.topology import TopologyView
 from migration.model import ExecutorId, Phase, Plan, Publication, Slot
 
@@ -251,9 +252,11 @@ def build_snapshot(
     """
     # The natural order of "start-end" is the order of the ids.
     executors = sorted(placement)
-    traffic = _between_executors(executors, [w.sent for w in rates.values()])
-    worker = {name: i for i, name in enumerate(cluster.workers)}
     component = {placed.executor: placed.component for placed in publication.executors}
+    component_of = tuple(component[e] for e in executors)
+    tasks = TaskMap.of(executors, component_of, component_targets(publication))
+    traffic = _between_executors(tasks, [w.sent for w in rates.values()])
+    worker = {name: i for i, name in enumerate(cluster.workers)}
     queue = {
         (slot, executor): waiting
         for slot, worker_rates in rates.items()
@@ -265,7 +268,7 @@ def build_snapshot(
         components=publication.components,
         edges=publication.edges,
         executors=tuple(map(str, executors)),
-        component_of=tuple(component[e] for e in executors),
+        component_of=component_of,
         place=np.array([worker[str(placement[e])] for e in executors], dtype=np.int64),
         cpu_cores=_cpu_cores(executors, placement, rates, traffic),
         queue=np.array([queue.get((placement[e], e), 0) for e in executors], dtype=np.float64),
@@ -327,16 +330,9 @@ def whole_cpu_cores(
     return cores
 
 
-def _between_executors(executors: list[ExecutorId], sent: list[Traffic]) -> Traffic:
-    """Map tasks to executors; tasks of nobody (Storm's own system task) are left out."""
-    size = max((e.end for e in executors), default=0) + 1
-    executor_of = np.full(size, -1, dtype=np.int64)
-    for i, executor in enumerate(executors):
-        executor_of[max(executor.start, 0) : executor.end + 1] = i
+def _between_executors(tasks: TaskMap, sent: list[Traffic]) -> Traffic:
     source = np.concatenate([t.source for t in sent] or [np.zeros(0, dtype=np.int64)])
     target = np.concatenate([t.target for t in sent] or [np.zeros(0, dtype=np.int64)])
     tps = np.concatenate([t.tps for t in sent] or [np.zeros(0)])
-    inside = (source >= 0) & (source < size) & (target >= 0) & (target < size)
-    source, target, tps = executor_of[source[inside]], executor_of[target[inside]], tps[inside]
-    known = (source >= 0) & (target >= 0)
-    return Traffic.build(source[known], target[known], tps[known])
+    rows, source, target, share = tasks.between(source, target)
+    return Traffic.build(source, target, tps[rows] * share)

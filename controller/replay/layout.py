@@ -14,6 +14,7 @@ from controller.core.picture import (
     settled_placement,
     whole_cpu_cores,
 )
+from controller.core.tasks import TaskMap, component_targets
 from controller.core.topology import TopologyView
 from controller.replay.rates import TASK_BITS, JvmRates
 
@@ -48,8 +49,8 @@ class Layout:
         Index of each executor's worker.
     here : mapping of str to Ints
         Rows of the executors of each worker in use.
-    executor_of : Ints, shape (tasks,)
-        Row of each task's executor, -1 where there is none.
+    tasks : TaskMap
+        Which executor has which task.
     """
 
     view: TopologyView
@@ -61,7 +62,7 @@ class Layout:
     pinned: tuple[str | None, ...]
     place: Ints
     here: Mapping[str, Ints]
-    executor_of: Ints
+    tasks: TaskMap
 
     @classmethod
     def of(cls, view: TopologyView, capacity_cores: float | None) -> "Layout":
@@ -90,22 +91,20 @@ class Layout:
         component = {placed.executor: placed.component for placed in publication.executors}
         worker = {name: w for w, name in enumerate(cluster.workers)}
         place = np.array([worker[str(placement[e])] for e in executors], dtype=np.int64)
-        executor_of = np.full(max((e.end for e in executors), default=0) + 1, -1, dtype=np.int64)
-        for row, executor in enumerate(executors):
-            executor_of[max(executor.start, 0) : executor.end + 1] = row
+        component_of = tuple(component[e] for e in executors)
         return cls(
             view=view,
             capacity_cores=capacity_cores,
             cluster=cluster,
             ranges=np.array([e.start << TASK_BITS | e.end for e in executors], dtype=np.int64),
             executors=tuple(map(str, executors)),
-            component_of=tuple(component[e] for e in executors),
+            component_of=component_of,
             pinned=tuple(pinned.get(e) for e in executors),
             place=place,
             here={
                 name: np.flatnonzero(place == w) for name, w in worker.items() if (place == w).any()
             },
-            executor_of=executor_of,
+            tasks=TaskMap.of(executors, component_of, component_targets(publication)),
         )
 
     def knows_all(self, rates: Mapping[str, JvmRates]) -> bool:
@@ -134,24 +133,17 @@ class Layout:
         same = self.cluster.workers == other.cluster.workers
         return same and self.executors == other.executors
 
-    def pairs(self, tasks: Ints) -> Ints:
-        """Map pairs of tasks to pairs of executors.
-
-        Parameters
-        ----------
-        tasks : Ints, shape (P,)
-            As in `JvmRates`.
+    def pairs(self, tasks: Ints) -> tuple[Ints, Ints, Floats]:
+        """Map pairs of tasks, as in `JvmRates`, to pairs of executors.
 
         Returns
         -------
-        Ints, shape (P,)
-            Source times E plus target; -1 where a task is nobody's, as Storm's own system task.
+        Ints, Ints, Floats, shape (R,)
+            Which pair of tasks, source times E plus target, and which part of its tuples.
         """
-        ends = [tasks >> TASK_BITS, tasks & (1 << TASK_BITS) - 1]
-        size = len(self.executor_of)
-        rows = [np.where((e >= 0) & (e < size), self.executor_of[e % size], -1) for e in ends]
-        known = (rows[0] >= 0) & (rows[1] >= 0)
-        return np.where(known, rows[0] * len(self.executors) + rows[1], -1)
+        found = self.tasks.between(tasks >> TASK_BITS, tasks & (1 << TASK_BITS) - 1)
+        rows, source, target, share = found
+        return rows, source * len(self.executors) + target, share
 
     def rows(self, ranges: Ints) -> Ints:
         """Find executors.

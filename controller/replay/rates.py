@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Raw, Struct
 
 from controller.core.cluster import Floats, Ints
-from controller.core.metrics import MS_PER_S, NS_PER_S, Tasks, WorkerRates, total_sent
+from controller.core.metrics import MS_PER_S, NS_PER_S, WorkerRates, total_sent
 from controller.journal.record import of_another_version
 
 # A pair of tasks is one number, as is the range of an executor; Storm's task ids are Java's int.
@@ -116,7 +116,7 @@ def observe(
     before: Mapping[str, JvmRates],
     loads: Iterable[NodeReport],
     topology: str,
-    tasks: Tasks,
+    targets: Mapping[str, int],
 ) -> dict[str, JvmRates]:
     """Take the newest reports in.
 
@@ -128,8 +128,8 @@ def observe(
         The newest of each node.
     topology : str
         Reports of other topologies are left out.
-    tasks : mapping of str to Ints
-        From `tasks_of`, for what workers have folded.
+    targets : mapping of str to int
+        From `component_targets`, for what workers have folded.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def observe(
     """
     try:
         return {
-            report.slot: _observe_jvm(before.get(report.slot), report, load.left_out > 0, tasks)
+            report.slot: _observe_jvm(before.get(report.slot), report, load.left_out > 0, targets)
             for load in loads
             for report in load.workers
             if report.topology == topology
@@ -153,20 +153,22 @@ def observe(
 
 
 def _observe_jvm(
-    before: JvmRates | None, report: JvmReport, left_out: bool, tasks: Tasks
+    before: JvmRates | None, report: JvmReport, left_out: bool, targets: Mapping[str, int]
 ) -> JvmRates:
     same_jvm = before is not None and before.report.incarnation == report.incarnation
     if before is not None and same_jvm and report.time_ms <= before.report.time_ms:
         return before
     rows = [(*row.executor, row.cpu_ns) for row in report.executors]
     cpu = np.fromiter(chain.from_iterable(rows), np.int64, 3 * len(rows)).reshape(-1, 3)
-    new = JvmRates(report, left_out, _keys(cpu[:, 0], cpu[:, 1]), cpu[:, 2], *_sent(report, tasks))
+    new = JvmRates(
+        report, left_out, _keys(cpu[:, 0], cpu[:, 1]), cpu[:, 2], *_sent(report, targets)
+    )
     return (_since(before, new) if before is not None and same_jvm else None) or new
 
 
-def _sent(report: JvmReport, tasks: Tasks) -> tuple[Ints, Floats]:
+def _sent(report: JvmReport, targets: Mapping[str, int]) -> tuple[Ints, Floats]:
     """Read the pairs and their totals."""
-    sent = total_sent(bytes(report.traffic), report.folded, tasks)
+    sent = total_sent(bytes(report.traffic), report.folded, targets)
     return _keys(sent.source, sent.target), sent.tps
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from controller.config import Config
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Outcome
-from controller.core.metrics import Tasks, tasks_of
+from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.cycle import Memory
 from controller.journal.memory import decode
@@ -156,7 +156,7 @@ class _Open:
     size_bytes: int = 0
     # Column of each pair of executors, and by worker those of the pairs it reported last.
     columns: dict[int, int] = field(default_factory=dict)
-    mapped: dict[str, tuple[Ints, Ints, Ints]] = field(default_factory=dict)
+    mapped: dict[str, tuple[Ints, Ints, Ints, Floats]] = field(default_factory=dict)
     ends: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def takes(self, layout: Layout) -> bool:
@@ -215,16 +215,16 @@ class _Open:
             held = self.mapped.get(slot)
             if held is None or held[0] is not jvm.pairs:
                 held = self.mapped[slot] = (jvm.pairs, *self._mapped(jvm.pairs))
-            found.append((held[2], jvm.tps[held[1]]))
+            found.append((held[2], jvm.tps[held[1]] * held[3]))
         columns, tps = (np.concatenate(part) for part in zip(*found, strict=True))
         return np.bincount(columns, tps, len(self.columns)).astype(np.float64)
 
-    def _mapped(self, pairs: Ints) -> tuple[Ints, Ints]:
-        """Find out which rows of a worker's pairs go into which columns."""
-        ends = self.layout.pairs(pairs)
-        rows, known = np.flatnonzero(ends >= 0), self.columns
-        found = [known.setdefault(key, len(known)) for key in ends[rows].tolist()]
-        return rows, np.array(found, dtype=np.int64)
+    def _mapped(self, pairs: Ints) -> tuple[Ints, Ints, Floats]:
+        """Find out which part of which rows of a worker's pairs goes into which columns."""
+        rows, ends, share = self.layout.pairs(pairs)
+        known = self.columns
+        found = [known.setdefault(key, len(known)) for key in ends.tolist()]
+        return rows, np.array(found, dtype=np.int64), share
 
     def _ends(self) -> tuple[Ints, Ints]:
         """Give source and target of each column."""
@@ -289,13 +289,13 @@ class _Topology:
     layout: Layout | None = None
     open: _Open | None = None
     own: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _tasks: tuple[Publication | None, Tasks] = (None, {})
+    _targets: tuple[Publication | None, dict[str, int]] = (None, {})
 
-    def tasks(self, publication: Publication) -> Tasks:
-        """List the tasks of each component, anew where they may have changed."""
-        if self._tasks[0] is not publication:
-            self._tasks = publication, tasks_of(publication)
-        return self._tasks[1]
+    def targets(self, publication: Publication) -> dict[str, int]:
+        """Number the components, anew where they may have changed."""
+        if self._targets[0] is not publication:
+            self._targets = publication, component_targets(publication)
+        return self._targets[1]
 
     def add(
         self,
@@ -410,7 +410,7 @@ class _Reader:
             if view.id not in self._topologies:
                 self._topologies[view.id] = _Topology(self._first(view))
             known, cycle = self._topologies[view.id], cycles.get(view.id)
-            known.rates = observe(known.rates, loads, view.id, known.tasks(view.publication))
+            known.rates = observe(known.rates, loads, view.id, known.targets(view.publication))
             if cycle is not None and cycle.total_tps is not None:
                 yield from known.add(view, config, record, cycle, span_s)
         for name in gone:

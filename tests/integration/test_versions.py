@@ -37,8 +37,8 @@ CONF = {
     # No sentence may fail for a slow machine.
     "topology.message.timeout.secs": 60,
     # A supervisor that was restarted knows a dead worker by its silence alone, after Storm's 30 s:
-    # less would kill the living, whose heartbeats wait while no supervisor listens. It has to notice
-    # before Nimbus gives the executors to the other workers.
+    # less would kill the living, whose heartbeats wait while no supervisor listens. It has to
+    # notice before Nimbus gives the executors to the other workers.
     "nimbus.task.timeout.secs": 90,
 }
 

@@ -1,19 +1,19 @@
 """Rates read straight from a journal's rows are those that the controller measures."""
 
 import msgspec
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.core import metrics
+from controller.core.tasks import FIRST_COMPONENT
 from controller.replay import rates
 from migration import wire
 from migration.model import ExecutorId, ExecutorLoad, NodeLoad, Slot, WorkerLoad, traffic_of
 
 SLOT = Slot("s", 6700)
 TASKS = st.integers(1, 5)
-HERE = {"b": np.array([3, 4, 5])}
+HERE = {"b": FIRST_COMPONENT}
 
 
 @st.composite
@@ -65,7 +65,7 @@ def test_the_rates_are_the_controllers_own(told: list[WorkerLoad], left_out: lis
     ours: dict[str, rates.JvmRates] = {}
     for report, missing in zip(told, left_out, strict=False):
         load = NodeLoad("s", report.time_ms, (report,), missing)
-        theirs = metrics.observe(theirs, [load], "t", now_s=0.0, ewma=1.0, tasks=HERE)
+        theirs = metrics.observe(theirs, [load], "t", now_s=0.0, ewma=1.0, targets=HERE)
         read = msgspec.json.decode(wire.encode(load), type=rates.NodeReport)
         ours = rates.observe(ours, [read], "t", HERE)
         want, got = theirs[SLOT], ours[str(SLOT)]

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-import numpy as np
 import pytest
 from messages import publication, replace
 from msgspec import structs
 
 from controller.core.cluster import LoadSnapshot
-from controller.core.metrics import Rates, observe, tasks_of
+from controller.core.metrics import Rates, observe
 from controller.core.picture import build_cluster, build_snapshot, stale_workers
+from controller.core.tasks import FIRST_COMPONENT
 from migration import WireError
 from migration.model import (
     ExecutorId,
@@ -251,17 +251,18 @@ def folding(time_s: float, named: int, folded: int) -> NodeLoad:
     return structs.replace(load, workers=(worker,))
 
 
-def test_what_a_worker_has_folded_is_spread_over_the_tasks_of_the_component() -> None:
-    tasks = {"sink": np.array([2, 3, 4, 5])}
+def test_what_a_worker_has_folded_is_kept_by_component() -> None:
+    targets = {"sink": FIRST_COMPONENT}
     rates: Rates = {}
     for now_s, load in enumerate([folding(0, 0, 0), folding(1, 60, 400)]):
-        rates = observe(rates, [load], "t", now_s=now_s, ewma=1.0, tasks=tasks)
+        rates = observe(rates, [load], "t", now_s=now_s, ewma=1.0, targets=targets)
     sent = rates[S1].sent
-    assert sent.target.tolist() == [2, 3, 4, 5]
-    assert sent.tps.tolist() == [160.0, 100.0, 100.0, 100.0]
+    assert sent.target.tolist() == [2, FIRST_COMPONENT]
+    assert sent.tps.tolist() == [60.0, 400.0]
     # The pair is folded again from here on: nothing jumps, and nothing but its own rest is lost.
-    rates = observe(rates, [folding(2, 0, 800)], "t", now_s=2, ewma=1.0, tasks=tasks)
-    assert rates[S1].sent.tps.tolist() == [40.0, 100.0, 100.0, 100.0]
+    rates = observe(rates, [folding(2, 0, 800)], "t", now_s=2, ewma=1.0, targets=targets)
+    assert rates[S1].sent.target.tolist() == [FIRST_COMPONENT]
+    assert rates[S1].sent.tps.tolist() == [400.0]
 
 
 def test_a_pair_that_sends_no_more_is_forgotten() -> None:
@@ -269,12 +270,6 @@ def test_a_pair_that_sends_no_more_is_forgotten() -> None:
     rounds += [[report(S1, 1, {1: 1.0}, [(1, 2, 100), (1, 3, 100)])]]
     rounds += [[report(S1, t, {1: t}, [(1, 3, 100 * t)])] for t in range(2, 80)]
     assert follow(*rounds, ewma=0.3)[S1].sent.target.tolist() == [3]
-
-
-def test_the_tasks_of_a_component_are_those_of_its_executors() -> None:
-    storm = published({1: S1, 2: S2, 3: S1})
-    found = tasks_of(storm)
-    assert {name: tasks.tolist() for name, tasks in found.items()} == {"bolt": [1, 2, 3]}
 
 
 def test_a_report_that_cannot_be_stops_no_other() -> None:

@@ -1,0 +1,100 @@
+"""Maps what tasks send each other to executors.
+
+A worker with many pairs names the heaviest and folds the others by component. A folded figure is
+kept as a pair with a number beyond all tasks as its target, and spread when it is looked at.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.core.cluster import Floats, Ints
+from migration.model import ExecutorId, Publication
+
+# Storm's task ids are Java's int: targets from here on are components.
+FIRST_COMPONENT = 2**31
+
+
+def component_targets(publication: Publication) -> dict[str, int]:
+    """Give each component its number as a target; a rebalance changes none."""
+    names = sorted({placed.component for placed in publication.executors})
+    return {name: FIRST_COMPONENT + i for i, name in enumerate(names)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskMap:
+    """Which executor, by its row, has which task.
+
+    Attributes
+    ----------
+    executor_of : Ints, shape (tasks,)
+        Row by task; -1 where a task is nobody's, as Storm's own system task.
+    first, count : Ints, shape (C,)
+        Where the executors of each component stand in `members`, and how many.
+    members : Ints, shape (E,)
+        Rows by component.
+    share : Floats, shape (E,)
+        Which part of the component's tasks each member has.
+    """
+
+    executor_of: Ints
+    first: Ints
+    count: Ints
+    members: Ints
+    share: Floats
+
+    @classmethod
+    def of(
+        cls,
+        executors: Sequence[ExecutorId],
+        component_of: Sequence[str],
+        targets: Mapping[str, int],
+    ) -> "TaskMap":
+        """Build it from the executors in the order of their rows and `component_targets`."""
+        executor_of = np.full(max((e.end for e in executors), default=0) + 1, -1, dtype=np.int64)
+        for row, executor in enumerate(executors):
+            executor_of[max(executor.start, 0) : executor.end + 1] = row
+        component = np.array([targets[name] for name in component_of], np.int64) - FIRST_COMPONENT
+        tasks = np.array([e.end - e.start + 1 for e in executors], np.float64)
+        members = np.argsort(component, kind="stable")
+        count = np.bincount(component, minlength=len(targets))
+        all_tasks = np.bincount(component, tasks, len(targets))
+        share = (tasks / all_tasks[component])[members]
+        return cls(executor_of, np.cumsum(count) - count, count, members, share)
+
+    def between(self, source: Ints, target: Ints) -> tuple[Ints, Ints, Ints, Floats]:
+        """Find the executors of pairs; what was folded is spread evenly over the tasks.
+
+        Parameters
+        ----------
+        source, target : Ints, shape (P,)
+            Tasks; a target may be a component.
+
+        Returns
+        -------
+        Ints, Ints, Ints, Floats, shape (R,)
+            Which pair, source and target executor, and which part of the pair's tuples: the named
+            pairs first. Tasks of nobody are left out.
+        """
+        size = len(self.executor_of)
+        sender = np.where((source >= 0) & (source < size), self.executor_of[source % size], -1)
+        named = (sender >= 0) & (target >= 0) & (target < size)
+        named[named] = self.executor_of[target[named]] >= 0
+        rows = np.flatnonzero(named)
+        ends = self.executor_of[target[rows]]
+        component = target - FIRST_COMPONENT
+        folded = np.flatnonzero((sender >= 0) & (component >= 0) & (component < len(self.count)))
+        if not len(folded):
+            return rows, sender[rows], ends, np.ones(len(rows))
+        times = self.count[component[folded]]
+        spread = np.repeat(folded, times)
+        within = np.arange(len(spread)) - np.repeat(np.cumsum(times) - times, times)
+        member = self.first[component[spread]] + within
+        both = np.concatenate([rows, spread])
+        return (
+            both,
+            sender[both],
+            np.concatenate([ends, self.members[member]]),
+            np.concatenate([np.ones(len(rows)), self.share[member]]),
+        )
