@@ -70,7 +70,8 @@ class LiveCluster:
         sequence of TopologyView
             Without those that Storm no longer has, or whose publication could never be read.
         """
-        report, nodes = self._nimbus.report(), self._mirror.message(Nodes, wire.NODES)
+        sign, nodes = self._nimbus.newest(), self._mirror.message(Nodes, wire.NODES)
+        report = None if sign is None else sign.report
         acks, same = self._acks_of_now()
         places: dict[str, list[int]] = {}
         for place, node in enumerate(acks):
@@ -98,7 +99,7 @@ class LiveCluster:
                     old = TopologyView(publication, plan, answers)
             view = dataclasses.replace(old, nimbus=report, stand_back=None)
             _keep_worked_out(old, view)
-            stand_back = self._lost(view) or self._nimbus.stand_back(publication, plan, report)
+            stand_back = self._lost(view) or self._nimbus.stand_back(publication, plan, sign)
             if stand_back is not None:
                 made, view = view, dataclasses.replace(view, stand_back=stand_back)
                 _keep_worked_out(made, view)

@@ -1,6 +1,7 @@
 """Notices when Storm is doing something of its own, so that nothing is moved on an old picture."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from controller.storm.message_cache import Mirror
 from migration import wire
@@ -8,6 +9,14 @@ from migration.model import ABSORBED, NimbusReport, Phase, Plan, Publication
 from migration.table import NEEDS_VERSION
 
 SILENCE_LIMIT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class SignOfLife:
+    """What the hooks in Nimbus said last, and ZooKeeper's number of that write."""
+
+    report: NimbusReport
+    mzxid: int
 
 
 class NimbusWatch:
@@ -30,33 +39,27 @@ class NimbusWatch:
         self._now_s = now_s
         self._last: tuple[int, float | None] | None = None
 
-    def report(self) -> NimbusReport | None:
-        """Return the newest sign of life, None if there never was one."""
-        return self._mirror.message(NimbusReport, wire.NIMBUS)
+    def newest(self) -> SignOfLife | None:
+        """Return the newest sign of life, None if there never was one.
 
-    def stand_back(
-        self, publication: Publication, plan: Plan, report: NimbusReport | None
-    ) -> str | None:
-        """Say why nothing may be moved now.
-
-        Parameters
-        ----------
-        plan : Plan
-            The plan as it is written.
-
-        Returns
-        -------
-        str or None
-            None if the publication is the whole truth.
+        Whoever compares it with a publication asks for it before: a publication that is read later
+        is at least as new.
         """
         stored = self._mirror.node(wire.NIMBUS)
-        if stored is None or report is None:
+        report = self._mirror.message(NimbusReport, wire.NIMBUS)
+        return None if stored is None or report is None else SignOfLife(report, stored.mzxid)
+
+    def stand_back(
+        self, publication: Publication, plan: Plan, sign: SignOfLife | None
+    ) -> str | None:
+        """Say why nothing may be moved now; None if the publication is the whole truth."""
+        if sign is None:
             return "the hooks in Nimbus have never given a sign of life"
         return (
-            _other_version(plan, report)
-            or self._silent(stored.mzxid)
-            or _unpublished(publication.topology, report)
-            or self._changed(publication, plan, stored.mzxid)
+            _other_version(plan, sign.report)
+            or self._silent(sign.mzxid)
+            or _unpublished(publication.topology, sign.report)
+            or self._changed(publication, plan, sign.mzxid)
         )
 
     def _silent(self, mzxid: int) -> str | None:

@@ -33,11 +33,15 @@ class World:
 
     mzxid: dict[str, int] = field(default_factory=dict)
     now: float = 0.0
+    report: NimbusReport = REPORT
 
     def node(self, path: str) -> Stored | None:
         return Stored(b"", 0, 0, self.mzxid[path]) if path in self.mzxid else None
 
     stat = node
+
+    def message(self, kind: type[NimbusReport], path: str) -> NimbusReport | None:
+        return self.report if path in self.mzxid else None
 
     def now_s(self) -> float:
         return self.now
@@ -52,6 +56,10 @@ class World:
         self.mzxid[f"/{folder}/{WC}"] = mzxid
 
 
+def asked(watch: NimbusWatch, plan: Plan = EMPTY) -> str | None:
+    return watch.stand_back(PUBLICATION, plan, watch.newest())
+
+
 def watching() -> tuple[World, NimbusWatch]:
     """A watch that has seen a second publication, so it knows that Nimbus lives."""
     world = World()
@@ -59,34 +67,41 @@ def watching() -> tuple[World, NimbusWatch]:
     world.write("storms", 5)
     world.write("assignments", 6)
     watch = NimbusWatch(cast(Mirror, world), world.now_s)
-    first = watch.stand_back(PUBLICATION, EMPTY, REPORT)
+    first = asked(watch)
     assert first is not None
     assert "waiting for the first sign of life" in first
     world.publish(20)
-    assert watch.stand_back(PUBLICATION, EMPTY, REPORT) is None
+    assert asked(watch) is None
     return world, watch
 
 
 def test_silence_of_nimbus() -> None:
     world, watch = watching()
     world.now = 30
-    assert watch.stand_back(PUBLICATION, EMPTY, REPORT) is None
+    assert asked(watch) is None
     world.now = 31
-    assert (
-        watch.stand_back(PUBLICATION, EMPTY, REPORT) == "Nimbus has given no sign of life for 31 s"
-    )
+    assert asked(watch) == "Nimbus has given no sign of life for 31 s"
     world.publish(30)
-    assert watch.stand_back(PUBLICATION, EMPTY, REPORT) is None
+    assert asked(watch) is None
 
 
 def test_a_change_of_storms_own_until_the_next_publication() -> None:
     for folder, word in (("storms", "topology"), ("assignments", "assignment")):
         world, watch = watching()
         world.write(folder, 21)
-        reason = watch.stand_back(PUBLICATION, EMPTY, REPORT)
+        reason = asked(watch)
         assert reason == f"Storm has changed the {word} since the last publication"
         world.publish(22)
-        assert watch.stand_back(PUBLICATION, EMPTY, REPORT) is None
+        assert asked(watch) is None
+
+
+def test_a_sign_of_life_that_comes_after_the_publication_was_read_hides_no_change() -> None:
+    world, watch = watching()
+    sign = watch.newest()
+    world.write("assignments", 21)
+    world.publish(22)
+    reason = watch.stand_back(PUBLICATION, EMPTY, sign)
+    assert reason == "Storm has changed the assignment since the last publication"
 
 
 def test_absorbing_a_move_is_no_surprise_but_a_change_of_the_topology_is() -> None:
@@ -95,9 +110,9 @@ def test_absorbing_a_move_is_no_surprise_but_a_change_of_the_topology_is() -> No
     entry = Entry("m1", ExecutorId(7, 7), slot, slot, Phase.SETTLE, Base(slot, 1))
     settling = Plan("uuid", 1, 1, WC, (entry,))
     world.write("assignments", 21)
-    assert watch.stand_back(PUBLICATION, settling, REPORT) is None
+    assert asked(watch, settling) is None
     world.write("storms", 22)
-    assert watch.stand_back(PUBLICATION, settling, REPORT) is not None
+    assert asked(watch, settling) is not None
 
 
 def test_a_killed_topology() -> None:
@@ -106,26 +121,31 @@ def test_a_killed_topology() -> None:
     del world.mzxid[f"/storms/{WC}"]
     assert not watch.knows(WC)
     del world.mzxid[NIMBUS]
-    assert watch.stand_back(PUBLICATION, EMPTY, REPORT) is not None
+    assert asked(watch) is not None
 
 
 def test_what_nimbus_cannot_publish_and_what_it_says_nothing_of() -> None:
-    _, watch = watching()
-    vast = replace(REPORT, topologies=(PublishedTopology(WC, None, "it has 300,000 bytes"),))
-    reason = watch.stand_back(PUBLICATION, EMPTY, vast)
+    world, watch = watching()
+    world.report = replace(
+        REPORT, topologies=(PublishedTopology(WC, None, "it has 300,000 bytes"),)
+    )
+    reason = asked(watch)
     assert reason == "Nimbus cannot publish the topology: it has 300,000 bytes"
-    reason = watch.stand_back(PUBLICATION, EMPTY, replace(REPORT, topologies=()))
+    world.report = replace(REPORT, topologies=())
+    reason = asked(watch)
     assert reason == "Nimbus has not published the topology lately"
     reason = watch.stand_back(PUBLICATION, EMPTY, None)
     assert reason == "the hooks in Nimbus have never given a sign of life"
 
 
 def test_versions_of_the_protocol_that_do_not_fit() -> None:
-    _, watch = watching()
-    reason = watch.stand_back(PUBLICATION, EMPTY, replace(REPORT, speaks=0))
+    world, watch = watching()
+    world.report = replace(REPORT, speaks=0)
+    reason = asked(watch)
     assert reason == "the hooks in Nimbus speak version 0 of the protocol, and a move needs 1"
     slot = Slot("a", 6700)
     later = Entry("m1", ExecutorId(7, 7), slot, slot, Phase.UNKNOWN, Base(slot, 1))
-    reason = watch.stand_back(PUBLICATION, Plan("uuid", 1, 1, WC, (later,)), REPORT)
+    world.report = REPORT
+    reason = asked(watch, Plan("uuid", 1, 1, WC, (later,)))
     assert reason is not None
     assert "a later version of nstorm has written the plan" in reason
