@@ -7,9 +7,11 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from deploy.lab import LabError
 from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab
@@ -235,7 +237,7 @@ def arrivals(lab: Lab, writes: int) -> list[Arrival]:
         plan = _plan_now(session, lab.topology_id(TOPOLOGY))
         made = []
         for _ in range(writes):
-            plan = replace(plan, version=plan.version + 1)
+            plan = structs.replace(plan, version=plan.version + 1)
             made.append(_send(session, plan, nodes, workers))
             # Out of step with the workers, who look every 50 ms.
             time.sleep(pauses.uniform(0.05, 0.25))
