@@ -109,10 +109,11 @@ final class Publisher {
         List<Published> topologies = new ArrayList<>();
         Map<String, Integer> shown = new HashMap<>();
         for (String topology : new TreeSet<>(active)) {
-            int version = znodes.version(ClusterUtils.stormPath(topology));
-            StormBase base = version < 0 ? null : state.stormBase(topology, null);
+            // Not by `state`, whose session may lag behind: version and content belong together.
+            VersionedData<byte[]> stored = znodes.readVersioned(ClusterUtils.stormPath(topology));
+            StormBase base = stored == null ? null : ClusterUtils.maybeDeserialize(stored.getData(), StormBase.class);
             if (base != null) {
-                shown.put(ClusterUtils.stormPath(topology), version);
+                shown.put(ClusterUtils.stormPath(topology), stored.getVersion());
                 VersionedData<Assignment> assignment = assignment(topology);
                 if (assignment != null) {
                     shown.put(ClusterUtils.assignmentPath(topology), assignment.getVersion());

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.storm.Config;
 import org.apache.storm.cluster.DaemonType;
+import org.apache.storm.cluster.VersionedData;
 import org.apache.storm.shade.org.apache.curator.framework.CuratorFramework;
 import org.apache.storm.shade.org.apache.curator.framework.api.transaction.CuratorOp;
 import org.apache.storm.shade.org.apache.zookeeper.KeeperException;
@@ -43,6 +44,17 @@ final class Znodes implements AutoCloseable {
     byte[] read(String path, Watcher watcher) throws Exception {
         try {
             return zookeeper.getData().usingWatcher(watcher).forPath(path);
+        } catch (KeeperException.NoNodeException e) {
+            return null;
+        }
+    }
+
+    /** Content and version that belong together; null if the node is absent. */
+    VersionedData<byte[]> readVersioned(String path) throws Exception {
+        Stat stat = new Stat();
+        try {
+            byte[] content = zookeeper.getData().storingStatIn(stat).forPath(path);
+            return new VersionedData<>(stat.getVersion(), content);
         } catch (KeeperException.NoNodeException e) {
             return null;
         }
