@@ -146,13 +146,15 @@ class PaperCluster:
         )
 
 
-def paper_cluster(nodes: int, seed: int = 1) -> PaperCluster:
+def paper_cluster(nodes: int, fan_out: int = 0, seed: int = 1) -> PaperCluster:
     """Make a cluster of ten executors a node, in topologies of at most 333.
 
     Parameters
     ----------
     nodes : int
         How many; 1,000 have 10,000 executors in 30 topologies.
+    fan_out : int
+        To how many tasks of a component a task sends; 0: to all.
     """
     random = np.random.default_rng(seed)
     names = tuple(f"{n:08x}-node-{n:04}" for n in range(nodes))
@@ -163,7 +165,7 @@ def paper_cluster(nodes: int, seed: int = 1) -> PaperCluster:
     made = []
     for number, size in enumerate(sizes):
         slots = _chosen(free, round(size / EXECUTORS_A_WORKER), random)
-        made.append(_topology(number, size, slots, random))
+        made.append(_topology(number, size, slots, fan_out, random))
     return PaperCluster(names, tuple(made))
 
 
@@ -178,7 +180,7 @@ def _chosen(free: dict[str, int], count: int, random: np.random.Generator) -> li
 
 
 def _topology(
-    number: int, executors: int, slots: Sequence[Slot], random: np.random.Generator
+    number: int, executors: int, slots: Sequence[Slot], fan_out: int, random: np.random.Generator
 ) -> Topology:
     ackers = spouts = max(executors // 11, 1)
     bolts = int(random.integers(3, 6))
@@ -199,15 +201,17 @@ def _topology(
         for i, (one, other) in enumerate(pairwise(chain))
     ]
     total_tps = SPOUT_TPS * spouts
+    pairs = [(edge.source, edge.target, edge.grouping) for edge in edges]
+    pairs += [(name, ACKER, "fields") for name in chain]
+    pairs.append((ACKER, "spout", "direct"))
     sent = [
-        _between(tasks[e.source], tasks[e.target], total_tps, e.grouping, random) for e in edges
+        _between(tasks[one], tasks[other], total_tps, grouping, fan_out=fan_out, random=random)
+        for one, other, grouping in pairs
     ]
-    sent += [_between(tasks[name], tasks[ACKER], total_tps, "fields", random) for name in chain]
-    sent.append(_between(tasks[ACKER], tasks["spout"], total_tps, "direct", random))
     source = np.concatenate([part.source for part in sent])
     target = np.concatenate([part.target for part in sent])
     order = np.lexsort((target, source))
-    pairs = Sent(source[order], target[order], np.concatenate([part.tps for part in sent])[order])
+    tps = np.concatenate([part.tps for part in sent])
     component_of = {int(task): name for name, found in tasks.items() for task in found}
     return Topology(
         id=f"topology{number:02}-{number + 1}-{START_SECS}",
@@ -217,20 +221,31 @@ def _topology(
         edges=tuple(edges),
         component_of=component_of,
         slot_of={task: slots[task % len(slots)] for task in component_of},
-        pairs=pairs,
+        pairs=Sent(source[order], target[order], tps[order]),
     )
 
 
 def _between(
-    source: Ints, target: Ints, total_tps: float, grouping: str, random: np.random.Generator
+    source: Ints,
+    target: Ints,
+    total_tps: float,
+    grouping: str,
+    *,
+    fan_out: int,
+    random: np.random.Generator,
 ) -> Sent:
-    """Spread tuples over all pairs: evenly, or by keys of which some are frequent."""
+    """Spread tuples over pairs: evenly, or by keys of which some are frequent."""
     share = np.ones(len(target))
     if grouping == "fields":
         share = random.pareto(2.0, len(target)) + 0.2
-    tps = np.outer(random.uniform(0.9, 1.1, len(source)), share)
+    tps = np.outer(random.uniform(0.9, 1.1, len(source)), share).ravel()
+    reached = np.ones((len(source), len(target)), dtype=np.bool_)
+    if 0 < fan_out < len(target):
+        reached[:, fan_out:] = False
+        reached = random.permuted(reached, axis=1)
+    rows = reached.ravel()
     return Sent(
-        np.repeat(source, len(target)),
-        np.tile(target, len(source)),
-        (total_tps * tps / tps.sum()).ravel(),
+        np.repeat(source, len(target))[rows],
+        np.tile(target, len(source))[rows],
+        total_tps * tps[rows] / tps[rows].sum(),
     )

@@ -444,7 +444,7 @@ async def _told(world: World, stop: asyncio.Event) -> None:
         await asyncio.sleep(TELL_S)
 
 
-async def imitate(hosts: str, nodes: int) -> None:
+async def imitate(hosts: str, nodes: int, fan_out: int) -> None:
     """Play until standard input ends.
 
     Parameters
@@ -453,9 +453,11 @@ async def imitate(hosts: str, nodes: int) -> None:
         Host and port of ZooKeeper, which nobody has used yet.
     nodes : int
         Size of the cluster.
+    fan_out : int
+        As for `paper_cluster`.
     """
     host, _, port = hosts.partition(":")
-    world = World(paper_cluster(nodes), (host, int(port)))
+    world = World(paper_cluster(nodes, fan_out), (host, int(port)))
     nimbus = Nimbus(world)
     make_nodes(hosts, world, nimbus)
     world.agents = {name: Agent(world, name) for name in world.paper.nodes}
@@ -472,4 +474,4 @@ async def imitate(hosts: str, nodes: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(imitate(sys.argv[1], int(sys.argv[2])))
+    asyncio.run(imitate(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

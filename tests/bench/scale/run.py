@@ -51,6 +51,8 @@ class Asked:
         Where to put profiles of controller and agent; measuring is slower then.
     agent : bool
         Whether to measure an agent, too.
+    fan_out : int
+        As for `paper_cluster`.
     """
 
     sizes: tuple[int, ...] = (10, 100, 300, 1000)
@@ -58,6 +60,7 @@ class Asked:
     journal: bool = False
     profiles: Path | None = None
     agent: bool = True
+    fan_out: int = 0
 
 
 def bench(asked: Asked, tell: Callable[[str], None]) -> dict[str, Any]:
@@ -188,7 +191,7 @@ def measure_cluster(nodes: int, asked: Asked, tell: Callable[[str], None]) -> di
     asked, tell : Asked, callable
         As for `bench`.
     """
-    paper = paper_cluster(nodes)
+    paper = paper_cluster(nodes, asked.fan_out)
     with zookeeper(f"scale-{nodes}") as lab:
         run_dir = lab.layout.run_dir
         profile = None
@@ -199,6 +202,7 @@ def measure_cluster(nodes: int, asked: Asked, tell: Callable[[str], None]) -> di
             "imitator",
             lab.zookeeper,
             str(nodes),
+            str(asked.fan_out),
             log=run_dir / "imitator.log",
             profile=None,
         ) as world:
