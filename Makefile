@@ -12,7 +12,7 @@ AGENT_SOURCES := $(shell find migration/jvm -path '*/target' -prune -o -type f -
 WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o -type f -print)
 PYTHON_FOLDERS := agent controller deploy kvstore migration
 
-.PHONY: setup demo lint test explore chaos clean
+.PHONY: setup demo lint test test-java test-python explore chaos clean
 
 setup: build/tools.stamp build/venv.stamp $(AGENT_JAR) $(WORKLOAD_JAR) build/homes.stamp
 
@@ -54,11 +54,18 @@ lint: build/venv.stamp
 	.venv/bin/mypy
 	.venv/bin/numpydoc lint $$(find $(PYTHON_FOLDERS) -name '*.py')
 
+# What measures nothing and starts no cluster goes side by side; clusters have the machine alone.
 test: setup build/java-11
+	$(MAKE) --jobs 2 --output-sync=line test-java test-python
+	.venv/bin/python -m pytest tests/integration
+
+test-java:
 	$(MVN) -f migration/jvm/pom.xml verify
 	$(MVN) -f deploy/lab/workload/pom.xml test
 	$(MVN) -f tests/bench/jmh-project/pom.xml process-classes
-	.venv/bin/python -m pytest
+
+test-python:
+	.venv/bin/python -m pytest --ignore tests/integration
 
 # What `make test` does not try, for as long as SECONDS says, else until Ctrl-C.
 explore: build/venv.stamp
