@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from threading import Event
 
@@ -47,6 +48,7 @@ class Puller:
         self._data: dict[str, bytes] = {}
         self._local = self._stored()
         self._lost: tuple[Plan, ...] = ()
+        self._asked: frozenset[str] = frozenset()
 
     @property
     def cluster(self) -> str:
@@ -140,7 +142,10 @@ class Puller:
         newest = LocalPlan(held.cluster)
         lost = []
         wanted = self._watched.children(PLANS) if here is None else here
-        for topology in sorted({plan.topology for plan in held.plans}.union(wanted)):
+        asked = frozenset(wanted).union(plan.topology for plan in held.plans)
+        self._forget(self._asked - asked)
+        self._asked = asked
+        for topology in sorted(asked):
             found = self._plan(held, topology)
             plan = found or self._kept(held, topology)
             if plan is None or not (here is None or topology in here or _touches(plan, node)):
@@ -149,6 +154,14 @@ class Puller:
             if found is None:
                 lost.append(plan)
         return newest, tuple(lost)
+
+    def _forget(self, topologies: Iterable[str]) -> None:
+        """Give up what is kept of topologies that have left the node."""
+        for topology in topologies:
+            for path in (plan_path(topology), topology_path(topology)):
+                self._watched.forget(path)
+                self._said.pop(path, None)
+            self._data.pop(topology, None)
 
     def _of_cluster(self) -> LocalPlan | None:
         """Return what is held, unless ZooKeeper is now another cluster's."""

@@ -129,6 +129,9 @@ def test_only_plans_of_topologies_on_the_node_are_read(node: Node):
     assert len(node.look()[0]) == 31
     node.here = frozenset({"wc-1"})
     assert node.look() == ((HELD,), ())
+    # Nothing is kept of what has left, however many come and go.
+    node.look()
+    assert {path for _, path in node.puller._watched._kept if "other" in path} == set()
 
 
 def test_a_plan_that_touches_the_node_stays_when_the_worker_has_gone(node: Node):
