@@ -33,8 +33,6 @@ def choose_each(
     ----------
     pictures : mapping of str to Picture or Veto
         By topology; a veto is the decision.
-    vetoes : mapping of str to Vetoes
-        What is not allowed, where there is a picture.
     free_moves : int
         How many more moves the cluster may have under way.
     first : int
@@ -65,16 +63,8 @@ def choose(
 ) -> Decision:
     """Decide on up to `limits.max_moves` moves that are allowed together.
 
-    Parameters
-    ----------
-    vetoes : Vetoes
-        What is not allowed.
-
-    Returns
-    -------
-    Decision
-        The policy's own; without moves, the veto on its best move if there is no other. A move that
-        would empty a worker gives way to the next best.
+    Without any, the decision is the veto on the policy's best move. A move that would empty a
+    worker gives way to the next best.
     """
     if vetoes.staying is None:
         return _under_vetoes(policy, cluster, snapshot, limits, vetoes)
@@ -179,19 +169,9 @@ def _replacement(view: View, wanted: Move) -> Decision | None:
 
 @lru_cache(maxsize=16)
 def shuffle_fed(edges: tuple[Edge, ...], component_of: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Mark executors whose traffic follows their place: a shuffle prefers near tasks.
+    """Mark executors, shape (E,), whose traffic follows their place: a shuffle prefers near tasks.
 
     One that is idle far from its spouts is busy as soon as it stands beside one.
-
-    Parameters
-    ----------
-    component_of : tuple of str, length E
-        Component of each executor.
-
-    Returns
-    -------
-    array of bool, shape (E,)
-        True where a shuffle feeds the executor.
     """
     fed = {edge.target for edge in edges if "shuffle" in edge.grouping.lower()}
     return np.array([component in fed for component in component_of], dtype=np.bool_)
@@ -199,7 +179,6 @@ def shuffle_fed(edges: tuple[Edge, ...], component_of: tuple[str, ...]) -> NDArr
 
 @lru_cache(maxsize=16)
 def row_of(names: tuple[str, ...]) -> Mapping[str, int]:
-    """Index names."""
     return {name: i for i, name in enumerate(names)}
 
 

@@ -32,7 +32,6 @@ class TopologyView:
 
     @property
     def id(self) -> str:
-        """The topology's id."""
         return self.publication.topology
 
     @property

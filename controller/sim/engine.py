@@ -59,17 +59,10 @@ class SimulationResult:
 
 
 def run(setting: RunSetting, seed: int) -> SimulationResult:
-    """Simulate one run.
+    """Simulate one run; the same seed gives the same result.
 
-    Parameters
-    ----------
-    seed : int
-        Of all random numbers; the same seed gives the same result.
-
-    Raises
-    ------
-    ScenarioError
-        The topology has fewer executors than the cluster workers, so a worker would be empty.
+    Raises ScenarioError if the cluster has more workers than the topology executors: one would be
+    empty.
     """
     return _Run(setting, seed).all()
 

@@ -35,17 +35,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScenarioReport:
-    """All runs of a scenario.
-
-    Attributes
-    ----------
-    results : tuple of SimulationResult
-        In the order of the runs.
-    measures : mapping of str to float
-        By ``run.measure``.
-    comparisons : tuple of Comparison
-        In the order of the file.
-    """
+    """All runs of a scenario in the order of the file, and their measures by ``run.measure``."""
 
     scenario: Scenario
     results: tuple[SimulationResult, ...]
@@ -61,10 +51,7 @@ class ScenarioReport:
 def simulate_all(scenario: Scenario) -> ScenarioReport:
     """Run all runs of a scenario.
 
-    Raises
-    ------
-    ScenarioError
-        An expectation or a figure names a measure that there is not.
+    Raises ScenarioError if an expectation or a figure names a measure that there is not.
     """
     results = tuple(run(setting, scenario.seed) for setting in scenario.runs)
     usual_tps = None
@@ -87,19 +74,10 @@ def simulate_all(scenario: Scenario) -> ScenarioReport:
 def measure(
     setting: RunSetting, result: SimulationResult, usual_tps: float | None
 ) -> dict[str, float]:
-    """Take the measures of a run.
+    """Take the measures of a run; ``_start`` and ``_end`` are means over the first and last window.
 
-    Parameters
-    ----------
-    result : SimulationResult
-        What came of it.
-    usual_tps : float or None
-        Mean throughput of the run without moves; None: degradation is not measured.
-
-    Returns
-    -------
-    dict of str to float
-        By name; ``_start`` and ``_end`` are means over the first and the last window.
+    `usual_tps` is the mean throughput of the run without moves; without it, degradation is not
+    measured.
     """
     warm, window = round(setting.warm_s), round(setting.window_s)
     spans = {"start": slice(warm, warm + window), "end": slice(-window, None)}
@@ -154,13 +132,7 @@ def _compare(one: Expectation, measures: Measures) -> Comparison:
 
 
 def text(report: ScenarioReport) -> str:
-    """Print a report.
-
-    Returns
-    -------
-    str
-        A table with a column a run, the comparisons, the figures, and small plots.
-    """
+    """Print a table with a column a run, the comparisons, the figures, and small plots."""
     names = [setting.name for setting in report.scenario.runs]
     measures = [m.removeprefix(f"{names[0]}.") for m in report.measures if _of(m, names[0])]
     rows = [["measure", *names]]

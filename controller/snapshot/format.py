@@ -126,26 +126,11 @@ class _Snapshot(_Row):
 
 
 def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
-    """Read a snapshot, or refuse it.
+    """Read a snapshot, a JSON object as in docs/snapshot.md; all of its workers are open.
 
-    Parameters
-    ----------
-    snapshot : str
-        A JSON object as in docs/snapshot.md.
-
-    Returns
-    -------
-    Cluster
-        Nodes and workers, all open.
-    LoadSnapshot
-        Executors on them, and their traffic.
-
-    Raises
-    ------
-    SnapshotError
-        The text is not JSON, a field is missing, unknown, given twice or of the wrong kind, an id
-        is unknown or given twice, a quantity is negative or not a number; the message starts with
-        the field.
+    Raises SnapshotError, whose message starts with the field, if the text is not JSON, a field is
+    missing, unknown, given twice or of the wrong kind, an id is unknown or given twice, or a
+    quantity is negative or not a number.
     """
     twice: list[tuple[dict[str, Any], str]] = []
 

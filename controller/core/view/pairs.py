@@ -18,9 +18,9 @@ class Pairs:
     traffic_source, traffic_target : Ints
         The rows of the traffic that it was made of.
     begin : Ints, shape (E + 1,)
-        Where what each executor sends and receives begins, and the end.
+        Where the rows of each executor begin in `peer` and `row`, and the end.
     peer : Rows
-        The executors at the other end: first those that one sends to, then those that send to it;
+        The executors at the other end: first those that it sends to, then those that send to it;
         never itself, for that never crosses anything.
     row : Rows
         The row of the traffic.
@@ -34,13 +34,7 @@ class Pairs:
 
     @classmethod
     def of(cls, traffic: Traffic, count: int) -> "Pairs":
-        """Index traffic by executor, anew only if other executors talk than lately.
-
-        Returns
-        -------
-        Pairs
-            Of the traffic between two executors.
-        """
+        """Index traffic by executor, anew only if other executors talk than lately."""
         source, target = traffic.source, traffic.target
         for at, known in enumerate(tuple(_LATELY)):
             if known._are_of(traffic, count):
@@ -57,21 +51,9 @@ class Pairs:
         return same and _equal(self.traffic_target, traffic.target)
 
     def asc_tps(self, tps: Floats, node: Ints, executor: int, to: int) -> float:
-        """Compute ASC of one move: by how much traffic inside nodes grows.
+        """Compute ASC of the move of an executor to a node: by how much traffic inside nodes grows.
 
-        Parameters
-        ----------
-        tps : Floats, shape (P,)
-            Of the traffic, by row.
-        node : Ints, shape (E,)
-            Where everybody is.
-        executor, to : int
-            Who goes to which node.
-
-        Returns
-        -------
-        float
-            Tuples per second; 0 for the executor's own node.
+        `node` is the node of each executor, shape (E,); 0 for the executor's own node.
         """
         own = slice(int(self.begin[executor]), int(self.begin[executor + 1]))
         there, said = node[self.peer[own]], tps[self.row[own]]

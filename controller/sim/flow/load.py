@@ -36,7 +36,7 @@ class Metering(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class Delivered:
-    """What has flowed and been used since the last look."""
+    """What has flowed (tuples) and been used (by worker) since the last look."""
 
     total: float = 0.0
     inter_node: float = 0.0
@@ -44,13 +44,7 @@ class Delivered:
 
 
 class Meter:
-    """Keeps every worker's totals.
-
-    Parameters
-    ----------
-    slots : sequence of Slot
-        The workers' slots, by index.
-    """
+    """Keeps every worker's totals."""
 
     def __init__(
         self, world: World, metering: Metering, slots: Sequence[Slot], random: np.random.Generator
@@ -144,12 +138,6 @@ class Meter:
         return self._newest
 
     def look(self) -> Delivered:
-        """Hand out what has been done since the last look.
-
-        Returns
-        -------
-        Delivered
-            True values, without noise.
-        """
+        """Hand out what has been done since the last look: true values, without noise."""
         done, self.done = self.done, Delivered(cpu_s=np.zeros(len(self._slots)))
         return done

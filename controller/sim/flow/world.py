@@ -215,13 +215,7 @@ class World:
         self.lose(self.place == worker)
 
     def lose(self, which: NDArray[np.bool_]) -> None:
-        """Drop what waits for some executors.
-
-        Parameters
-        ----------
-        which : array of bool, shape (E,)
-            Executors.
-        """
+        """Drop what waits for the marked executors, shape (E,)."""
         gone = float(self.weight[which] @ self.queue[which])
         self.queue[which] = 0.0
         self.lost += gone
@@ -239,13 +233,7 @@ class World:
         self.reroute()
 
     def step(self, dt_s: float) -> None:
-        """Let time pass.
-
-        Parameters
-        ----------
-        dt_s : float
-            Seconds; tuples that cross no link go all the way within a step.
-        """
+        """Let time pass; tuples that cross no link go all the way within a step."""
         # Or else a thousand steps of 0.1 s are no hundred seconds.
         self.now_s = round(self.now_s + dt_s, 9)
         self._held = [(until, amount) for until, amount in self._held if until > self.now_s]
@@ -339,12 +327,8 @@ class World:
     def take(self) -> tuple[Floats, Floats, Floats]:
         """Hand out what has been done since this was last asked; ask before every change.
 
-        Returns
-        -------
-        sent : Floats, shape (E, E)
-            Tuples from executor to executor.
-        thread_s, other_s : Floats, shape (E,)
-            Processor time of the executor's own thread, and of receiving for it.
+        Tuples from executor to executor, shape (E, E), and processor time of each executor's own
+        thread and of receiving for it, both of shape (E,).
         """
         sent = self._worked[:, None] * self.routes
         other_s = self._worked * ~self.is_spout * self._receive_s
