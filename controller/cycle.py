@@ -187,13 +187,7 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         decide.recall(memory.targeting or Remembered())
     under_way = moves_under_way(views)
 
-    rates = observe_each(
-        memory.rates,
-        seen.loads,
-        views,
-        now_s=seen.now_s,
-        ewma=settings.ewma,
-    )
+    rates = observe_each(memory.rates, seen.loads, views, now_s=seen.now_s, ewma=settings.ewma)
     pictures, unheard_s = picture_each(
         views,
         rates,
@@ -212,19 +206,14 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         max_moves=settings.max_moves,
     )
     vetoes = veto_each(
-        gated,
-        memory.moved_s,
-        settings.excluded,
-        cooldown_s=settings.cooldown_s,
-        now_s=seen.now_s,
+        gated, memory.moved_s, settings.excluded, cooldown_s=settings.cooldown_s, now_s=seen.now_s
     )
-    free_moves = settings.max_moves - len(under_way)
     decisions = choose_each(
         decide,
         gated,
         vetoes,
         settings.limits,
-        free_moves,
+        settings.max_moves - len(under_way),
         first=memory.tick,
         begins=settings.mode is Mode.AUTO,
     )

@@ -44,11 +44,6 @@ def inter_node_ratio(cluster: Cluster, snapshot: LoadSnapshot) -> float:
     return inter_node_tps(cluster, snapshot) / (snapshot.traffic.total_tps or 1.0)
 
 
-def inter_worker_ratio(snapshot: LoadSnapshot) -> float:
-    """Compute the share of all traffic that crosses between workers; 0 without traffic."""
-    return inter_worker_tps(snapshot) / (snapshot.traffic.total_tps or 1.0)
-
-
 def weighted_cost_tps(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> float:
     """Compute what `safe` and `target` lower.
 
@@ -66,10 +61,7 @@ def cpu_use(cluster: Cluster, snapshot: LoadSnapshot) -> CpuUse:
 
 
 def degradation_s(
-    throughput_tps: Sequence[float] | Floats,
-    window_s: float,
-    baseline_tps: float,
-    levels: Sequence[float] = DEGRADATION_LEVELS,
+    throughput_tps: Sequence[float] | Floats, window_s: float, baseline_tps: float
 ) -> tuple[float, ...]:
     """Add up for how long a run was worse than undisturbed, by how much at least.
 
@@ -78,9 +70,11 @@ def degradation_s(
     if 1 - throughput/baseline is at least that, so for 100 % only if nothing came through.
     """
     if baseline_tps <= 0:
-        return (0.0,) * len(levels)
+        return (0.0,) * len(DEGRADATION_LEVELS)
     missing = 1 - np.asarray(throughput_tps, dtype=np.float64) / baseline_tps
-    return tuple(float(window_s * (missing >= level - _SLACK).sum()) for level in levels)
+    return tuple(
+        float(window_s * (missing >= level - _SLACK).sum()) for level in DEGRADATION_LEVELS
+    )
 
 
 def thrash(series: Sequence[float] | Floats) -> float:

@@ -11,7 +11,7 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Move, Outcome, Policy, Veto
 from controller.core.picture import Picture
-from controller.core.veto import Vetoes
+from controller.core.veto import Vetoes, last_in_worker
 from controller.core.view import kernels
 from controller.core.view.view import Moves, View, rounded
 from migration.model import Edge
@@ -84,9 +84,8 @@ def choose(
             chosen = replace(decision, moves=(*chosen.moves, move), warnings=warnings)
         else:
             return chosen
-        reason = f"{move.executor} is the last executor of {move.source}"
-        last = Veto(Outcome.LAST_IN_WORKER, reason)
-        vetoes, suffix = vetoes.joined(Vetoes({move.executor: last})), f", but {reason}"
+        last = last_in_worker(move.executor, move.source)
+        vetoes, suffix = vetoes.joined(Vetoes({move.executor: last})), f", but {last.reason}"
 
 
 def _under_vetoes(

@@ -12,13 +12,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _at_once() -> bool:
-    return True
-
-
-_is_compiled: ContextVar[Callable[[], bool]] = ContextVar("is_compiled", default=_at_once)
+_is_compiled: ContextVar[Callable[[], bool]] = ContextVar("is_compiled", default=lambda: True)
 
 
 @contextmanager

@@ -58,6 +58,11 @@ class Vetoes:
         )
 
 
+def last_in_worker(executor: ExecutorId | str, worker: Slot | str | None) -> Veto:
+    """Veto a move that would leave a worker without executors."""
+    return Veto(Outcome.LAST_IN_WORKER, f"{executor} is the last executor of {worker}")
+
+
 def veto_each(
     pictures: Mapping[str, Picture | Veto],
     moved_s: Mapping[tuple[str, ExecutorId], float],
@@ -94,12 +99,13 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
     view = made.view
     executors = {**cooldown(left_s).executors, **_not_running(view)}
     deaf = {
-        slot: ack.error for slot, ack in view.observation.workers.items() if ack.error is not None
+        slot: Veto(Outcome.STAND_BACK, f"the worker at {slot} cannot follow plans: {ack.error}")
+        for slot, ack in view.observation.workers.items()
+        if ack.error is not None
     }
     for placed in view.publication.executors:
         if placed.slot in deaf:
-            reason = f"the worker at {placed.slot} cannot follow plans: {deaf[placed.slot]}"
-            executors[str(placed.executor)] = Veto(Outcome.STAND_BACK, reason)
+            executors[str(placed.executor)] = deaf[placed.slot]
     for entry in view.plan.entries:
         reason = f"{entry.executor} has move {entry.id} in {entry.phase}"
         executors[str(entry.executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
@@ -114,9 +120,7 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
         slot = Slot.parse(name)
         if slot.port not in offered.get(slot.supervisor, ()):
             workers[name] = Veto(Outcome.NO_WORKER_IN_SLOT, f"no supervisor offers a slot {name}")
-    for slot, error in deaf.items():
-        reason = f"the worker at {slot} cannot follow plans: {error}"
-        workers[str(slot)] = Veto(Outcome.STAND_BACK, reason)
+    workers |= {str(slot): veto for slot, veto in deaf.items()}
     return Vetoes(executors, workers)
 
 
@@ -125,9 +129,7 @@ def _last(view: TopologyView) -> Vetoes:
     staying = staying_executors(view.publication, view.plan)
     count = Counter(str(placed.slot) for placed in staying)
     executors = {
-        str(placed.executor): Veto(
-            Outcome.LAST_IN_WORKER, f"{placed.executor} is the last executor of {placed.slot}"
-        )
+        str(placed.executor): last_in_worker(placed.executor, placed.slot)
         for placed in staying
         if count[str(placed.slot)] == 1
     }
@@ -166,9 +168,8 @@ def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Exclude
         for w in np.flatnonzero(count == 0)
     }
     executors = {
-        snapshot.executors[e]: Veto(
-            Outcome.LAST_IN_WORKER,
-            f"{snapshot.executors[e]} is the last executor of {cluster.workers[snapshot.place[e]]}",
+        snapshot.executors[e]: last_in_worker(
+            snapshot.executors[e], cluster.workers[snapshot.place[e]]
         )
         for e in np.flatnonzero(snapshot.is_alone)
     }

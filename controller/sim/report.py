@@ -54,15 +54,14 @@ def simulate_all(scenario: Scenario) -> ScenarioReport:
     Raises ScenarioError if an expectation or a figure names a measure that there is not.
     """
     results = tuple(run(setting, scenario.seed) for setting in scenario.runs)
+    runs = list(zip(scenario.runs, results, strict=True))
     usual_tps = None
-    for result in results:
-        if result.name == scenario.baseline:
-            usual_tps = float(
-                result.throughput_tps[round(scenario.run(result.name).warm_s) :].mean()
-            )
+    for setting, result in runs:
+        if setting.name == scenario.baseline:
+            usual_tps = float(result.throughput_tps[round(setting.warm_s) :].mean())
     measures = {
         f"{setting.name}.{name}": value
-        for setting, result in zip(scenario.runs, results, strict=True)
+        for setting, result in runs
         for name, value in measure(setting, result, usual_tps).items()
     }
     comparisons = tuple(_compare(one, measures) for one in scenario.expect)
@@ -134,21 +133,18 @@ def _compare(one: Expectation, measures: Measures) -> Comparison:
 def text(report: ScenarioReport) -> str:
     """Print a table with a column a run, the comparisons, the figures, and small plots."""
     names = [setting.name for setting in report.scenario.runs]
-    measures = [m.removeprefix(f"{names[0]}.") for m in report.measures if _of(m, names[0])]
+    first = f"{names[0]}."
     rows = [["measure", *names]]
-    for name in measures:
+    for name in (m.removeprefix(first) for m in report.measures if m.startswith(first)):
         rows.append([name, *(_short(report.measures[f"{run_name}.{name}"]) for run_name in names)])
     blocks = [_table(rows)]
     if report.comparisons:
         blocks.append(_table([_expected(comparison) for comparison in report.comparisons]))
     if report.scenario.figures:
         blocks.append(_table([["figure", "theirs", "ours", "error", "source"], *_figures(report)]))
-    blocks += [_plot(title, rows) for title, rows in _series(report.results).items()]
+    blocks.append(_plot("throughput", [(r.name, r.throughput_tps) for r in report.results]))
+    blocks.append(_plot("inter-node ratio", [(r.name, r.inter_node_frac) for r in report.results]))
     return "\n".join(blocks)
-
-
-def _of(measure_name: str, run_name: str) -> bool:
-    return measure_name.startswith(f"{run_name}.")
 
 
 def _expected(comparison: Comparison) -> list[str]:
@@ -176,13 +172,6 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows)
     return "".join(f"{line.rstrip()}\n" for line in lines)
-
-
-def _series(results: Sequence[SimulationResult]) -> dict[str, list[tuple[str, Floats]]]:
-    return {
-        "throughput": [(r.name, r.throughput_tps) for r in results],
-        "inter-node ratio": [(r.name, r.inter_node_frac) for r in results],
-    }
 
 
 def _plot(title: str, rows: Sequence[tuple[str, Floats]]) -> str:

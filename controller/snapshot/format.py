@@ -6,7 +6,7 @@ Profiles of components and machines are optional keys that only some policies ne
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -40,7 +40,6 @@ Grouping = Literal[
     "custom_object",
     "custom_serialized",
 ]
-GROUPINGS = get_args(Grouping)
 _Capacity = Annotated[float, Meta(ge=LEAST, le=MOST)]
 _SOME = Meta(min_length=1)
 
