@@ -84,7 +84,7 @@ def build(given: Mapping[str, Any]) -> Config:
     refuse_unknown(given)
     read = values(given, (Reader.CONTROLLER, Reader.DECIDE), {"policy": NAMES})
     if "load.low" not in given:
-        # Who lowers the upper limit alone means no harm: the lower one goes down with it.
+        # The upper limit alone may be lowered: the lower one goes down with it.
         read["load.low"] = min(read["load.low"], read["load.high"])
     folder = read["journal.dir"]
     return Config(

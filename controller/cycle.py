@@ -282,7 +282,6 @@ def _nothing_to_look_at(memory: Memory, seen: Seen) -> TopologyReport:
 def _begun_s(
     reports: Iterable[TopologyReport], now_s: float
 ) -> dict[tuple[str, ExecutorId], float]:
-    """Let rest what begins to move."""
     return {
         (report.topology, ExecutorId.parse(move.executor)): now_s
         for report in reports

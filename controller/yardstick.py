@@ -55,7 +55,7 @@ def weighted_cost_tps(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) 
 
 
 def cpu_use(cluster: Cluster, snapshot: LoadSnapshot) -> CpuUse:
-    """Measure the use of the workers' CPU; above 1 where more is asked for than there is."""
+    """Measure the CPU use of one worker or more; above 1 where more is asked for than there is."""
     load, capacity = worker_cpu_cores(cluster, snapshot), cluster.capacity_cores
     return CpuUse(float(load.sum() / capacity.sum()), float((load / capacity).max()))
 

@@ -63,8 +63,8 @@ def choose(
 ) -> Decision:
     """Decide on up to `limits.max_moves` moves that are allowed together.
 
-    Without any, the decision is the veto on the policy's best move. A move that would empty a
-    worker gives way to the next best.
+    Without any, the decision is the veto on the policy's best move, if a veto stands in its way. A
+    move that would empty a worker gives way to the next best.
     """
     if vetoes.staying is None:
         return _under_vetoes(policy, cluster, snapshot, limits, vetoes)
@@ -105,14 +105,14 @@ def _under_vetoes(
         last = [index[name] for name in kept if name in index]
         if not last or not _may_replace(View.of(usable, movable, limits), np.array(last)):
             return allowed
-    # A policy with a memory, which a question of "what if" must not touch, has one without.
+    # A question of "what if" must not touch a policy's memory: such a policy has a twin without.
     unbound: Policy = getattr(policy, "memoryless", policy)
     free = unbound(cluster, snapshot, replace(limits, max_moves=1))
     if not free.moves:
         return free
     wanted = free.moves[0]
     veto = vetoes.executors.get(wanted.executor) or vetoes.workers.get(wanted.target)
-    if veto is None:  # only a policy that weighs all places together wants what it could have had
+    if veto is None:  # only a policy that weighs all places together wants a move that is allowed
         return allowed
     if veto.keeps_worker:
         instead = _replacement(View.of(usable, movable, limits), wanted)

@@ -24,7 +24,7 @@ FULL_SHARE_EXECUTORS = 40
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a policy is told besides the load.
+    """What a policy gets besides the load.
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ class Limits:
         Whether two moves that belong together may leave no worker empty, as in a live run, where
         that would end the worker's JVM. A single executor that must stay is pinned.
     explain : bool
-        Whether a decision without a move looks once more for what came closest, to name it. Where
-        nobody reads that, the outcome may be NOTHING_TO_GAIN in place of a better reason.
+        Whether a decision without a move looks once more for what came closest, to name it. If not,
+        the outcome may be NOTHING_TO_GAIN in place of a better reason.
     """
 
     high_frac: float = DEFAULT["load.high"]

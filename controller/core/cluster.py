@@ -1,4 +1,4 @@
-"""What a decision is made on: the places of one topology, and who loads them and talks to whom.
+"""What a decision is made on: places of one topology, load of its executors, and their traffic.
 
 Executors, workers and nodes are kept in the natural order of their ids, so that "ties break by id"
 is the first index everywhere, whatever order a file or a report had.
@@ -163,7 +163,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadSnapshot:
-    """One topology at one moment: where its executors are, what they use, who talks to whom.
+    """One topology at one moment: where its executors are, what they use, and their traffic.
 
     Attributes
     ----------

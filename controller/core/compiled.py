@@ -46,7 +46,7 @@ class Loop:
     def __call__(self, *arguments: Any) -> Any:
         if _is_compiled.get()():
             return self.machine(*arguments)
-        # Machine code says nothing of infinities that cancel each other out, either.
+        # Machine code does not warn of infinities that cancel each other out, either.
         with np.errstate(all="ignore"):
             return self.python(*arguments)
 

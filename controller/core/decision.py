@@ -57,7 +57,7 @@ class Move:
     asc_tps: float
 
     def as_row(self) -> dict[str, str | float]:
-        """Put it into the stable output format."""
+        """Make a row of the stable output format."""
         return {
             "executor": self.executor,
             "from": self.source,

@@ -185,7 +185,8 @@ class _Run:
         frac = done.inter_node / done.total if done.total else before
         cores = world.hardware.cores / world.hardware.workers
         throughput = (world.done - self._done) / SAMPLE_S
-        # Who is on the way within a step is in no queue at its end; their number by Little's law.
+        # Sentences on their way within a step are in no queue at its end; they are counted by
+        # Little's law.
         pending = world.pending + throughput * world.way_s
         self.samples.append((throughput, frac, done.cpu_s / cores / SAMPLE_S, pending))
         self._done = world.done

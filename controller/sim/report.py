@@ -102,7 +102,7 @@ def measure(
 
 
 def _node_moves(setting: RunSetting, result: SimulationResult) -> Iterator[NodeMove]:
-    """Tell the moves by cycle; of 5 s where nobody decides."""
+    """List the moves by cycle, between nodes; cycles take 5 s in a run without controller."""
     cycle_s = setting.controller.cycle_s if setting.controller else 5.0
     size = setting.hardware.workers
     for at_s, shift in result.moves:

@@ -39,7 +39,7 @@ class What(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something that nobody planned.
+    """Something unplanned that happens to the cluster.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class RunSetting:
     redeploy : Redeploy or None
         Random moves, beside those of the controller.
     controller : Config or None
-        None if nobody decides.
+        None: no controller decides.
     """
 
     name: str

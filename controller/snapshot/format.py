@@ -155,7 +155,6 @@ def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
 
 
 def _find(wanted: Any, value: Any, path: str = "") -> Iterator[str]:
-    """Tell where in a document something is."""
     if value is wanted:
         yield path
     elif isinstance(value, dict | list):

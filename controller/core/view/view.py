@@ -11,8 +11,8 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.view import kernels
 from controller.core.view.pairs import Pairs
 
-# A move for traffic leaves so much of the upper threshold free: a worker filled to the brim would
-# be relieved at the next jitter of its load, and filled again after that, for ever.
+# A move for traffic fills a worker up to this share of the upper threshold: a worker filled to the
+# brim would be relieved at the next jitter of its load, and filled again after that, for ever.
 FILL_FRAC = 0.95
 
 
@@ -102,9 +102,9 @@ class View:
     def bounds(self) -> Floats:
         """Two bounds on what the moves of an executor for traffic score, shape (2, E).
 
-        The second is that of the traffic alone, for the first is lowered, in place, to what was
-        found when an executor was last looked at. That changes no answer, only how many have to be
-        looked at again.
+        The second one is that of the traffic alone. The first one is lowered, in place, to what was
+        found when the executor was last looked at. That changes no answer, only how many executors
+        have to be looked at again.
         """
         return np.tile(kernels.bounds(self.world), (2, 1))
 
@@ -159,7 +159,7 @@ class View:
     def fitting(self, moves: Moves, fill: float = FILL_FRAC) -> Moves:
         """Keep what goes to an open worker with room for it; a rounding error does not matter.
 
-        `fill` is how much of the upper threshold may be used.
+        `fill` is the share of the upper threshold that may be used.
         """
         more = (fill - FILL_FRAC) * self.limits.high_frac * self.cluster.capacity_cores
         room = self.room + more if fill != FILL_FRAC else self.room

@@ -193,7 +193,7 @@ class Micro(_Workload, frozen=True, tag="micro"):
         pairs = [pair.partition(">") for pair in _SHAPES[self.shape].split()]
         links = tuple(Link(source, target, "shuffle") for source, _, target in pairs)
         names = sorted({name for link in links for name in (link.source, link.target)})
-        # Source and sink cost 10 % of a slot; at what rate is not said, so: at the planned one.
+        # Source and sink cost 10 % of a slot, at a rate that 001 does not name: the planned one.
         idle_us = 0.1 / self.planned_tps * 1e6
         sketch = SimulatedTopology(
             tuple(Part(n, "spout" if n == "source" else "bolt", 1, idle_us) for n in names), links

@@ -66,7 +66,7 @@ class Feed(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class World:
-    """The state of the flow; others say who is where and who is down."""
+    """The state of the flow; where executors are, and what is down, is set from outside."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class World:
         return np.asarray(np.bincount(owner, weight, size) / weight.sum(), dtype=np.float64)
 
     def reroute(self) -> None:
-        """Work out who sends what to whom and what it costs, after any change of place or keys."""
+        """Work out all routes and what they cost, after any change of place or keys."""
         node = self.node_of[self.place]
         same_worker = self.place[:, None] == self.place[None, :]
         same_node = node[:, None] == node[None, :]
@@ -145,10 +145,10 @@ class World:
             flow @ (self.routes * hop_s), incoming, out=np.zeros_like(flow), where=incoming > 0
         )
         # A spout works off acknowledgements for next to nothing; it sends when it emits.
-        self._thread_s = np.where(self.is_spout, LEAST_S, self._base_s + send_s + LEAST_S)
+        thread_s = np.where(self.is_spout, LEAST_S, self._base_s + send_s + LEAST_S)
         self._emit_s = np.where(self.is_spout, self._base_s + send_s + LEAST_S, 0.0)
         self._receive_s = receive_s
-        self._cost_s = self._thread_s + receive_s
+        self._cost_s = thread_s + receive_s
         self.weight = self._weights(flow)
         self._emit_weight = self.routes @ self.weight
         self.way_s = self._way()
@@ -274,7 +274,7 @@ class World:
         return shared
 
     def _groups(self, dt_s: float) -> tuple[Ints, Floats]:
-        """Tell with whom each executor shares processors, and what each group has."""
+        """Group executors that share processors, and say what each group has."""
         node_s = self.hardware.cores * self.speed * dt_s
         if self.hardware.shared_by == "node":
             return self.node_of[self.place], node_s
