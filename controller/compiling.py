@@ -29,12 +29,8 @@ def compiling_beside() -> Iterator[threading.Event]:
 
     A process compiles, since the compiler holds the interpreter's lock for seconds at a time on a
     busy machine. What it has kept is then loaded by a thread; where nothing could be kept, the
-    thread compiles, which is slow but changes no answer.
-
-    Yields
-    ------
-    threading.Event
-        Set when decisions are compiled.
+    thread compiles, which is slow but changes no answer. The event is set when decisions are
+    compiled.
     """
     begun_s = time.monotonic()
     done, ended = threading.Event(), threading.Event()

@@ -31,15 +31,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JournalBounds:
-    """Where the journal is kept, and how much of it.
-
-    Attributes
-    ----------
-    dir : Path or None
-        None keeps none.
-    days, size_mb : float
-        What is older, or more than this, is deleted.
-    """
+    """Where the journal is kept, None for nowhere; what is older, or more than this, is deleted."""
 
     dir: Path | None = None
     days: float = DEFAULT["journal.days"]
@@ -58,8 +50,6 @@ class Config:
         What can go from one node to another, for the head-room; None if that is not known.
     vetoes : bool
         Whether `decide` on a file keeps the rules of the live run.
-    journal : JournalBounds
-        Where each tick is written down.
     keys : mapping of str to value
         Every key with the value that was read or taken by default, for the journal.
     """
@@ -87,27 +77,14 @@ class Config:
 
 
 def build(given: Mapping[str, Any]) -> Config:
-    """Make a configuration of keys.
+    """Make a configuration of keys without the leading ``nstorm.``; the others have their defaults.
 
-    Parameters
-    ----------
-    given : mapping of str to value
-        Keys without the leading ``nstorm.``.
-
-    Returns
-    -------
-    Config
-        With the defaults for what is not given.
-
-    Raises
-    ------
-    ConfigError
-        A key is unknown or its value cannot be; the message starts with the key.
+    Raises ConfigError, whose message starts with the key, if one is unknown or its value cannot be.
     """
     refuse_unknown(given)
     read = values(given, (Reader.CONTROLLER, Reader.DECIDE), {"policy": NAMES})
     if "load.low" not in given:
-        # Who lowers the upper limit alone means no harm: the lower one goes down with it.
+        # The upper limit alone may be lowered: the lower one goes down with it.
         read["load.low"] = min(read["load.low"], read["load.high"])
     folder = read["journal.dir"]
     return Config(
@@ -171,19 +148,9 @@ def _options(read: Mapping[str, Any]) -> Options:
 
 
 def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, str]:
-    """Take out what concerns the controller.
+    """Take out what concerns the controller, and where Storm keeps its nodes in ZooKeeper.
 
-    Returns
-    -------
-    Config
-        Of the ``nstorm.*`` keys.
-    str
-        Where Storm keeps its nodes in ZooKeeper.
-
-    Raises
-    ------
-    ConfigError
-        As `build`, or Storm's keys are of the wrong kind.
+    Raises ConfigError as `build`, or if Storm's keys are of the wrong kind.
     """
     own = own_keys(document)
     local_dir = document.get("storm.local.dir")
@@ -193,43 +160,14 @@ def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, str]:
 
 
 def from_assignments(assignments: Sequence[str]) -> Config:
-    """Read ``key=value`` arguments of the command line.
-
-    Parameters
-    ----------
-    assignments : sequence of str
-        Such as ``load.high=0.9``; the leading ``nstorm.`` may be left out.
-
-    Returns
-    -------
-    Config
-        With the defaults for what is not given.
-
-    Raises
-    ------
-    ConfigError
-        As `build`, or as `keys_of`.
-    """
+    """Read ``key=value`` arguments of a command; raises ConfigError as `build` and `keys_of`."""
     return build(keys_of(assignments))
 
 
 def keys_of(assignments: Sequence[str]) -> dict[str, Any]:
-    """Take ``key=value`` arguments apart.
+    """Take arguments such as ``load.high=0.9`` apart; the leading ``nstorm.`` may be left out.
 
-    Parameters
-    ----------
-    assignments : sequence of str
-        Such as ``load.high=0.9``; the leading ``nstorm.`` may be left out.
-
-    Returns
-    -------
-    dict of str to value
-        What `build` reads.
-
-    Raises
-    ------
-    ConfigError
-        An argument has no ``=``, or its value is not YAML.
+    Raises ConfigError if one has no ``=``, or its value is not YAML.
     """
     given: dict[str, Any] = {}
     for assignment in assignments:

@@ -67,7 +67,7 @@ class Memory:
     tick : int
         Number of the last cycle.
     rates : mapping of str to mapping of Slot to WorkerRates
-        What the workers do, by topology.
+        By topology.
     moved_s : mapping of (str, ExecutorId) to float
         When executors began to rest, monotonic seconds.
     unheard_s : mapping of (str, Slot) to float
@@ -92,8 +92,6 @@ class TopologyReport:
 
     Attributes
     ----------
-    tick : int
-        Number of the cycle.
     topology : str
         Its id; empty if the cycle did not get as far.
     time_s : float
@@ -158,20 +156,6 @@ class Report:
 def cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report]:
     """Decide once about all topologies.
 
-    Parameters
-    ----------
-    memory : Memory
-        Of the cycle before.
-
-    Returns
-    -------
-    Memory
-        For the next cycle.
-    Report
-        MOVED where the report's plan is to be written with a compare-and-set.
-
-    Notes
-    -----
     The same values give the same report. An unexpected error ends the cycle; what was seen of moves
     and searches that have ended is remembered all the same.
     """
@@ -183,22 +167,7 @@ def cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report]
 
 
 def failed(memory: Memory, time_s: float, error: Exception) -> tuple[Memory, Report]:
-    """Report a cycle that an unexpected error kept from looking.
-
-    Parameters
-    ----------
-    memory : Memory
-        Of the cycle before.
-    time_s : float
-        Unix seconds.
-
-    Returns
-    -------
-    Memory
-        As before, but for the number of the cycle.
-    Report
-        STAND_BACK.
-    """
+    """Report STAND_BACK for a cycle that an unexpected error kept from looking, and count it."""
     return _surprised(replace(memory, tick=memory.tick + 1), time_s, error)
 
 
@@ -218,13 +187,7 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         decide.recall(memory.targeting or Remembered())
     under_way = moves_under_way(views)
 
-    rates = observe_each(
-        memory.rates,
-        seen.loads,
-        views,
-        now_s=seen.now_s,
-        ewma=settings.ewma,
-    )
+    rates = observe_each(memory.rates, seen.loads, views, now_s=seen.now_s, ewma=settings.ewma)
     pictures, unheard_s = picture_each(
         views,
         rates,
@@ -243,19 +206,14 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         max_moves=settings.max_moves,
     )
     vetoes = veto_each(
-        gated,
-        memory.moved_s,
-        settings.excluded,
-        cooldown_s=settings.cooldown_s,
-        now_s=seen.now_s,
+        gated, memory.moved_s, settings.excluded, cooldown_s=settings.cooldown_s, now_s=seen.now_s
     )
-    free_moves = settings.max_moves - len(under_way)
     decisions = choose_each(
         decide,
         gated,
         vetoes,
         settings.limits,
-        free_moves,
+        settings.max_moves - len(under_way),
         first=memory.tick,
         begins=settings.mode is Mode.AUTO,
     )
@@ -324,7 +282,6 @@ def _nothing_to_look_at(memory: Memory, seen: Seen) -> TopologyReport:
 def _begun_s(
     reports: Iterable[TopologyReport], now_s: float
 ) -> dict[tuple[str, ExecutorId], float]:
-    """Let rest what begins to move."""
     return {
         (report.topology, ExecutorId.parse(move.executor)): now_s
         for report in reports
@@ -338,17 +295,7 @@ def cycle_with_searches(
 ) -> tuple[Memory, Report, Seen]:
     """Decide once, each search answered on the spot: for a world without processes beside it.
 
-    Parameters
-    ----------
-    memory, seen, settings : Memory, Seen, Config
-        As for `cycle`.
-
-    Returns
-    -------
-    Memory, Report
-        As of `cycle`, without open questions.
-    Seen
-        The same with the answers.
+    The answers are in the `Seen` that comes back.
     """
     while True:
         after, report = cycle(memory, seen, settings)

@@ -21,35 +21,13 @@ OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to pri
 
 
 def counted(count: int, what: str) -> str:
-    """Name a number of things.
-
-    Parameters
-    ----------
-    what : str
-        One of them, of those that take an s.
-
-    Returns
-    -------
-    str
-        Such as ``1 executor``, ``2 executors``.
-    """
+    """Name a number of things, such as ``2 executors`` of ``executor``."""
     return f"{count} {what}{'s' * (count != 1)}"
 
 
 @contextmanager
 def quiet(level: int) -> Iterator[None]:
-    """Keep the controller's code, run for its result, from logging each of its cycles.
-
-    Parameters
-    ----------
-    level : int
-        Of `logging`; what is below it is not said.
-
-    Yields
-    ------
-    None
-        Afterwards all is logged as before.
-    """
+    """Keep the controller's code, run for its result, from logging below a level of `logging`."""
     usual = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
     try:
@@ -59,18 +37,7 @@ def quiet(level: int) -> Iterator[None]:
 
 
 def example(*lines: str) -> str:
-    """Make the end of a command's help.
-
-    Parameters
-    ----------
-    *lines : str
-        What one may type.
-
-    Returns
-    -------
-    str
-        An epilog that keeps its lines.
-    """
+    """Make the end of a command's help, an epilog that keeps its lines."""
     return "\n  ".join(("\b\nExample:", *lines))
 
 
@@ -78,7 +45,6 @@ class SectionedCommand(TyperCommand):
     """Lists its options by the sections that they name as ``rich_help_panel``."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the lists."""
         rows = [(p, p.get_help_record(ctx)) for p in self.get_params(ctx)]
         _write(formatter, [(p, f"{p.param_type_name}s", row) for p, row in rows if row])
 
@@ -87,7 +53,6 @@ class SectionedGroup(TyperGroup):
     """Lists its commands by the sections that they name as ``rich_help_panel``."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the lists."""
         room = formatter.width - 6 - max(map(len, self.commands))
         shown = [(name, c) for name, c in self.commands.items() if not c.hidden]
         _write(formatter, [(c, "commands", (n, c.get_short_help_str(room))) for n, c in shown])

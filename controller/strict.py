@@ -30,23 +30,10 @@ _SHOWN = 60
 
 
 def read(document: Any, kind: type[T], refusal: type[ControllerError], path: str = "") -> T:
-    """Make a Struct of a document.
+    """Make a Struct, of Structs that forbid unknown fields, of what JSON or YAML gave.
 
-    Parameters
-    ----------
-    document : object
-        As JSON or YAML gave it.
-    kind : type
-        A Struct that forbids unknown fields, of such Structs.
-    refusal : type
-        What is raised.
-    path : str
-        Where the document stands in its file.
-
-    Raises
-    ------
-    ControllerError
-        Something is missing, unknown or cannot be; one line that begins with the path.
+    Raises `refusal` if something is missing, unknown or cannot be: one line that begins with the
+    path, where the document stands in its file.
     """
     for at, text in _half_characters(document, path):
         raise refusal(f"{at}: half a character, as in {json.dumps(text)}, is no text")

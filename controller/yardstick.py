@@ -15,13 +15,7 @@ _SLACK = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class CpuUse:
-    """How much of the workers' CPU is used.
-
-    Attributes
-    ----------
-    mean_frac : float
-        Of all workers together.
-    """
+    """How much of the CPU is used: of all workers together, and of the fullest one."""
 
     mean_frac: float
     max_frac: float
@@ -29,13 +23,7 @@ class CpuUse:
 
 @dataclass(frozen=True, slots=True)
 class NodeMove:
-    """An executor that changed its node.
-
-    Attributes
-    ----------
-    executor, source, target : str
-        Ids of the executor and of the two nodes.
-    """
+    """An executor that changed its node: ids of the executor and of the two nodes."""
 
     cycle: int
     executor: str
@@ -44,13 +32,7 @@ class NodeMove:
 
 
 def inter_worker_tps(snapshot: LoadSnapshot) -> float:
-    """Add up the traffic that crosses between workers, on one node or on two.
-
-    Returns
-    -------
-    float
-        Tuples per second.
-    """
+    """Add up the traffic that crosses between workers, on one node or on two."""
     traffic = snapshot.traffic
     return float(
         traffic.tps[snapshot.place[traffic.source] != snapshot.place[traffic.target]].sum()
@@ -58,110 +40,50 @@ def inter_worker_tps(snapshot: LoadSnapshot) -> float:
 
 
 def inter_node_ratio(cluster: Cluster, snapshot: LoadSnapshot) -> float:
-    """Compute the share of all traffic that crosses between nodes.
-
-    Returns
-    -------
-    float
-        From 0 to 1; 0 without traffic.
-    """
+    """Compute the share of all traffic that crosses between nodes; 0 without traffic."""
     return inter_node_tps(cluster, snapshot) / (snapshot.traffic.total_tps or 1.0)
-
-
-def inter_worker_ratio(snapshot: LoadSnapshot) -> float:
-    """Compute the share of all traffic that crosses between workers.
-
-    Returns
-    -------
-    float
-        From 0 to 1; 0 without traffic.
-    """
-    return inter_worker_tps(snapshot) / (snapshot.traffic.total_tps or 1.0)
 
 
 def weighted_cost_tps(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> float:
     """Compute what `safe` and `target` lower.
 
-    Returns
-    -------
-    float
-        Tuples per second between nodes times `weight_node`, plus those between workers, which
-        include them, times `weight_worker`.
+    Tuples per second between nodes times `weight_node`, plus those between workers, which include
+    them, times `weight_worker`.
     """
     between_nodes = limits.weight_node * inter_node_tps(cluster, snapshot)
     return between_nodes + limits.weight_worker * inter_worker_tps(snapshot)
 
 
 def cpu_use(cluster: Cluster, snapshot: LoadSnapshot) -> CpuUse:
-    """Measure the use of the workers' CPU.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Places and capacities, at least one worker.
-
-    Returns
-    -------
-    CpuUse
-        Above 1 where more is asked for than there is.
-    """
+    """Measure the CPU use of one worker or more; above 1 where more is asked for than there is."""
     load, capacity = worker_cpu_cores(cluster, snapshot), cluster.capacity_cores
     return CpuUse(float(load.sum() / capacity.sum()), float((load / capacity).max()))
 
 
 def degradation_s(
-    throughput_tps: Sequence[float] | Floats,
-    window_s: float,
-    baseline_tps: float,
-    levels: Sequence[float] = DEGRADATION_LEVELS,
+    throughput_tps: Sequence[float] | Floats, window_s: float, baseline_tps: float
 ) -> tuple[float, ...]:
     """Add up for how long a run was worse than undisturbed, by how much at least.
 
-    Parameters
-    ----------
-    throughput_tps : sequence of float
-        Tuples per second in each window.
-    window_s : float
-        Length of a window.
-    baseline_tps : float
-        Tuples per second without any move.
-    levels : sequence of float
-        Shares of the baseline that are missing.
-
-    Returns
-    -------
-    tuple of float
-        Seconds for each level, falling with it; 0 if the baseline is 0, nothing can be lost then.
-
-    Notes
-    -----
-    004, section 5.2.1: a window counts for a level if 1 - throughput/baseline is at least that, so
-    for 100 % only if nothing came through.
+    One value a level, in seconds; `levels` are shares of the baseline that are missing. All are 0
+    if the baseline is 0, nothing can be lost then. 004, section 5.2.1: a window counts for a level
+    if 1 - throughput/baseline is at least that, so for 100 % only if nothing came through.
     """
     if baseline_tps <= 0:
-        return (0.0,) * len(levels)
+        return (0.0,) * len(DEGRADATION_LEVELS)
     missing = 1 - np.asarray(throughput_tps, dtype=np.float64) / baseline_tps
-    return tuple(float(window_s * (missing >= level - _SLACK).sum()) for level in levels)
+    return tuple(
+        float(window_s * (missing >= level - _SLACK).sum()) for level in DEGRADATION_LEVELS
+    )
 
 
 def thrash(series: Sequence[float] | Floats) -> float:
     """Compute how much a series went up and down beyond what led it from its start to its end.
 
-    Parameters
-    ----------
-    series : sequence of float
-        Values in the order of time.
-
-    Returns
-    -------
-    float
-        In the unit of the series; 0 if it only rises, only falls, or has no two values.
-
-    Notes
-    -----
-    Total variation less the trend: Σ|x[i+1] - x[i]| - |x[last] - x[first]|. The idea of discounting
-    the trend is from CockroachDB's allocator simulator; this definition is ours. Every return trip
-    counts twice its height.
+    In the unit of the series; 0 if it only rises, only falls, or has no two values. Total variation
+    less the trend: Σ|x[i+1] - x[i]| - |x[last] - x[first]|. The idea of discounting the trend is
+    from CockroachDB's allocator simulator; this definition is ours. Every return trip counts twice
+    its height.
     """
     values = np.asarray(series, dtype=np.float64)
     if values.size < 2:
@@ -173,17 +95,8 @@ def thrash(series: Sequence[float] | Floats) -> float:
 def ping_pongs(moves: Iterable[NodeMove], within_cycles: int) -> int:
     """Count the moves that bring an executor back to a node it left not long ago.
 
-    Parameters
-    ----------
-    moves : iterable of NodeMove
-        In the order of time; moves inside a node do not count, whether they are given or not.
-    within_cycles : int
-        How many cycles may lie between leaving and coming back.
-
-    Returns
-    -------
-    int
-        Each return counts once.
+    At most `within_cycles` lie between leaving and coming back. Moves are in the order of time;
+    those inside a node do not count.
     """
     left: dict[tuple[str, str], int] = {}
     returns = 0

@@ -11,7 +11,7 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Move, Outcome, Policy, Veto
 from controller.core.picture import Picture
-from controller.core.veto import Vetoes
+from controller.core.veto import Vetoes, last_in_worker
 from controller.core.view import kernels
 from controller.core.view.view import Moves, View, rounded
 from migration.model import Edge
@@ -33,8 +33,6 @@ def choose_each(
     ----------
     pictures : mapping of str to Picture or Veto
         By topology; a veto is the decision.
-    vetoes : mapping of str to Vetoes
-        What is not allowed, where there is a picture.
     free_moves : int
         How many more moves the cluster may have under way.
     first : int
@@ -65,16 +63,8 @@ def choose(
 ) -> Decision:
     """Decide on up to `limits.max_moves` moves that are allowed together.
 
-    Parameters
-    ----------
-    vetoes : Vetoes
-        What is not allowed.
-
-    Returns
-    -------
-    Decision
-        The policy's own; without moves, the veto on its best move if there is no other. A move that
-        would empty a worker gives way to the next best.
+    Without any, the decision is the veto on the policy's best move, if a veto stands in its way. A
+    move that would empty a worker gives way to the next best.
     """
     if vetoes.staying is None:
         return _under_vetoes(policy, cluster, snapshot, limits, vetoes)
@@ -94,9 +84,8 @@ def choose(
             chosen = replace(decision, moves=(*chosen.moves, move), warnings=warnings)
         else:
             return chosen
-        reason = f"{move.executor} is the last executor of {move.source}"
-        last = Veto(Outcome.LAST_IN_WORKER, reason)
-        vetoes, suffix = vetoes.joined(Vetoes({move.executor: last})), f", but {reason}"
+        last = last_in_worker(move.executor, move.source)
+        vetoes, suffix = vetoes.joined(Vetoes({move.executor: last})), f", but {last.reason}"
 
 
 def _under_vetoes(
@@ -116,14 +105,14 @@ def _under_vetoes(
         last = [index[name] for name in kept if name in index]
         if not last or not _may_replace(View.of(usable, movable, limits), np.array(last)):
             return allowed
-    # A policy with a memory, which a question of "what if" must not touch, has one without.
+    # A question of "what if" must not touch a policy's memory: such a policy has a twin without.
     unbound: Policy = getattr(policy, "memoryless", policy)
     free = unbound(cluster, snapshot, replace(limits, max_moves=1))
     if not free.moves:
         return free
     wanted = free.moves[0]
     veto = vetoes.executors.get(wanted.executor) or vetoes.workers.get(wanted.target)
-    if veto is None:  # only a policy that weighs all places together wants what it could have had
+    if veto is None:  # only a policy that weighs all places together wants a move that is allowed
         return allowed
     if veto.keeps_worker:
         instead = _replacement(View.of(usable, movable, limits), wanted)
@@ -179,19 +168,9 @@ def _replacement(view: View, wanted: Move) -> Decision | None:
 
 @lru_cache(maxsize=16)
 def shuffle_fed(edges: tuple[Edge, ...], component_of: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Mark executors whose traffic follows their place: a shuffle prefers near tasks.
+    """Mark executors, shape (E,), whose traffic follows their place: a shuffle prefers near tasks.
 
     One that is idle far from its spouts is busy as soon as it stands beside one.
-
-    Parameters
-    ----------
-    component_of : tuple of str, length E
-        Component of each executor.
-
-    Returns
-    -------
-    array of bool, shape (E,)
-        True where a shuffle feeds the executor.
     """
     fed = {edge.target for edge in edges if "shuffle" in edge.grouping.lower()}
     return np.array([component in fed for component in component_of], dtype=np.bool_)
@@ -199,7 +178,6 @@ def shuffle_fed(edges: tuple[Edge, ...], component_of: tuple[str, ...]) -> NDArr
 
 @lru_cache(maxsize=16)
 def row_of(names: tuple[str, ...]) -> Mapping[str, int]:
-    """Index names."""
     return {name: i for i, name in enumerate(names)}
 
 

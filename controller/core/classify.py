@@ -24,7 +24,7 @@ FULL_SHARE_EXECUTORS = 40
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a policy is told besides the load.
+    """What a policy gets besides the load.
 
     Attributes
     ----------
@@ -32,19 +32,19 @@ class Limits:
         Shares of a worker's CPU.
     gain_frac : float
         A move for traffic must gain more than this share of all traffic; with more than
-        `FULL_SHARE_EXECUTORS` executors, of what so many of them have.
+        `FULL_SHARE_EXECUTORS` executors, more than this share of what that many of them have.
     gain_tps : float or None
         The same as an absolute number; wins over the share.
     weight_node, weight_worker : float
         What traffic between nodes and between workers counts for `safe`.
+    max_moves : int
+        How many moves one decision may have; a policy that lists a whole placement ignores it.
     keep_workers : bool
         Whether two moves that belong together may leave no worker empty, as in a live run, where
         that would end the worker's JVM. A single executor that must stay is pinned.
-    max_moves : int
-        How many moves one decision may have; one that lists a whole placement pays no heed.
     explain : bool
-        Whether a decision without a move looks once more for what came closest, to name it. Where
-        nobody reads that, the outcome may be NOTHING_TO_GAIN in place of a better reason.
+        Whether a decision without a move looks once more for what came closest, to name it. If not,
+        the outcome may be NOTHING_TO_GAIN in place of a better reason.
     """
 
     high_frac: float = DEFAULT["load.high"]
@@ -59,25 +59,12 @@ class Limits:
 
     @property
     def gain_unit(self) -> str:
-        """What gains are in: traffic between nodes alone is tuples, with weights it is a score."""
+        """Unit of gains: traffic between nodes alone is tuples, with weights it is a score."""
         literal = self.weight_node == 1 and not self.weight_worker
         return "t/s" if literal else "weighted t/s"
 
     def threshold_tps(self, total_tps: float, executors: int) -> float:
-        """Compute what a move for traffic must gain.
-
-        Parameters
-        ----------
-        total_tps : float
-            All traffic of the topology.
-        executors : int
-            How many it has.
-
-        Returns
-        -------
-        float
-            Tuples per second, to be exceeded.
-        """
+        """Compute the tuples per second that a move for traffic must exceed."""
         if self.gain_tps is not None:
             return self.gain_tps
         return self.gain_frac * total_tps * min(1.0, FULL_SHARE_EXECUTORS / max(executors, 1))
@@ -85,16 +72,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classes:
-    """The workers' load and where it stands to the thresholds.
+    """The workers' load and where it stands to the thresholds, each of shape (W,).
 
-    Attributes
-    ----------
-    load_cores, load_frac : Floats, shape (W,)
-        CPU in use, and its share of the worker's capacity.
-    room_cores : Floats, shape (W,)
-        What fits until the worker is high; negative where it is.
-    high, low : array of bool, shape (W,)
-        Above the upper threshold; below the lower one or at it.
+    `room_cores` is what fits until the worker is high, negative where it is. `high` is above the
+    upper threshold, `low` is below the lower one or at it.
     """
 
     load_cores: Floats
@@ -105,18 +86,7 @@ class Classes:
 
 
 def classify(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Classes:
-    """Sort workers into high, normal and low.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Places and their capacities.
-
-    Returns
-    -------
-    Classes
-        One row a worker.
-    """
+    """Sort workers into high, normal and low."""
     load = worker_cpu_cores(cluster, snapshot)
     capacity = cluster.capacity_cores
     room = limits.high_frac * capacity - load

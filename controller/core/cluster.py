@@ -1,4 +1,4 @@
-"""What a decision is made on: the places of one topology, and who loads them and talks to whom.
+"""What a decision is made on: places of one topology, load of its executors, and their traffic.
 
 Executors, workers and nodes are kept in the natural order of their ids, so that "ties break by id"
 is the first index everywhere, whatever order a file or a report had.
@@ -22,13 +22,7 @@ Ints: TypeAlias = NDArray[np.int64]
 
 @lru_cache(maxsize=2**16)
 def natural_key(name: str) -> tuple[tuple[int, str], ...]:
-    """Order ids as people do: ``n2`` before ``n10``.
-
-    Returns
-    -------
-    tuple
-        A key for ``sorted``.
-    """
+    """Order ids as people do: ``n2`` before ``n10``; a key for ``sorted``."""
     # Every second part is digits. Of two numbers the longer one is larger, so that none has to be
     # made of the digits, which Python does only up to a few thousand of them.
     parts = re.split(r"0*([0-9]+)", name)
@@ -36,13 +30,7 @@ def natural_key(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def topology_name(topology: str) -> str:
-    """Drop what Storm appends to a topology's name to make its id, a counter and the time.
-
-    Parameters
-    ----------
-    topology : str
-        Id, or a name.
-    """
+    """Drop what Storm appends to a topology's name to make its id, a counter and the time."""
     made_by_storm = re.fullmatch(r"(.+)-\d+-\d+", topology)
     return made_by_storm[1] if made_by_storm else topology
 
@@ -51,12 +39,8 @@ def topology_name(topology: str) -> str:
 class Machine:
     """What a policy that compares machines knows of a node.
 
-    Attributes
-    ----------
-    kind : str
-        Type that profiles name; empty if unknown.
-    speed_hz : float
-        Clock rate times cores; 0 if unknown.
+    `kind` is the type that profiles name, empty if unknown; `speed_hz` is clock rate times cores, 0
+    if unknown.
     """
 
     kind: str = ""
@@ -67,12 +51,7 @@ class Machine:
 class Performance:
     """What some threads of a component reach together on one slot of their own (001, table P).
 
-    Attributes
-    ----------
-    rate_tps : float
-        Highest stable input rate.
-    cpu_frac, memory_frac : float
-        Shares of the slot at that rate.
+    `rate_tps` is the highest stable input rate; the shares of the slot are those at that rate.
     """
 
     threads: int
@@ -85,12 +64,8 @@ class Performance:
 class Cost:
     """What one instance of a component costs on one kind of machine (000, equation 1).
 
-    Attributes
-    ----------
-    ms_per_tuple : float
-        CPU time a tuple takes.
-    overhead_frac : float
-        Share of the machine that an instance takes without any tuple.
+    `ms_per_tuple` is CPU time; `overhead_frac` is the share of the machine that an instance takes
+    without any tuple.
     """
 
     machine: str
@@ -107,9 +82,9 @@ class Profile:
     selectivity : float
         Tuples out, to every consumer, for one tuple in.
     performance : tuple of Performance
-        By rising number of threads; empty if not measured.
+        By rising number of threads.
     costs : tuple of Cost
-        One a kind of machine; empty if not measured.
+        One a kind of machine.
     """
 
     selectivity: float = 1.0
@@ -119,12 +94,10 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """Nodes and workers a topology may use.
+    """Nodes and workers a topology may use, ids in natural order.
 
     Attributes
     ----------
-    nodes, workers : tuple of str
-        Ids in natural order.
     node_of : Ints, shape (W,)
         Index of each worker's node.
     capacity_cores : Floats, shape (W,)
@@ -146,12 +119,11 @@ class Cluster:
     is_open: NDArray[np.bool_] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Find the open workers once, for every look at them."""
         object.__setattr__(self, "is_open", _is_none(self.closed))
 
     @classmethod
     def build(cls, nodes: Iterable[str], workers: Iterable[tuple[str, str, float]]) -> "Cluster":
-        """Put places in order."""
+        """Put nodes, and workers as (id, node, capacity in cores), in order."""
         names = tuple(sorted(nodes, key=natural_key))
         rows = sorted(workers, key=lambda row: natural_key(row[0]))
         index = {name: i for i, name in enumerate(names)}
@@ -166,14 +138,9 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Traffic:
-    """Tuples per second between executors, one row a pair, sorted by (source, target).
+    """Tuples per second between executors, one row a pair, each array of shape (P,).
 
-    Attributes
-    ----------
-    source, target : Ints, shape (P,)
-        Indices of executors.
-    tps : Floats, shape (P,)
-        Tuples per second.
+    Source and target are indices of executors; rows are sorted by (source, target).
     """
 
     source: Ints
@@ -182,20 +149,7 @@ class Traffic:
 
     @classmethod
     def build(cls, source: Ints, target: Ints, tps: Floats) -> "Traffic":
-        """Add up equal pairs and sort.
-
-        Parameters
-        ----------
-        source, target : Ints, shape (P,)
-            Indices of executors.
-        tps : Floats, shape (P,)
-            Tuples per second.
-
-        Returns
-        -------
-        Traffic
-            At most one row a pair, none of zero.
-        """
+        """Add up equal pairs and sort: at most one row a pair, none of zero."""
         span = int(max(source.max(initial=0), target.max(initial=0))) + 1
         keys, back = np.unique(source * span + target, return_inverse=True)
         sums = np.bincount(back, weights=tps, minlength=len(keys)).astype(np.float64)
@@ -204,13 +158,12 @@ class Traffic:
 
     @property
     def total_tps(self) -> float:
-        """All tuples per second."""
         return float(self.tps.sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadSnapshot:
-    """One topology at one moment: where its executors are, what they use, who talks to whom.
+    """One topology at one moment: where its executors are, what they use, and their traffic.
 
     Attributes
     ----------
@@ -250,7 +203,6 @@ class LoadSnapshot:
     is_movable: NDArray[np.bool_] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Find the movable executors once, for every look at them."""
         object.__setattr__(self, "is_movable", _is_none(self.pinned))
 
     @property
@@ -259,13 +211,7 @@ class LoadSnapshot:
         return np.asarray(np.bincount(self.place)[self.place] == 1)
 
     def moved(self, executor: int, worker: int) -> "LoadSnapshot":
-        """Place one executor elsewhere, all else as it is.
-
-        Returns
-        -------
-        LoadSnapshot
-            The same load on the new placement.
-        """
+        """Place one executor elsewhere, all else as it is."""
         place = self.place.copy()
         place[executor] = worker
         return self._changed(place=place)
@@ -273,35 +219,11 @@ class LoadSnapshot:
     def at(
         self, time_s: float, place: Ints, cpu_cores: Floats, traffic: "Traffic"
     ) -> "LoadSnapshot":
-        """Take the same executors at another moment.
-
-        Parameters
-        ----------
-        place : Ints, shape (E,)
-            Index of each executor's worker.
-        cpu_cores : Floats, shape (E,)
-            By executor.
-
-        Returns
-        -------
-        LoadSnapshot
-            With all else as it is.
-        """
+        """Take the same executors at another moment."""
         return self._changed(time_s=time_s, place=place, cpu_cores=cpu_cores, traffic=traffic)
 
     def holding(self, reasons: Mapping[int, str]) -> "LoadSnapshot":
-        """Pin some executors more.
-
-        Parameters
-        ----------
-        reasons : mapping of int to str
-            Why an executor may not move; of those that may not yet, the reason stays.
-
-        Returns
-        -------
-        LoadSnapshot
-            This one itself if none of them might move.
-        """
+        """Pin some executors more, each with a reason; a reason that is there already stays."""
         held = [e for e in reasons if self.is_movable[e]]
         if not held:
             return self
@@ -327,13 +249,7 @@ def _is_none(reasons: tuple[str | None, ...]) -> NDArray[np.bool_]:
 
 
 def worker_cpu_cores(cluster: Cluster, snapshot: LoadSnapshot) -> Floats:
-    """Add up the executors' CPU of each worker.
-
-    Returns
-    -------
-    Floats, shape (W,)
-        Cores in use.
-    """
+    """Add up the executors' CPU of each worker, shape (W,)."""
     contiguous = np.ascontiguousarray
     place, cores = contiguous(snapshot.place), contiguous(snapshot.cpu_cores)
     return worker_sums(place, cores, len(cluster.workers))
@@ -341,22 +257,7 @@ def worker_cpu_cores(cluster: Cluster, snapshot: LoadSnapshot) -> Floats:
 
 @compiled
 def worker_sums(place: Ints, cores: Floats, workers: int) -> Floats:
-    """Add up something of the executors of each worker.
-
-    Parameters
-    ----------
-    place : Ints, shape (E,)
-        Worker of each executor.
-    cores : Floats, shape (E,)
-        What to add up.
-    workers : int
-        How many there are.
-
-    Returns
-    -------
-    Floats, shape (W,)
-        Sums.
-    """
+    """Add up something of the executors of each worker, shape (W,)."""
     sums = np.zeros(workers)
     for e in range(len(place)):
         sums[place[e]] += cores[e]
@@ -364,29 +265,12 @@ def worker_sums(place: Ints, cores: Floats, workers: int) -> Floats:
 
 
 def inter_node_tps(cluster: Cluster, snapshot: LoadSnapshot) -> float:
-    """Add up the traffic that crosses between nodes.
-
-    Returns
-    -------
-    float
-        Tuples per second.
-    """
+    """Add up the traffic that crosses between nodes."""
     node = cluster.node_of[snapshot.place]
     traffic = snapshot.traffic
     return float(traffic.tps[node[traffic.source] != node[traffic.target]].sum())
 
 
 def order(ids: Sequence[str]) -> list[int]:
-    """Tell which position each place of the natural order comes from.
-
-    Parameters
-    ----------
-    ids : sequence of str
-        Ids in any order.
-
-    Returns
-    -------
-    list of int
-        ``[ids[i] for i in order(ids)]`` is sorted.
-    """
+    """List positions such that ``[ids[i] for i in order(ids)]`` is in natural order."""
     return sorted(range(len(ids)), key=lambda i: natural_key(ids[i]))

@@ -12,28 +12,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _at_once() -> bool:
-    return True
-
-
-_is_compiled: ContextVar[Callable[[], bool]] = ContextVar("is_compiled", default=_at_once)
+_is_compiled: ContextVar[Callable[[], bool]] = ContextVar("is_compiled", default=lambda: True)
 
 
 @contextmanager
 def run_as_python_until(is_compiled: Callable[[], bool]) -> Iterator[None]:
     """Let the loops of this thread run as Python; those of all others are compiled when called.
 
-    Parameters
-    ----------
-    is_compiled : callable
-        Asked at each call of a loop; may turn from False to True at any time.
-
-    Yields
-    ------
-    None
-        Afterwards this thread is as all others.
+    `is_compiled` is asked at each call of a loop, and may turn from False to True at any time.
     """
     before = _is_compiled.set(is_compiled)
     try:
@@ -43,13 +29,7 @@ def run_as_python_until(is_compiled: Callable[[], bool]) -> Iterator[None]:
 
 
 class Loop:
-    """A function in both its forms.
-
-    Parameters
-    ----------
-    function : callable
-        As for `compiled`.
-    """
+    """A function in both its forms."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.python = function
@@ -64,26 +44,18 @@ class Loop:
         return of(self.python)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run it."""
         if _is_compiled.get()():
             return self.machine(*arguments)
-        # Machine code says nothing of infinities that cancel each other out, either.
+        # Machine code does not warn of infinities that cancel each other out, either.
         with np.errstate(all="ignore"):
             return self.python(*arguments)
 
 
 def compiled(function: F) -> F:
-    """Compile a function when it is first called, and keep the result beside its file.
+    """Compile loops over contiguous arrays at their first call; keep the result beside their file.
 
-    Parameters
-    ----------
-    function : callable
-        Loops over contiguous arrays. The functions and numbers it uses must stand in the same file
-        or be imported by their names: a change elsewhere does not make it compile again.
-
-    Returns
-    -------
-    callable
-        The same, some hundred times as fast; indices are not checked.
+    The result is some hundred times as fast; indices are not checked. The functions and numbers
+    that it uses must stand in the same file or be imported by their names: a change elsewhere does
+    not make it compile again.
     """
     return cast(F, Loop(function))

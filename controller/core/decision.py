@@ -46,14 +46,9 @@ class Veto:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A move that a policy wants.
+    """A move that a policy wants: ids of the executor and of the two workers.
 
-    Attributes
-    ----------
-    executor, source, target : str
-        Ids of the executor and of the two workers.
-    asc_tps : float
-        By how much traffic inside nodes grows, unweighted, whatever the policy maximises.
+    `asc_tps` is by how much traffic inside nodes grows, unweighted, whatever the policy maximises.
     """
 
     executor: str
@@ -62,7 +57,7 @@ class Move:
     asc_tps: float
 
     def as_row(self) -> dict[str, str | float]:
-        """Put it into the stable output format."""
+        """Make a row of the stable output format."""
         return {
             "executor": self.executor,
             "from": self.source,
@@ -75,14 +70,8 @@ class Move:
 class Decision:
     """What a policy wants, and why.
 
-    Attributes
-    ----------
-    outcome : Outcome
-        WOULD_MOVE exactly if there are moves.
-    reason : str
-        One line that names the numbers.
-    warnings : tuple of str
-        What placement cannot repair.
+    The outcome is WOULD_MOVE exactly if there are moves; the reason is one line that names the
+    numbers; warnings say what placement cannot repair.
     """
 
     outcome: Outcome
@@ -91,18 +80,7 @@ class Decision:
     warnings: tuple[str, ...] = ()
 
     def applied(self, cluster: Cluster, snapshot: LoadSnapshot) -> LoadSnapshot:
-        """Make the moves.
-
-        Parameters
-        ----------
-        snapshot : LoadSnapshot
-            What was decided about.
-
-        Returns
-        -------
-        LoadSnapshot
-            The same load on the placement after them.
-        """
+        """Make the moves: the same load on the placement after them."""
         for move in self.moves:
             executor = snapshot.executors.index(move.executor)
             snapshot = snapshot.moved(executor, cluster.workers.index(move.target))

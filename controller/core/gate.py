@@ -10,14 +10,11 @@ from migration.model import MOVING, Entry
 
 
 def moves_under_way(views: Iterable[TopologyView]) -> tuple[tuple[str, Entry], ...]:
-    """List the moves of all topologies that count against the cluster's cap.
+    """List the moves of all topologies, with their topology, that count against the cluster's cap.
 
-    Returns
-    -------
-    tuple of (str, Entry)
-        Topology and entry: those from PREPARE to STOP and those that are undone, without void ones.
-        A topology that is not ACTIVE is left out: its moves rest until it is, and must not hold up
-        the others.
+    Those are the moves from PREPARE to STOP and those that are undone, without void ones. A
+    topology that is not ACTIVE is left out: its moves rest until it is, and must not hold up the
+    others.
     """
     return tuple(
         (view.id, entry)
@@ -37,7 +34,7 @@ def gate_each(
     excluded: Excluded,
     max_moves: int,
 ) -> dict[str, Picture | Veto]:
-    """Say why nothing is decided about topologies now.
+    """Put a veto, PAUSED, EXCLUDED, STAND_BACK or MOVE_IN_FLIGHT, where nothing may be decided now.
 
     Parameters
     ----------
@@ -49,16 +46,8 @@ def gate_each(
         Who paused the controller and why.
     observes : bool
         Whether the controller only measures.
-    excluded : Excluded
-        Topologies to leave alone.
     max_moves : int
         How many moves the cluster may have under way.
-
-    Returns
-    -------
-    dict of str to Picture or Veto
-        The picture where something may be decided; else PAUSED, EXCLUDED, STAND_BACK or
-        MOVE_IN_FLIGHT.
     """
     everywhere = None
     if paused is not None or observes:

@@ -17,16 +17,9 @@ class Resource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """The factor, and what binds.
+    """The factor, and what binds: the worker, or the two nodes of the link.
 
-    Attributes
-    ----------
-    factor : float or None
-        Below 1 something is over-used already; None if nothing is used at all.
-    binds : Resource or None
-        What is full at that factor; None if nothing is used at all.
-    where : str
-        The worker, or the two nodes of the link.
+    Below 1 something is over-used already; factor and `binds` are None if nothing is used at all.
     """
 
     factor: float | None = None
@@ -37,23 +30,10 @@ class Headroom:
 def headroom(cluster: Cluster, snapshot: LoadSnapshot, link_tps: float | None = None) -> Headroom:
     """Meter how much is left, if all traffic and load grow in proportion.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Places and their capacity.
-    link_tps : float or None
-        What can go from one node to another; None if that is not known, then only CPU counts.
-
-    Returns
-    -------
-    Headroom
-        CPU binds where both would.
-
-    Notes
-    -----
-    Equation 3 of 004: T = min(α / max CC over directed pairs of nodes, β / max PC over workers).
-    It writes one β for all workers; here each has its own capacity, so the worker with the largest
-    share in use binds.
+    Equation 3 of 004: T = min(α / max CC over directed pairs of nodes, β / max PC over workers). It
+    writes one β for all workers; here each has its own capacity, so the worker with the largest
+    share in use binds. CPU binds where both would. `link_tps` is what can go from one node to
+    another; None if that is not known, then only CPU counts.
     """
     share = worker_cpu_cores(cluster, snapshot) / cluster.capacity_cores
     found = Headroom()

@@ -14,17 +14,9 @@ from controller.core.compiled import Loop
 
 
 def of(function: Callable[..., Any]) -> Any:
-    """Make what compiles a function at the first call of each signature.
+    """Make what compiles a function at the first call of each signature: numba's Dispatcher.
 
-    Parameters
-    ----------
-    function : callable
-        As for `compiled`.
-
-    Returns
-    -------
-    numba's Dispatcher
-        The function itself where numba is told not to compile.
+    Where numba is told not to compile it is the function itself.
     """
     made: Any = njit(function)
     with suppress(RuntimeError):  # neither this folder nor the user's may be written to

@@ -27,39 +27,15 @@ _OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
 def plan_each(
     views: Iterable[TopologyView], decisions: Mapping[str, Decision], epoch: int
 ) -> dict[str, tuple[Plan | None, Decision]]:
-    """Make the plans that begin the moves of decisions.
-
-    Parameters
-    ----------
-    views : iterable of TopologyView
-        The topologies, with their plans as they are written.
-    epoch : int
-        Of the leader who will write the plans.
-
-    Returns
-    -------
-    dict of str to (Plan or None, Decision)
-        As of `next_plan`, by topology.
-    """
+    """Make the plans that begin the moves of decisions: `next_plan` of each topology."""
     return {view.id: next_plan(view, decisions[view.id], epoch) for view in views}
 
 
 def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan | None, Decision]:
-    """Make the plan that begins the moves of a decision.
+    """Make the plan that begins the moves of a decision, with the epoch of the leader that writes.
 
-    Parameters
-    ----------
-    view : TopologyView
-        The topology, with its plan as it is written.
-    epoch : int
-        Of the leader who will write the plan.
-
-    Returns
-    -------
-    Plan or None
-        One version higher, whatever the number of moves; None if none begins.
-    Decision
-        The same with the moves that the validator allows; if it allows none, its refusal.
+    It is one version higher, whatever the number of moves, or None if none begins. The decision
+    comes back with the moves that the validator allows; if it allows none, as its refusal.
     """
     plan, refused = view.plan, None
     moves: list[Move] = []

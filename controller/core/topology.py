@@ -1,4 +1,4 @@
-"""What is known of one topology besides its load, and who of it has the hooks."""
+"""What is known of one topology besides its load, and which of its slots have the hooks."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,14 +32,13 @@ class TopologyView:
 
     @property
     def id(self) -> str:
-        """The topology's id."""
         return self.publication.topology
 
     @property
     def read_by_nimbus(self) -> PlanVersion | None:
         """The newest plan that the hook in Nimbus has read."""
-        said = None if self.nimbus is None else self.nimbus.find(self.id)
-        return None if said is None else said.plan
+        found = None if self.nimbus is None else self.nimbus.find(self.id)
+        return None if found is None else found.plan
 
     @cached_property
     def observation(self) -> Observation:

@@ -28,28 +28,11 @@ class Excluded:
     hosts: frozenset[str] = frozenset()
 
     def has_topology(self, topology: str) -> bool:
-        """Tell whether a topology is among them, by its id or its name.
-
-        Returns
-        -------
-        bool
-            Whether nothing of it may move.
-        """
+        """Tell whether a topology is among them, by its id or its name."""
         return bool(self.topologies & {topology, topology_name(topology)})
 
     def on(self, hosts: Mapping[str, str]) -> "Excluded":
-        """Name nodes instead of hosts.
-
-        Parameters
-        ----------
-        hosts : mapping of str to str
-            Host name of each node.
-
-        Returns
-        -------
-        Excluded
-            Its `hosts` are ids of nodes.
-        """
+        """Put ids of nodes in place of hosts, given the host of each node."""
         nodes = (node for node, host in hosts.items() if {node, host} & self.hosts)
         return replace(self, hosts=frozenset(nodes))
 
@@ -58,11 +41,8 @@ class Excluded:
 class Vetoes:
     """Vetoes by the id of the executor that would move and of the worker it would move to.
 
-    Attributes
-    ----------
-    staying : mapping of str to int, or None
-        How many executors of each worker stay there; a decision leaves one of them. None: a worker
-        may lose all of its executors.
+    `staying` is how many executors of each worker stay there; a decision leaves one of them. None:
+    a worker may lose all of its executors.
     """
 
     executors: Mapping[str, Veto] = field(default_factory=dict)
@@ -78,6 +58,11 @@ class Vetoes:
         )
 
 
+def last_in_worker(executor: ExecutorId | str, worker: Slot | str | None) -> Veto:
+    """Veto a move that would leave a worker without executors."""
+    return Veto(Outcome.LAST_IN_WORKER, f"{executor} is the last executor of {worker}")
+
+
 def veto_each(
     pictures: Mapping[str, Picture | Veto],
     moved_s: Mapping[tuple[str, ExecutorId], float],
@@ -86,25 +71,10 @@ def veto_each(
     cooldown_s: float,
     now_s: float,
 ) -> dict[str, Vetoes]:
-    """List the vetoes of live topologies.
+    """List the vetoes of the topologies that have a picture.
 
-    Parameters
-    ----------
-    pictures : mapping of str to Picture or Veto
-        By topology; one without a picture has no need of them.
-    moved_s : mapping of (str, ExecutorId) to float
-        When executors moved, monotonic seconds.
-    excluded : Excluded
-        Components and hosts to leave alone.
-    cooldown_s : float
-        How long an executor rests after its move.
-    now_s : float
-        Monotonic seconds.
-
-    Returns
-    -------
-    dict of str to Vetoes
-        MOVE_IN_FLIGHT, COOLDOWN, EXCLUDED, LAST_IN_WORKER and NO_WORKER_IN_SLOT.
+    They are MOVE_IN_FLIGHT, STAND_BACK, COOLDOWN, EXCLUDED, LAST_IN_WORKER and NO_WORKER_IN_SLOT.
+    `moved_s` has when executors moved, in monotonic seconds as `now_s`.
     """
     found = {}
     for topology, made in pictures.items():
@@ -129,12 +99,13 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
     view = made.view
     executors = {**cooldown(left_s).executors, **_not_running(view)}
     deaf = {
-        slot: ack.error for slot, ack in view.observation.workers.items() if ack.error is not None
+        slot: Veto(Outcome.STAND_BACK, f"the worker at {slot} cannot follow plans: {ack.error}")
+        for slot, ack in view.observation.workers.items()
+        if ack.error is not None
     }
     for placed in view.publication.executors:
         if placed.slot in deaf:
-            reason = f"the worker at {placed.slot} cannot follow plans: {deaf[placed.slot]}"
-            executors[str(placed.executor)] = Veto(Outcome.STAND_BACK, reason)
+            executors[str(placed.executor)] = deaf[placed.slot]
     for entry in view.plan.entries:
         reason = f"{entry.executor} has move {entry.id} in {entry.phase}"
         executors[str(entry.executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
@@ -149,9 +120,7 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
         slot = Slot.parse(name)
         if slot.port not in offered.get(slot.supervisor, ()):
             workers[name] = Veto(Outcome.NO_WORKER_IN_SLOT, f"no supervisor offers a slot {name}")
-    for slot, error in deaf.items():
-        reason = f"the worker at {slot} cannot follow plans: {error}"
-        workers[str(slot)] = Veto(Outcome.STAND_BACK, reason)
+    workers |= {str(slot): veto for slot, veto in deaf.items()}
     return Vetoes(executors, workers)
 
 
@@ -160,9 +129,7 @@ def _last(view: TopologyView) -> Vetoes:
     staying = staying_executors(view.publication, view.plan)
     count = Counter(str(placed.slot) for placed in staying)
     executors = {
-        str(placed.executor): Veto(
-            Outcome.LAST_IN_WORKER, f"{placed.executor} is the last executor of {placed.slot}"
-        )
+        str(placed.executor): last_in_worker(placed.executor, placed.slot)
         for placed in staying
         if count[str(placed.slot)] == 1
     }
@@ -181,13 +148,7 @@ def _not_running(view: TopologyView) -> dict[str, Veto]:
 
 
 def cooldown(left_s: Mapping[str, float]) -> Vetoes:
-    """Let executors that have moved stay where they are for a while.
-
-    Parameters
-    ----------
-    left_s : mapping of str to float
-        How long each still rests.
-    """
+    """Let executors that have moved stay where they are, each for the seconds that are left."""
     return Vetoes(
         {
             name: Veto(Outcome.COOLDOWN, f"{name} moved lately and rests for {s:.0f} s more")
@@ -198,18 +159,7 @@ def cooldown(left_s: Mapping[str, float]) -> Vetoes:
 
 
 def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
-    """List the vetoes that the snapshot alone gives.
-
-    Parameters
-    ----------
-    excluded : Excluded
-        Components and nodes to leave alone.
-
-    Returns
-    -------
-    Vetoes
-        EXCLUDED, LAST_IN_WORKER and NO_WORKER_IN_SLOT.
-    """
+    """List what the snapshot alone vetoes: EXCLUDED, LAST_IN_WORKER and NO_WORKER_IN_SLOT."""
     count = np.bincount(snapshot.place, minlength=len(cluster.workers))
     workers = {
         cluster.workers[w]: Veto(
@@ -218,9 +168,8 @@ def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Exclude
         for w in np.flatnonzero(count == 0)
     }
     executors = {
-        snapshot.executors[e]: Veto(
-            Outcome.LAST_IN_WORKER,
-            f"{snapshot.executors[e]} is the last executor of {cluster.workers[snapshot.place[e]]}",
+        snapshot.executors[e]: last_in_worker(
+            snapshot.executors[e], cluster.workers[snapshot.place[e]]
         )
         for e in np.flatnonzero(snapshot.is_alone)
     }
@@ -230,13 +179,7 @@ def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Exclude
 
 
 def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
-    """List the vetoes that the settings give.
-
-    Parameters
-    ----------
-    excluded : Excluded
-        Components and nodes to leave alone.
-    """
+    """List the vetoes that the settings give."""
     executors: dict[str, Veto] = {}
     workers: dict[str, Veto] = {}
     for n, node in enumerate(cluster.nodes if excluded.hosts else ()):

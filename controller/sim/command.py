@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,10 +55,7 @@ def _document(report: "ScenarioReport") -> dict[str, object]:
         "title": report.scenario.title,
         "seed": report.scenario.seed,
         "measures": report.measures,
-        "expectations": [
-            {"text": c.text, "left": c.left, "right": c.right, "holds": c.holds}
-            for c in report.comparisons
-        ],
+        "expectations": [asdict(comparison) for comparison in report.comparisons],
         "figures": [
             {
                 "measure": figure.measure,
@@ -72,10 +70,7 @@ def _document(report: "ScenarioReport") -> dict[str, object]:
                 "throughput_tps": result.throughput_tps.tolist(),
                 "inter_node_frac": result.inter_node_frac.tolist(),
                 "pending": result.pending.tolist(),
-                "moves": [
-                    {"at_s": at_s, "executor": s.executor, "source": s.source, "target": s.target}
-                    for at_s, s in result.moves
-                ],
+                "moves": [{"at_s": at_s, **asdict(move)} for at_s, move in result.moves],
             }
             for result in report.results
         },

@@ -59,17 +59,10 @@ class SimulationResult:
 
 
 def run(setting: RunSetting, seed: int) -> SimulationResult:
-    """Simulate one run.
+    """Simulate one run; the same seed gives the same result.
 
-    Parameters
-    ----------
-    seed : int
-        Of all random numbers; the same seed gives the same result.
-
-    Raises
-    ------
-    ScenarioError
-        The topology has fewer executors than the cluster workers, so a worker would be empty.
+    Raises ScenarioError if the cluster has more workers than the topology executors: one would be
+    empty.
     """
     return _Run(setting, seed).all()
 
@@ -192,7 +185,8 @@ class _Run:
         frac = done.inter_node / done.total if done.total else before
         cores = world.hardware.cores / world.hardware.workers
         throughput = (world.done - self._done) / SAMPLE_S
-        # Who is on the way within a step is in no queue at its end; their number by Little's law.
+        # Sentences on their way within a step are in no queue at its end; they are counted by
+        # Little's law.
         pending = world.pending + throughput * world.way_s
         self.samples.append((throughput, frac, done.cpu_s / cores / SAMPLE_S, pending))
         self._done = world.done

@@ -35,17 +35,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScenarioReport:
-    """All runs of a scenario.
-
-    Attributes
-    ----------
-    results : tuple of SimulationResult
-        In the order of the runs.
-    measures : mapping of str to float
-        By ``run.measure``.
-    comparisons : tuple of Comparison
-        In the order of the file.
-    """
+    """All runs of a scenario in the order of the file, and their measures by ``run.measure``."""
 
     scenario: Scenario
     results: tuple[SimulationResult, ...]
@@ -61,21 +51,17 @@ class ScenarioReport:
 def simulate_all(scenario: Scenario) -> ScenarioReport:
     """Run all runs of a scenario.
 
-    Raises
-    ------
-    ScenarioError
-        An expectation or a figure names a measure that there is not.
+    Raises ScenarioError if an expectation or a figure names a measure that there is not.
     """
     results = tuple(run(setting, scenario.seed) for setting in scenario.runs)
+    runs = list(zip(scenario.runs, results, strict=True))
     usual_tps = None
-    for result in results:
-        if result.name == scenario.baseline:
-            usual_tps = float(
-                result.throughput_tps[round(scenario.run(result.name).warm_s) :].mean()
-            )
+    for setting, result in runs:
+        if setting.name == scenario.baseline:
+            usual_tps = float(result.throughput_tps[round(setting.warm_s) :].mean())
     measures = {
         f"{setting.name}.{name}": value
-        for setting, result in zip(scenario.runs, results, strict=True)
+        for setting, result in runs
         for name, value in measure(setting, result, usual_tps).items()
     }
     comparisons = tuple(_compare(one, measures) for one in scenario.expect)
@@ -87,19 +73,10 @@ def simulate_all(scenario: Scenario) -> ScenarioReport:
 def measure(
     setting: RunSetting, result: SimulationResult, usual_tps: float | None
 ) -> dict[str, float]:
-    """Take the measures of a run.
+    """Take the measures of a run; ``_start`` and ``_end`` are means over the first and last window.
 
-    Parameters
-    ----------
-    result : SimulationResult
-        What came of it.
-    usual_tps : float or None
-        Mean throughput of the run without moves; None: degradation is not measured.
-
-    Returns
-    -------
-    dict of str to float
-        By name; ``_start`` and ``_end`` are means over the first and the last window.
+    `usual_tps` is the mean throughput of the run without moves; without it, degradation is not
+    measured.
     """
     warm, window = round(setting.warm_s), round(setting.window_s)
     spans = {"start": slice(warm, warm + window), "end": slice(-window, None)}
@@ -125,7 +102,7 @@ def measure(
 
 
 def _node_moves(setting: RunSetting, result: SimulationResult) -> Iterator[NodeMove]:
-    """Tell the moves by cycle; of 5 s where nobody decides."""
+    """List the moves by cycle, between nodes; cycles take 5 s in a run without controller."""
     cycle_s = setting.controller.cycle_s if setting.controller else 5.0
     size = setting.hardware.workers
     for at_s, shift in result.moves:
@@ -154,29 +131,20 @@ def _compare(one: Expectation, measures: Measures) -> Comparison:
 
 
 def text(report: ScenarioReport) -> str:
-    """Print a report.
-
-    Returns
-    -------
-    str
-        A table with a column a run, the comparisons, the figures, and small plots.
-    """
+    """Print a table with a column a run, the comparisons, the figures, and small plots."""
     names = [setting.name for setting in report.scenario.runs]
-    measures = [m.removeprefix(f"{names[0]}.") for m in report.measures if _of(m, names[0])]
+    first = f"{names[0]}."
     rows = [["measure", *names]]
-    for name in measures:
+    for name in (m.removeprefix(first) for m in report.measures if m.startswith(first)):
         rows.append([name, *(_short(report.measures[f"{run_name}.{name}"]) for run_name in names)])
     blocks = [_table(rows)]
     if report.comparisons:
         blocks.append(_table([_expected(comparison) for comparison in report.comparisons]))
     if report.scenario.figures:
         blocks.append(_table([["figure", "theirs", "ours", "error", "source"], *_figures(report)]))
-    blocks += [_plot(title, rows) for title, rows in _series(report.results).items()]
+    blocks.append(_plot("throughput", [(r.name, r.throughput_tps) for r in report.results]))
+    blocks.append(_plot("inter-node ratio", [(r.name, r.inter_node_frac) for r in report.results]))
     return "\n".join(blocks)
-
-
-def _of(measure_name: str, run_name: str) -> bool:
-    return measure_name.startswith(f"{run_name}.")
 
 
 def _expected(comparison: Comparison) -> list[str]:
@@ -204,13 +172,6 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows)
     return "".join(f"{line.rstrip()}\n" for line in lines)
-
-
-def _series(results: Sequence[SimulationResult]) -> dict[str, list[tuple[str, Floats]]]:
-    return {
-        "throughput": [(r.name, r.throughput_tps) for r in results],
-        "inter-node ratio": [(r.name, r.inter_node_frac) for r in results],
-    }
 
 
 def _plot(title: str, rows: Sequence[tuple[str, Floats]]) -> str:

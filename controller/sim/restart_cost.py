@@ -77,12 +77,7 @@ class Act(StrEnum):
 class Change:
     """Something that happens at a moment; those of one moment happen in the order given.
 
-    Attributes
-    ----------
-    who : int
-        A worker (kill, start) or an executor.
-    to : int
-        The worker it moves to (move).
+    `who` is a worker (kill, start) or an executor, `to` the worker it moves to (move).
     """
 
     at_s: float
@@ -109,20 +104,9 @@ def changes(
     node_of: Sequence[int],
     random: np.random.Generator,
 ) -> list[Change]:
-    """Say what a set of moves does to the cluster.
+    """Say what a set of moves, ordered together, does to the cluster.
 
-    Parameters
-    ----------
-    system : System
-        One that restarts something.
-    shifts : sequence of SimulatedMove
-        The moves, ordered together.
-    delays : Delays
-        How long things take.
-    node_of : sequence of int
-        Node of each worker.
-    random : numpy.random.Generator
-        Draws how long it is to each next poll.
+    `system` is one that restarts something; `random` draws how long it is to each next poll.
     """
     if system is System.STORM:
         found = _rebalance(shifts, now_s, delays, len(node_of))

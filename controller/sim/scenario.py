@@ -39,12 +39,10 @@ class What(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something that nobody planned.
+    """Something unplanned that happens to the cluster.
 
     Attributes
     ----------
-    at_s : float
-        When, or the first time if it comes again.
     every_s : float
         After how long it comes again; 0: never.
     who : str
@@ -77,14 +75,14 @@ class RunSetting:
     seconds, step_s : float
         How long, in steps of what.
     window_s : float
-        Figures of the start are means over the first so many seconds after `warm_s`, figures of the
-        end over the last ones.
+        Figures of the start are means over the first window after `warm_s`, figures of the end over
+        the last one.
     begin_s : float
         The controller's first cycle.
     redeploy : Redeploy or None
         Random moves, beside those of the controller.
     controller : Config or None
-        None if nobody decides.
+        None: no controller decides.
     """
 
     name: str
@@ -125,13 +123,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """All of a file's head.
-
-    Attributes
-    ----------
-    baseline : str or None
-        The run whose throughput the degradation of the others is measured by.
-    """
+    """All of a file's head; `baseline` names the run that degradation is measured against."""
 
     title: str
     seed: int
@@ -141,7 +133,6 @@ class Scenario:
     figures: tuple[Figure, ...]
 
     def run(self, name: str) -> RunSetting:
-        """Return a run by its name."""
         return next(setting for setting in self.runs if setting.name == name)
 
 
@@ -187,25 +178,16 @@ _STEPS_MOST = 100_000
 
 
 def split(text: str) -> tuple[str, str]:
-    """Cut a file into what people write and what is generated.
+    """Cut a file into what people write and what is generated, without the marker.
 
-    Returns
-    -------
-    head, results : str
-        Without the marker; results are empty if there are none yet.
+    Results are empty if there are none yet.
     """
     head, marker, results = text.partition(f"\n{MARKER}")
     return (head + "\n" if marker else text), results
 
 
 def parse(text: str) -> Scenario:
-    """Read a scenario.
-
-    Raises
-    ------
-    ScenarioError
-        The message starts with the key that is wrong.
-    """
+    """Read a scenario; raises ScenarioError, whose message starts with the key that is wrong."""
     try:
         document = _whole(load(split(text)[0]))
     except yaml.YAMLError as error:

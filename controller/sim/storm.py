@@ -39,29 +39,13 @@ FIRST_PORT = 6700
 
 
 def slots_of(world: World) -> tuple[Slot, ...]:
-    """Name the workers' slots.
-
-    Returns
-    -------
-    tuple of Slot
-        By the workers' index.
-    """
+    """Name the workers' slots, by their index."""
     size = world.hardware.workers
     return tuple(Slot(f"n{n}", FIRST_PORT + w % size) for w, n in enumerate(world.node_of))
 
 
 class Storm:
-    """Storm's own knowledge, the plan, and the moves under way.
-
-    Parameters
-    ----------
-    meter : Meter
-        What is measured of it.
-    system : System
-        Who makes the moves.
-    delays : Delays
-        How long that takes.
-    """
+    """Storm's own knowledge, the plan, and the moves under way."""
 
     def __init__(
         self,
@@ -90,25 +74,13 @@ class Storm:
         self.moved: list[tuple[float, SimulatedMove]] = []
 
     def seen(self) -> Seen:
-        """Show the one topology and the newest reports that have come; the only controller leads.
-
-        Returns
-        -------
-        Seen
-            At the world's virtual time.
-        """
+        """Show the one topology and the newest reports that have come, as the only controller."""
         now_s = self._world.now_s
         view = TopologyView(self._publication(), self._held_plan.plan, self._acks())
         return Seen(now_s, now_s, EPOCH, topologies=(view,), loads=tuple(self._meter.loads()))
 
     def write(self, report: Report) -> None:
-        """Begin the moves of a report.
-
-        Parameters
-        ----------
-        report : Report
-            Of a cycle that saw this moment.
-        """
+        """Begin the moves of a report; its cycle saw this very moment."""
         begun = len(self._held_plan.plan.entries)
         for plan in report.plans.values():
             self.redeploy(plan.entries[begun:])
@@ -141,13 +113,7 @@ class Storm:
         heapq.heappush(self._due, (change.at_s, self._number, change))
 
     def entry(self, executor: int, target: int) -> Entry | Refusal:
-        """Make the entry of a move, if the validator of plans lets it.
-
-        Returns
-        -------
-        Entry or Refusal
-            As `migration.validate.validate_move`.
-        """
+        """Make the entry of a move, if the validator of plans lets it."""
         return validate_move(
             self._publication(),
             self._held_plan.plan,

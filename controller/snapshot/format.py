@@ -6,7 +6,7 @@ Profiles of components and machines are optional keys that only some policies ne
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -40,7 +40,6 @@ Grouping = Literal[
     "custom_object",
     "custom_serialized",
 ]
-GROUPINGS = get_args(Grouping)
 _Capacity = Annotated[float, Meta(ge=LEAST, le=MOST)]
 _SOME = Meta(min_length=1)
 
@@ -126,26 +125,11 @@ class _Snapshot(_Row):
 
 
 def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
-    """Read a snapshot, or refuse it.
+    """Read a snapshot, a JSON object as in docs/snapshot.md; all of its workers are open.
 
-    Parameters
-    ----------
-    snapshot : str
-        A JSON object as in docs/snapshot.md.
-
-    Returns
-    -------
-    Cluster
-        Nodes and workers, all open.
-    LoadSnapshot
-        Executors on them, and their traffic.
-
-    Raises
-    ------
-    SnapshotError
-        The text is not JSON, a field is missing, unknown, given twice or of the wrong kind, an id
-        is unknown or given twice, a quantity is negative or not a number; the message starts with
-        the field.
+    Raises SnapshotError, whose message starts with the field, if the text is not JSON, a field is
+    missing, unknown, given twice or of the wrong kind, an id is unknown or given twice, or a
+    quantity is negative or not a number.
     """
     twice: list[tuple[dict[str, Any], str]] = []
 
@@ -171,7 +155,6 @@ def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
 
 
 def _find(wanted: Any, value: Any, path: str = "") -> Iterator[str]:
-    """Tell where in a document something is."""
     if value is wanted:
         yield path
     elif isinstance(value, dict | list):

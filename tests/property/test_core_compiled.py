@@ -105,6 +105,6 @@ def test_every_loop_of_a_decision_is_the_same(
 
 def test_every_loop_is_asked() -> None:
     called = {name for name, known in vars(kernels).items() if isinstance(known, Loop)}
-    inside = {"_is_taken", "_desk", "_lay_out", "_clear", "_best_of", "_bound"}
+    inside = {"_is_taken", "_scratch", "_sum_by_place", "_clear", "_best_of", "_bound"}
     outside = {"index", "roomiest", "highest", "may_move", "score", "gather", "bounds", "carry"}
     assert called == inside | outside | {"best", "open_pairs", "score_of"}

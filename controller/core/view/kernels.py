@@ -1,4 +1,8 @@
-"""The loops of a decision: over who talks to whom, executor by executor."""
+"""The loops of a decision, over executors and their peers.
+
+A peer of an executor sends it tuples or gets tuples from it. The traffic of an executor with a
+worker or a node is that with all of its peers there, in both directions.
+"""
 
 from typing import NamedTuple, TypeAlias
 
@@ -8,42 +12,23 @@ from numpy.typing import NDArray
 from controller.core.cluster import Floats, Ints
 from controller.core.compiled import compiled
 
-# Executors, workers, what each move brings inside nodes, and its score; as in `Moves`.
+# Executors, workers, ASC and scores, one move a row; as in `Moves`.
 Table: TypeAlias = tuple[Ints, Ints, Floats, Floats]
-# An index without a sign is not looked at for being negative, which counts from the end.
+# Machine code need not test whether an unsigned index is negative and counts from the end.
 Rows: TypeAlias = NDArray[np.uint32]
 Marks: TypeAlias = NDArray[np.bool_]
-# In place of a worker.
+# In place of a worker, where the best move of an executor is not known yet.
 NOT_LOOKED_AT = -2
-# Scores that differ by less come out of sums in different orders.
+# Scores that differ by less may be one sum, added up in two orders.
 ROUNDING = 1e-9
 
 
 class KernelWorld(NamedTuple):
-    """What the loops look at; contiguous arrays.
+    """What the loops look at, in contiguous arrays.
 
-    Attributes
-    ----------
-    begin, peer, row : Ints
-        Who talks to whom, as in `Pairs`.
-    tps : Floats, shape (P,)
-        How much, by row.
-    place : Ints, shape (E,)
-        Worker of each executor.
-    cores : Floats, shape (E,)
-        CPU of each executor.
-    movable : array of bool, shape (E,)
-        Who may move.
-    node_of : Ints, shape (W,)
-        Node of each worker.
-    room : Floats, shape (W,)
-        What a move for traffic may bring to each worker.
-    roomiest : Ints, shape (N,)
-        As in `View`.
-    taken : Ints
-        As in `View`.
-    weight_node, weight_worker : float
-        As in `Limits`.
+    `begin`, `peer` and `row` are as in `Pairs`; `movable`, `room`, `roomiest` and `taken` as in
+    `View`; the weights as in `Limits`. By row of the traffic: `tps`. By executor: its worker in
+    `place`, its CPU in `cores`. By worker: `node_of`.
     """
 
     begin: Ints
@@ -62,17 +47,17 @@ class KernelWorld(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known already of the executors.
+    """What is known already of the executors, each array of shape (E,).
 
     Attributes
     ----------
-    to : Ints, shape (E,)
-        Worker of the best move of those of `gather`, -1 without any; `NOT_LOOKED_AT` if that is
-        not known.
-    score : Floats, shape (E,)
-        Its score.
-    loudest_tps : Floats, shape (E,)
-        No pair of the executor says more; may be infinite.
+    to : Ints
+        Worker of the best move among those of `gather`; -1 if there is none, `NOT_LOOKED_AT` if it
+        is not known yet.
+    score : Floats
+        Score of that move.
+    loudest_tps : Floats
+        No pair of the executor has more traffic; may be infinite.
     """
 
     to: Ints
@@ -80,11 +65,11 @@ class Known(NamedTuple):
     loudest_tps: Floats
 
 
-class _Desk(NamedTuple):
-    """Where the traffic of one executor is laid out, by worker and by node, all zero between two.
+class _Scratch(NamedTuple):
+    """Traffic of one executor with each worker and each node, all zero between two executors.
 
-    The stamps tell which executor a worker or a node was last noted for, so one desk is for each
-    executor once.
+    `workers` and `nodes` list where its peers are. A stamp is the executor that a worker or a node
+    was listed for last, so one scratch may be used only once for each executor.
     """
 
     with_worker: Floats
@@ -97,20 +82,7 @@ class _Desk(NamedTuple):
 
 @compiled
 def index(source: Ints, target: Ints, count: int) -> tuple[Ints, Rows, Rows]:
-    """Index pairs by executor.
-
-    Parameters
-    ----------
-    source, target : Ints, shape (P,)
-        Executors, from 0 to `count` - 1.
-    count : int
-        How many there are.
-
-    Returns
-    -------
-    begin, peer, row : Ints
-        As in `Pairs`.
-    """
+    """Index traffic by executor, of `count` executors: `begin`, `peer` and `row` as in `Pairs`."""
     begin = np.zeros(count + 1, dtype=np.int64)
     for k in range(len(source)):
         if source[k] != target[k]:
@@ -141,24 +113,7 @@ def _is_taken(world: KernelWorld, one: int, other: int) -> bool:
 
 @compiled
 def roomiest(room_cores: Floats, is_open: Marks, node_of: Ints, nodes: int) -> Ints:
-    """Find the open worker with most room of each node, of equal ones the first.
-
-    Parameters
-    ----------
-    room_cores : Floats, shape (W,)
-        Room of each worker.
-    is_open : array of bool, shape (W,)
-        Which are.
-    node_of : Ints, shape (W,)
-        Where they are.
-    nodes : int
-        How many nodes there are.
-
-    Returns
-    -------
-    Ints, shape (N,)
-        Workers; -1 where none is open.
-    """
+    """Find the open worker with most room of each node, of equal ones the first; -1 without any."""
     found, most = np.full(nodes, -1, dtype=np.int64), np.full(nodes, -np.inf)
     for w in range(len(node_of)):
         room = np.rint(room_cores[w] / ROUNDING)
@@ -169,22 +124,7 @@ def roomiest(room_cores: Floats, is_open: Marks, node_of: Ints, nodes: int) -> I
 
 @compiled
 def highest(of: Ints, score: Floats, count: int) -> Floats:
-    """Find the highest score of each.
-
-    Parameters
-    ----------
-    of : Ints, shape (K,)
-        Whose score, from 0 to `count` - 1.
-    score : Floats, shape (K,)
-        Any.
-    count : int
-        How many there are.
-
-    Returns
-    -------
-    Floats, shape (count,)
-        Minus infinity where there is none.
-    """
+    """Find the best score of each of `count`, minus infinity without any; `of` says whose it is."""
     found = np.full(count, -np.inf)
     for k in range(len(of)):
         found[of[k]] = max(found[of[k]], score[k])
@@ -192,9 +132,9 @@ def highest(of: Ints, score: Floats, count: int) -> Floats:
 
 
 @compiled
-def _desk(world: KernelWorld) -> _Desk:
+def _scratch(world: KernelWorld) -> _Scratch:
     workers, nodes = len(world.node_of), len(world.roomiest)
-    return _Desk(
+    return _Scratch(
         np.zeros(workers),
         np.zeros(nodes),
         np.empty(workers + 1, dtype=np.int64),
@@ -205,100 +145,84 @@ def _desk(world: KernelWorld) -> _Desk:
 
 
 @compiled
-def _lay_out(world: KernelWorld, desk: _Desk, e: int) -> tuple[int, int, int]:
-    """Lay out whom an executor talks to, and note where it may be worth to go.
+def _sum_by_place(world: KernelWorld, scratch: _Scratch, e: int) -> tuple[int, int, int]:
+    """Sum up an executor's traffic by worker and by node, and list the workers worth a look.
 
-    Returns how many workers are noted, how many of these it talks to, and how many nodes.
+    Returns how many workers are listed, how many of these, the first ones, have peers, and how many
+    nodes are listed.
     """
-    noted = nodes = 0
+    listed = nodes = 0
     for k in range(world.begin[e], world.begin[e + 1]):
-        w, said = np.uint64(world.place[world.peer[k]]), world.tps[world.row[k]]
+        w, tps = np.uint64(world.place[world.peer[k]]), world.tps[world.row[k]]
         n = np.uint64(world.node_of[w])
-        # Without a branch, which could not be predicted.
-        desk.workers[noted] = w
-        noted += desk.worker_stamp[w] != e
-        desk.worker_stamp[w] = e
-        desk.nodes[nodes] = n
-        nodes += desk.node_stamp[n] != e
-        desk.node_stamp[n] = e
-        desk.with_worker[w] += said
-        desk.with_node[n] += said
-    talked_to = noted
-    # A worker where it talks to nobody is worth a look if it is the roomiest of its node.
+        # The processor could not predict a branch here, so an entry that is not new is overwritten.
+        scratch.workers[listed] = w
+        listed += scratch.worker_stamp[w] != e
+        scratch.worker_stamp[w] = e
+        scratch.nodes[nodes] = n
+        nodes += scratch.node_stamp[n] != e
+        scratch.node_stamp[n] = e
+        scratch.with_worker[w] += tps
+        scratch.with_node[n] += tps
+    with_peers = listed
+    # A worker without peers is worth a look if it is the roomiest of a node that has some.
     for i in range(nodes):
-        w = world.roomiest[desk.nodes[i]]
-        if w >= 0 and desk.nodes[i] != world.node_of[world.place[e]]:
-            desk.workers[noted] = w
-            noted += desk.worker_stamp[w] != e
-    return noted, talked_to, nodes
+        w = world.roomiest[scratch.nodes[i]]
+        if w >= 0 and scratch.nodes[i] != world.node_of[world.place[e]]:
+            scratch.workers[listed] = w
+            listed += scratch.worker_stamp[w] != e
+    return listed, with_peers, nodes
 
 
 @compiled
-def _clear(desk: _Desk, talked_to: int, nodes: int) -> None:
-    for i in range(talked_to):
-        desk.with_worker[desk.workers[i]] = 0.0
+def _clear(scratch: _Scratch, with_peers: int, nodes: int) -> None:
+    for i in range(with_peers):
+        scratch.with_worker[scratch.workers[i]] = 0.0
     for i in range(nodes):
-        desk.with_node[desk.nodes[i]] = 0.0
+        scratch.with_node[scratch.nodes[i]] = 0.0
 
 
 @compiled
 def may_move(world: KernelWorld, e: int, w: int) -> bool:
-    """Tell whether a move is one, fits, and is not between nodes that are taken.
+    """Tell whether a move changes the worker, fits there, and is not between nodes that are taken.
 
-    Parameters
-    ----------
-    world : KernelWorld
-        What to look at.
-
-    Returns
-    -------
-    bool
-        Whether it is; whether the executor is movable is not looked at.
+    Whether the executor is movable is not looked at.
     """
     home = world.place[e]
-    if w == home or not world.cores[e] <= world.room[w]:  # what is no number fits nowhere
+    if w == home or not world.cores[e] <= world.room[w]:  # a CPU of NaN fits nowhere
         return False
     return not _is_taken(world, world.node_of[home], world.node_of[w])
 
 
 @compiled
-def _best_of(world: KernelWorld, desk: _Desk, e: int) -> tuple[int, float]:
-    """Find worker and score of an executor's best move of those of `gather`; worker -1 if none.
+def _best_of(world: KernelWorld, scratch: _Scratch, e: int) -> tuple[int, float]:
+    """Find worker and score of the best of an executor's moves in `gather`; worker -1 if none.
 
-    Of equal ones that to the first worker.
+    Of equal ones the first worker.
     """
-    noted, talked_to, nodes = _lay_out(world, desk, e)
-    at_home = desk.with_worker[world.place[e]]
-    at_node = desk.with_node[world.node_of[world.place[e]]]
+    listed, with_peers, nodes = _sum_by_place(world, scratch, e)
+    at_home = scratch.with_worker[world.place[e]]
+    at_node = scratch.with_node[world.node_of[world.place[e]]]
     best, best_score = -1, -np.inf
-    for i in range(noted):
-        w = desk.workers[i]
-        asc = desk.with_node[world.node_of[w]] - at_node
-        near = desk.with_worker[w] - at_home
+    for i in range(listed):
+        w = scratch.workers[i]
+        asc = scratch.with_node[world.node_of[w]] - at_node
+        near = scratch.with_worker[w] - at_home
         total = world.weight_node * asc + world.weight_worker * near
         if total > best_score - 2 * ROUNDING and may_move(world, e, w):
             new, old = np.rint(total / ROUNDING), np.rint(best_score / ROUNDING)
             if new > old or (new == old and w < best):
                 best, best_score = w, total
-    _clear(desk, talked_to, nodes)
+    _clear(scratch, with_peers, nodes)
     return best, best_score
 
 
 @compiled
 def score(world: KernelWorld, executors: Ints, workers: Ints) -> Table:
-    """Score the moves of some executors to some workers.
+    """Score the moves of all these executors to all these workers, executor by executor.
 
-    Parameters
-    ----------
-    world : KernelWorld
-        What to look at.
-    executors, workers : Ints
-        All of these to all of those.
-
-    Returns
-    -------
-    executors, workers, asc, score : Ints, Ints, Floats, Floats
-        Executor by executor, without those that are no move or may not be.
+    Left out are those that stay on the worker and those between nodes that are taken; whether a
+    move fits is not looked at.
     """
     most, count = len(executors) * len(workers), 0
     who, to = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
@@ -309,16 +233,16 @@ def score(world: KernelWorld, executors: Ints, workers: Ints) -> Table:
         home = world.place[e]
         own = world.node_of[home]
         for k in range(world.begin[e], world.begin[e + 1]):
-            w, said = world.place[world.peer[k]], world.tps[world.row[k]]
-            with_worker[w] += said
-            with_node[world.node_of[w]] += said
+            w, tps = world.place[world.peer[k]], world.tps[world.row[k]]
+            with_worker[w] += tps
+            with_node[world.node_of[w]] += tps
         at_home, at_node = with_worker[home], with_node[own]
         for w in workers:
             n = world.node_of[w]
             who[count], to[count], asc[count] = e, w, with_node[n] - at_node
             near = with_worker[w] - at_home
             gain[count] = world.weight_node * asc[count] + world.weight_worker * near
-            # A row that does not count is written over.
+            # The next row overwrites one that does not count.
             count += w != home and not (is_any_taken and _is_taken(world, own, n))
         for k in range(world.begin[e], world.begin[e + 1]):
             w = world.place[world.peer[k]]
@@ -329,20 +253,12 @@ def score(world: KernelWorld, executors: Ints, workers: Ints) -> Table:
 
 @compiled
 def gather(world: KernelWorld, executors: Ints) -> Table:
-    """List the moves that fit and bring an executor to somebody it talks to.
+    """List the moves that fit and bring an executor to a worker or a node of its peers.
 
-    Parameters
-    ----------
-    world : KernelWorld
-        What to look at.
-
-    Returns
-    -------
-    executors, workers, asc, score : Ints, Ints, Floats, Floats
-        Executor by executor: to every worker it talks to, and to the roomiest worker of every other
-        node it talks to. Of all moves that gain, the best is among these.
+    Executor by executor: to every worker of its peers, and to the roomiest worker of every other
+    node of its peers. Of all moves that gain, the best is among these.
     """
-    desk = _desk(world)
+    scratch = _scratch(world)
     most = count = 0
     for e in executors:
         most += 2 * (world.begin[e + 1] - world.begin[e])
@@ -351,33 +267,25 @@ def gather(world: KernelWorld, executors: Ints) -> Table:
     for e in executors:
         home = world.place[e]
         own = world.node_of[home]
-        noted, talked_to, nodes = _lay_out(world, desk, e)
-        for i in range(noted):
-            w = desk.workers[i]
+        listed, with_peers, nodes = _sum_by_place(world, scratch, e)
+        for i in range(listed):
+            w = scratch.workers[i]
             if may_move(world, e, w):
                 who[count], to[count] = e, w
-                asc[count] = desk.with_node[world.node_of[w]] - desk.with_node[own]
-                near = desk.with_worker[w] - desk.with_worker[home]
+                asc[count] = scratch.with_node[world.node_of[w]] - scratch.with_node[own]
+                near = scratch.with_worker[w] - scratch.with_worker[home]
                 gain[count] = world.weight_node * asc[count] + world.weight_worker * near
                 count += 1
-        _clear(desk, talked_to, nodes)
+        _clear(scratch, with_peers, nodes)
     return who[:count], to[:count], asc[:count], gain[:count]
 
 
 @compiled
 def bounds(world: KernelWorld) -> Floats:
-    """Bound what executors can gain, wherever there is room.
+    """Bound what each executor can gain, wherever there is room, shape (E,).
 
-    Parameters
-    ----------
-    world : KernelWorld
-        What to look at.
-
-    Returns
-    -------
-    Floats, shape (E,)
-        What each would gain if all that it talks to on its strongest node were on one worker;
-        nothing where it may not move.
+    It could gain no more if all of its peers on the node with which it has most traffic were on one
+    worker. Minus infinity where it may not move.
     """
     bound = np.empty(len(world.place))
     _bound(world, world.node_of[world.place], np.arange(len(bound)), bound)
@@ -391,13 +299,14 @@ def _bound(world: KernelWorld, node: Ints, executors: Ints, bound: Floats) -> No
         home, begin, end = world.place[e], world.begin[e], world.begin[e + 1]
         at_home = strongest = 0.0
         for k in range(begin, end):
-            p, said = world.peer[k], world.tps[world.row[k]]
+            p, tps = world.peer[k], world.tps[world.row[k]]
             n = np.uint64(node[p])
-            so_far = with_node[n] + said
+            so_far = with_node[n] + tps
             with_node[n] = so_far
             strongest = so_far if so_far > strongest else strongest
-            at_home += said if world.place[p] == home else 0.0
+            at_home += tps if world.place[p] == home else 0.0
         at_node = with_node[node[e]]
+        # Clear by nodes or by peers, whichever are fewer.
         if len(with_node) <= end - begin:
             with_node[:] = 0.0
         else:
@@ -410,20 +319,13 @@ def _bound(world: KernelWorld, node: Ints, executors: Ints, bound: Floats) -> No
 
 @compiled
 def carry(before: KernelWorld, after: KernelWorld, moved: int, both: Floats) -> None:
-    """Bring the bounds to the placement after a move, in place.
-
-    Parameters
-    ----------
-    moved : int
-        The executor that moved.
-    both : Floats, shape (2, E)
-        As `View.bounds`.
-    """
-    bound, anew = both
+    """Bring `View.bounds` to the placement after the move of executor `moved`, in place."""
+    lowered, of_traffic = both
     node, node_of = after.node_of[after.place], after.node_of
     left, to = before.place[moved], after.place[moved]
-    # What fits at either node differs only for executors with more CPU than `less` and at most
-    # `more`; or for all.
+    # A bound was lowered to what was found among the moves that fit. The move changes what fits on
+    # its two nodes, but only for executors with more CPU than `less` and at most `more`; for all of
+    # them where another worker is the roomiest now. Only executors with peers on a node look there.
     less, more = np.empty(2), np.empty(2)
     for i, w in enumerate((left, to)):
         less[i] = min(before.room[w], after.room[w])
@@ -432,44 +334,37 @@ def carry(before: KernelWorld, after: KernelWorld, moved: int, both: Floats) -> 
         if before.roomiest[n] != after.roomiest[n]:
             less[i], more[i] = -np.inf, np.inf
     for e in range(len(node)):
-        if bound[e] < anew[e]:
+        if lowered[e] < of_traffic[e]:
             for i, n in enumerate((node_of[left], node_of[to])):
                 if less[i] < after.cores[e] <= more[i]:
                     for k in range(after.begin[e], after.begin[e + 1]):
                         if node[after.peer[k]] == n:
-                            bound[e] = anew[e]
+                            lowered[e] = of_traffic[e]
+    # The peers of the executor that moved have traffic with another node now.
     peers = after.peer[after.begin[moved] : after.begin[moved + 1]]
     touched = np.append(peers.astype(np.int64), moved)
-    _bound(after, node, touched, anew)
-    bound[touched] = anew[touched]
+    _bound(after, node, touched, of_traffic)
+    lowered[touched] = of_traffic[touched]
 
 
 @compiled
 def best(world: KernelWorld, bound: Floats, first: int, above: float, slack: float) -> Table:
-    """List the best moves of `gather`.
+    """List the moves of `gather` that tie for the best, if that scores more than `above`.
+
+    Executor by executor. Some that do not score more than `above` themselves may be missing.
 
     Parameters
     ----------
-    world : KernelWorld
-        What to look at.
     bound : Floats, shape (E,)
-        No move of the executor scores more. Lowered, in place, to what is found of those that are
-        looked at; nobody is whose bound does not reach the best found.
+        No move of the executor scores more. Lowered, in place, to what is found for each executor
+        that is looked at; one whose bound does not reach the best found so far is skipped.
     first : int
-        Whom to look at first.
-    above : float
-        What the best must score more than.
+        Executor to look at first: the better its best move, the more others are skipped.
     slack : float
         How much below the best still counts as the best; not less than what scores are rounded to.
-
-    Returns
-    -------
-    executors, workers, asc, score : Ints, Ints, Floats, Floats
-        All that tie for the best, executor by executor, but for some that do not score more than
-        `above` themselves; none if nothing does.
     """
-    desk = _desk(world)
-    _, most = _best_of(world, desk, first)
+    scratch = _scratch(world)
+    _, most = _best_of(world, scratch, first)
     bound[first] = most + ROUNDING
     least = max(above, most - 2 * slack)
     seen, count = np.empty(len(bound), dtype=np.int64), 0
@@ -478,7 +373,7 @@ def best(world: KernelWorld, bound: Floats, first: int, above: float, slack: flo
             seen[count] = e
             count += 1
             if e != first:
-                _, gain = _best_of(world, desk, e)
+                _, gain = _best_of(world, scratch, e)
                 bound[e] = gain + ROUNDING
                 if gain > most:
                     most, least = gain, max(above, gain - 2 * slack)
@@ -495,58 +390,57 @@ def open_pairs(
 ) -> list[tuple[int, int, float, float]]:
     """List pairs of executors that gain together what neither gains alone.
 
+    Each is the first move of the pair (executor, worker, ASC) and the score of both moves.
+
     Parameters
     ----------
-    world : KernelWorld
-        What to look at.
     both : Floats, shape (2, E)
-        As `View.bounds`: the first is of the moves of `gather`, the second of all.
+        As `View.bounds`: the first row is of the moves of `gather`, the second of all.
     known : Known
         Filled in where an executor is looked at.
     least : float
         What two moves have to gain more than the better one of them.
     must_stay : array of bool, shape (W,)
         Workers that no two executors may leave together.
-
-    Returns
-    -------
-    list of (executor, worker, asc, score)
-        The first moves of the pairs, each with the score of both.
     """
     found = [(0, 0, 0.0, 0.0) for _ in range(0)]  # so that its type is known
-    place, node_of, desk = world.place, world.node_of, _desk(world)
+    place, node_of, scratch = world.place, world.node_of, _scratch(world)
     bound, anywhere = both
-    a, b = world.weight_node, world.weight_worker
+    weight_node, weight_worker = world.weight_node, world.weight_worker
+    most_missed = 2 * (weight_node + weight_worker)
     for one in range(len(bound)):
-        if bound[one] + 2 * (a + b) * known.loudest_tps[one] <= least:
+        if bound[one] + most_missed * known.loudest_tps[one] <= least:
             continue
         to, first = known.to[one], known.score[one]
-        home = place[one]
-        n1 = node_of[home]
+        home_one = place[one]
+        node_one = node_of[home_one]
         for k in range(world.begin[one], world.begin[one + 1]):
-            # What the two scores miss of the traffic between the two, who go together, is at most
-            # twice that, and half of that for each level, node or worker, at which they are apart;
-            # and it is more than what is lacking to either of them.
-            other, said = world.peer[k], world.tps[world.row[k]]
-            alone = min(bound[one], anywhere[other])
-            if to == -1 or alone + 2 * (a + b) * said <= least:
+            # Both would go to one worker. Either score counts their own traffic as if the other
+            # one stayed, and so the two together miss some of it. For nodes as for workers, they
+            # miss at most twice that traffic where both are together now, else at most once. The
+            # lower score and what is missed must exceed `least`, or else one move does as well.
+            other, tps = world.peer[k], world.tps[world.row[k]]
+            lower = min(bound[one], anywhere[other])
+            if to == -1 or lower + most_missed * tps <= least:
                 continue
-            here = place[other]
-            n2 = node_of[here]
-            if alone + said * (a * (1.0 + (n1 == n2)) + b * (1.0 + (home == here))) <= least:
+            home_other = place[other]
+            node_other = node_of[home_other]
+            at_workers = 1.0 + (home_one == home_other)
+            missable = weight_node * (1.0 + (node_one == node_other)) + weight_worker * at_workers
+            if lower + tps * missable <= least:
                 continue
             if to == NOT_LOOKED_AT:
-                to, first = _best_of(world, desk, one)
+                to, first = _best_of(world, scratch, one)
                 known.to[one], known.score[one] = to, first
                 bound[one] = first + ROUNDING
             if to == -1 or not world.movable[other] or not may_move(world, other, to):
                 continue
-            missed = a * (1.0 + (n1 == n2) - (n1 == node_of[to]) - (n2 == node_of[to]))
-            missed = said * (missed + b * (1.0 + (home == here)))
+            there = node_of[to]
+            at_nodes = 1.0 + (node_one == node_other) - (node_one == there) - (node_other == there)
+            missed = tps * (weight_node * at_nodes + weight_worker * at_workers)
             both_fit = world.cores[one] + world.cores[other] <= world.room[to]
-            if first + missed <= least or not both_fit:
-                continue
-            if home == here and must_stay[home]:
+            empties = home_one == home_other and must_stay[home_one]
+            if first + missed <= least or not both_fit or empties:
                 continue
             _, second = score_of(world, other, to)
             together = first + second + missed
@@ -558,23 +452,12 @@ def open_pairs(
 
 @compiled
 def score_of(world: KernelWorld, e: int, worker: int) -> tuple[float, float]:
-    """Compute ASC and score of one move.
-
-    Parameters
-    ----------
-    world : KernelWorld
-        What to look at.
-
-    Returns
-    -------
-    asc, score : float, float
-        Whether it may be made is not looked at.
-    """
+    """Compute ASC and score of one move; whether it may be made is not looked at."""
     place, node_of = world.place, world.node_of
     home, own, there = place[e], node_of[place[e]], node_of[worker]
     asc = near = 0.0
     for k in range(world.begin[e], world.begin[e + 1]):
-        w, said = place[world.peer[k]], world.tps[world.row[k]]
-        asc += said * (int(node_of[w] == there) - int(node_of[w] == own))
-        near += said * (int(w == worker) - int(w == home))
+        w, tps = place[world.peer[k]], world.tps[world.row[k]]
+        asc += tps * (int(node_of[w] == there) - int(node_of[w] == own))
+        near += tps * (int(w == worker) - int(w == home))
     return asc, world.weight_node * asc + world.weight_worker * near

@@ -1,4 +1,4 @@
-"""Who talks to whom, indexed by executor; it stays while only how much they say changes."""
+"""The traffic of a topology, indexed by executor; the index stays while only its rates change."""
 
 from collections import deque
 from dataclasses import dataclass, replace
@@ -11,16 +11,16 @@ from controller.core.view import kernels
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of executors that talk, to be asked by executor, in both directions.
+    """Pairs of executors that exchange tuples, to be asked by executor, in both directions.
 
     Attributes
     ----------
     traffic_source, traffic_target : Ints
         The rows of the traffic that it was made of.
     begin : Ints, shape (E + 1,)
-        Where what each executor sends and receives begins, and the end.
+        Where the rows of each executor begin in `peer` and `row`, and the end.
     peer : Rows
-        The executors at the other end: first those that one sends to, then those that send to it;
+        The executors at the other end: first those that it sends to, then those that send to it;
         never itself, for that never crosses anything.
     row : Rows
         The row of the traffic.
@@ -34,18 +34,12 @@ class Pairs:
 
     @classmethod
     def of(cls, traffic: Traffic, count: int) -> "Pairs":
-        """Index traffic by executor, anew only if other executors talk than lately.
-
-        Returns
-        -------
-        Pairs
-            Of the traffic between two executors.
-        """
+        """Index traffic by executor, anew only if other executors exchange tuples than lately."""
         source, target = traffic.source, traffic.target
         for at, known in enumerate(tuple(_LATELY)):
             if known._are_of(traffic, count):
                 if known.traffic_source is not source:
-                    # So that the next to ask with these arrays needs not compare them.
+                    # The same arrays need not be compared again next time.
                     _LATELY[at] = replace(known, traffic_source=source, traffic_target=target)
                 return known
         made = cls(source, target, *kernels.index(source, target, count))
@@ -57,29 +51,17 @@ class Pairs:
         return same and _equal(self.traffic_target, traffic.target)
 
     def asc_tps(self, tps: Floats, node: Ints, executor: int, to: int) -> float:
-        """Compute ASC of one move: by how much traffic inside nodes grows.
+        """Compute ASC of the move of an executor to a node: by how much traffic inside nodes grows.
 
-        Parameters
-        ----------
-        tps : Floats, shape (P,)
-            Of the traffic, by row.
-        node : Ints, shape (E,)
-            Where everybody is.
-        executor, to : int
-            Who goes to which node.
-
-        Returns
-        -------
-        float
-            Tuples per second; 0 for the executor's own node.
+        `node` is the node of each executor, shape (E,); 0 for the executor's own node.
         """
         own = slice(int(self.begin[executor]), int(self.begin[executor + 1]))
-        there, said = node[self.peer[own]], tps[self.row[own]]
-        return float(said[there == to].sum() - said[there == node[executor]].sum())
+        there, own_tps = node[self.peer[own]], tps[self.row[own]]
+        return float(own_tps[there == to].sum() - own_tps[there == node[executor]].sum())
 
 
-# Mostly the same executors talk from cycle to cycle. A few, for a controller may look after several
-# topologies.
+# From cycle to cycle, mostly the same executors exchange tuples. One index for each of the few
+# topologies that a controller may look after.
 _LATELY: deque[Pairs] = deque(maxlen=4)
 
 

@@ -11,23 +11,16 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.view import kernels
 from controller.core.view.pairs import Pairs
 
-# A move for traffic leaves so much of the upper threshold free: a worker filled to the brim would
-# be relieved at the next jitter of its load, and filled again after that, for ever.
+# A move for traffic fills a worker up to this share of the upper threshold: a worker filled to the
+# brim would be relieved at the next jitter of its load, and filled again after that, for ever.
 FILL_FRAC = 0.95
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moves:
-    """Candidate moves, one a row.
+    """Candidate moves, one a row, each array of shape (K,).
 
-    Attributes
-    ----------
-    executors, workers : Ints, shape (K,)
-        What would move, and where to.
-    asc_tps : Floats, shape (K,)
-        Traffic brought inside nodes, unweighted.
-    score : Floats, shape (K,)
-        What the policy maximises.
+    `asc_tps` is the traffic brought inside nodes, unweighted; `score` is what the policy maximises.
     """
 
     executors: Ints
@@ -36,13 +29,7 @@ class Moves:
     score: Floats
 
     def only(self, keep: NDArray[np.bool_] | Ints) -> "Moves":
-        """Keep some rows.
-
-        Parameters
-        ----------
-        keep : array of bool, shape (K,), or of indices
-            Which.
-        """
+        """Keep some rows, by mark or by index."""
         return Moves(self.executors[keep], self.workers[keep], self.asc_tps[keep], self.score[keep])
 
 
@@ -52,10 +39,6 @@ class View:
 
     Attributes
     ----------
-    cluster, snapshot, limits : Cluster, LoadSnapshot, Limits
-        What it is of.
-    pairs : Pairs
-        Who talks to whom.
     movable : array of bool, shape (E,)
         Executors that may move.
     taken : Ints
@@ -65,7 +48,7 @@ class View:
         The open worker with most room of each node, of equal ones the first; -1 where none is
         open.
     room : Floats, shape (W,)
-        How much a move for traffic may bring; nothing where nothing may move to.
+        Cores that a move for traffic may bring; minus infinity where nothing may move to.
     """
 
     cluster: Cluster
@@ -98,7 +81,6 @@ class View:
 
     @cached_property
     def world(self) -> kernels.KernelWorld:
-        """What the loops look at."""
         contiguous = np.ascontiguousarray
         return kernels.KernelWorld(
             begin=self.pairs.begin,
@@ -120,20 +102,14 @@ class View:
     def bounds(self) -> Floats:
         """Two bounds on what the moves of an executor for traffic score, shape (2, E).
 
-        The second is that of the traffic alone, for the first is lowered, in place, to what was
-        found when an executor was last looked at. That changes no answer, only how many have to be
-        looked at again.
+        The second one is that of the traffic alone. The first one is lowered, in place, to what was
+        found when the executor was last looked at. That changes no answer, only how many executors
+        have to be looked at again.
         """
         return np.tile(kernels.bounds(self.world), (2, 1))
 
     def moved(self, executor: int, worker: int) -> "View":
-        """Carry everything on to the placement after a move.
-
-        Returns
-        -------
-        View
-            Equal to a new one of the snapshot after the move.
-        """
+        """Carry everything on to the placement after a move: equal to a new view of it."""
         snapshot = self.snapshot.moved(executor, worker)
         classes = classify(self.cluster, snapshot, self.limits)
         after = replace(
@@ -149,17 +125,9 @@ class View:
         return after
 
     def without(self, executor: int, worker: int) -> "View":
-        """Leave out what must not move together with a move.
+        """Leave out what must not move together with a move, which is not made yet.
 
-        Parameters
-        ----------
-        executor, worker : int
-            Indices, before the move is made.
-
-        Returns
-        -------
-        View
-            The executor stays, and so does everything between its node and the worker's.
+        The executor stays, and so does everything between its node and the worker's.
         """
         node_of = self.cluster.node_of
         ends = np.sort(node_of[[self.snapshot.place[executor], worker]])
@@ -174,22 +142,13 @@ class View:
 
     @property
     def threshold_tps(self) -> float:
-        """What a move for traffic must gain."""
         return self.limits.threshold_tps(self.total_tps, len(self.movable))
 
     def score(self, executors: Ints, workers: Ints) -> Moves:
-        """Score moves, leaving out those that may not be made.
+        """Score the moves of all these executors to all these workers, executor by executor.
 
-        Parameters
-        ----------
-        executors, workers : Ints
-            All of these to all of those.
-
-        Returns
-        -------
-        Moves
-            Executor by executor; without those where the executor stays where it is, and those
-            between nodes where nothing more may move.
+        Left out are those where the executor stays where it is, and those between nodes where
+        nothing more may move.
         """
         return Moves(*kernels.score(self.world, executors, workers))
 
@@ -198,17 +157,9 @@ class View:
         return np.flatnonzero(self.movable & (self.snapshot.place == worker))
 
     def fitting(self, moves: Moves, fill: float = FILL_FRAC) -> Moves:
-        """Keep what goes to an open worker with room for it.
+        """Keep what goes to an open worker with room for it; a rounding error does not matter.
 
-        Parameters
-        ----------
-        fill : float
-            How much of the upper threshold may be used.
-
-        Returns
-        -------
-        Moves
-            Those that pass; a rounding error does not matter.
+        `fill` is the share of the upper threshold that may be used.
         """
         more = (fill - FILL_FRAC) * self.limits.high_frac * self.cluster.capacity_cores
         room = self.room + more if fill != FILL_FRAC else self.room

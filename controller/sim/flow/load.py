@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -36,21 +36,15 @@ class Metering(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class Delivered:
-    """What has flowed and been used since the last look."""
+    """What has flowed (tuples) and been used (by worker) since the last look."""
 
+    cpu_s: Floats
     total: float = 0.0
     inter_node: float = 0.0
-    cpu_s: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 class Meter:
-    """Keeps every worker's totals.
-
-    Parameters
-    ----------
-    slots : sequence of Slot
-        The workers' slots, by index.
-    """
+    """Keeps every worker's totals."""
 
     def __init__(
         self, world: World, metering: Metering, slots: Sequence[Slot], random: np.random.Generator
@@ -64,7 +58,7 @@ class Meter:
         self._thread_s = np.zeros((workers, size))
         self._process_s = np.zeros(workers)
         self.born = [1] * workers
-        self.done = Delivered(cpu_s=np.zeros(workers))
+        self.done = Delivered(np.zeros(workers))
         self._count_noise, self._cpu_noise = np.ones((size, size)), np.ones(size)
         self._err()
         self._on_the_way: deque[tuple[float, tuple[NodeLoad, ...]]] = deque()
@@ -144,12 +138,6 @@ class Meter:
         return self._newest
 
     def look(self) -> Delivered:
-        """Hand out what has been done since the last look.
-
-        Returns
-        -------
-        Delivered
-            True values, without noise.
-        """
-        done, self.done = self.done, Delivered(cpu_s=np.zeros(len(self._slots)))
+        """Hand out what has been done since the last look: true values, without noise."""
+        done, self.done = self.done, Delivered(np.zeros(len(self._slots)))
         return done

@@ -20,12 +20,10 @@ ACKER = "__acker"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A component.
+    """A component; `kind` is spout, bolt or system.
 
     Attributes
     ----------
-    kind : str
-        spout, bolt or system.
     cost_us : float
         Processor time of one tuple.
     max_tps : float
@@ -52,10 +50,8 @@ class Link:
         Tuples for each one that the source emits (spout) or works off (bolt).
     grouping : str
         shuffle; near (a shuffle that prefers the own worker, then the own node); fields.
-    zipf : float
-        Exponent of the frequencies of the keys, for fields.
-    keys : int
-        How many different keys there are, for fields.
+    zipf, keys : float, int
+        For fields: exponent of the frequencies of the keys, and how many different keys there are.
     """
 
     source: str
@@ -74,13 +70,7 @@ class SimulatedTopology:
     links: tuple[Link, ...]
 
     def depth_of(self) -> dict[str, int]:
-        """Tell how far each component is from the spouts, by the longest way.
-
-        Returns
-        -------
-        dict of str to int
-            Spouts 0; ackers beyond all others.
-        """
+        """Tell how far each component is from the spouts, by the longest way; ackers are last."""
         graph = nx.DiGraph((link.source, link.target) for link in self.data_links)
         graph.add_nodes_from(part.id for part in self.parts)
         layers = enumerate(nx.topological_generations(graph))
@@ -93,12 +83,9 @@ class SimulatedTopology:
         return tuple(link for link in self.links if ACKER not in (link.source, link.target))
 
     def visits(self) -> dict[str, float]:
-        """Count the tuples that each component gets for one tuple of the spouts.
+        """Count the tuples that each component gets for one tuple of all spouts together.
 
-        Returns
-        -------
-        dict of str to float
-            Without acknowledgements; 1 for the spouts together.
+        Acknowledgements do not count.
         """
         depth = self.depth_of()
         spouts = [part for part in self.parts if part.kind == "spout"]
@@ -110,15 +97,7 @@ class SimulatedTopology:
 
 
 def acked(topology: SimulatedTopology, ackers: int, cost_us: float) -> SimulatedTopology:
-    """Add ackers, as Storm does: a tuple to them for each one made or worked off, one back.
-
-    Parameters
-    ----------
-    ackers : int
-        Number of acker executors; 0 leaves the topology as it is.
-    cost_us : float
-        Processor time of one acknowledgement.
-    """
+    """Add ackers, as Storm does: a tuple to them for each one made or worked off, one back."""
     if not ackers:
         return topology
     acks = sum(topology.visits().values())
@@ -151,7 +130,6 @@ class WordCount(_Workload, frozen=True, tag="wordcount"):
     uneven: Quantity = 0.0
 
     def topology(self) -> SimulatedTopology:
-        """Make it."""
         split = Part("split", "bolt", self.splits, self.split_us, uneven=self.uneven)
         parts = (
             Part("count", "bolt", self.counts, self.count_us),
@@ -173,7 +151,6 @@ class Chain(_Workload, frozen=True, tag="chain"):
     cost_us: Quantity = 50.0
 
     def topology(self) -> SimulatedTopology:
-        """Make it."""
         names = [f"po{i}" for i in range(1, len(self.sizes) + 1)]
         kinds = ["spout"] + ["bolt"] * (len(names) - 1)
         parts = tuple(
@@ -213,11 +190,10 @@ class Micro(_Workload, frozen=True, tag="micro"):
     planned_tps: Quantity = 50.0
 
     def topology(self) -> SimulatedTopology:
-        """Make it."""
         pairs = [pair.partition(">") for pair in _SHAPES[self.shape].split()]
         links = tuple(Link(source, target, "shuffle") for source, _, target in pairs)
         names = sorted({name for link in links for name in (link.source, link.target)})
-        # Source and sink cost 10 % of a slot; at what rate is not said, so: at the planned one.
+        # Source and sink cost 10 % of a slot, at a rate that 001 does not name: the planned one.
         idle_us = 0.1 / self.planned_tps * 1e6
         sketch = SimulatedTopology(
             tuple(Part(n, "spout" if n == "source" else "bolt", 1, idle_us) for n in names), links
@@ -242,7 +218,6 @@ class PageViews(_Workload, frozen=True, tag="page-views"):
     cost_us: Quantity = 50.0
 
     def topology(self) -> SimulatedTopology:
-        """Make it."""
         names = ("source", "view", "count", "sink")
         parts = tuple(
             Part(n, "spout" if n == "source" else "bolt", self.executors, self.cost_us)

@@ -66,7 +66,7 @@ class Feed(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class World:
-    """The state of the flow; others say who is where and who is down."""
+    """The state of the flow; where executors are, and what is down, is set from outside."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class World:
         return np.asarray(np.bincount(owner, weight, size) / weight.sum(), dtype=np.float64)
 
     def reroute(self) -> None:
-        """Work out who sends what to whom and what it costs, after any change of place or keys."""
+        """Work out all routes and what they cost, after any change of place or keys."""
         node = self.node_of[self.place]
         same_worker = self.place[:, None] == self.place[None, :]
         same_node = node[:, None] == node[None, :]
@@ -145,10 +145,10 @@ class World:
             flow @ (self.routes * hop_s), incoming, out=np.zeros_like(flow), where=incoming > 0
         )
         # A spout works off acknowledgements for next to nothing; it sends when it emits.
-        self._thread_s = np.where(self.is_spout, LEAST_S, self._base_s + send_s + LEAST_S)
+        thread_s = np.where(self.is_spout, LEAST_S, self._base_s + send_s + LEAST_S)
         self._emit_s = np.where(self.is_spout, self._base_s + send_s + LEAST_S, 0.0)
         self._receive_s = receive_s
-        self._cost_s = self._thread_s + receive_s
+        self._cost_s = thread_s + receive_s
         self.weight = self._weights(flow)
         self._emit_weight = self.routes @ self.weight
         self.way_s = self._way()
@@ -215,13 +215,7 @@ class World:
         self.lose(self.place == worker)
 
     def lose(self, which: NDArray[np.bool_]) -> None:
-        """Drop what waits for some executors.
-
-        Parameters
-        ----------
-        which : array of bool, shape (E,)
-            Executors.
-        """
+        """Drop what waits for the marked executors, shape (E,)."""
         gone = float(self.weight[which] @ self.queue[which])
         self.queue[which] = 0.0
         self.lost += gone
@@ -239,13 +233,7 @@ class World:
         self.reroute()
 
     def step(self, dt_s: float) -> None:
-        """Let time pass.
-
-        Parameters
-        ----------
-        dt_s : float
-            Seconds; tuples that cross no link go all the way within a step.
-        """
+        """Let time pass; tuples that cross no link go all the way within a step."""
         # Or else a thousand steps of 0.1 s are no hundred seconds.
         self.now_s = round(self.now_s + dt_s, 9)
         self._held = [(until, amount) for until, amount in self._held if until > self.now_s]
@@ -286,7 +274,7 @@ class World:
         return shared
 
     def _groups(self, dt_s: float) -> tuple[Ints, Floats]:
-        """Tell with whom each executor shares processors, and what each group has."""
+        """Group executors that share processors, and say what each group has."""
         node_s = self.hardware.cores * self.speed * dt_s
         if self.hardware.shared_by == "node":
             return self.node_of[self.place], node_s
@@ -339,12 +327,8 @@ class World:
     def take(self) -> tuple[Floats, Floats, Floats]:
         """Hand out what has been done since this was last asked; ask before every change.
 
-        Returns
-        -------
-        sent : Floats, shape (E, E)
-            Tuples from executor to executor.
-        thread_s, other_s : Floats, shape (E,)
-            Processor time of the executor's own thread, and of receiving for it.
+        Tuples from executor to executor, shape (E, E), and processor time of each executor's own
+        thread and of receiving for it, both of shape (E,).
         """
         sent = self._worked[:, None] * self.routes
         other_s = self._worked * ~self.is_spout * self._receive_s

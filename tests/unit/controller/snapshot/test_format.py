@@ -3,13 +3,13 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from controller.errors import SnapshotError
 from controller.snapshot import parse
-from controller.snapshot.format import GROUPINGS
+from controller.snapshot.format import Grouping
 
 PAGE = (Path(__file__).parents[4] / "docs" / "snapshot.md").read_text()
 HAND_GRAPH = Path(__file__).parents[3] / "golden" / "decide" / "hand_graph.json"
@@ -148,7 +148,7 @@ def test_what_is_no_json_object_is_refused(text: str) -> None:
         parse(text)
 
 
-@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize("grouping", get_args(Grouping))
 def test_every_grouping_of_storm_is_known(grouping: str) -> None:
     def add(document: dict[str, Any]) -> None:
         document["edges"] = [{"from": "bolt", "to": "bolt", "grouping": grouping}]
