@@ -19,12 +19,7 @@ _ADOPT, _JAR = "adopt-cluster", "jar"
 def main(arguments: Sequence[str] | None = None, name: str = "nstorm-agent") -> int:
     """Run the command line; errors a user can mend end in one line and exit code 2.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Without the command's name; by default those of this process.
-    name : str
-        The name under which the command was called, for its help.
+    The arguments are without the command's name, which is given for the help alone.
     """
     parser = _parser(name)
     given = parser.parse_args(arguments)

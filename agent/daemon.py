@@ -31,13 +31,7 @@ log = structlog.get_logger()
 
 
 class Agent:
-    """The parts of an agent and the order of their turns.
-
-    Parameters
-    ----------
-    wake : threading.Event
-        Ends the pause between two turns.
-    """
+    """The parts of an agent, and the order of their turns; `wake` ends the pause between two."""
 
     def __init__(
         self, config: AgentConfig, session: Session, writer: PlanWriter, wake: threading.Event
@@ -54,17 +48,9 @@ class Agent:
         self._synced_s = -config.sync_s
 
     def turn(self, now_s: float) -> None:
-        """Take one turn: plans down, acks and load up.
+        """Take one turn: plans down, acks and load up; `now_s` are monotonic seconds.
 
-        Parameters
-        ----------
-        now_s : float
-            Monotonic seconds.
-
-        Raises
-        ------
-        StoreError
-            If a store or ZooKeeper fails.
+        A `StoreError` if a store or ZooKeeper fails.
         """
         trouble: StoreError | None = None
         # Plans first: a move may be waiting for one.
@@ -125,18 +111,14 @@ class Agent:
         return LOOK_DURING_A_MOVE_S if moving else LOOK_EVERY_S
 
     def close(self) -> None:
-        """Close the sample stores."""
         self._stores.close()
 
 
 def run(config: AgentConfig, stop: threading.Event) -> int:
-    """Run the agent of this node until it is told to stop.
+    """Run the agent of this node until it is told to stop; return the exit code.
 
-    Returns
-    -------
-    int
-        The exit code: 0 if it was stopped, 1 if the store cannot be opened; the service manager
-        then starts it again.
+    It is 0 if the agent was stopped, and 1 if the store cannot be opened: the service manager then
+    starts it again.
     """
     wake = threading.Event()
     try:
@@ -181,15 +163,9 @@ def _loop(agent: Agent, wake: threading.Event, stop: threading.Event) -> None:
 def adopt_cluster(config: AgentConfig) -> str:
     """Let this node follow the cluster that ZooKeeper now is of, after it was rebuilt.
 
-    Returns
-    -------
-    str
-        The cluster's UUID. The agent takes it at its next poll, or when it is started.
-
-    Raises
-    ------
-    AgentError
-        If there is no Storm or no cluster in ZooKeeper, or no answer within one attempt.
+    The agent takes the cluster's UUID, which is returned, at its next poll or when it is started.
+    An `AgentError` if there is no Storm or no cluster in ZooKeeper, or no answer within one
+    attempt.
     """
     stop = threading.Event()
     with Session(config.zookeeper) as session:

@@ -23,14 +23,8 @@ class Reading:
 class StoreReader:
     """A reader of one environment: a worker's or a supervisor's samples, or the plan.
 
-    Raises
-    ------
-    StoreError
-        If it cannot be opened.
-
-    Notes
-    -----
-    Transactions are as short as one `get`: a reader that stays in one pins the writer's pages.
+    Transactions are as short as one `get`: a reader that stays in one pins the writer's pages. A
+    `StoreError` if it cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,16 +42,8 @@ class StoreReader:
     def read(self, key: bytes) -> Reading:
         """Read the newest value of a key, be it in the environment or in a file.
 
-        Returns
-        -------
-        Reading
-            The newest envelope; if that is damaged, older than the last one read or gone, the last
-            good one and the problem.
-
-        Raises
-        ------
-        StoreError
-            If the store itself cannot be read.
+        If it is damaged, older than the last one read or gone, the last good one is given with the
+        problem. A `StoreError` if the store itself cannot be read.
         """
         newest, problem = self._newest(key)
         good = self._good.get(key)
@@ -119,7 +105,6 @@ class StoreReader:
             self._env = None
 
     def close(self) -> None:
-        """Close the environment."""
         self._close_env()
 
     def __enter__(self) -> Self:

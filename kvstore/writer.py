@@ -20,20 +20,9 @@ _CHECK_EVERY_S = 1.0
 class PlanWriter:
     """The one writer of a value that the other processes of the node read.
 
-    Parameters
-    ----------
-    path : Path
-        The environment's folder, made if absent.
-    key : bytes
-        The key of the value.
-    wall_ms : callable
-        Unix milliseconds. An envelope's version is the time of its change, or one more than the
-        last: so it rises even if the folder was lost or the last envelope cannot be read.
-
-    Raises
-    ------
-    StoreError
-        If the environment cannot be opened, or if another process has it open for writing.
+    An envelope's version is the time of its change in Unix milliseconds, or one more than the last:
+    so it rises even if the folder was lost or the last envelope cannot be read. A `StoreError` if
+    the environment cannot be opened, or if another process has it open for writing.
     """
 
     def __init__(
@@ -91,22 +80,9 @@ class PlanWriter:
         return self._last
 
     def write(self, payload: bytes) -> int:
-        """Write a payload as the newest version.
+        """Write a payload, unless it is the last one; return the version that it has.
 
-        Parameters
-        ----------
-        payload : bytes
-            The value. One equal to the last is not written again.
-
-        Returns
-        -------
-        int
-            The version it has.
-
-        Raises
-        ------
-        StoreError
-            If it cannot be written; the last one stays.
+        A `StoreError` if it cannot be written; the last one stays.
         """
         if self._last is not None and self._last.payload == payload:
             return self._last.version
@@ -138,7 +114,6 @@ class PlanWriter:
                     self.write_version(self._last.version + 1, self._last.payload)
 
     def close(self) -> None:
-        """Close the environment."""
         self._env.close()
         self._lock.close()
 

@@ -108,8 +108,8 @@ class Session:
 
     Notes
     -----
-    A leader steps down as soon as `interruptions` has risen since its election: whoever waits
-    until the session is reported lost has had a rival for a while.
+    A leader steps down as soon as `interruptions` has risen since its election: until the session
+    is reported lost, a rival may have led for a while.
     """
 
     def __init__(
@@ -148,7 +148,6 @@ class Session:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection at this moment."""
         return bool(self._client.connected) and not self.lost
 
     def connect(
@@ -158,19 +157,9 @@ class Session:
         on_wait: Callable[[Waiting], None] = lambda waiting: None,
         stop: threading.Event | None = None,
     ) -> bool:
-        """Connect, and keep trying while nobody answers.
+        """Connect, and keep trying; False if `stop` was set before there was a connection.
 
-        Parameters
-        ----------
-        retry_s : float
-            The pause between two attempts.
-        on_wait : callable
-            Called each second of a pause, for a countdown that people can see.
-
-        Returns
-        -------
-        bool
-            False if `stop` was set before there was a connection.
+        Between two attempts `on_wait` is called each second, for a countdown that people can see.
         """
         stop = stop or threading.Event()
         attempt = 0
@@ -194,18 +183,10 @@ class Session:
         failed.close()
 
     def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
-        """Read a node and, if wanted, be told of its next change.
+        """Read a node, None if it is not there, and watch it if wanted.
 
-        Parameters
-        ----------
-        on_change : callable, optional
-            Called once from kazoo's thread when the node is written, made or deleted, or when the
-            connection drops; it must not block. Read again with it to go on watching.
-
-        Returns
-        -------
-        Stored or None
-            None if the node is not there; its creation is then watched.
+        `on_change` is called once from kazoo's thread when the node is written, made or deleted, or
+        when the connection drops; it must not block. Read again with it to go on watching.
         """
         watch = _watch(on_change)
         with self._call("read", path):
@@ -253,12 +234,8 @@ class Session:
     ) -> str:
         """Create a node, its parents too; return its path, longer than asked for a sequence.
 
-        Raises
-        ------
-        NodeExistsError
-            If it is there.
-        NoNodeError
-            If the session's root is not there: whose it is, nobody else may make it.
+        A `NodeExistsError` if it is there. A `NoNodeError` if the session's root is not there: only
+        its owner may make that.
         """
 
         def make() -> str:
@@ -278,19 +255,9 @@ class Session:
             return make()
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
-        """Write a node that is there.
+        """Write a node that is at this version; return its new version.
 
-        Parameters
-        ----------
-        version : int
-            The version it must be at.
-
-        Raises
-        ------
-        NoNodeError
-            If it is not there.
-        ConflictError
-            If it is at another version.
+        A `NoNodeError` if it is not there, a `ConflictError` if it is at another version.
         """
         with self._call("write", path):
             return int(self._wait(self._client.set_async(path, data, version)).version)
@@ -318,28 +285,13 @@ class Session:
     def put_checked(
         self, path: str, data: bytes, expected: int | None, fence: tuple[str, int]
     ) -> int:
-        """Write a node if nothing has changed meanwhile, in one transaction.
+        """Write a node in one transaction if nothing has changed meanwhile; return its new version.
 
-        Parameters
-        ----------
-        expected : int or None
-            The version it must be at; None to create it, its parent being there.
-        fence : tuple of str and int
-            Another node and the version that one must be at: the epoch.
-
-        Returns
-        -------
-        int
-            The node's new version.
-
-        Raises
-        ------
-        ConflictError
-            If either is at another version; nothing is written then.
-        NodeExistsError
-            If it was to be created and is there.
-        NoNodeError
-            If it was to be written and is not there, or if the parent or the fence is not there.
+        The node must be at the version `expected`; None creates it, its parent being there. The
+        fence is another node and the version which that must be at: the epoch. A `ConflictError` if
+        either is at another version. A `NodeExistsError` if the node was to be created and is
+        there. A `NoNodeError` if it was to be written and is not there, or if its parent or the
+        fence is not there.
         """
         with self._call("write", path):
             transaction = self._client.transaction()

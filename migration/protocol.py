@@ -75,14 +75,8 @@ class FinishedMove:
 class Step:
     """The result of one look.
 
-    Parameters
-    ----------
-    plan : Plan or None
-        To be written with a compare-and-set at version `plan.version - 1`; None: no change.
-    held_plan : HeldPlan
-        To be held from now on, if there was nothing to write or the write has worked.
-    finished : tuple of FinishedMove
-        The entries that the plan no longer has.
+    `plan` is to be written with a compare-and-set at version `plan.version - 1`; None: no change.
+    `held_plan` is to be held from then on, `finished` are the entries that the plan no longer has.
     """
 
     plan: Plan | None
@@ -94,14 +88,7 @@ class Step:
 def resume(plan: Plan, epoch: int, now_s: float) -> HeldPlan:
     """Take a plan over, from the store or from an earlier leader; all limits start anew.
 
-    Parameters
-    ----------
-    plan : Plan
-        The plan as it is written.
-    epoch : int
-        The epoch under which this leader writes.
-    now_s : float
-        Monotonic seconds.
+    The epoch is that of this leader; `now_s` are monotonic seconds.
     """
     progress = tuple(
         Progress(entry.id, None, now_s, plan.stamp, plan.stamp) for entry in plan.entries
@@ -110,26 +97,9 @@ def resume(plan: Plan, epoch: int, now_s: float) -> HeldPlan:
 
 
 def begin(held_plan: HeldPlan, entries: Iterable[Entry], now_s: float) -> Step:
-    """Add moves that `migration.validate.validate_move` has allowed.
+    """Add moves in PREPARE that `validate_move` has allowed; `now_s` are monotonic seconds.
 
-    Parameters
-    ----------
-    held_plan : HeldPlan
-        The plan so far.
-    entries : iterable of Entry
-        The moves, in PREPARE.
-    now_s : float
-        Monotonic seconds.
-
-    Returns
-    -------
-    Step
-        The plan with them.
-
-    Raises
-    ------
-    ModelError
-        If the plan has an entry of such an id or executor.
+    A `ModelError` if the plan has an entry of such an id or executor.
     """
     added = tuple(entries)
     plan = held_plan.plan.followed_by((*held_plan.plan.entries, *added), held_plan.epoch)
@@ -144,22 +114,10 @@ def step(
     now_s: float,
     timing: Timing,
 ) -> Step:
-    """Look once at everything and say what to write.
+    """Look once at everything and say what to write; `now_s` are monotonic seconds.
 
-    Parameters
-    ----------
-    publication : Publication or None
-        The newest one; None if the topology has none, then nothing is done. Nor is anything while
-        an entry is in a phase of a later version: who wrote it has to end it.
-    fresh_acks : iterable of NodeAcks
-        Of all nodes, those that are at most `timing.ack_fresh_s` old.
-    now_s : float
-        Monotonic seconds.
-
-    Returns
-    -------
-    Step
-        The next plan, or none.
+    `fresh_acks` are of all nodes and at most `timing.ack_fresh_s` old. Nothing is done without a
+    publication, nor while an entry is in a phase of a later version: who wrote it has to end it.
     """
     unknown = any(entry.phase is Phase.UNKNOWN for entry in held_plan.plan.entries)
     if publication is None or publication.status != "ACTIVE" or unknown:

@@ -64,14 +64,7 @@ class _Held:
 class Applier:
     """Writes the plans of all topologies, and what becomes of the moves in them.
 
-    Parameters
-    ----------
-    mirror : Mirror
-        What has to be read again after a write.
-    timing : Timing
-        The limits of the phases.
-    now_s, time_s : callable
-        Tell monotonic and Unix seconds.
+    `now_s` tells monotonic seconds, `time_s` Unix seconds.
     """
 
     def __init__(
@@ -102,17 +95,8 @@ class Applier:
     def begin(self, before: Plan, after: Plan) -> bool:
         """Write the next plan of a topology, with one or more moves that begin in it.
 
-        Parameters
-        ----------
-        before : Plan
-            As it was seen when `after` was made.
-        after : Plan
-            One version higher, under this leader's epoch.
-
-        Returns
-        -------
-        bool
-            False if the plan has changed meanwhile or this controller no longer leads.
+        `after` is one version above `before`, which it was made from, and under this leader's
+        epoch. False if the plan has changed meanwhile or this controller no longer leads.
         """
         held = self._take(before)
         if held is None:
@@ -138,13 +122,7 @@ class Applier:
         return True
 
     def step(self, views: Iterable[TopologyView]) -> bool:
-        """Look once at every move under way, and write what follows.
-
-        Returns
-        -------
-        bool
-            Whether there are moves left to look at.
-        """
+        """Look once at every move under way, write what follows; tell whether moves are left."""
         left = False
         for view in views:
             if self._mend(view):
@@ -157,13 +135,7 @@ class Applier:
         return left
 
     def sweep(self, orphans: Iterable[tuple[str, int]]) -> None:
-        """Delete plans that have lost their meaning.
-
-        Parameters
-        ----------
-        orphans : iterable of (str, int)
-            Paths and versions of plans whose topologies are gone.
-        """
+        """Delete the plans of topologies that are gone, by path and version."""
         epoch = self._leader.epoch
         if epoch is None:
             return
