@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import lmdb
@@ -48,16 +47,10 @@ class Env:
             self._env = lmdb.open(
                 str(path),
                 map_size=MAP_SIZE_BYTES,
-                subdir=True,
                 readonly=not writable,
                 create=writable,
-                metasync=True,
                 sync=True,
-                lock=True,
                 readahead=False,
-                writemap=False,
-                meminit=True,
-                max_dbs=0,
                 mode=_MODE,
                 lib_version=0,
             )
@@ -138,12 +131,7 @@ class Env:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -151,17 +139,16 @@ class Files:
     """One file a key: what a JVM writes where it cannot use LMDB."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._prefix = f"{path}/"
+        self._path = path
 
     def there(self) -> bool:
-        return any(self.path.glob("*.bin"))
+        return any(self._path.glob("*.bin"))
 
     def get(self, key: bytes) -> bytes | None:
-        with _translated(self.path, "read"):
+        with _translated(self._path, "read"):
             try:
                 # Asked for twenty times a second, and mostly not there.
-                with open(f"{self._prefix}{key.decode()}.bin", "rb") as file:  # noqa: PTH123
+                with open(f"{self._path}/{key.decode()}.bin", "rb") as file:  # noqa: PTH123
                     return file.read()
             except FileNotFoundError:
                 return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from kvstore.env import Env, Files
@@ -68,7 +67,7 @@ class StoreReader:
                 problem = f"{self._at(key)}: {error}"
             except FormatError as error:
                 problem = self._problem = str(error)
-                self._close_env()
+                self.close()
             else:
                 newest = max(newest, found, key=_version)
         return newest, problem
@@ -88,7 +87,7 @@ class StoreReader:
             self._env.check_readers()
         except FormatError as error:
             self._problem = str(error)
-            self._close_env()
+            self.close()
 
     def _reopen(self) -> None:
         if self._problem is None:
@@ -99,23 +98,15 @@ class StoreReader:
             return  # every reading says why
         self._problem = None
 
-    def _close_env(self) -> None:
+    def close(self) -> None:
         if self._env is not None:
             self._env.close()
             self._env = None
 
-    def close(self) -> None:
-        self._close_env()
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

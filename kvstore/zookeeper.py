@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Protocol, Self, cast
+from typing import Any, Self
 
 from kazoo import exceptions as kazoo_errors  # type: ignore[import-untyped]
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
@@ -53,45 +52,6 @@ class Waiting:
     error: str
 
 
-class _Result(Protocol):
-    def get(self, block: bool = True, timeout: float | None = None) -> Any: ...
-
-
-class _Stat(Protocol):
-    version: int
-    czxid: int
-    mzxid: int
-
-
-class _Transaction(Protocol):
-    def check(self, path: str, version: int) -> None: ...
-    def create(self, path: str, value: bytes) -> None: ...
-    def set_data(self, path: str, value: bytes, version: int) -> None: ...
-    def delete(self, path: str, version: int) -> None: ...
-    def commit_async(self) -> _Result: ...
-
-
-class _Client(Protocol):
-    """The part of KazooClient that is used here."""
-
-    connected: bool
-    last_zxid: int
-
-    def start_async(self) -> threading.Event: ...
-    def stop(self) -> None: ...
-    def close(self) -> None: ...
-    def add_listener(self, listener: Callable[[str], None]) -> None: ...
-    def get_async(self, path: str, watch: Callable[[object], None] | None) -> _Result: ...
-    def get_children_async(self, path: str, watch: Callable[[object], None] | None) -> _Result: ...
-    def exists_async(self, path: str, watch: Callable[[object], None] | None) -> _Result: ...
-    def set_async(self, path: str, value: bytes, version: int) -> _Result: ...
-    def create_async(
-        self, path: str, value: bytes, *, ephemeral: bool, sequence: bool
-    ) -> _Result: ...
-    def delete_async(self, path: str, version: int) -> _Result: ...
-    def transaction(self) -> _Transaction: ...
-
-
 class Session:
     """One session with a ZooKeeper ensemble.
 
@@ -129,15 +89,14 @@ class Session:
         self._away_since_s = 0.0
         self._client = self._new_client()
 
-    def _new_client(self) -> _Client:
-        made = KazooClient(
+    def _new_client(self) -> Any:
+        client = KazooClient(
             hosts=self.hosts, timeout=self._session_timeout_s, connection_retry=_RECONNECT
         )
-        client = cast(_Client, made)
         client.add_listener(lambda state: self._listen(client, state))
         return client
 
-    def _listen(self, client: _Client, state: str) -> None:
+    def _listen(self, client: Any, state: str) -> None:
         if client is not self._client:
             return
         if state != "CONNECTED":
@@ -188,16 +147,9 @@ class Session:
         `on_change` is called once from kazoo's thread when the node is written, made or deleted, or
         when the connection drops; it must not block. Read again with it to go on watching.
         """
-        watch = _watch(on_change)
         with self._call("read", path):
-            try:
-                data, stat = self._wait(self._client.get_async(path, watch))
-            except kazoo_errors.NoNodeError:
-                # Made between the two calls, it would be missed: then read it after all.
-                if watch is None or self._wait(self._client.exists_async(path, watch)) is None:
-                    return None
-                data, stat = self._wait(self._client.get_async(path, watch))
-        return _stored(data, stat)
+            found = self._look(self._client.get_async, path, on_change)
+        return None if found is None else _stored(*found)
 
     def read_many(self, paths: Sequence[str]) -> list[Stored | None]:
         """Read nodes at once, without a watch; None for each that is not there."""
@@ -205,23 +157,28 @@ class Session:
             asked = [self._client.get_async(path, None) for path in paths]
             return [self._taken(one) for one in asked]
 
-    def _taken(self, asked: _Result) -> Stored | None:
-        try:
+    def _taken(self, asked: Any) -> Stored | None:
+        with suppress(kazoo_errors.NoNodeError):
             return _stored(*self._wait(asked))
-        except kazoo_errors.NoNodeError:
-            return None
+        return None
 
     def children(self, path: str, on_change: Callable[[], None] | None = None) -> list[str] | None:
         """List a node's children, sorted; None if the node is not there. Watches as `read`."""
-        watch = _watch(on_change)
         with self._call("list", path):
-            try:
-                found = self._wait(self._client.get_children_async(path, watch))
-            except kazoo_errors.NoNodeError:
-                if watch is None or self._wait(self._client.exists_async(path, watch)) is None:
-                    return None
-                found = self._wait(self._client.get_children_async(path, watch))
-        return sorted(found)
+            found = self._look(self._client.get_children_async, path, on_change)
+        return None if found is None else sorted(found)
+
+    def _look(
+        self, ask: Callable[..., Any], path: str, on_change: Callable[[], None] | None
+    ) -> Any:
+        watch = _watch(on_change)
+        try:
+            return self._wait(ask(path, watch))
+        except kazoo_errors.NoNodeError:
+            # Made between the two calls, it would be missed: then read it after all.
+            if watch is None or self._wait(self._client.exists_async(path, watch)) is None:
+                return None
+            return self._wait(ask(path, watch))
 
     def exists(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
         """Return a node's versions without its data, None if it is not there."""
@@ -311,7 +268,7 @@ class Session:
             transaction.delete(path, expected)
             self._commit(transaction)
 
-    def _commit(self, transaction: _Transaction) -> list[Any]:
+    def _commit(self, transaction: Any) -> list[Any]:
         results: list[Any] = self._wait(transaction.commit_async())
         # The one that failed says why; the others only say that they were rolled back.
         vague = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
@@ -320,7 +277,7 @@ class Session:
             raise result
         return results
 
-    def _wait(self, result: _Result) -> Any:
+    def _wait(self, result: Any) -> Any:
         return result.get(timeout=self.deadline_s)
 
     @contextmanager
@@ -368,12 +325,7 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -381,7 +333,7 @@ def _watch(on_change: Callable[[], None] | None) -> Callable[[object], None] | N
     return None if on_change is None else lambda event: on_change()
 
 
-def _stored(data: bytes, stat: _Stat) -> Stored:
+def _stored(data: bytes, stat: Any) -> Stored:
     return Stored(data, stat.version, stat.czxid, stat.mzxid)
 
 
