@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import closing
-from pathlib import Path
 
 import structlog
 
@@ -177,11 +176,8 @@ def adopt_cluster(config: AgentConfig) -> str:
         stored = session.read(CLUSTER)
     if stored is None:
         raise AgentError(f"{CLUSTER} is not in ZooKeeper at {config.zookeeper}; start a controller")
-    return _leave_word(config.store_dir, stored.data.decode().strip())
-
-
-def _leave_word(store_dir: Path, cluster: str) -> str:
-    """Leave it in a file: the running agent alone may write the plan's store."""
-    store_dir.mkdir(parents=True, exist_ok=True)
-    (store_dir / ADOPT_FILE).write_text(cluster, "utf-8")
+    cluster = stored.data.decode().strip()
+    # A file, because the running agent alone may write the plan's store.
+    config.store_dir.mkdir(parents=True, exist_ok=True)
+    (config.store_dir / ADOPT_FILE).write_text(cluster, "utf-8")
     return cluster

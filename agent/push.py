@@ -16,7 +16,7 @@ from migration.wire import LARGEST_NODE_BYTES, SPEAKS, acks_path, encode, load_p
 
 # Fresh for the controller means at most 15 s old; three tries fit into that.
 SIGN_OF_LIFE_S = 5.0
-# Should somebody have deleted them.
+# For the case that they were deleted by hand.
 ACKS_AT_LEAST_EVERY_S = 60.0
 
 log = structlog.get_logger()
@@ -31,7 +31,7 @@ class Pusher:
         self._heard_s = -SIGN_OF_LIFE_S
         self._acked_s = -ACKS_AT_LEAST_EVERY_S
         self._loaded_s = -load_s
-        self._said: frozenset[str] = frozenset()
+        self._said: set[str] = set()
 
     def load_is_due(self, now_s: float) -> bool:
         """Tell whether the next `push` publishes the load."""
@@ -107,9 +107,11 @@ class Pusher:
 
     def _say(self, event: str, true: bool, **facts: object) -> None:
         """Report a problem once, and again only after it was gone."""
-        if true and event not in self._said:
+        if not true:
+            self._said.discard(event)
+        elif event not in self._said:
+            self._said.add(event)
             log.warning(event, **facts)
-        self._said = self._said | {event} if true else self._said - {event}
 
 
 def fitted(load: NodeLoad, limit_bytes: int) -> tuple[NodeLoad, bytes]:
