@@ -148,7 +148,9 @@ def _judge(observed: ObservedEntry) -> _Judged:
     for row in transitions_from(entry.phase, void=entry.void is not None):
         if EVENTS[row.event](observed):
             event = _event(observed, row.event, row.next, row.reason)
-            return _Judged(entry, _next_entry(entry, row), _with_undo_reason(progress, row), event)
+            if row.next == Phase.UNDO:
+                progress = replace(progress, undo_reason=row.reason)
+            return _Judged(entry, _next_entry(entry, row), progress, event)
     if observed.state(entry.source) is EntryState.STUCK and not progress.stuck:
         event = _event(observed, "stuck", entry.phase, "the source's thread is stuck in user code")
         return _Judged(entry, entry, replace(progress, stuck=True), event)
@@ -157,11 +159,8 @@ def _judge(observed: ObservedEntry) -> _Judged:
 
 def _noted(observed: ObservedEntry) -> Progress:
     """Remember since when what is seen has been so."""
-    entry, progress, target = (
-        observed.entry,
-        observed.progress,
-        observed.observation.workers.get(observed.entry.target),
-    )
+    entry, progress = observed.entry, observed.progress
+    target = observed.observation.workers.get(entry.target)
     incarnation = progress.target_incarnation
     if target is not None and (entry.phase is Phase.PREPARE or incarnation is None):
         incarnation = target.incarnation
@@ -192,10 +191,6 @@ def _next_entry(entry: Entry, row: Transition) -> Entry | None:
     if row.next == VOID:
         return structs.replace(entry, void=row.reason)
     return structs.replace(entry, phase=Phase(row.next))
-
-
-def _with_undo_reason(progress: Progress, row: Transition) -> Progress:
-    return replace(progress, undo_reason=row.reason) if row.next == Phase.UNDO else progress
 
 
 def _next_step(held_plan: HeldPlan, looks: list[_Judged], now_s: float) -> Step:

@@ -58,15 +58,10 @@ def rows(page: str, heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")] for line in lines[2:]]
 
 
-def _versions(page: str) -> dict[Phase, int]:
-    """Read since which version of the protocol a phase is understood."""
-    return {Phase(cells[0]): int(cells[-1]) for cells in rows(page, "Phases")}
-
-
 PAGE = (files("migration") / "PROTOCOL.md").read_text("utf-8")
 TRANSITIONS = parse(PAGE)
 # A move may come through each of its phases, so whoever takes part has to understand them all.
-NEEDS_VERSION = max(_versions(PAGE).values())
+NEEDS_VERSION = max(int(cells[-1]) for cells in rows(PAGE, "Phases"))
 
 
 def transitions_from(phase: Phase, void: bool) -> tuple[Transition, ...]:
