@@ -16,7 +16,7 @@ from controller.storm.message_cache import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
-from migration.model import Phase, Plan, PlanVersion, Timing
+from migration.model import Entry, Phase, Plan, PlanVersion, Timing
 from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
 from migration.recovery import KnownPlan
 
@@ -110,15 +110,7 @@ class Applier:
         if made.plan != after or not self._write(held, made):
             return False
         for entry in entries:
-            log.info(
-                "move_begun",
-                topology=after.topology,
-                move=entry.id,
-                executor=str(entry.executor),
-                source=str(entry.source),
-                target=str(entry.target),
-                plan_version=after.version,
-            )
+            log.info("move_begun", **_told(after.topology, entry), plan_version=after.version)
         return True
 
     def step(self, views: Iterable[TopologyView]) -> bool:
@@ -187,7 +179,7 @@ class Applier:
         return KnownPlan(known.plan if newer else mine, max(known.read, mine.stamp))
 
     def _renew(self, above: int) -> bool:
-        """Take a higher epoch; what this leader remembers stays good, for nobody led between."""
+        """Take a higher epoch; what this leader remembers stays good: no other led in between."""
         before, epoch = self._leader.epoch, self._leader.renew(above)
         if epoch is None:
             return False
@@ -269,11 +261,7 @@ class Applier:
             spent[entry.phase] = event.phase_s
         log.info(
             "move_phase",
-            topology=topology,
-            move=entry.id,
-            executor=str(entry.executor),
-            source=str(entry.source),
-            target=str(entry.target),
+            **_told(topology, entry),
             phase=str(entry.phase),
             next=event.next,
             reason=event.reason,
@@ -283,7 +271,9 @@ class Applier:
     def _end(self, held: _Held, left: FinishedMove, topology: str) -> None:
         entry = left.entry
         spent = held.phase_s.pop(entry.id, {})
-        whole = left.duration_s is not None and all(phase in spent for phase in DISRUPTIVE_PHASES)
+        stopped_after_s = None
+        if left.duration_s is not None and all(phase in spent for phase in DISRUPTIVE_PHASES):
+            stopped_after_s = round(sum(spent[phase] for phase in DISRUPTIVE_PHASES), 4)
         move = MoveRecord(
             topology=topology,
             id=entry.id,
@@ -293,21 +283,25 @@ class Applier:
             outcome=left.outcome.value,
             reason=left.reason,
             phase_s={str(phase): round(seconds, 4) for phase, seconds in spent.items()},
-            stopped_after_s=round(sum(spent[phase] for phase in DISRUPTIVE_PHASES), 4)
-            if whole
-            else None,
+            stopped_after_s=stopped_after_s,
             ended_s=self._time_s(),
         )
         self.ended.append(move)
         self._untold.append((move, self._now_s()))
         log.info(
             "move_ended",
-            topology=topology,
-            move=move.id,
-            executor=move.executor,
-            source=move.source,
-            target=move.target,
+            **_told(topology, entry),
             outcome=move.outcome,
             reason=move.reason,
             stopped_after_s=move.stopped_after_s,
         )
+
+
+def _told(topology: str, entry: Entry) -> dict[str, str]:
+    return {
+        "topology": topology,
+        "move": entry.id,
+        "executor": str(entry.executor),
+        "source": str(entry.source),
+        "target": str(entry.target),
+    }

@@ -1,6 +1,6 @@
 """Moves that an operator asks for: a queue in ZooKeeper that the leading controller works off.
 
-A command lives as long as the session of who asked, so nothing is done for somebody who has left.
+A command lives as long as the session of its operator, so none is done once that has left.
 """
 
 import json
@@ -143,12 +143,9 @@ class CommandQueue:
     ) -> Command | None:
         view = find(views, command.topology)
         topology = view.publication.topology if view else command.topology
+        asked = (command.move, topology, command.executor)
         for move in ended:
-            if (move.id, move.topology, move.executor) == (
-                command.move,
-                topology,
-                command.executor,
-            ):
+            if (move.id, move.topology, move.executor) == asked:
                 return replace(
                     command,
                     state=move.outcome,

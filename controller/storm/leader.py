@@ -1,4 +1,4 @@
-"""Leads while nobody else does, under an epoch that fences every write."""
+"""Leads while no other controller does, under an epoch that fences every write."""
 
 import uuid
 from contextlib import suppress

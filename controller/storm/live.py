@@ -104,7 +104,7 @@ class LiveController:
         """Look at the moves under way and the commands; return whether moves are under way."""
         moving = self._applier.step(self._view.topologies())
         epoch = self._leader.epoch
-        # Each look at a large cluster costs: none more where nobody waits for an answer.
+        # Each look at a large cluster costs: no second one unless a command waits for an answer.
         asked = self._commands.read().values()
         if epoch is not None and not all(command.ended for command in asked):
             self._commands.work(self._view.topologies(), self._applier.ended, epoch)

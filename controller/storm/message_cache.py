@@ -32,7 +32,7 @@ class Mirror(Watched):
         self._unwatched: dict[str, Stored] = {}
 
     def message(self, kind: type[M], path: str) -> M | None:
-        """Read a node in a format of PROTOCOL.md; garbage is reported once, the last good one kept."""
+        """Read a node in a format of PROTOCOL.md; garbage is reported once and ignored."""
         stored = self.node(path)
         if stored is None:
             self._decoded.pop(path, None)
