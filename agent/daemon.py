@@ -36,7 +36,6 @@ class Agent:
         self, config: AgentConfig, session: Session, writer: PlanWriter, wake: threading.Event
     ) -> None:
         self._config = config
-        self._session = session
         self._wake = wake
         self._stores = SampleStores(config.store_dir)
         self._puller = Puller(session, writer, config.store_dir, wake)

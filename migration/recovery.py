@@ -48,7 +48,7 @@ class KnownPlan:
     def lost(self, stored: Plan | None, there: bool) -> str | None:
         """Say what is wrong with the plan in ZooKeeper, None if it is the newest.
 
-        It is None if it cannot be read; `there` tells whether its node is there.
+        `stored` is None if it cannot be read; `there` tells whether its node is there.
         """
         if stored is None:
             if there:

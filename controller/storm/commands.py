@@ -98,16 +98,16 @@ class CommandQueue:
         for path, command in self.read().items():
             if command.ended:
                 continue
-            answer = self._follow(command, views, ended) if command.move else None
-            answer = answer or self._try(command, views, epoch)
+            if command.move:
+                answer = self._follow(command, views, ended)
+            else:
+                answer = self._try(command, views, epoch)
             if answer != command:
                 self._answer(path, answer)
             if answer.move and not command.move:
                 return  # the views are of before this move
 
     def _try(self, command: Command, views: Sequence[TopologyView], epoch: int) -> Command:
-        if command.move:
-            return command
         try:
             executor, slot = ExecutorId.parse(command.executor), Slot.parse(command.slot)
         except ModelError as error:
@@ -140,7 +140,7 @@ class CommandQueue:
 
     def _follow(
         self, command: Command, views: Sequence[TopologyView], ended: Iterable[MoveRecord]
-    ) -> Command | None:
+    ) -> Command:
         view = find(views, command.topology)
         topology = view.publication.topology if view else command.topology
         asked = (command.move, topology, command.executor)
