@@ -19,15 +19,14 @@ _ADOPT, _JAR = "adopt-cluster", "jar"
 def main(arguments: Sequence[str] | None = None, name: str = "nstorm-agent") -> int:
     """Run the command line; errors a user can mend end in one line and exit code 2.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Without the command's name; by default those of this process.
-    name : str
-        The name under which the command was called, for its help.
+    The arguments are without the command's name, which is given for the help alone.
     """
+    words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == [_JAR] and {"-h", "--help"} & {*words}:
+        jar_parser(f"{name} {_JAR}").print_help()
+        return 0
     parser = _parser(name)
-    given = parser.parse_args(arguments)
+    given = parser.parse_args(words)
     if given.conf is None and given.verb != _JAR:
         parser.error("the following arguments are required: --conf")
     log_to_stderr()
@@ -73,6 +72,18 @@ def _parser(name: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"nstorm {version('nstorm')}")
     return parser
+
+
+def jar_parser(name: str) -> argparse.ArgumentParser:
+    """Make the parser of the verb that prints where the jar is."""
+    return argparse.ArgumentParser(
+        name,
+        description="Print where the jar with the hooks is: the file that a -javaagent: in "
+        "storm.yaml names.",
+        epilog=f"  Example:\n    {name}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
 
 
 class _KeepsExamples(argparse.HelpFormatter):

@@ -14,18 +14,14 @@ from migration.storm_yaml import own_keys, storm_zookeeper
 class AgentConfig:
     """The agent's settings.
 
-    Parameters
+    Attributes
     ----------
     zookeeper : str
         ``host:port`` with commas, then Storm's root.
-    store_dir : Path
-        Where the stores of this node are.
     supervisor : str or None
         The node's supervisor id; None to take it from what the JVMs say.
-    sync_s : float
-        The period of the poll that finds plans if a watch was missed.
-    load_s : float
-        The period of the load reports.
+    sync_s, load_s : float
+        The periods of the poll that finds plans if a watch was missed, and of the load reports.
     """
 
     zookeeper: str
@@ -36,17 +32,9 @@ class AgentConfig:
 
 
 def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
-    """Take out what concerns the agent.
+    """Take out what concerns the agent, with the defaults for what is not given.
 
-    Returns
-    -------
-    AgentConfig
-        With the defaults for what is not given.
-
-    Raises
-    ------
-    ConfigError
-        If an `nstorm.` key is unknown, or a value is of the wrong kind.
+    A `ConfigError` if an `nstorm.` key is unknown, or a value is of the wrong kind.
     """
     own = own_keys(document)
     # The JVMs could only pass over a value that cannot be; the agent refuses it for them.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import closing
-from pathlib import Path
 
 import structlog
 
@@ -31,19 +30,12 @@ log = structlog.get_logger()
 
 
 class Agent:
-    """The parts of an agent and the order of their turns.
-
-    Parameters
-    ----------
-    wake : threading.Event
-        Ends the pause between two turns.
-    """
+    """The parts of an agent, and the order of their turns; `wake` ends the pause between two."""
 
     def __init__(
         self, config: AgentConfig, session: Session, writer: PlanWriter, wake: threading.Event
     ) -> None:
         self._config = config
-        self._session = session
         self._wake = wake
         self._stores = SampleStores(config.store_dir)
         self._puller = Puller(session, writer, config.store_dir, wake)
@@ -54,17 +46,9 @@ class Agent:
         self._synced_s = -config.sync_s
 
     def turn(self, now_s: float) -> None:
-        """Take one turn: plans down, acks and load up.
+        """Take one turn: plans down, acks and load up; `now_s` are monotonic seconds.
 
-        Parameters
-        ----------
-        now_s : float
-            Monotonic seconds.
-
-        Raises
-        ------
-        StoreError
-            If a store or ZooKeeper fails.
+        A `StoreError` if a store or ZooKeeper fails.
         """
         trouble: StoreError | None = None
         # Plans first: a move may be waiting for one.
@@ -125,18 +109,14 @@ class Agent:
         return LOOK_DURING_A_MOVE_S if moving else LOOK_EVERY_S
 
     def close(self) -> None:
-        """Close the sample stores."""
         self._stores.close()
 
 
 def run(config: AgentConfig, stop: threading.Event) -> int:
-    """Run the agent of this node until it is told to stop.
+    """Run the agent of this node until it is told to stop; return the exit code.
 
-    Returns
-    -------
-    int
-        The exit code: 0 if it was stopped, 1 if the store cannot be opened; the service manager
-        then starts it again.
+    It is 0 if the agent was stopped, and 1 if the store cannot be opened: the service manager then
+    starts it again.
     """
     wake = threading.Event()
     try:
@@ -181,15 +161,9 @@ def _loop(agent: Agent, wake: threading.Event, stop: threading.Event) -> None:
 def adopt_cluster(config: AgentConfig) -> str:
     """Let this node follow the cluster that ZooKeeper now is of, after it was rebuilt.
 
-    Returns
-    -------
-    str
-        The cluster's UUID. The agent takes it at its next poll, or when it is started.
-
-    Raises
-    ------
-    AgentError
-        If there is no Storm or no cluster in ZooKeeper, or no answer within one attempt.
+    The agent takes the cluster's UUID, which is returned, at its next poll or when it is started.
+    An `AgentError` if there is no Storm or no cluster in ZooKeeper, or no answer within one
+    attempt.
     """
     stop = threading.Event()
     with Session(config.zookeeper) as session:
@@ -201,11 +175,8 @@ def adopt_cluster(config: AgentConfig) -> str:
         stored = session.read(CLUSTER)
     if stored is None:
         raise AgentError(f"{CLUSTER} is not in ZooKeeper at {config.zookeeper}; start a controller")
-    return _leave_word(config.store_dir, stored.data.decode().strip())
-
-
-def _leave_word(store_dir: Path, cluster: str) -> str:
-    """Leave it in a file: the running agent alone may write the plan's store."""
-    store_dir.mkdir(parents=True, exist_ok=True)
-    (store_dir / ADOPT_FILE).write_text(cluster, "utf-8")
+    cluster = stored.data.decode().strip()
+    # A file, because the running agent alone may write the plan's store.
+    config.store_dir.mkdir(parents=True, exist_ok=True)
+    (config.store_dir / ADOPT_FILE).write_text(cluster, "utf-8")
     return cluster

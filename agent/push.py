@@ -16,21 +16,13 @@ from migration.wire import LARGEST_NODE_BYTES, SPEAKS, acks_path, encode, load_p
 
 # Fresh for the controller means at most 15 s old; three tries fit into that.
 SIGN_OF_LIFE_S = 5.0
-# Should somebody have deleted them.
+# For the case that they were deleted by hand.
 ACKS_AT_LEAST_EVERY_S = 60.0
 
 log = structlog.get_logger()
 
 
 class Pusher:
-    """The publisher of one node.
-
-    Parameters
-    ----------
-    load_s : float
-        The period of the load reports.
-    """
-
     def __init__(self, session: Session, load_s: float) -> None:
         self._session = session
         self._load_s = load_s
@@ -39,7 +31,7 @@ class Pusher:
         self._heard_s = -SIGN_OF_LIFE_S
         self._acked_s = -ACKS_AT_LEAST_EVERY_S
         self._loaded_s = -load_s
-        self._said: frozenset[str] = frozenset()
+        self._said: set[str] = set()
 
     def load_is_due(self, now_s: float) -> bool:
         """Tell whether the next `push` publishes the load."""
@@ -53,23 +45,9 @@ class Pusher:
         now_s: float,
         held: tuple[Plan, ...] = (),
     ) -> None:
-        """Publish what is due.
+        """Publish what is due; `now_s` are monotonic seconds, `held` plans ZooKeeper has lost.
 
-        Parameters
-        ----------
-        samples : Samples
-            What the JVMs say.
-        cluster : str
-            The cluster that this node follows.
-        now_s : float
-            Monotonic seconds.
-        held : tuple of Plan
-            The plans of this node that ZooKeeper has lost.
-
-        Raises
-        ------
-        StoreError
-            If ZooKeeper does not take the acks; the next call tries again.
+        A `StoreError` if ZooKeeper does not take the acks; the next call tries again.
         """
         acks = NodeAcks(
             node,
@@ -129,29 +107,19 @@ class Pusher:
 
     def _say(self, event: str, true: bool, **facts: object) -> None:
         """Report a problem once, and again only after it was gone."""
-        if true and event not in self._said:
+        if not true:
+            self._said.discard(event)
+        elif event not in self._said:
+            self._said.add(event)
             log.warning(event, **facts)
-        self._said = self._said | {event} if true else self._said - {event}
 
 
 def fitted(load: NodeLoad, limit_bytes: int) -> tuple[NodeLoad, bytes]:
     """Leave out the traffic rows of the fewest tuples, as many as it takes to fit.
 
-    Parameters
-    ----------
-    limit_bytes : int
-        How large it may be as ZooKeeper holds it.
-
-    Returns
-    -------
-    load : NodeLoad
-        The same if it fits.
-    data : bytes
-        Ready for ZooKeeper; longer than the limit only if it is without any row, too.
-
-    Notes
-    -----
-    Totals only grow, so what is large stays so and the same rows are left out again and again.
+    Returns the load, and its bytes as ZooKeeper is to hold them; they are longer than the limit
+    only if the load is too large without any row, too. Totals only grow, so what is large stays so,
+    and the same rows are left out again and again.
     """
     found, data = load, packed(encode(load))
     if len(data) <= limit_bytes:

@@ -7,21 +7,11 @@ from kvstore.zookeeper import Session
 
 
 class Candidate:
-    """A candidate for the lead; whoever has waited longest leads.
+    """A candidate for the lead, as long as the session lives; whoever has waited longest leads.
 
-    Parameters
-    ----------
-    session : Session
-        The session that the candidacy lives and dies with.
-    path : str
-        The node under which the candidates queue.
-    name : str
-        Who this is, for people who look.
-
-    Notes
-    -----
-    kazoo's own Lock and Election wait inside calls without a deadline, and they tell nobody when
-    the connection drops. Neither do they fence: a leader has to take an epoch besides.
+    kazoo's own Lock and Election wait inside calls without a deadline, and do not tell when the
+    connection drops. Neither do they fence: a leader has to take an epoch besides. The name is for
+    people who look.
     """
 
     def __init__(self, session: Session, path: str, name: str) -> None:
@@ -42,7 +32,7 @@ class Candidate:
         return bool(queue) and queue[0].startswith(self._prefix)
 
     def leader(self) -> str | None:
-        """Return the name of the head of the queue, None if nobody stands."""
+        """Return the name of the head of the queue, None if the queue is empty."""
         for node in self._queue():
             stored = self._session.read(f"{self._path}/{node}")
             if stored is not None:
@@ -50,7 +40,6 @@ class Candidate:
         return None
 
     def resign(self) -> None:
-        """Leave the queue."""
         for node in self._queue():
             if node.startswith(self._prefix):
                 self._session.delete(f"{self._path}/{node}")

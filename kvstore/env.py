@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import lmdb
@@ -27,27 +26,16 @@ _MODE = 0o644
 class Env:
     """One open LMDB 0.9 environment and its main database.
 
-    Parameters
-    ----------
-    path : Path
-        The environment's folder. For a writer it is created; for a reader it must be there.
-    writable : bool
-        Open it for writing, each commit synced to the disk.
+    A writer's folder is created, a reader's must be there; a reader needs to write the lock file,
+    too. Each commit is synced to the disk. A `StoreError` if it cannot be opened: absent,
+    unreadable, of another format, or open in this process.
 
-    Raises
-    ------
-    StoreError
-        If it cannot be opened: absent, unreadable, of another format, or open in this process.
-
-    Notes
-    -----
     A process must not open an environment twice: closing the second would free the reader slots of
     the first. The library refuses that itself since 2.0. Open after fork, never before.
-    A reader needs to write the lock file.
 
     To touch a mapped page beyond the end of its file ends the process with SIGBUS, and nothing in
     Python can catch that. So each access first looks whether the files are as long as they have to
-    be. Between that look and the access microseconds remain in which somebody may truncate them.
+    be. Only a truncation in the microseconds between that look and the access is still deadly.
     """
 
     def __init__(self, path: Path, *, writable: bool) -> None:
@@ -59,16 +47,10 @@ class Env:
             self._env = lmdb.open(
                 str(path),
                 map_size=MAP_SIZE_BYTES,
-                subdir=True,
                 readonly=not writable,
                 create=writable,
-                metasync=True,
                 sync=True,
-                lock=True,
                 readahead=False,
-                writemap=False,
-                meminit=True,
-                max_dbs=0,
                 mode=_MODE,
                 lib_version=0,
             )
@@ -104,7 +86,6 @@ class Env:
         return inode_now == inode and now_bytes < size_bytes
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the newest value of a key, None if there is none."""
         with _translated(self.path, "read"):
             self._check_whole()
             with self._env.begin() as txn:
@@ -114,10 +95,7 @@ class Env:
     def put(self, key: bytes, value: bytes) -> None:
         """Write a value; it is on the disk when this returns.
 
-        Raises
-        ------
-        StoreError
-            If it cannot be written, also after freeing what dead readers held.
+        A `StoreError` if it cannot be written, also after freeing what dead readers held.
         """
         with _translated(self.path, "write"):
             self._check_whole()
@@ -153,12 +131,7 @@ class Env:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -166,19 +139,16 @@ class Files:
     """One file a key: what a JVM writes where it cannot use LMDB."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._prefix = f"{path}/"
+        self._path = path
 
     def there(self) -> bool:
-        """Tell whether the folder holds such files."""
-        return any(self.path.glob("*.bin"))
+        return any(self._path.glob("*.bin"))
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the newest value of a key, None if there is none."""
-        with _translated(self.path, "read"):
+        with _translated(self._path, "read"):
             try:
                 # Asked for twenty times a second, and mostly not there.
-                with open(f"{self._prefix}{key.decode()}.bin", "rb") as file:  # noqa: PTH123
+                with open(f"{self._path}/{key.decode()}.bin", "rb") as file:  # noqa: PTH123
                     return file.read()
             except FileNotFoundError:
                 return None

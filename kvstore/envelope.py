@@ -24,35 +24,16 @@ class Envelope:
 
 
 def pack(version: int, payload: bytes) -> bytes:
-    """Put a payload in its envelope.
+    """Put a payload in its envelope; the writer's version must rise with each change.
 
-    Parameters
-    ----------
-    version : int
-        The writer's count; it must rise with each change.
-
-    Returns
-    -------
-    bytes
-        Magic, schema, version, length, payload, CRC-32 of all that; big endian.
+    The bytes are magic, schema, version, length, payload, CRC-32 of all that; big endian.
     """
     body = _HEAD.pack(MAGIC, SCHEMA, version, len(payload)) + payload
     return body + _TAIL.pack(zlib.crc32(body))
 
 
 def unpack(data: bytes) -> Envelope:
-    """Take a payload out of its envelope.
-
-    Returns
-    -------
-    Envelope
-        The version and the payload.
-
-    Raises
-    ------
-    EnvelopeError
-        If anything but a whole and undamaged envelope of this schema is there.
-    """
+    """Take a payload out; an `EnvelopeError` unless the envelope is whole and of this schema."""
     if len(data) < _HEAD.size + _TAIL.size:
         raise EnvelopeError(f"envelope has {len(data)} bytes, fewer than its own frame")
     magic, schema, version, length = _HEAD.unpack_from(data)

@@ -34,4 +34,4 @@ class NodeExistsError(ZooKeeperError):
 
 
 class ConflictError(ZooKeeperError):
-    """A node is not at the version that the caller knows: somebody else was faster."""
+    """A node is not at the version that the caller knows: another writer was faster."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from kvstore.env import Env, Files
@@ -23,14 +22,8 @@ class Reading:
 class StoreReader:
     """A reader of one environment: a worker's or a supervisor's samples, or the plan.
 
-    Raises
-    ------
-    StoreError
-        If it cannot be opened.
-
-    Notes
-    -----
-    Transactions are as short as one `get`: a reader that stays in one pins the writer's pages.
+    Transactions are as short as one `get`: a reader that stays in one pins the writer's pages. A
+    `StoreError` if it cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,16 +41,8 @@ class StoreReader:
     def read(self, key: bytes) -> Reading:
         """Read the newest value of a key, be it in the environment or in a file.
 
-        Returns
-        -------
-        Reading
-            The newest envelope; if that is damaged, older than the last one read or gone, the last
-            good one and the problem.
-
-        Raises
-        ------
-        StoreError
-            If the store itself cannot be read.
+        If it is damaged, older than the last one read or gone, the last good one is given with the
+        problem. A `StoreError` if the store itself cannot be read.
         """
         newest, problem = self._newest(key)
         good = self._good.get(key)
@@ -82,7 +67,7 @@ class StoreReader:
                 problem = f"{self._at(key)}: {error}"
             except FormatError as error:
                 problem = self._problem = str(error)
-                self._close_env()
+                self.close()
             else:
                 newest = max(newest, found, key=_version)
         return newest, problem
@@ -102,7 +87,7 @@ class StoreReader:
             self._env.check_readers()
         except FormatError as error:
             self._problem = str(error)
-            self._close_env()
+            self.close()
 
     def _reopen(self) -> None:
         if self._problem is None:
@@ -113,24 +98,15 @@ class StoreReader:
             return  # every reading says why
         self._problem = None
 
-    def _close_env(self) -> None:
+    def close(self) -> None:
         if self._env is not None:
             self._env.close()
             self._env = None
 
-    def close(self) -> None:
-        """Close the environment."""
-        self._close_env()
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -52,13 +52,7 @@ def ended_by_signals() -> Iterator[threading.Event]:
 
 
 def say_waiting(waiting: Waiting) -> None:
-    """Tell where ZooKeeper was sought and when it is tried again, once a second.
-
-    Parameters
-    ----------
-    waiting : Waiting
-        The state of the attempts.
-    """
+    """Tell where ZooKeeper was sought and when it is tried again, once a second."""
     log.warning(
         "zookeeper_away",
         zookeeper=waiting.hosts,
@@ -69,18 +63,7 @@ def say_waiting(waiting: Waiting) -> None:
 
 
 def without_storm(session: Session) -> str | None:
-    """Say so if there is no Storm under the session's root.
-
-    Returns
-    -------
-    str or None
-        None if there is one.
-
-    Raises
-    ------
-    StoreError
-        If ZooKeeper does not answer.
-    """
+    """Say so if there is no Storm under the session's root; None if there is one."""
     if session.exists(_STORMS_OWN) is not None:
         return None
     hosts, _, root = session.hosts.partition("/")
@@ -91,18 +74,7 @@ def without_storm(session: Session) -> str | None:
 
 
 def await_storm(session: Session, stop: threading.Event) -> bool:
-    """Wait until there is a Storm under the session's root; say once that there is none yet.
-
-    Returns
-    -------
-    bool
-        False if `stop` was set before.
-
-    Raises
-    ------
-    SessionLostError
-        If the session ends meanwhile.
-    """
+    """Wait until there is a Storm under the session's root; False if `stop` was set before."""
     said = False
     while not stop.is_set():
         try:
@@ -126,19 +98,8 @@ def serve(
 ) -> None:
     """Do a daemon's work, and do it anew in another session whenever one is lost.
 
-    Parameters
-    ----------
-    zookeeper : str
-        ``host:port`` with commas, then Storm's root.
-    work : callable
-        Works in a session until `stop` is set. What it has built on a session ends with it.
-    on_state : callable, optional
-        As for `Session`.
-
-    Raises
-    ------
-    StoreError
-        As `work`, unless the session was lost.
+    `work` goes on until `stop` is set. What it has built on a session ends with it. Its
+    `StoreError` is raised unless the session was lost.
     """
     while not stop.is_set():
         with Session(zookeeper, on_state=on_state) as session:

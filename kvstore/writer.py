@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 from kvstore.env import Env
@@ -20,20 +19,9 @@ _CHECK_EVERY_S = 1.0
 class PlanWriter:
     """The one writer of a value that the other processes of the node read.
 
-    Parameters
-    ----------
-    path : Path
-        The environment's folder, made if absent.
-    key : bytes
-        The key of the value.
-    wall_ms : callable
-        Unix milliseconds. An envelope's version is the time of its change, or one more than the
-        last: so it rises even if the folder was lost or the last envelope cannot be read.
-
-    Raises
-    ------
-    StoreError
-        If the environment cannot be opened, or if another process has it open for writing.
+    An envelope's version is the time of its change in Unix milliseconds, or one more than the last:
+    so it rises even if the folder was lost or the last envelope cannot be read. A `StoreError` if
+    the environment cannot be opened, or if another process has it open for writing.
     """
 
     def __init__(
@@ -49,7 +37,7 @@ class PlanWriter:
         self._lock = _locked(path)
         try:
             self._env = self._open(path)
-            self._last = self._load()
+            self.last = self._load()
         except StoreError:
             self._lock.close()
             raise
@@ -78,6 +66,7 @@ class PlanWriter:
             self._env.put(self._key, data)
 
     def _load(self) -> Envelope | None:
+        """Read what was written last, None if there is nothing sound."""
         data = self._env.get(self._key)
         try:
             return None if data is None else unpack(data)
@@ -85,42 +74,24 @@ class PlanWriter:
             self.problem = f"{self._env.path}: {error}; began without it"
             return None
 
-    @property
-    def last(self) -> Envelope | None:
-        """What was written last, None if there is nothing sound."""
-        return self._last
-
     def write(self, payload: bytes) -> int:
-        """Write a payload as the newest version.
+        """Write a payload, unless it is the last one; return the version that it has.
 
-        Parameters
-        ----------
-        payload : bytes
-            The value. One equal to the last is not written again.
-
-        Returns
-        -------
-        int
-            The version it has.
-
-        Raises
-        ------
-        StoreError
-            If it cannot be written; the last one stays.
+        A `StoreError` if it cannot be written; the last one stays.
         """
-        if self._last is not None and self._last.payload == payload:
-            return self._last.version
-        newest = max(self._wall_ms(), 0 if self._last is None else self._last.version + 1)
+        if self.last is not None and self.last.payload == payload:
+            return self.last.version
+        newest = max(self._wall_ms(), 0 if self.last is None else self.last.version + 1)
         return self.write_version(newest, payload)
 
     def write_version(self, version: int, payload: bytes) -> int:
         """Write a payload under a version of the caller's, refused if not newer than the last."""
-        if self._last is not None and version <= self._last.version:
+        if self.last is not None and version <= self.last.version:
             raise StoreError(
-                f"{self._env.path}: version {version} is not newer than {self._last.version}"
+                f"{self._env.path}: version {version} is not newer than {self.last.version}"
             )
         self._put(version, payload)
-        self._last = Envelope(version, payload)
+        self.last = Envelope(version, payload)
         return version
 
     def check_readers(self) -> None:
@@ -134,23 +105,17 @@ class PlanWriter:
             try:
                 self._env.check_readers()
             except FormatError:
-                if self._last is not None:
-                    self.write_version(self._last.version + 1, self._last.payload)
+                if self.last is not None:
+                    self.write_version(self.last.version + 1, self.last.payload)
 
     def close(self) -> None:
-        """Close the environment."""
         self._env.close()
         self._lock.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

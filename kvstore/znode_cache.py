@@ -22,10 +22,7 @@ class _Kept:
 class Watched:
     """Nodes of ZooKeeper as last read; only what may have changed is read again.
 
-    Parameters
-    ----------
-    wake : Event
-        Set, from kazoo's thread, whenever something that was read may have changed.
+    `wake` is set, from kazoo's thread, whenever something that was read may have changed.
     """
 
     def __init__(self, session: Session, wake: Event) -> None:
@@ -34,33 +31,15 @@ class Watched:
         self._kept: dict[tuple[str, str], _Kept] = {}
 
     def node(self, path: str) -> Stored | None:
-        """Read a node with its data.
-
-        Returns
-        -------
-        Stored or None
-            None if it is not there.
-        """
+        """Read a node with its data."""
         return self._keep("node", path, self._session.read)
 
     def stat(self, path: str) -> Stored | None:
-        """Read a node's versions.
-
-        Returns
-        -------
-        Stored or None
-            None if it is not there.
-        """
+        """Read a node's versions."""
         return self._keep("stat", path, self._session.exists)
 
     def children(self, path: str) -> list[str]:
-        """List a node's children.
-
-        Returns
-        -------
-        list of str
-            Sorted; empty if it is not there.
-        """
+        """List a node's children, sorted; none if it is not there."""
         kept = self._kept.get(("children", path))
         before = (kept and kept.value) or []
         found = self._keep("children", path, self._session.children) or []
@@ -74,7 +53,7 @@ class Watched:
         return None if kept is None else cast(Stored | None, kept.value)
 
     def forget(self, path: str) -> None:
-        """Give up what is kept of a node, because nobody asks for it any more."""
+        """Give up what is kept of a node, because its readers have gone."""
         for what in ("node", "stat", "children"):
             self._kept.pop((what, path), None)
 

@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Protocol, Self, cast
+from typing import Any, Self
 
 from kazoo import exceptions as kazoo_errors  # type: ignore[import-untyped]
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
@@ -53,45 +52,6 @@ class Waiting:
     error: str
 
 
-class _Result(Protocol):
-    def get(self, block: bool = True, timeout: float | None = None) -> Any: ...
-
-
-class _Stat(Protocol):
-    version: int
-    czxid: int
-    mzxid: int
-
-
-class _Transaction(Protocol):
-    def check(self, path: str, version: int) -> None: ...
-    def create(self, path: str, value: bytes) -> None: ...
-    def set_data(self, path: str, value: bytes, version: int) -> None: ...
-    def delete(self, path: str, version: int) -> None: ...
-    def commit_async(self) -> _Result: ...
-
-
-class _Client(Protocol):
-    """The part of KazooClient that is used here."""
-
-    connected: bool
-    last_zxid: int
-
-    def start_async(self) -> threading.Event: ...
-    def stop(self) -> None: ...
-    def close(self) -> None: ...
-    def add_listener(self, listener: Callable[[str], None]) -> None: ...
-    def get_async(self, path: str, watch: Callable[[object], None] | None) -> _Result: ...
-    def get_children_async(self, path: str, watch: Callable[[object], None] | None) -> _Result: ...
-    def exists_async(self, path: str, watch: Callable[[object], None] | None) -> _Result: ...
-    def set_async(self, path: str, value: bytes, version: int) -> _Result: ...
-    def create_async(
-        self, path: str, value: bytes, *, ephemeral: bool, sequence: bool
-    ) -> _Result: ...
-    def delete_async(self, path: str, version: int) -> _Result: ...
-    def transaction(self) -> _Transaction: ...
-
-
 class Session:
     """One session with a ZooKeeper ensemble.
 
@@ -108,8 +68,8 @@ class Session:
 
     Notes
     -----
-    A leader steps down as soon as `interruptions` has risen since its election: whoever waits
-    until the session is reported lost has had a rival for a while.
+    A leader steps down as soon as `interruptions` has risen since its election: until the session
+    is reported lost, a rival may have led for a while.
     """
 
     def __init__(
@@ -129,15 +89,14 @@ class Session:
         self._away_since_s = 0.0
         self._client = self._new_client()
 
-    def _new_client(self) -> _Client:
-        made = KazooClient(
+    def _new_client(self) -> Any:
+        client = KazooClient(
             hosts=self.hosts, timeout=self._session_timeout_s, connection_retry=_RECONNECT
         )
-        client = cast(_Client, made)
         client.add_listener(lambda state: self._listen(client, state))
         return client
 
-    def _listen(self, client: _Client, state: str) -> None:
+    def _listen(self, client: Any, state: str) -> None:
         if client is not self._client:
             return
         if state != "CONNECTED":
@@ -148,7 +107,6 @@ class Session:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection at this moment."""
         return bool(self._client.connected) and not self.lost
 
     def connect(
@@ -158,19 +116,9 @@ class Session:
         on_wait: Callable[[Waiting], None] = lambda waiting: None,
         stop: threading.Event | None = None,
     ) -> bool:
-        """Connect, and keep trying while nobody answers.
+        """Connect, and keep trying; False if `stop` was set before there was a connection.
 
-        Parameters
-        ----------
-        retry_s : float
-            The pause between two attempts.
-        on_wait : callable
-            Called each second of a pause, for a countdown that people can see.
-
-        Returns
-        -------
-        bool
-            False if `stop` was set before there was a connection.
+        Between two attempts `on_wait` is called each second, for a countdown that people can see.
         """
         stop = stop or threading.Event()
         attempt = 0
@@ -194,29 +142,14 @@ class Session:
         failed.close()
 
     def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
-        """Read a node and, if wanted, be told of its next change.
+        """Read a node, None if it is not there, and watch it if wanted.
 
-        Parameters
-        ----------
-        on_change : callable, optional
-            Called once from kazoo's thread when the node is written, made or deleted, or when the
-            connection drops; it must not block. Read again with it to go on watching.
-
-        Returns
-        -------
-        Stored or None
-            None if the node is not there; its creation is then watched.
+        `on_change` is called once from kazoo's thread when the node is written, made or deleted, or
+        when the connection drops; it must not block. Read again with it to go on watching.
         """
-        watch = _watch(on_change)
         with self._call("read", path):
-            try:
-                data, stat = self._wait(self._client.get_async(path, watch))
-            except kazoo_errors.NoNodeError:
-                # Made between the two calls, it would be missed: then read it after all.
-                if watch is None or self._wait(self._client.exists_async(path, watch)) is None:
-                    return None
-                data, stat = self._wait(self._client.get_async(path, watch))
-        return _stored(data, stat)
+            found = self._look(self._client.get_async, path, on_change)
+        return None if found is None else _stored(*found)
 
     def read_many(self, paths: Sequence[str]) -> list[Stored | None]:
         """Read nodes at once, without a watch; None for each that is not there."""
@@ -224,23 +157,28 @@ class Session:
             asked = [self._client.get_async(path, None) for path in paths]
             return [self._taken(one) for one in asked]
 
-    def _taken(self, asked: _Result) -> Stored | None:
-        try:
+    def _taken(self, asked: Any) -> Stored | None:
+        with suppress(kazoo_errors.NoNodeError):
             return _stored(*self._wait(asked))
-        except kazoo_errors.NoNodeError:
-            return None
+        return None
 
     def children(self, path: str, on_change: Callable[[], None] | None = None) -> list[str] | None:
         """List a node's children, sorted; None if the node is not there. Watches as `read`."""
-        watch = _watch(on_change)
         with self._call("list", path):
-            try:
-                found = self._wait(self._client.get_children_async(path, watch))
-            except kazoo_errors.NoNodeError:
-                if watch is None or self._wait(self._client.exists_async(path, watch)) is None:
-                    return None
-                found = self._wait(self._client.get_children_async(path, watch))
-        return sorted(found)
+            found = self._look(self._client.get_children_async, path, on_change)
+        return None if found is None else sorted(found)
+
+    def _look(
+        self, ask: Callable[..., Any], path: str, on_change: Callable[[], None] | None
+    ) -> Any:
+        watch = _watch(on_change)
+        try:
+            return self._wait(ask(path, watch))
+        except kazoo_errors.NoNodeError:
+            # Made between the two calls, it would be missed: then read it after all.
+            if watch is None or self._wait(self._client.exists_async(path, watch)) is None:
+                return None
+            return self._wait(ask(path, watch))
 
     def exists(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
         """Return a node's versions without its data, None if it is not there."""
@@ -253,12 +191,8 @@ class Session:
     ) -> str:
         """Create a node, its parents too; return its path, longer than asked for a sequence.
 
-        Raises
-        ------
-        NodeExistsError
-            If it is there.
-        NoNodeError
-            If the session's root is not there: whose it is, nobody else may make it.
+        A `NodeExistsError` if it is there. A `NoNodeError` if the session's root is not there: only
+        its owner may make that.
         """
 
         def make() -> str:
@@ -278,19 +212,9 @@ class Session:
             return make()
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
-        """Write a node that is there.
+        """Write a node that is at this version; return its new version.
 
-        Parameters
-        ----------
-        version : int
-            The version it must be at.
-
-        Raises
-        ------
-        NoNodeError
-            If it is not there.
-        ConflictError
-            If it is at another version.
+        A `NoNodeError` if it is not there, a `ConflictError` if it is at another version.
         """
         with self._call("write", path):
             return int(self._wait(self._client.set_async(path, data, version)).version)
@@ -318,28 +242,13 @@ class Session:
     def put_checked(
         self, path: str, data: bytes, expected: int | None, fence: tuple[str, int]
     ) -> int:
-        """Write a node if nothing has changed meanwhile, in one transaction.
+        """Write a node in one transaction if nothing has changed meanwhile; return its new version.
 
-        Parameters
-        ----------
-        expected : int or None
-            The version it must be at; None to create it, its parent being there.
-        fence : tuple of str and int
-            Another node and the version that one must be at: the epoch.
-
-        Returns
-        -------
-        int
-            The node's new version.
-
-        Raises
-        ------
-        ConflictError
-            If either is at another version; nothing is written then.
-        NodeExistsError
-            If it was to be created and is there.
-        NoNodeError
-            If it was to be written and is not there, or if the parent or the fence is not there.
+        The node must be at the version `expected`; None creates it, its parent being there. The
+        fence is another node and the version which that must be at: the epoch. A `ConflictError` if
+        either is at another version. A `NodeExistsError` if the node was to be created and is
+        there. A `NoNodeError` if it was to be written and is not there, or if its parent or the
+        fence is not there.
         """
         with self._call("write", path):
             transaction = self._client.transaction()
@@ -359,7 +268,7 @@ class Session:
             transaction.delete(path, expected)
             self._commit(transaction)
 
-    def _commit(self, transaction: _Transaction) -> list[Any]:
+    def _commit(self, transaction: Any) -> list[Any]:
         results: list[Any] = self._wait(transaction.commit_async())
         # The one that failed says why; the others only say that they were rolled back.
         vague = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
@@ -368,7 +277,7 @@ class Session:
             raise result
         return results
 
-    def _wait(self, result: _Result) -> Any:
+    def _wait(self, result: Any) -> Any:
         return result.get(timeout=self.deadline_s)
 
     @contextmanager
@@ -416,12 +325,7 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -429,7 +333,7 @@ def _watch(on_change: Callable[[], None] | None) -> Callable[[object], None] | N
     return None if on_change is None else lambda event: on_change()
 
 
-def _stored(data: bytes, stat: _Stat) -> Stored:
+def _stored(data: bytes, stat: Any) -> Stored:
     return Stored(data, stat.version, stat.czxid, stat.mzxid)
 
 

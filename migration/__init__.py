@@ -20,12 +20,7 @@ class StalePlanError(MigrationError):
 class WireError(MigrationError, ValueError):
     """Bytes that are not what PROTOCOL.md says.
 
-    Parameters
-    ----------
-    where : str
-        The field, as a path such as ``Plan.entries[0].executor``.
-    problem : str
-        What is wrong with it.
+    A field's path, such as ``Plan.entries[0].executor``, is `where`.
     """
 
     def __init__(self, where: str, problem: str) -> None:

@@ -7,18 +7,7 @@ from migration import ConfigError
 
 
 def path() -> Path:
-    """Find the jar of this installation, or of this checkout.
-
-    Returns
-    -------
-    Path
-        The file that a `-javaagent:` in storm.yaml names.
-
-    Raises
-    ------
-    ConfigError
-        It was not built.
-    """
+    """Find the jar that a `-javaagent:` in storm.yaml names; a `ConfigError` if it is not built."""
     found = Path(str(files("migration") / "jvm" / "target" / "nstorm-agent.jar"))
     if not found.is_file():
         raise ConfigError(

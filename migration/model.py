@@ -174,17 +174,8 @@ class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "
     def counts(self, assigned_slot: Slot | None, assigned_start_secs: int | None) -> bool:
         """Tell whether the entry still has a meaning beside Storm's own assignment.
 
-        Parameters
-        ----------
-        assigned_slot : Slot or None
-            Where Storm assigns this executor now; None if there is no such executor or no slot.
-        assigned_start_secs : int or None
-            The start time that Storm's assignment has for it.
-
-        Returns
-        -------
-        bool
-            False if Storm wins: the entry is then void for everyone.
+        Storm assigns the executor to this slot since this time; None if there is no such executor
+        or no slot. If false, Storm wins: the entry is then void for everyone.
         """
         if self.void is not None or assigned_slot is None:
             return False
@@ -213,7 +204,6 @@ class Plan(Struct, frozen=True, gc=False):
 
     @property
     def stamp(self) -> PlanVersion:
-        """The plan's age, to compare it with others of its topology."""
         return PlanVersion(self.epoch, self.version)
 
     def with_entry(self, entry: Entry) -> Plan:
@@ -221,17 +211,9 @@ class Plan(Struct, frozen=True, gc=False):
         return Plan(self.cluster, self.epoch, self.version, self.topology, (*self.entries, entry))
 
     def followed_by(self, entries: tuple[Entry, ...], epoch: int) -> Plan:
-        """Make the plan of the next write, with these entries.
+        """Make the plan that a leader of this epoch writes next, with these entries.
 
-        Parameters
-        ----------
-        epoch : int
-            Of the leader who writes it.
-
-        Raises
-        ------
-        ModelError
-            If two entries have one id or one executor.
+        A `ModelError` if two of them have one id or one executor.
         """
         return Plan(self.cluster, epoch, self.version + 1, self.topology, entries)
 
@@ -243,26 +225,12 @@ class LocalPlan(Struct, frozen=True, gc=False):
     plans: tuple[Plan, ...] = ()
 
     def find(self, topology: str) -> Plan | None:
-        """Return the plan of a topology, None if it is not here."""
         return next((plan for plan in self.plans if plan.topology == topology), None)
 
     def with_plan(self, plan: Plan) -> LocalPlan:
-        """Take a newer plan in.
+        """Take in a newer plan, in place of its topology's and in the order of the topologies' ids.
 
-        Parameters
-        ----------
-        plan : Plan
-            The plan; it replaces the one of its topology.
-
-        Returns
-        -------
-        LocalPlan
-            The local plan with it, in the order of the topologies' ids.
-
-        Raises
-        ------
-        StalePlanError
-            If it is of another cluster, or older than the one held.
+        A `StalePlanError` if it is of another cluster, or older than the one held.
         """
         held = self.find(plan.topology)
         if plan.cluster != self.cluster:
@@ -332,7 +300,7 @@ class WorkerAck(Struct, frozen=True, gc=False):
         return PlanVersion(self.epoch, self.version)
 
     def find(self, entry_id: str) -> EntryAck | None:
-        """Return the worker's answer to an entry, None if it has none."""
+        """Return the worker's answer to an entry."""
         return next((entry for entry in self.entries if entry.id == entry_id), None)
 
 
@@ -345,7 +313,6 @@ class AppliedPlan(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def stamp(self) -> PlanVersion:
-        """The age of the plan."""
         return PlanVersion(self.epoch, self.version)
 
 
@@ -424,7 +391,6 @@ class WorkerLoad(Struct, frozen=True, gc=False):
 
     @property
     def rows(self) -> tuple[TrafficRow, ...]:
-        """Read `traffic`."""
         return msgspec.json.decode(self.traffic, type=tuple[TrafficRow, ...])
 
 
@@ -497,7 +463,7 @@ class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     nodes: tuple[Node, ...] = ()
 
     def find(self, executor: ExecutorId) -> PlacedExecutor | None:
-        """Return an executor of exactly this range, None if there is none."""
+        """Return the executor of exactly this range."""
         return next((placed for placed in self.executors if placed.executor == executor), None)
 
     @property
@@ -533,7 +499,6 @@ class NimbusReport(Struct, frozen=True, gc=False):
     topologies: tuple[PublishedTopology, ...] = ()
 
     def find(self, topology: str) -> PublishedTopology | None:
-        """Return what it says of a topology, None if nothing."""
         return next((one for one in self.topologies if one.topology == topology), None)
 
 

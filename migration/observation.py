@@ -45,16 +45,7 @@ class SlotStatus(Enum):
 class Observation:
     """One moment's view of a topology.
 
-    Parameters
-    ----------
-    cluster : str
-        The one whose plans count.
-    slots : frozenset of Slot
-        Where Storm has a worker of the topology.
-    nodes : dict of str to NodeAcks
-        The fresh ones, by supervisor.
-    workers : dict of Slot to WorkerAck
-        The topology's hooked workers, by slot.
+    Of the cluster whose plans count: `nodes` by supervisor, and the topology's hooked `workers`.
     """
 
     publication: Publication
@@ -65,14 +56,9 @@ class Observation:
 
     @classmethod
     def of(cls, publication: Publication, cluster: str, fresh: Iterable[NodeAcks]) -> Observation:
-        """Sort what the nodes say.
+        """Sort what the nodes say; `fresh` answers are at most `Timing.ack_fresh_s` old.
 
-        Parameters
-        ----------
-        cluster : str
-            Nodes that still follow another cluster do not count, nor what a JVM has read of it.
-        fresh : iterable of NodeAcks
-            Those that are at most `Timing.ack_fresh_s` old.
+        Nodes that still follow another cluster do not count, nor what a JVM has read of it.
         """
         nodes = {acks.node: acks for acks in fresh if acks.cluster == cluster}
         workers: dict[Slot, WorkerAck] = {}
@@ -85,7 +71,6 @@ class Observation:
         return cls(publication, cluster, publication.slots, nodes, workers)
 
     def status(self, slot: Slot) -> SlotStatus:
-        """Tell what is known of a slot."""
         if slot not in self.slots:
             return SlotStatus.UNASSIGNED
         if slot in self.workers:
@@ -93,19 +78,13 @@ class Observation:
         return SlotStatus.ABSENT if slot.supervisor in self.nodes else SlotStatus.SILENT
 
     def supervisor(self, slot: Slot) -> SupervisorAck | None:
-        """Return the answer of the slot's supervisor, None if there is none."""
         node = self.nodes.get(slot.supervisor)
         return None if node is None else node.supervisor
 
     def speaks(self) -> tuple[int, str]:
-        """Tell the lowest version of the protocol that the topology's JVMs and agents speak.
+        """Return the lowest version that the topology's JVMs and agents speak, and who speaks it.
 
-        Returns
-        -------
-        version : int
-            That of this controller if nobody is heard.
-        who : str
-            Who speaks it.
+        Without any answer it is this controller's own.
         """
         nodes = {slot.supervisor for slot in self.slots}
         found = [(SPEAKS, "this controller")]
@@ -144,7 +123,7 @@ def _unread(ack: WorkerAck) -> WorkerAck:
 class Progress:
     """What a leader remembers of one entry; `_s` are monotonic seconds of its own clock.
 
-    Parameters
+    Attributes
     ----------
     began_s : float or None
         When the move was made; None if an earlier leader made it.
@@ -158,8 +137,6 @@ class Progress:
         Since when both ends route to the target, and Storm has the executor there.
     stuck : bool
         Whether the source's thread is stuck in user code, reported once.
-    undo_reason : str or None
-        Why the move is undone.
     """
 
     id: str

@@ -75,14 +75,8 @@ class FinishedMove:
 class Step:
     """The result of one look.
 
-    Parameters
-    ----------
-    plan : Plan or None
-        To be written with a compare-and-set at version `plan.version - 1`; None: no change.
-    held_plan : HeldPlan
-        To be held from now on, if there was nothing to write or the write has worked.
-    finished : tuple of FinishedMove
-        The entries that the plan no longer has.
+    `plan` is to be written with a compare-and-set at version `plan.version - 1`; None: no change.
+    `held_plan` is to be held from then on, `finished` are the entries that the plan no longer has.
     """
 
     plan: Plan | None
@@ -94,14 +88,7 @@ class Step:
 def resume(plan: Plan, epoch: int, now_s: float) -> HeldPlan:
     """Take a plan over, from the store or from an earlier leader; all limits start anew.
 
-    Parameters
-    ----------
-    plan : Plan
-        The plan as it is written.
-    epoch : int
-        The epoch under which this leader writes.
-    now_s : float
-        Monotonic seconds.
+    The epoch is that of this leader; `now_s` are monotonic seconds.
     """
     progress = tuple(
         Progress(entry.id, None, now_s, plan.stamp, plan.stamp) for entry in plan.entries
@@ -110,26 +97,9 @@ def resume(plan: Plan, epoch: int, now_s: float) -> HeldPlan:
 
 
 def begin(held_plan: HeldPlan, entries: Iterable[Entry], now_s: float) -> Step:
-    """Add moves that `migration.validate.validate_move` has allowed.
+    """Add moves in PREPARE that `validate_move` has allowed; `now_s` are monotonic seconds.
 
-    Parameters
-    ----------
-    held_plan : HeldPlan
-        The plan so far.
-    entries : iterable of Entry
-        The moves, in PREPARE.
-    now_s : float
-        Monotonic seconds.
-
-    Returns
-    -------
-    Step
-        The plan with them.
-
-    Raises
-    ------
-    ModelError
-        If the plan has an entry of such an id or executor.
+    A `ModelError` if the plan has an entry of such an id or executor.
     """
     added = tuple(entries)
     plan = held_plan.plan.followed_by((*held_plan.plan.entries, *added), held_plan.epoch)
@@ -144,22 +114,10 @@ def step(
     now_s: float,
     timing: Timing,
 ) -> Step:
-    """Look once at everything and say what to write.
+    """Look once at everything and say what to write; `now_s` are monotonic seconds.
 
-    Parameters
-    ----------
-    publication : Publication or None
-        The newest one; None if the topology has none, then nothing is done. Nor is anything while
-        an entry is in a phase of a later version: who wrote it has to end it.
-    fresh_acks : iterable of NodeAcks
-        Of all nodes, those that are at most `timing.ack_fresh_s` old.
-    now_s : float
-        Monotonic seconds.
-
-    Returns
-    -------
-    Step
-        The next plan, or none.
+    `fresh_acks` are of all nodes and at most `timing.ack_fresh_s` old. Nothing is done without a
+    publication, nor while an entry is in a phase of a later version: who wrote it has to end it.
     """
     unknown = any(entry.phase is Phase.UNKNOWN for entry in held_plan.plan.entries)
     if publication is None or publication.status != "ACTIVE" or unknown:
@@ -190,7 +148,9 @@ def _judge(observed: ObservedEntry) -> _Judged:
     for row in transitions_from(entry.phase, void=entry.void is not None):
         if EVENTS[row.event](observed):
             event = _event(observed, row.event, row.next, row.reason)
-            return _Judged(entry, _next_entry(entry, row), _with_undo_reason(progress, row), event)
+            if row.next == Phase.UNDO:
+                progress = replace(progress, undo_reason=row.reason)
+            return _Judged(entry, _next_entry(entry, row), progress, event)
     if observed.state(entry.source) is EntryState.STUCK and not progress.stuck:
         event = _event(observed, "stuck", entry.phase, "the source's thread is stuck in user code")
         return _Judged(entry, entry, replace(progress, stuck=True), event)
@@ -199,11 +159,8 @@ def _judge(observed: ObservedEntry) -> _Judged:
 
 def _noted(observed: ObservedEntry) -> Progress:
     """Remember since when what is seen has been so."""
-    entry, progress, target = (
-        observed.entry,
-        observed.progress,
-        observed.observation.workers.get(observed.entry.target),
-    )
+    entry, progress = observed.entry, observed.progress
+    target = observed.observation.workers.get(entry.target)
     incarnation = progress.target_incarnation
     if target is not None and (entry.phase is Phase.PREPARE or incarnation is None):
         incarnation = target.incarnation
@@ -234,10 +191,6 @@ def _next_entry(entry: Entry, row: Transition) -> Entry | None:
     if row.next == VOID:
         return structs.replace(entry, void=row.reason)
     return structs.replace(entry, phase=Phase(row.next))
-
-
-def _with_undo_reason(progress: Progress, row: Transition) -> Progress:
-    return replace(progress, undo_reason=row.reason) if row.next == Phase.UNDO else progress
 
 
 def _next_step(held_plan: HeldPlan, looks: list[_Judged], now_s: float) -> Step:

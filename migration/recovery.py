@@ -14,12 +14,8 @@ NOTHING_READ = PlanVersion(0, -1)
 class KnownPlan:
     """The newest plan of a topology that a node holds, and the newest that a JVM has read.
 
-    Parameters
-    ----------
-    plan : Plan or None
-        From the agents, which name it only while ZooKeeper has not got it.
-    read : PlanVersion
-        A JVM refuses every plan that is older.
+    Agents name `plan` only while ZooKeeper has not got it. A JVM refuses each plan older than
+    `read`.
     """
 
     plan: Plan | None
@@ -29,20 +25,7 @@ class KnownPlan:
     def of(
         cls, topology: str, cluster: str, acks: Iterable[NodeAcks], nimbus: PlanVersion | None
     ) -> KnownPlan:
-        """Gather what Nimbus and the nodes of a cluster say.
-
-        Parameters
-        ----------
-        cluster : str
-            The lineage of plans that counts.
-        nimbus : PlanVersion or None
-            The newest plan that the hook in Nimbus has read.
-
-        Returns
-        -------
-        KnownPlan
-            The newest of all.
-        """
+        """Gather what the nodes of a cluster hold, and what they and Nimbus have read."""
         nodes = [node for node in acks if node.cluster == cluster]
         held = [
             plan
@@ -63,19 +46,9 @@ class KnownPlan:
         return cls(max(held, key=lambda plan: plan.stamp, default=None), max(read))
 
     def lost(self, stored: Plan | None, there: bool) -> str | None:
-        """Say what is wrong with the plan in ZooKeeper.
+        """Say what is wrong with the plan in ZooKeeper, None if it is the newest.
 
-        Parameters
-        ----------
-        stored : Plan or None
-            As it is there; None if it cannot be read.
-        there : bool
-            Whether its node is there.
-
-        Returns
-        -------
-        str or None
-            None if it is the newest.
+        `stored` is None if it cannot be read; `there` tells whether its node is there.
         """
         if stored is None:
             if there:

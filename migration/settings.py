@@ -79,25 +79,10 @@ class Setting:
     only_for: str = ""
 
     def read(self, value: Any, choices: Sequence[str] = ()) -> Any:
-        """Check a value.
+        """Check a value, as YAML or JSON gives it; `choices` are words that only the reader knows.
 
-        Parameters
-        ----------
-        value : value
-            As YAML or JSON gives it.
-        choices : sequence of str
-            Of a `CHOICE` whose words only the reader knows.
-
-        Returns
-        -------
-        value
-            What `read` and JSON give back unchanged: a float, an int, a bool, a text, or a sorted
-            list of names.
-
-        Raises
-        ------
-        ConfigError
-            It cannot be; the message begins with the key.
+        Returns what `read` and JSON give back unchanged: a float, an int, a bool, a text, or a
+        sorted list of names. If the value cannot be, a `ConfigError` begins with the key.
         """
         words = choices or self.choices
         given = value
@@ -140,326 +125,128 @@ class Setting:
 
 _TPS = "tuples/s"
 # The order is that of docs/settings.md, and that in which a sweep draws its samples.
+# A row takes a few lines: ruff would give each of its values its own.
+# fmt: off
 SETTINGS: tuple[Setting, ...] = (
-    Setting(
-        "mode",
-        Kind.CHOICE,
-        "advise",
-        "`observe` only measures, `advise` also says what the controller would do, `auto` does it.",
-        choices=("observe", "advise", "auto"),
-    ),
-    Setting(
-        "policy",
-        Kind.CHOICE,
-        "safe",
+    Setting("mode", Kind.CHOICE, "advise",
+        "`observe` only measures, `advise` also says what the controller would do, "
+        "`auto` does it.",
+        choices=("observe", "advise", "auto")),
+    Setting("policy", Kind.CHOICE, "safe",
         "The policy that decides; `nstorm decide --help` lists the names.",
-        tunable=True,
-        tried=("safe", "target", "otd"),
-    ),
-    Setting(
-        "load.high",
-        Kind.NUMBER,
-        0.85,
+        tunable=True, tried=("safe", "target", "otd")),
+    Setting("load.high", Kind.NUMBER, 0.85,
         "A worker above this share of its CPU is high, and is to be relieved.",
-        least=0.01,
-        most=1.0,
-        tunable=True,
-        tried=(0.6, 0.7, 0.8, 0.85, 0.9, 0.95),
-    ),
-    Setting(
-        "load.low",
-        Kind.NUMBER,
-        0.6,
+        least=0.01, most=1.0, tunable=True, tried=(0.6, 0.7, 0.8, 0.85, 0.9, 0.95)),
+    Setting("load.low", Kind.NUMBER, 0.6,
         "A worker at or below this share of its CPU is low. It may not exceed `load.high`, and "
         "goes down with it where only that one is set.",
-        most=1.0,
-        tunable=True,
-        tried=(0.3, 0.45, 0.6, 0.75),
-        only_for="otd",
-    ),
-    Setting(
-        "asc.threshold",
-        Kind.NUMBER,
-        0.002,
+        most=1.0, tunable=True, tried=(0.3, 0.45, 0.6, 0.75), only_for="otd"),
+    Setting("asc.threshold", Kind.NUMBER, 0.002,
         "A move for traffic must gain more than this share of all traffic. In a topology of E "
         "executors, more than 40, the share is multiplied by 40 / E.",
-        most=1.0,
-        tunable=True,
-        tried=(0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05),
-    ),
-    Setting(
-        "asc.threshold.tps",
-        Kind.NUMBER,
-        None,
+        most=1.0, tunable=True, tried=(0.0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05)),
+    Setting("asc.threshold.tps", Kind.NUMBER, None,
         "The same threshold as an absolute number; where it is set, `asc.threshold` is not read.",
-        unit=_TPS,
-        unset="`asc.threshold` counts",
-        tunable=True,
-    ),
-    Setting(
-        "target.gain",
-        Kind.NUMBER,
-        0.025,
+        unit=_TPS, unset="`asc.threshold` counts", tunable=True),
+    Setting("target.gain", Kind.NUMBER, 0.025,
         "A placement is adopted only if it gains more than this share of what crosses today, and "
         "more than twice this share while the loads jitter.",
-        most=1.0,
-        tunable=True,
-        tried=(0.01, 0.025, 0.05, 0.1),
-        only_for="target",
-    ),
-    Setting(
-        "target.move.price",
-        Kind.NUMBER,
-        0.01,
+        most=1.0, tunable=True, tried=(0.01, 0.025, 0.05, 0.1), only_for="target"),
+    Setting("target.move.price", Kind.NUMBER, 0.01,
         "The price of moving every executor, as a share of what crosses today; twice this share "
         "while the loads jitter.",
-        most=1.0,
-        tunable=True,
-        only_for="target",
-    ),
-    Setting(
-        "target.fill",
-        Kind.NUMBER,
-        0.95,
+        most=1.0, tunable=True, only_for="target"),
+    Setting("target.fill", Kind.NUMBER, 0.95,
         "How much of `load.high` a placement may use of a worker.",
-        least=0.1,
-        most=1.0,
-        tunable=True,
-        only_for="target",
-    ),
-    Setting(
-        "weight.node",
-        Kind.NUMBER,
-        0.8,
+        least=0.1, most=1.0, tunable=True, only_for="target"),
+    Setting("weight.node", Kind.NUMBER, 0.8,
         "What a tuple between two nodes counts when moves are compared. One of the two weights "
         "must be above 0.",
-        tunable=True,
-    ),
-    Setting(
-        "weight.worker",
-        Kind.NUMBER,
-        0.2,
-        "What a tuple between two workers counts when moves are compared.",
-        tunable=True,
-    ),
+        tunable=True),
+    Setting("weight.worker", Kind.NUMBER, 0.2,
+        "What a tuple between two workers counts when moves are compared.", tunable=True),
     # Longer than twenty cycles: noise brings fewer executors back to the node they left.
-    Setting(
-        "cooldown.executor.secs",
-        Kind.NUMBER,
-        105.0,
+    Setting("cooldown.executor.secs", Kind.NUMBER, 105.0,
         "How long an executor rests after a move.",
-        unit="s",
-        tunable=True,
-        tried=(15, 30, 60, 105, 240, 600),
-    ),
-    Setting(
-        "cycle.secs",
-        Kind.NUMBER,
-        5.0,
+        unit="s", tunable=True, tried=(15, 30, 60, 105, 240, 600)),
+    Setting("cycle.secs", Kind.NUMBER, 5.0,
         "The controller decides once in this time.",
-        unit="s",
-        least=0.1,
-        most=3600.0,
-        tunable=True,
-        tried=(2, 5, 10, 20, 60),
-    ),
-    Setting(
-        "load.ewma",
-        Kind.NUMBER,
-        0.3,
+        unit="s", least=0.1, most=3600.0, tunable=True, tried=(2, 5, 10, 20, 60)),
+    Setting("load.ewma", Kind.NUMBER, 0.3,
         "The weight of the newest load report in the moving average.",
-        least=0.01,
-        most=1.0,
-        tunable=True,
-        tried=(0.1, 0.2, 0.3, 0.5, 1.0),
-    ),
-    Setting(
-        "max.moves.per.cycle",
-        Kind.COUNT,
-        1,
+        least=0.01, most=1.0, tunable=True, tried=(0.1, 0.2, 0.3, 0.5, 1.0)),
+    Setting("max.moves.per.cycle", Kind.COUNT, 1,
         "The most moves that the whole cluster may have between PREPARE and STOP at a time, and "
         "the most of one decision.",
-        least=1,
-        most=1000,
-        tunable=True,
-        tried=(1, 2, 4),
-    ),
-    Setting(
-        "worker.cpu.capacity",
-        Kind.NUMBER,
-        None,
+        least=1, most=1000, tunable=True, tried=(1, 2, 4)),
+    Setting("worker.cpu.capacity", Kind.NUMBER, None,
         "The CPU of every worker.",
-        unit="cores",
-        least=0.01,
-        unset="`supervisor.cpu.capacity` / 100, divided by the slots in use on the node",
-    ),
-    Setting(
-        "link.capacity.tps",
-        Kind.NUMBER,
-        None,
+        unit="cores", least=0.01,
+        unset="`supervisor.cpu.capacity` / 100, divided by the slots in use on the node"),
+    Setting("link.capacity.tps", Kind.NUMBER, None,
         "What a link between two nodes carries, for the head-room.",
-        unit=_TPS,
-        least=0.01,
-        unset="the head-room is that of the CPU alone",
-    ),
-    Setting(
-        "lazy.kill.ms",
-        Kind.COUNT,
-        2000,
+        unit=_TPS, least=0.01, unset="the head-room is that of the CPU alone"),
+    Setting("lazy.kill.ms", Kind.COUNT, 2000,
         "A source that still has work after this time is stopped, and its queue is handed on.",
-        unit="ms",
-        most=3_600_000,
-    ),
-    Setting(
-        "excluded.topologies",
-        Kind.NAMES,
-        (),
-        "Names or ids of topologies that are never touched.",
-        unset="none",
-    ),
-    Setting(
-        "excluded.components",
-        Kind.NAMES,
-        (),
-        "Components whose executors are never moved.",
-        unset="none",
-    ),
-    Setting(
-        "excluded.hosts",
-        Kind.NAMES,
-        (),
+        unit="ms", most=3_600_000),
+    Setting("excluded.topologies", Kind.NAMES, (),
+        "Names or ids of topologies that are never touched.", unset="none"),
+    Setting("excluded.components", Kind.NAMES, (),
+        "Components whose executors are never moved.", unset="none"),
+    Setting("excluded.hosts", Kind.NAMES, (),
         "Hosts from which and to which nothing is moved; in a snapshot, ids of nodes.",
-        unset="none",
-    ),
-    Setting(
-        "journal.dir",
-        Kind.FOLDER,
-        "",
+        unset="none"),
+    Setting("journal.dir", Kind.FOLDER, "",
         "Where the controller writes its journal; `off` for none.",
-        unset="`storm.local.dir`/nstorm-journal",
-    ),
-    Setting(
-        "journal.days",
-        Kind.NUMBER,
-        14.0,
-        "The controller deletes what is older in the journal.",
-        unit="days",
-        least=0.01,
-    ),
-    Setting(
-        "journal.size.mb",
-        Kind.NUMBER,
-        1024.0,
+        unset="`storm.local.dir`/nstorm-journal"),
+    Setting("journal.days", Kind.NUMBER, 14.0,
+        "The controller deletes what is older in the journal.", unit="days", least=0.01),
+    Setting("journal.size.mb", Kind.NUMBER, 1024.0,
         "The controller deletes the oldest of the journal where it has more than this.",
-        unit="MB",
-        least=1.0,
-    ),
-    Setting(
-        "aniello.alpha",
-        Kind.NUMBER,
-        0.0,
+        unit="MB", least=1.0),
+    Setting("aniello.alpha", Kind.NUMBER, 0.0,
         "Policies `aniello-*`: 0 puts equally many executors into each worker, 1 lets nearly all "
         "go into one.",
-        most=1.0,
-    ),
-    Setting(
-        "aniello.beta",
-        Kind.NUMBER,
-        0.5,
-        "Policy `aniello-offline`: after this share of the components, upstream first, empty slots "
-        "are used by force.",
-        most=1.0,
-    ),
-    Setting(
-        "aniello.gamma",
-        Kind.NUMBER,
-        None,
+        most=1.0),
+    Setting("aniello.beta", Kind.NUMBER, 0.5,
+        "Policy `aniello-offline`: after this share of the components, upstream first, empty "
+        "slots are used by force.",
+        most=1.0),
+    Setting("aniello.gamma", Kind.NUMBER, None,
         "Policy `aniello-online`: the most CPU of a worker, as a multiple of the mean.",
-        least=1.0,
-        unset="no limit",
-    ),
-    Setting(
-        "aniello.delta",
-        Kind.NUMBER,
-        None,
+        least=1.0, unset="no limit"),
+    Setting("aniello.delta", Kind.NUMBER, None,
         "Policies `aniello-*`: 0 uses equally many workers on each node, 1 lets nearly all used "
         "workers be on one.",
-        most=1.0,
-        unset="only the slots limit the workers of a node",
-    ),
-    Setting(
-        "aniello.spread",
-        Kind.NUMBER,
-        None,
+        most=1.0, unset="only the slots limit the workers of a node"),
+    Setting("aniello.spread", Kind.NUMBER, None,
         "Policies `aniello-*`: 0 uses as few nodes as have room, 1 as many as possible; the "
         "authors' code calls it beta.",
-        most=1.0,
-        unset="as in the paper",
-    ),
-    Setting(
-        "agent.sync.secs",
-        Kind.NUMBER,
-        3.0,
+        most=1.0, unset="as in the paper"),
+    Setting("agent.sync.secs", Kind.NUMBER, 3.0,
         "How often the agent reads its plans in ZooKeeper, should a watch fail.",
-        Reader.AGENT,
-        unit="s",
-        least=0.1,
-        most=3600.0,
-    ),
-    Setting(
-        "load.secs",
-        Kind.NUMBER,
-        2.0,
+        Reader.AGENT, unit="s", least=0.1, most=3600.0),
+    Setting("load.secs", Kind.NUMBER, 2.0,
         "How often the agent reports the load of its node.",
-        Reader.AGENT,
-        unit="s",
-        least=0.1,
-        most=3600.0,
-    ),
-    Setting(
-        "store.dir",
-        Kind.TEXT,
-        None,
+        Reader.AGENT, unit="s", least=0.1, most=3600.0),
+    Setting("store.dir", Kind.TEXT, None,
         "Where the LMDB files of agent and hooks are; the hooks read it, too.",
-        Reader.AGENT,
-        unset="`storm.local.dir`/nstorm",
-    ),
-    Setting(
-        "supervisor.id",
-        Kind.TEXT,
-        None,
-        "The id of this node's supervisor.",
-        Reader.AGENT,
-        unset="as the supervisor says",
-    ),
-    Setting(
-        "worker.poll.ms",
-        Kind.COUNT,
-        50,
-        "How often a worker looks at the plan.",
-        Reader.HOOKS,
-        unit="ms",
-        least=1,
-        most=60_000,
-    ),
-    Setting(
-        "cleanup",
-        Kind.NAMES,
-        (),
-        "Components whose `cleanup()` is called when an executor has moved away; the key may also "
-        "stand in the topology's own configuration.",
-        Reader.HOOKS,
-        unset="none",
-    ),
-    Setting(
-        "vetoes",
-        Kind.SWITCH,
-        False,
+        Reader.AGENT, unset="`storm.local.dir`/nstorm"),
+    Setting("supervisor.id", Kind.TEXT, None,
+        "The id of this node's supervisor.", Reader.AGENT, unset="as the supervisor says"),
+    Setting("worker.poll.ms", Kind.COUNT, 50,
+        "How often a worker looks at the plan.", Reader.HOOKS, unit="ms", least=1, most=60_000),
+    Setting("cleanup", Kind.NAMES, (),
+        "Components whose `cleanup()` is called when an executor has moved away; the key may "
+        "also stand in the topology's own configuration.",
+        Reader.HOOKS, unset="none"),
+    Setting("vetoes", Kind.SWITCH, False,
         "Whether a decision on a file keeps the rules of a live run: an executor that has moved "
         "rests, no worker loses its last executor, none is opened.",
-        Reader.DECIDE,
-    ),
+        Reader.DECIDE),
 )
+# fmt: on
 DEFAULT: Mapping[str, Any] = MappingProxyType({row.key: row.default for row in SETTINGS})
 TRIED: Mapping[str, tuple[Any, ...]] = MappingProxyType(
     {row.key: row.tried for row in SETTINGS if row.tried}
@@ -475,22 +262,9 @@ def values(
 ) -> dict[str, Any]:
     """Take the keys of some readers, checked, with the defaults for the others.
 
-    Parameters
-    ----------
-    given : mapping of str to value
-        Keys without the leading ``nstorm.``.
-    choices : mapping of str to sequence of str
-        Of a `CHOICE` whose words the table does not have.
-
-    Returns
-    -------
-    dict of str to value
-        As `Setting.read` gives them; without keys whose default is None and that are not given.
-
-    Raises
-    ------
-    ConfigError
-        A value cannot be; the message begins with its key.
+    All keys are without the leading ``nstorm.``; `choices` are words of a `CHOICE` that the table
+    does not have. A key whose default is None and that is not given is left out. If a value cannot
+    be, a `ConfigError` begins with its key.
     """
     wanted = frozenset(readers)
     found: dict[str, Any] = {}
@@ -507,15 +281,8 @@ def values(
 def refuse_unknown(given: Mapping[str, Any]) -> None:
     """Refuse a key that is not in the table: to pass it over would be worse than no start.
 
-    Parameters
-    ----------
-    given : mapping of str to value
-        Keys without the leading ``nstorm.``.
-
-    Raises
-    ------
-    ConfigError
-        Names the key, and the one that was meant.
+    Keys are without the leading ``nstorm.``. The `ConfigError` names the key, and the one that was
+    meant.
     """
     for key, value in given.items():
         if key not in DEFAULT:

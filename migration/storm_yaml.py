@@ -27,17 +27,10 @@ _Loader.add_implicit_resolver(
 
 
 def load(text: str) -> Any:
-    """Read what people write as YAML: a storm.yaml, a scenario, a value on the command line.
+    """Read what people write as YAML 1.1, with the numbers of 1.2.
 
-    Parameters
-    ----------
-    text : str
-        YAML 1.1, with the numbers of 1.2.
-
-    Raises
-    ------
-    yaml.YAMLError
-        It is no YAML, or holds a date or a number that cannot be.
+    It is a storm.yaml, a scenario, or a value on the command line. A `yaml.YAMLError` if it is no
+    YAML, or holds a date or a number that cannot be.
     """
     try:
         return yaml.load(text, _Loader)
@@ -61,13 +54,7 @@ def problem(error: OSError | UnicodeDecodeError | yaml.YAMLError) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a storm.yaml.
-
-    Raises
-    ------
-    ConfigError
-        It cannot be read or holds no mapping.
-    """
+    """Read a storm.yaml; a `ConfigError` if it cannot be read or holds no mapping."""
     try:
         document = load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -82,10 +69,7 @@ def read(path: Path) -> dict[str, Any]:
 def own_keys(document: Mapping[str, Any]) -> dict[str, Any]:
     """Take out the keys of nstorm.
 
-    Raises
-    ------
-    ConfigError
-        A key is unknown, stands within another, or has no place in a storm.yaml.
+    A `ConfigError` if one is unknown, stands within another, or has no place in a storm.yaml.
     """
     if "nstorm" in document:
         raise ConfigError(nested("nstorm", document["nstorm"]))
@@ -100,17 +84,9 @@ def own_keys(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def storm_zookeeper(document: Mapping[str, Any]) -> str:
-    """Say where Storm keeps its nodes in ZooKeeper.
+    """Return ``host:port`` with commas, then the root that Storm's nodes are under.
 
-    Returns
-    -------
-    str
-        ``host:port`` with commas, then Storm's root; Storm's defaults where nothing is given.
-
-    Raises
-    ------
-    ConfigError
-        Storm's keys are of the wrong kind.
+    Where nothing is given, Storm's defaults hold. A `ConfigError` if keys are of the wrong kind.
     """
     servers = document.get("storm.zookeeper.servers", ["localhost"])
     port = document.get("storm.zookeeper.port", 2181)

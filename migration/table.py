@@ -34,18 +34,7 @@ def limit_s(phase: Phase, timing: Timing) -> float | None:
 
 
 def parse(page: str) -> tuple[Transition, ...]:
-    """Read the table of transitions.
-
-    Parameters
-    ----------
-    page : str
-        The text of PROTOCOL.md.
-
-    Raises
-    ------
-    MigrationError
-        If the table is absent, or a row of it is not what it should be.
-    """
+    """Read the table of transitions; a `MigrationError` if it is absent or a row is odd."""
     try:
         found = tuple(Transition(*cells) for cells in rows(page, "Transitions"))
     except (TypeError, ValueError) as error:
@@ -58,22 +47,9 @@ def parse(page: str) -> tuple[Transition, ...]:
 
 
 def rows(page: str, heading: str) -> list[list[str]]:
-    """Read the cells of the table under a heading.
+    """Read the cells of the table under a heading of the second level, without its head.
 
-    Parameters
-    ----------
-    heading : str
-        Of the second level.
-
-    Returns
-    -------
-    list of list of str
-        Without the table's head.
-
-    Raises
-    ------
-    ValueError
-        There is no table with a row.
+    A `ValueError` if there is no table with a row.
     """
     section = re.search(rf"^## {heading}$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     lines = re.findall(r"^\|(.*)\|$", section[1], re.MULTILINE) if section else []
@@ -82,15 +58,10 @@ def rows(page: str, heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")] for line in lines[2:]]
 
 
-def _versions(page: str) -> dict[Phase, int]:
-    """Read since which version of the protocol a phase is understood."""
-    return {Phase(cells[0]): int(cells[-1]) for cells in rows(page, "Phases")}
-
-
 PAGE = (files("migration") / "PROTOCOL.md").read_text("utf-8")
 TRANSITIONS = parse(PAGE)
 # A move may come through each of its phases, so whoever takes part has to understand them all.
-NEEDS_VERSION = max(_versions(PAGE).values())
+NEEDS_VERSION = max(int(cells[-1]) for cells in rows(PAGE, "Phases"))
 
 
 def transitions_from(phase: Phase, void: bool) -> tuple[Transition, ...]:

@@ -56,25 +56,11 @@ def validate_move(
     move_id: str,
     keep_last: bool = False,
 ) -> Entry | Refusal:
-    """Make the entry of a move, unless something is in its way.
+    """Make the entry of a move in PREPARE, or name the first thing that is in its way.
 
-    Parameters
-    ----------
-    publication : Publication
-        The newest one of the topology; the caller sees to it that it is fresh.
-    plan : Plan
-        The topology's plan as it is written.
-    fresh_acks : iterable of NodeAcks
-        Of all nodes, those that are at most `Timing.ack_fresh_s` old.
-    move_id : str
-        The id of the entry.
-    keep_last : bool
-        Refuse to take the last executor of a worker, because Storm would end its JVM.
-
-    Returns
-    -------
-    Entry or Refusal
-        The entry in PREPARE, or the first thing that is in the way.
+    The caller sees to it that the publication is fresh, and the acks of all nodes are at most
+    `Timing.ack_fresh_s` old. With `keep_last` no worker loses its last executor, because Storm
+    would end its JVM.
     """
     placed = publication.find(executor)
     refusal = _unknown(publication, placed, executor, target)
@@ -160,18 +146,7 @@ def _pinned(source: WorkerAck, executor: ExecutorId) -> Refusal | None:
 
 
 def free_id(plan: Plan) -> str:
-    """Name a move that the next write of a plan begins.
-
-    Parameters
-    ----------
-    plan : Plan
-        As it is written, or with moves that the same write begins.
-
-    Returns
-    -------
-    str
-        Such as ``m7`` for version 7, ``m7.2`` where that name is taken.
-    """
+    """Name a move that the next write of a plan begins: ``m7`` for version 7, ``m7.2`` if taken."""
     taken, name, number = {entry.id for entry in plan.entries}, f"m{plan.version + 1}", 1
     while name in taken:
         number += 1
@@ -184,16 +159,6 @@ def staying_executors(publication: Publication, plan: Plan) -> list[PlacedExecut
 
     A departure counts at once. An arrival counts only when Storm has the executor there: until then
     its move may be undone, and Storm ends a worker to which it assigns nothing.
-
-    Parameters
-    ----------
-    plan : Plan
-        The moves laid over it.
-
-    Returns
-    -------
-    list of PlacedExecutor
-        In the order of the publication.
     """
     leaving = {
         (entry.executor, entry.source)

@@ -74,22 +74,18 @@ M = TypeVar("M", bound=_Message)
 
 
 def topology_path(topology: str) -> str:
-    """Return the node where the hook in Nimbus publishes a topology."""
     return f"{TOPOLOGIES}/{topology}"
 
 
 def plan_path(topology: str) -> str:
-    """Return the node of a topology's plan."""
     return f"{PLANS}/{topology}"
 
 
 def acks_path(supervisor: str) -> str:
-    """Return the node where an agent publishes what the JVMs of its node say."""
     return f"{ACKS}/{supervisor}"
 
 
 def load_path(supervisor: str) -> str:
-    """Return the node where an agent publishes what the workers of its node measured."""
     return f"{LOAD}/{supervisor}"
 
 
@@ -118,12 +114,8 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 def encode(message: _Message) -> bytes:
-    """Write a message in its one canonical form.
-
-    Returns
-    -------
-    bytes
-        UTF-8 JSON without spaces, keys in the order of PROTOCOL.md.
+    """Write a message in its one canonical form: UTF-8 JSON without spaces, keys as PROTOCOL.md
+    has.
     """
     return _ENCODER.encode(message)
 
@@ -139,10 +131,7 @@ def packed(data: bytes) -> bytes:
 def unpacked(data: bytes) -> bytes:
     """Give back what `packed` was given; what is not compressed stays as it is.
 
-    Raises
-    ------
-    WireError
-        If it is cut or damaged, or far longer than any message.
+    A `WireError` if it is cut or damaged, or far longer than any message.
     """
     if data.startswith(_GZIP):
         unpacker = zlib.decompressobj(_GZIP_WINDOW)
@@ -180,21 +169,9 @@ def plans_of(local: bytes) -> list[bytes]:
 def decode(kind: type[M], data: bytes) -> M:
     """Read a message, compressed or not.
 
-    Parameters
-    ----------
-    kind : type
-        The class of the message.
-
-    Returns
-    -------
-    instance of kind
-        Keys that are not known are passed over, and of a key that stands twice the last one counts.
-
-    Raises
-    ------
-    WireError
-        If it is no JSON, if a field without a default is missing, if one is of a wrong type, or if
-        the values cannot be (two entries of one executor); it names the field.
+    Keys that are not known are passed over, and of a key that stands twice the last one counts. A
+    `WireError` names the field: if it is no JSON, if a field without a default is missing, if one
+    is of a wrong type, or if the values cannot be (two entries of one executor).
     """
     name = kind.__name__
     try:

@@ -1,6 +1,5 @@
 """``nstorm agent`` and ``nstorm jar``: what a node can do that has the agent's packages alone."""
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
 
 import agent.command
@@ -13,14 +12,7 @@ def run_agent(arguments: Sequence[str]) -> int:
 
 def print_jar(arguments: Sequence[str]) -> int:
     """Print where the jar with the hooks is."""
-    argparse.ArgumentParser(
-        "nstorm jar",
-        description="Print where the jar with the hooks is: the file that a -javaagent: in "
-        "storm.yaml names.",
-        epilog="  Example:\n    nstorm jar",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    ).parse_args(arguments)
+    agent.command.jar_parser("nstorm jar").parse_args(arguments)
     return agent.command.main(["jar"], "nstorm agent")
 
 

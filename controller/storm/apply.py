@@ -16,7 +16,7 @@ from controller.storm.message_cache import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
-from migration.model import Phase, Plan, PlanVersion, Timing
+from migration.model import Entry, Phase, Plan, PlanVersion, Timing
 from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
 from migration.recovery import KnownPlan
 
@@ -64,14 +64,7 @@ class _Held:
 class Applier:
     """Writes the plans of all topologies, and what becomes of the moves in them.
 
-    Parameters
-    ----------
-    mirror : Mirror
-        What has to be read again after a write.
-    timing : Timing
-        The limits of the phases.
-    now_s, time_s : callable
-        Tell monotonic and Unix seconds.
+    `now_s` tells monotonic seconds, `time_s` Unix seconds.
     """
 
     def __init__(
@@ -102,17 +95,8 @@ class Applier:
     def begin(self, before: Plan, after: Plan) -> bool:
         """Write the next plan of a topology, with one or more moves that begin in it.
 
-        Parameters
-        ----------
-        before : Plan
-            As it was seen when `after` was made.
-        after : Plan
-            One version higher, under this leader's epoch.
-
-        Returns
-        -------
-        bool
-            False if the plan has changed meanwhile or this controller no longer leads.
+        `after` is one version above `before`, which it was made from, and under this leader's
+        epoch. False if the plan has changed meanwhile or this controller no longer leads.
         """
         held = self._take(before)
         if held is None:
@@ -126,25 +110,11 @@ class Applier:
         if made.plan != after or not self._write(held, made):
             return False
         for entry in entries:
-            log.info(
-                "move_begun",
-                topology=after.topology,
-                move=entry.id,
-                executor=str(entry.executor),
-                source=str(entry.source),
-                target=str(entry.target),
-                plan_version=after.version,
-            )
+            log.info("move_begun", **_told(after.topology, entry), plan_version=after.version)
         return True
 
     def step(self, views: Iterable[TopologyView]) -> bool:
-        """Look once at every move under way, and write what follows.
-
-        Returns
-        -------
-        bool
-            Whether there are moves left to look at.
-        """
+        """Look once at every move under way, write what follows; tell whether moves are left."""
         left = False
         for view in views:
             if self._mend(view):
@@ -157,13 +127,7 @@ class Applier:
         return left
 
     def sweep(self, orphans: Iterable[tuple[str, int]]) -> None:
-        """Delete plans that have lost their meaning.
-
-        Parameters
-        ----------
-        orphans : iterable of (str, int)
-            Paths and versions of plans whose topologies are gone.
-        """
+        """Delete the plans of topologies that are gone, by path and version."""
         epoch = self._leader.epoch
         if epoch is None:
             return
@@ -215,7 +179,7 @@ class Applier:
         return KnownPlan(known.plan if newer else mine, max(known.read, mine.stamp))
 
     def _renew(self, above: int) -> bool:
-        """Take a higher epoch; what this leader remembers stays good, for nobody led between."""
+        """Take a higher epoch; what this leader remembers stays good: no other led in between."""
         before, epoch = self._leader.epoch, self._leader.renew(above)
         if epoch is None:
             return False
@@ -297,11 +261,7 @@ class Applier:
             spent[entry.phase] = event.phase_s
         log.info(
             "move_phase",
-            topology=topology,
-            move=entry.id,
-            executor=str(entry.executor),
-            source=str(entry.source),
-            target=str(entry.target),
+            **_told(topology, entry),
             phase=str(entry.phase),
             next=event.next,
             reason=event.reason,
@@ -311,7 +271,9 @@ class Applier:
     def _end(self, held: _Held, left: FinishedMove, topology: str) -> None:
         entry = left.entry
         spent = held.phase_s.pop(entry.id, {})
-        whole = left.duration_s is not None and all(phase in spent for phase in DISRUPTIVE_PHASES)
+        stopped_after_s = None
+        if left.duration_s is not None and all(phase in spent for phase in DISRUPTIVE_PHASES):
+            stopped_after_s = round(sum(spent[phase] for phase in DISRUPTIVE_PHASES), 4)
         move = MoveRecord(
             topology=topology,
             id=entry.id,
@@ -321,21 +283,25 @@ class Applier:
             outcome=left.outcome.value,
             reason=left.reason,
             phase_s={str(phase): round(seconds, 4) for phase, seconds in spent.items()},
-            stopped_after_s=round(sum(spent[phase] for phase in DISRUPTIVE_PHASES), 4)
-            if whole
-            else None,
+            stopped_after_s=stopped_after_s,
             ended_s=self._time_s(),
         )
         self.ended.append(move)
         self._untold.append((move, self._now_s()))
         log.info(
             "move_ended",
-            topology=topology,
-            move=move.id,
-            executor=move.executor,
-            source=move.source,
-            target=move.target,
+            **_told(topology, entry),
             outcome=move.outcome,
             reason=move.reason,
             stopped_after_s=move.stopped_after_s,
         )
+
+
+def _told(topology: str, entry: Entry) -> dict[str, str]:
+    return {
+        "topology": topology,
+        "move": entry.id,
+        "executor": str(entry.executor),
+        "source": str(entry.source),
+        "target": str(entry.target),
+    }

@@ -1,6 +1,6 @@
 """Moves that an operator asks for: a queue in ZooKeeper that the leading controller works off.
 
-A command lives as long as the session of who asked, so nothing is done for somebody who has left.
+A command lives as long as the session of its operator, so none is done once that has left.
 """
 
 import json
@@ -27,12 +27,10 @@ ENDS = frozenset({REFUSED, "MOVED", "UNDONE", "VOID"})
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A wish, and what has become of it.
+    """A wish to move an executor to a slot, and what has become of it.
 
     Attributes
     ----------
-    executor, slot : str
-        What, and where to.
     state : str
         WAITING, REFUSED, a phase of the move, or how it ended.
     move : str
@@ -51,23 +49,15 @@ class Command:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will become of it."""
         return self.state in ENDS
 
 
 def encode(command: Command) -> bytes:
-    """Write a command."""
     return json.dumps(asdict(command)).encode()
 
 
 def decode(data: bytes) -> Command | None:
-    """Read a command.
-
-    Returns
-    -------
-    Command or None
-        None for garbage.
-    """
+    """Read a command; None for garbage."""
     try:
         document: Any = json.loads(data)
         command = Command(**document)
@@ -80,12 +70,8 @@ def decode(data: bytes) -> Command | None:
 class CommandQueue:
     """Works off the operators' commands.
 
-    Parameters
-    ----------
-    begin : callable
-        Writes the plan that follows another; False if it could not.
-    max_moves : int
-        How many moves the cluster may have under way at a time.
+    `begin` writes the plan that follows another, False if it could not; the cluster may have
+    `max_moves` moves under way at a time.
     """
 
     def __init__(
@@ -101,41 +87,27 @@ class CommandQueue:
         self._max_moves = max_moves
 
     def read(self) -> dict[str, Command]:
-        """Read what operators ask for, and what has become of it.
-
-        Returns
-        -------
-        dict of str to Command
-            By path, the oldest first; without what is garbage or has vanished meanwhile.
-        """
+        """Read the commands by path, the oldest first, without what is garbage or has vanished."""
         paths = [f"{COMMANDS}/{name}" for name in self._mirror.children(COMMANDS)]
         stored = {path: self._mirror.node(path) for path in paths}
         read = {path: decode(node.data) for path, node in stored.items() if node is not None}
         return {path: command for path, command in read.items() if command is not None}
 
     def work(self, views: Sequence[TopologyView], ended: Iterable[MoveRecord], epoch: int) -> None:
-        """Begin what waits, and answer what has gone on.
-
-        Parameters
-        ----------
-        ended : iterable of MoveRecord
-            Moves that have ended lately.
-        epoch : int
-            The epoch to write under.
-        """
+        """Begin what waits under this epoch, and answer what has gone on or ended lately."""
         for path, command in self.read().items():
             if command.ended:
                 continue
-            answer = self._follow(command, views, ended) if command.move else None
-            answer = answer or self._try(command, views, epoch)
+            if command.move:
+                answer = self._follow(command, views, ended)
+            else:
+                answer = self._try(command, views, epoch)
             if answer != command:
                 self._answer(path, answer)
             if answer.move and not command.move:
                 return  # the views are of before this move
 
     def _try(self, command: Command, views: Sequence[TopologyView], epoch: int) -> Command:
-        if command.move:
-            return command
         try:
             executor, slot = ExecutorId.parse(command.executor), Slot.parse(command.slot)
         except ModelError as error:
@@ -168,15 +140,12 @@ class CommandQueue:
 
     def _follow(
         self, command: Command, views: Sequence[TopologyView], ended: Iterable[MoveRecord]
-    ) -> Command | None:
+    ) -> Command:
         view = find(views, command.topology)
         topology = view.publication.topology if view else command.topology
+        asked = (command.move, topology, command.executor)
         for move in ended:
-            if (move.id, move.topology, move.executor) == (
-                command.move,
-                topology,
-                command.executor,
-            ):
+            if (move.id, move.topology, move.executor) == asked:
                 return replace(
                     command,
                     state=move.outcome,
@@ -199,13 +168,7 @@ class CommandQueue:
 
 
 def find(views: Iterable[TopologyView], name: str) -> TopologyView | None:
-    """Find a topology.
-
-    Returns
-    -------
-    TopologyView or None
-        None if the hooks in Nimbus publish no such topology.
-    """
+    """Find a topology by id or name; None if the hooks in Nimbus publish no such topology."""
     for view in views:
         if name in (view.publication.topology, view.publication.name):
             return view

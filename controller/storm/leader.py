@@ -1,4 +1,4 @@
-"""Leads while nobody else does, under an epoch that fences every write."""
+"""Leads while no other controller does, under an epoch that fences every write."""
 
 import uuid
 from contextlib import suppress
@@ -16,17 +16,8 @@ RENEWED_AT_ONCE = 100
 
 
 class Leader:
-    """One controller's part in the election.
+    """One controller's part in the election, under a name for people who look.
 
-    Parameters
-    ----------
-    session : Session
-        The session that the candidacy lives with.
-    name : str
-        Who this is, for people who look.
-
-    Notes
-    -----
     The version of the leader's own node would not fence, because it starts at 0 each time; the
     epoch is the version of a node that outlives all leaders.
     """
@@ -58,18 +49,10 @@ class Leader:
             log.info("leader_elected", epoch=self._epoch)
 
     def renew(self, above: int) -> int | None:
-        """Take higher epochs while leading, because JVMs have read plans of higher ones.
+        """Take a higher epoch while leading, because JVMs have read plans of higher ones.
 
-        Parameters
-        ----------
-        above : int
-            The epoch to pass.
-
-        Returns
-        -------
-        int or None
-            The new epoch; None if another controller has taken one meanwhile. It may be lower than
-            asked for: so that nothing else waits for long, the next call goes on.
+        None if another controller has taken one meanwhile. It may be lower than asked for: so that
+        nothing else waits for long, the next call goes on.
         """
         epoch = self.epoch
         for _ in range(RENEWED_AT_ONCE):

@@ -33,15 +33,7 @@ IDLE_S = 0.5
 
 
 class LiveController:
-    """One controller process.
-
-    Parameters
-    ----------
-    name : str
-        Who this is, for people who look.
-    on_cycle : callable
-        Told of each cycle's reports.
-    """
+    """One controller process; `name` says who it is, for people who look."""
 
     def __init__(
         self,
@@ -69,17 +61,9 @@ class LiveController:
         self._asked: dict[str, Command] = {}
 
     def run(self, stop: threading.Event) -> None:
-        """Work until told to stop.
+        """Work until told to stop; a move under way stays in the plan for the next leader.
 
-        Parameters
-        ----------
-        stop : threading.Event
-            Ends the work; a move under way stays in the plan for the next leader.
-
-        Raises
-        ------
-        kvstore.errors.SessionLostError
-            ZooKeeper ended the session: begin anew in another one.
+        A `SessionLostError` if ZooKeeper ended the session: begin anew in another one.
         """
         if self._config.journal.dir is None:
             log.info(
@@ -120,7 +104,7 @@ class LiveController:
         """Look at the moves under way and the commands; return whether moves are under way."""
         moving = self._applier.step(self._view.topologies())
         epoch = self._leader.epoch
-        # Each look at a large cluster costs: none more where nobody waits for an answer.
+        # Each look at a large cluster costs: no second one unless a command waits for an answer.
         asked = self._commands.read().values()
         if epoch is not None and not all(command.ended for command in asked):
             self._commands.work(self._view.topologies(), self._applier.ended, epoch)
@@ -170,7 +154,6 @@ class LiveController:
         return len(unwritten) < len(report.plans)
 
     def _look(self, time_s: float) -> Seen:
-        """Take everything in that the cycle may depend on."""
         now_s, epoch = time.monotonic(), self._leader.epoch
         seen = Seen(now_s, time_s, epoch)
         if epoch is not None:

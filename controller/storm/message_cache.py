@@ -24,13 +24,7 @@ M = TypeVar("M", NodeAcks, NodeLoad, Plan, Publication, Nodes, NimbusReport)
 
 
 class Mirror(Watched):
-    """A copy of some nodes.
-
-    Parameters
-    ----------
-    wake : threading.Event
-        Set whenever something that was read has changed.
-    """
+    """A copy of some nodes; `wake` is set whenever something that was read has changed."""
 
     def __init__(self, session: Session, wake: threading.Event) -> None:
         super().__init__(session, wake)
@@ -38,18 +32,7 @@ class Mirror(Watched):
         self._unwatched: dict[str, Stored] = {}
 
     def message(self, kind: type[M], path: str) -> M | None:
-        """Read a node in one of the formats of PROTOCOL.md.
-
-        Parameters
-        ----------
-        kind : type
-            Class of the message.
-
-        Returns
-        -------
-        instance of kind or None
-            The last one that could be read: garbage is reported once and ignored.
-        """
+        """Read a node in a format of PROTOCOL.md; garbage is reported once and ignored."""
         stored = self.node(path)
         if stored is None:
             self._decoded.pop(path, None)
@@ -70,13 +53,7 @@ class Mirror(Watched):
         return value
 
     def messages(self, kind: type[M], paths: Sequence[str]) -> list[M]:
-        """Read many nodes anew, whatever the watches say; those that are gone are left out.
-
-        Parameters
-        ----------
-        kind : type
-            Class of the messages.
-        """
+        """Read many nodes anew, whatever the watches say; those that are gone are left out."""
         found = dict(zip(paths, self._session.read_many(paths), strict=True))
         self._unwatched = {path: stored for path, stored in found.items() if stored is not None}
         read = [self._message(kind, path, stored) for path, stored in self._unwatched.items()]
@@ -88,18 +65,14 @@ class Mirror(Watched):
         return None if kept is None else kept.mzxid
 
     def forget(self, path: str) -> None:
-        """Give up what is kept of a node, because nobody asks for it any more."""
         super().forget(path)
         self._decoded.pop(path, None)
 
     def plan(self, topology: str) -> Plan | None:
         """Read a topology's plan as it is now, not as it last could be read.
 
-        Returns
-        -------
-        Plan or None
-            None if there is none, or if the node holds garbage, another topology's plan, or one
-            that names another version than its node has, as only hands write it.
+        None if there is none, or if the node holds garbage, another topology's plan, or one that
+        names another version than its node has, as only hands write it.
         """
         path = plan_path(topology)
         plan, stored = self.message(Plan, path), self.node(path)
@@ -109,18 +82,7 @@ class Mirror(Watched):
         return plan if good else None
 
     def data_of(self, messages: Sequence[NodeAcks | NodeLoad | Publication]) -> list[bytes]:
-        """Give the bytes that messages were read from, in one line each.
-
-        Parameters
-        ----------
-        messages : sequence of NodeAcks, NodeLoad or Publication
-            From `message`.
-
-        Returns
-        -------
-        list of bytes
-            JSON, in the same order.
-        """
+        """Give the JSON that messages from `message` were read from, in one line each."""
         held = {id(value): data for _, value, data in self._decoded.values()}
         return [_one_line(held.get(id(message), b""), message) for message in messages]
 

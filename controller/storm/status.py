@@ -28,12 +28,8 @@ def document(
 ) -> dict[str, Any]:
     """Put the last cycle into a document.
 
-    Parameters
-    ----------
-    ended : iterable of MoveRecord
-        The moves that have ended lately, oldest first.
-    journal_problem : str or None
-        Why ticks are not written down, if they should be and are not.
+    The moves are those that have ended lately, oldest first; `journal_problem` says why ticks are
+    not written down, if they should be.
     """
     return {
         "controller": name,
@@ -64,13 +60,7 @@ def _cycle(report: TopologyReport, config: Config) -> dict[str, Any]:
 
 
 def publish(session: Session, found: dict[str, Any]) -> None:
-    """Write the document for others to read.
-
-    Parameters
-    ----------
-    found : dict
-        From `document`; without its executors, then without its workers, if it would not fit.
-    """
+    """Write the document; if it would not fit, without its executors, then without its workers."""
     data = wire.packed(msgspec.json.encode(found, enc_hook=float))
     for part in ("executors", "workers"):
         if len(data) > wire.LARGEST_NODE_BYTES:
@@ -81,13 +71,7 @@ def publish(session: Session, found: dict[str, Any]) -> None:
 
 
 def read(session: Session) -> dict[str, Any] | None:
-    """Read what the leading controller last wrote.
-
-    Returns
-    -------
-    dict or None
-        None if there is nothing, or garbage.
-    """
+    """Read what the leading controller last wrote; None if there is nothing, or garbage."""
     stored = session.read(STATUS)
     if stored is None:
         return None

@@ -255,6 +255,21 @@ def test_a_leader_whose_connection_blinked_writes_a_lost_plan_under_its_new_epoc
     assert world.stored.epoch == epoch
 
 
+@pytest.mark.parametrize("how", ["deleted", "garbled", "older"])
+def test_a_lost_plan_with_a_phase_of_a_later_version_is_left_as_it_is(how: str) -> None:
+    world = Led()
+    world.begin()
+    world.everybody()
+    later = tuple(replace(entry, phase=Phase.UNKNOWN) for entry in world.stored.entries)
+    for worker in world.workers:
+        worker.plan = replace(worker.plan, entries=later)
+    lose(world, how)
+    world.lead_anew()
+    before = world.store.nodes.get(PLAN)
+    world.turn_led()
+    assert world.store.nodes.get(PLAN) == before
+
+
 def test_an_epoch_out_of_reach_stops_nothing_else() -> None:
     """Somebody wrote a plan by hand; JVMs have read it."""
     world = Led()
