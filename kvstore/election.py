@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from collections.abc import Iterable
 
 from kvstore.zookeeper import Session
 
@@ -10,14 +11,14 @@ class Candidate:
     """A candidate for the lead, as long as the session lives; whoever has waited longest leads.
 
     kazoo's own Lock and Election wait inside calls without a deadline, and do not tell when the
-    connection drops. Neither do they fence: a leader has to take an epoch besides. The name is for
-    people who look.
+    connection drops. Neither do they fence: a leader has to take an epoch besides. What it
+    says of itself is for those who look.
     """
 
-    def __init__(self, session: Session, path: str, name: str) -> None:
+    def __init__(self, session: Session, path: str, says: bytes) -> None:
         self._session = session
         self._path = path
-        self._name = name
+        self._says = says
         # The create may succeed while its answer is lost: the prefix finds the node again.
         self._prefix = f"{uuid.uuid4().hex}-"
 
@@ -25,18 +26,17 @@ class Candidate:
         """Join the queue if need be, and tell whether this candidate is its head."""
         queue = self._queue()
         if not any(node.startswith(self._prefix) for node in queue):
-            self._session.create(
-                f"{self._path}/{self._prefix}", self._name.encode(), ephemeral=True, sequence=True
-            )
+            node = f"{self._path}/{self._prefix}"
+            self._session.create(node, self._says, ephemeral=True, sequence=True)
             queue = self._queue()
         return bool(queue) and queue[0].startswith(self._prefix)
 
-    def leader(self) -> str | None:
-        """Return the name of the head of the queue, None if the queue is empty."""
+    def leader(self) -> bytes | None:
+        """Return what the head of the queue says of itself, None if the queue is empty."""
         for node in self._queue():
             stored = self._session.read(f"{self._path}/{node}")
             if stored is not None:
-                return stored.data.decode(errors="replace")
+                return stored.data
         return None
 
     def resign(self) -> None:
@@ -45,5 +45,9 @@ class Candidate:
                 self._session.delete(f"{self._path}/{node}")
 
     def _queue(self) -> list[str]:
-        found = self._session.children(self._path) or []
-        return sorted((n for n in found if re.search(r"-\d{10}$", n)), key=lambda n: n[-10:])
+        return in_line(self._session.children(self._path) or [])
+
+
+def in_line(nodes: Iterable[str]) -> list[str]:
+    """Order candidates, the head first; what is none is left out."""
+    return sorted((n for n in nodes if re.search(r"-\d{10}$", n)), key=lambda n: n[-10:])

@@ -502,6 +502,14 @@ class NimbusReport(Struct, frozen=True, gc=False):
         return next((one for one in self.topologies if one.topology == topology), None)
 
 
+class Candidacy(Struct, frozen=True, gc=False):
+    """A controller that leads or stands by."""
+
+    name: str
+    version: str
+    speaks: Long
+
+
 @dataclass(frozen=True, slots=True)
 class Timing:
     """The patience of the protocol; the defaults are PROTOCOL.md's and DESIGN's."""

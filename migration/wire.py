@@ -17,6 +17,7 @@ import msgspec
 
 from migration import WireError
 from migration.model import (
+    Candidacy,
     LocalPlan,
     NimbusReport,
     NodeAcks,
@@ -64,6 +65,7 @@ _Message = (
     | Publication
     | Nodes
     | NimbusReport
+    | Candidacy
     | NodeAcks
     | WorkerAck
     | SupervisorAck

@@ -66,8 +66,17 @@ def status(conf: Conf, output: OutputOption = Output.TABLE) -> None:
         view = LiveCluster.of_session(session)
         told = read(session)
         views, acks, paused = view.topologies(), view.acks(), view.paused()
+        controllers = view.controllers()
         left_out = {load.node: load.left_out for load in view.loads()}
-    document = as_document(views, acks, told, paused, left_out=left_out, now_s=time.time())
+    document = as_document(
+        views,
+        acks,
+        told,
+        paused,
+        controllers=controllers,
+        left_out=left_out,
+        now_s=time.time(),
+    )
     if output is Output.JSON:
         print(json.dumps(document, indent=1))
         return

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
 from rich.console import RenderableType
 from rich.table import Table
 
 from controller.core.picture import pinned_executors, settled_placement
 from controller.core.topology import TopologyView
-from migration.model import NodeAcks, WorkerAck
+from migration.model import Candidacy, NodeAcks, WorkerAck
 from migration.wire import SPEAKS
 
 Document = dict[str, Any]
@@ -20,6 +21,7 @@ def as_document(
     told: Document | None,
     paused: str | None,
     *,
+    controllers: Sequence[Candidacy] = (),
     left_out: Mapping[str, int],
     now_s: float,
 ) -> Document:
@@ -33,6 +35,8 @@ def as_document(
         What the leading controller last wrote.
     paused : str or None
         Why it is paused.
+    controllers : sequence of Candidacy
+        The leader first.
     left_out : mapping of str to int
         How many rows of traffic each node's report had no room for.
     now_s : float
@@ -42,6 +46,7 @@ def as_document(
     cycles = {cycle["topology"]: cycle for cycle in told.get("cycles", [])}
     return {
         "controller": told.get("controller"),
+        "controllers": [asdict(one) for one in controllers],
         "epoch": told.get("epoch"),
         "mode": told.get("mode"),
         "paused": paused,
@@ -184,6 +189,10 @@ def as_tables(document: Document) -> Iterator[RenderableType]:
         yield f"paused: {document['paused']}"
     if document["journal_problem"]:
         yield f"journal not written: {document['journal_problem']}"
+    for place, one in enumerate(document["controllers"]):
+        if place or one["speaks"] != SPEAKS:
+            part = "stands by" if place else "leads"
+            yield f"{one['name']} {part}: {one['version']}, speaks version {one['speaks']}"
     if not document["agents"]:
         yield "no agent has spoken: start one on each node with `nstorm-agent`"
     for agent in document["agents"]:

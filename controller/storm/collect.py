@@ -13,9 +13,10 @@ from msgspec import structs
 from controller.core.topology import TopologyView
 from controller.storm.message_cache import Mirror
 from controller.storm.nimbus import NimbusWatch
+from kvstore.election import in_line
 from kvstore.zookeeper import Session
 from migration import wire
-from migration.model import NodeAcks, NodeLoad, Nodes, Plan, Publication, Timing
+from migration.model import Candidacy, NodeAcks, NodeLoad, Nodes, Plan, Publication, Timing
 from migration.recovery import KnownPlan
 
 # Loads say that a node is alive, too; between two cycles they are read for that alone.
@@ -155,6 +156,12 @@ class LiveCluster:
         """Return the cluster's UUID; empty before the first leader."""
         stored = self._mirror.node(wire.CLUSTER)
         return "" if stored is None else stored.data.decode(errors="replace")
+
+    def controllers(self) -> list[Candidacy]:
+        """Return the controllers whose word can be read, the leader first."""
+        paths = [f"{wire.LEADER}/{name}" for name in in_line(self._mirror.children(wire.LEADER))]
+        said = [self._mirror.message(Candidacy, path) for path in paths]
+        return [one for one in said if one is not None]
 
     def acks(self) -> tuple[NodeAcks, ...]:
         """Return the answers of the nodes whose agents have spoken lately."""

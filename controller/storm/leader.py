@@ -2,6 +2,7 @@
 
 import uuid
 from contextlib import suppress
+from importlib.metadata import version
 
 import structlog
 
@@ -9,6 +10,7 @@ from kvstore.election import Candidate
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import Session
 from migration import wire
+from migration.model import Candidacy
 
 log = structlog.get_logger()
 
@@ -24,7 +26,8 @@ class Leader:
 
     def __init__(self, session: Session, name: str) -> None:
         self._session = session
-        self._candidate = Candidate(session, wire.LEADER, name)
+        says = wire.encode(Candidacy(name, version("nstorm"), wire.SPEAKS))
+        self._candidate = Candidate(session, wire.LEADER, says)
         self._epoch: int | None = None
         self._interruptions = session.interruptions
 

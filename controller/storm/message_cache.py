@@ -12,7 +12,7 @@ import structlog
 from kvstore.znode_cache import Watched
 from kvstore.zookeeper import Session, Stored
 from migration import WireError
-from migration.model import NimbusReport, NodeAcks, NodeLoad, Nodes, Plan, Publication
+from migration.model import Candidacy, NimbusReport, NodeAcks, NodeLoad, Nodes, Plan, Publication
 from migration.wire import decode, encode, plan_path, unpacked
 
 log = structlog.get_logger()
@@ -20,7 +20,7 @@ log = structlog.get_logger()
 # What no JSON in UTF-8 on one line contains.
 _NOT_PLAIN = (b"\n", b"\r", b"\0")
 
-M = TypeVar("M", NodeAcks, NodeLoad, Plan, Publication, Nodes, NimbusReport)
+M = TypeVar("M", NodeAcks, NodeLoad, Plan, Publication, Nodes, NimbusReport, Candidacy)
 
 
 class Mirror(Watched):

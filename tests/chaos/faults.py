@@ -16,7 +16,7 @@ from deploy.lab import LabError
 from kvstore.election import Candidate
 from kvstore.zookeeper import Session
 from migration import wire
-from migration.model import Phase, Slot
+from migration.model import Candidacy, Phase, Slot
 from tests.chaos.services import agent_of
 from tests.chaos.stand import TOPOLOGY, Move, Stand, listens, phases_from
 
@@ -114,9 +114,10 @@ class Faults:
 
     def leader(self) -> str:
         """Name the controller that leads."""
-        name = Candidate(self._stand.session, wire.LEADER, "").leader()
-        if name is None:
+        said = Candidate(self._stand.session, wire.LEADER, b"").leader()
+        if said is None:
             raise LabError("no controller leads")
+        name = wire.decode(Candidacy, said).name
         return self._stand.services.name_of(int(name.rpartition(":")[2]))
 
     def kill_leader(self) -> None:

@@ -306,21 +306,21 @@ def test_connecting_ends_when_it_is_told_to(proxy: Proxy):
 
 
 def test_one_candidate_leads_and_the_next_follows(session: Session, other: Session):
-    first, second = Candidate(session, "/leader", "one"), Candidate(other, "/leader", "two")
+    first, second = Candidate(session, "/leader", b"one"), Candidate(other, "/leader", b"two")
     assert first.leader() is None
     assert [first.leads(), second.leads(), first.leads()] == [True, False, True]
-    assert second.leader() == "one"
+    assert second.leader() == b"one"
     first.resign()
     assert second.leads()
     assert not first.leads()
-    assert first.leader() == "two"
+    assert first.leader() == b"two"
     assert len(session.children("/leader") or []) == 2
 
 
 def test_a_leader_that_dies_is_followed(zookeeper: str, place: str, session: Session):
     with Session(zookeeper + place) as mortal:
         mortal.connect()
-        assert Candidate(mortal, "/leader", "mortal").leads()
-        heir = Candidate(session, "/leader", "heir")
+        assert Candidate(mortal, "/leader", b"mortal").leads()
+        heir = Candidate(session, "/leader", b"heir")
         assert not heir.leads()
     eventually(heir.leads)

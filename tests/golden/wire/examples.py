@@ -14,6 +14,7 @@ from kvstore.envelope import pack
 from migration.model import (
     AppliedPlan,
     Base,
+    Candidacy,
     Component,
     Counters,
     Edge,
@@ -169,6 +170,7 @@ MESSAGES = {
     "publication": PUBLICATION,
     "nodes": NODES,
     "nimbus": NIMBUS,
+    "candidacy": Candidacy("nimbus-1:4711", "0.2.0", 1),
     "node_acks": NodeAcks(
         HERE, 1700000012400, "0.2.0", 1, CLUSTER, (SOURCE_ACK, FRESH_ACK), SUPERVISOR_ACK
     ),

@@ -4,7 +4,7 @@ from messages import node_acks, publication, replace, worker_ack
 
 from controller.cli.status_view import as_document, as_tables
 from controller.core.topology import TopologyView
-from migration.model import AppliedPlan, Counters, Plan, Slot
+from migration.model import AppliedPlan, Candidacy, Counters, Plan, Slot
 from migration.wire import SPEAKS
 
 
@@ -15,6 +15,19 @@ def test_a_node_says_how_much_of_its_load_found_no_room() -> None:
     whole, cut = [str(line) for line in as_tables(document) if str(line).startswith("agent")]
     assert whole.endswith("supervisor with hooks")
     assert cut.endswith("load without its 19000 smallest rows of traffic")
+
+
+def test_controllers_that_stand_by_or_speak_another_version_are_shown() -> None:
+    leads, waits = Candidacy("nimbus-1:7", "0.2.0", SPEAKS), Candidacy("nimbus-2:8", "0.3.0", 2)
+    for said, shown in (
+        ([leads], []),
+        ([leads, waits], ["nimbus-2:8 stands by: 0.3.0, speaks version 2"]),
+        ([waits], ["nimbus-2:8 leads: 0.3.0, speaks version 2"]),
+    ):
+        document = as_document((), (), None, None, controllers=said, left_out={}, now_s=0.0)
+        assert [row["name"] for row in document["controllers"]] == [one.name for one in said]
+        lines = [str(line) for line in as_tables(document)]
+        assert [line for line in lines if line.startswith("nimbus-")] == shown
 
 
 def test_what_hooks_carry_is_shown() -> None:
