@@ -23,20 +23,10 @@ def as_document(
     left_out: Mapping[str, int],
     now_s: float,
 ) -> Document:
-    """Put together what ZooKeeper and the leading controller say.
+    """Put together what ZooKeeper, the agents and the leading controller say.
 
-    Parameters
-    ----------
-    acks : sequence of NodeAcks
-        What the agents say.
-    told : dict or None
-        What the leading controller last wrote.
-    paused : str or None
-        Why it is paused.
-    left_out : mapping of str to int
-        How many rows of traffic each node's report had no room for.
-    now_s : float
-        Unix seconds.
+    `told` is what the leading controller last wrote, `paused` why it is paused. `left_out` counts
+    the rows of traffic that each node's report had no room for.
     """
     told = told or {}
     cycles = {cycle["topology"]: cycle for cycle in told.get("cycles", [])}
@@ -171,13 +161,7 @@ def _ratio(cycle: Document | None) -> float | None:
 
 
 def as_tables(document: Document) -> Iterator[RenderableType]:
-    """Make tables for people.
-
-    Parameters
-    ----------
-    document : dict
-        From `as_document`.
-    """
+    """Make tables for people."""
     lead = document["controller"] or "no controller has led yet"
     yield f"controller {lead}, mode {document['mode']}, epoch {document['epoch']}"
     if document["paused"]:

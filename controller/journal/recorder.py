@@ -28,27 +28,14 @@ NOTES_LIMIT = 1000
 
 
 def encoded(messages: Sequence[Message]) -> list[bytes]:
-    """Write messages that never were bytes.
-
-    Returns
-    -------
-    list of bytes
-        JSON, in the same order.
-    """
+    """Write messages that never were bytes."""
     return [wire.encode(message) for message in messages]
 
 
 class Recorder:
     """Writes down what each cycle saw and decided.
 
-    Parameters
-    ----------
-    config : Config
-        Settings of the cycles.
-    journal : Writer or None
-        Where to write; None keeps no journal.
-    data_of : callable
-        Gives the bytes that messages came in.
+    Without a journal it keeps none. `data_of` gives the bytes that messages came in.
     """
 
     def __init__(self, config: Config, journal: Writer | None, data_of: DataOf = encoded) -> None:
@@ -71,16 +58,10 @@ class Recorder:
     def record(
         self, before: Memory, seen: Seen | None, report: Report, unwritten: Sequence[str] = ()
     ) -> None:
-        """Write down one cycle.
+        """Write down one cycle, with what it remembered before.
 
-        Parameters
-        ----------
-        before : Memory
-            What the cycle remembered.
-        seen : Seen or None
-            What it saw; None if an error kept it from looking.
-        unwritten : sequence of str
-            Topologies whose plan another controller had changed meanwhile.
+        It saw nothing if an error kept it from looking. `unwritten` are the topologies whose plan
+        another controller had changed meanwhile.
         """
         journal = self._journal
         if journal is None:
@@ -108,10 +89,7 @@ class Recorder:
     def note(self, kind: str, what: dict[str, Any]) -> None:
         """Put something into the next record that no decision depends on.
 
-        Parameters
-        ----------
-        kind : str
-            Key of the record, such as ``ended`` for moves or ``commands``.
+        The kind is a key of the record, such as ``ended`` for moves or ``commands``.
         """
         notes = self._notes.setdefault(kind, [])
         if self._journal is not None and len(notes) < NOTES_LIMIT:
@@ -197,13 +175,7 @@ def _view_record(view: TopologyView) -> dict[str, Any]:
 
 
 def cycle_record(report: TopologyReport) -> dict[str, Any]:
-    """Write down how a cycle ended.
-
-    Returns
-    -------
-    dict
-        Ready for JSON; the same report gives the same bytes.
-    """
+    """Write down how a cycle ended, ready for JSON; the same report gives the same bytes."""
     found: dict[str, Any] = {
         "tick": report.tick,
         "topology": report.topology,

@@ -30,22 +30,9 @@ SLICES_PER_CORE, MOST_SLICES = 20, 4096
 def spark(master: str, log: Path) -> Iterator[Engine]:
     """Start Spark's driver, and stop it with all that it has started.
 
-    Parameters
-    ----------
-    master : str
-        As for `spark-submit`.
-    log : Path
-        Where Spark writes what it has to say.
-
-    Yields
-    ------
-    Engine
-        Usable until the block ends.
-
-    Raises
-    ------
-    TuneError
-        pyspark or Java is missing, the master cannot be reached, or Spark has given up a task.
+    The master is as for `spark-submit`; Spark writes what it has to say into `log`. Raises
+    `TuneError` where pyspark or Java is missing, the master cannot be reached, or Spark has given
+    up a task.
     """
     pyspark = _pyspark()
     # What the workers' Python is called where Spark itself is told nothing else.

@@ -73,24 +73,11 @@ class _Tables:
 
 
 def ingest(files: Iterable[Path], out: Path, topology: str) -> list[str]:
-    """Write a journal.
+    """Write a journal of CSV and Parquet tables, known by their columns, and of logs of metrics.
 
-    Parameters
-    ----------
-    files : iterable of Path
-        CSV or Parquet tables, known by their columns; anything else is a log of metrics.
-    out : Path
-        Folder of the journal; it must hold none yet.
-
-    Returns
-    -------
-    list of str
-        What was read, and what was missing and is assumed.
-
-    Raises
-    ------
-    IngestError
-        A file cannot be read, a value cannot be, or there is no traffic in any.
+    The folder `out` must hold no journal yet. Gives lines on what was read, and on what was missing
+    and is assumed. Raises `IngestError` where a file or a value cannot be read, or there is no
+    traffic in any.
     """
     if out.exists() and any(out.glob("*.jsonl*")):
         raise IngestError(f"{out}: holds a journal already; name another folder")

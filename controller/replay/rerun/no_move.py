@@ -31,44 +31,24 @@ ASK = -1
 
 
 class PolicyRules(NamedTuple):
-    """What a policy is told, for loops; as in `Limits` and `Cluster`.
+    """What a policy is told, for loops; as in `Limits` and `Cluster`."""
 
-    Attributes
-    ----------
-    is_literal : bool
-        Whether the policy is `otd`; else it is `safe`.
-    gain_frac, gain_tps : float
-        A move for traffic must gain more than this share of all traffic plus that much.
-    capacity_cores : Floats, shape (W,)
-        Of each worker.
-    node_of : Ints, shape (W,)
-        Node of each worker.
-    nodes : int
-        How many there are.
-    """
-
-    is_literal: bool
+    is_literal: bool  # the policy is `otd`; else it is `safe`
     high_frac: float
     low_frac: float
     weight_node: float
     weight_worker: float
-    gain_frac: float
-    gain_tps: float
-    capacity_cores: Floats
-    node_of: Ints
-    nodes: int
+    gain_frac: float  # a move for traffic must gain more than this share of all traffic
+    gain_tps: float  # ... plus this
+    capacity_cores: Floats  # (W,)
+    node_of: Ints  # (W,)
+    nodes: int  # how many there are
 
     @classmethod
     def of(
         cls, cluster: Cluster, limits: Limits, executors: int, *, is_literal: bool
     ) -> "PolicyRules":
-        """Take from limits and places what loops look at.
-
-        Parameters
-        ----------
-        executors : int
-            How many the topology has.
-        """
+        """Take from limits and places what loops look at, for a topology of so many executors."""
         given_tps = limits.gain_tps
         return cls(
             is_literal=is_literal,
@@ -85,70 +65,34 @@ class PolicyRules(NamedTuple):
 
 
 class PlacementRules(NamedTuple):
-    """A placement, and what it allows as long as it stands.
+    """A placement, and what it allows as long as it stands."""
 
-    Attributes
-    ----------
-    place : Ints, shape (E,)
-        Worker of each executor.
-    is_free : array of bool, shape (E,)
-        Executors that may move but for vetoes.
-    is_allowed : array of bool, shape (E,)
-        Executors that may move with the vetoes, too.
-    is_last : array of bool, shape (E,)
-        Executors that may not move only because they keep their worker alive.
-    may_come : array of bool, shape (E,)
-        Executors that may take the place of one in `is_last`.
-    must_stay : array of bool, shape (W,)
-        As for `open_pairs`.
-    is_open, is_open_now : array of bool, shape (W,)
-        Workers that something may move to, without looking at vetoes and with them.
-    """
-
-    place: Ints
-    is_free: Marks
-    is_allowed: Marks
-    is_last: Marks
-    may_come: Marks
-    must_stay: Marks
-    is_open: Marks
-    is_open_now: Marks
+    place: Ints  # (E,), worker of each executor
+    is_free: Marks  # (E,), executors that may move but for vetoes
+    is_allowed: Marks  # (E,), executors that may move with the vetoes, too
+    is_last: Marks  # (E,), executors that stay only because they keep their worker alive
+    may_come: Marks  # (E,), executors that may take the place of one in `is_last`
+    must_stay: Marks  # (W,), as for `open_pairs`
+    is_open: Marks  # (W,), workers that something may move to, but for vetoes
+    is_open_now: Marks  # (W,), the same with the vetoes
 
 
 class Talk(NamedTuple):
-    """Who talks to whom.
+    """Who talks to whom: pairs as in `Traffic`, and their index by executor as in `Pairs`."""
 
-    Attributes
-    ----------
-    source, target : Ints, shape (P,)
-        As in `Traffic`.
-    begin, peer, row : Ints
-        As in `Pairs`.
-    """
-
-    source: Ints
-    target: Ints
+    source: Ints  # (P,)
+    target: Ints  # (P,)
     begin: Ints
     peer: Rows
     row: Rows
 
 
 class Load(NamedTuple):
-    """Load and traffic.
-
-    Attributes
-    ----------
-    talk : Talk
-        Who talks to whom.
-    tps : Floats, shape (P,)
-        How much.
-    cores : Floats, shape (E,)
-        CPU of each executor.
-    """
+    """Load and traffic."""
 
     talk: Talk
-    tps: Floats
-    cores: Floats
+    tps: Floats  # (P,)
+    cores: Floats  # (E,)
 
 
 class _Gains(NamedTuple):
@@ -167,18 +111,7 @@ class _Gains(NamedTuple):
 
 @compiled
 def no_move_possible(now: Load, rules: PolicyRules, at: PlacementRules, rests: Marks) -> bool:
-    """Tell that a policy would move nothing.
-
-    Parameters
-    ----------
-    rests : array of bool, shape (E,)
-        Executors that may not move because they did lately.
-
-    Returns
-    -------
-    bool
-        Whether it is so for sure.
-    """
+    """Tell whether a policy would move nothing for sure; `rests`, (E,), have moved lately."""
     if not len(now.cores):
         return True
     load = _of_those_who_talk(now)

@@ -59,25 +59,19 @@ class Score(Protocol):
     """
 
     def take(self, span: Span) -> None:
-        """Go through the next span."""
+        """Go through the next span, of the same topology as those before; it may have no tick."""
 
     def series(self) -> Series:
-        """Give the score so far."""
+        """Give the score so far, one row a tick."""
 
 
 class Rerun:
-    """One configuration on its way through the spans of one topology; see `rerun`.
+    """One configuration on its way through the spans of one topology.
 
-    Parameters
-    ----------
-    config : Config
-        As for `rerun`.
-    overload_frac : float
-        As for `rerun`.
-    cost : HopCost
-        What hops cost, which the replay may make fewer.
-    explain : bool
-        As in `Limits`; without, ticks at which nothing would move are passed over quickly.
+    Counted are policy, limits, cycle, smoothing, cool-down and moves per cycle; moves are always
+    made, whatever the mode. A worker above `overload_frac` of its CPU counts as overloaded. Without
+    `explain`, ticks at which nothing would move are passed over quickly. Linear in ticks; a tick
+    costs what the policy costs plus O(pairs + executors).
     """
 
     def __init__(
@@ -107,13 +101,6 @@ class Rerun:
         self._parts: list[Floats] = []
 
     def take(self, span: Span) -> None:
-        """Run through the next span.
-
-        Parameters
-        ----------
-        span : Span
-            Of the same topology as those before; nothing happens if it has no tick.
-        """
         if not len(span.time_s):
             return
         place, recorded, shifts = self._enter(span), span.place.copy(), _by_row(span)
@@ -153,23 +140,10 @@ class Rerun:
         self._recorded = {name: workers[w] for name, w in zip(names, recorded, strict=True)}
 
     def series(self) -> Series:
-        """Give the score so far.
-
-        Returns
-        -------
-        Series
-            One row a tick.
-        """
         return joined(self._parts, self._moves)
 
     def cut(self) -> Series:
-        """Give the score since the last cut, and forget it; the run goes on where it is.
-
-        Returns
-        -------
-        Series
-            One row a tick.
-        """
+        """Give the score since the last cut, and forget it; the run goes on where it is."""
         series = self.series()
         self._parts, self._moves = [], []
         return series
@@ -242,13 +216,7 @@ class Rerun:
 
 
 class AsRecorded:
-    """The placement as it was, on its way through the spans of one topology.
-
-    Parameters
-    ----------
-    overload_frac : float
-        As for `rerun`.
-    """
+    """The placement as it was, on its way through the spans; its moves are the controller's own."""
 
     def __init__(self, overload_frac: float = OVERLOAD_FRAC) -> None:
         self._overload_frac = overload_frac
@@ -256,13 +224,6 @@ class AsRecorded:
         self._parts: list[Floats] = []
 
     def take(self, span: Span) -> None:
-        """Go through the next span.
-
-        Parameters
-        ----------
-        span : Span
-            Of the same topology as those before; nothing happens if it has no tick.
-        """
         if not len(span.time_s):
             return
         place, shifts = span.place.copy(), _by_row(span)
@@ -278,33 +239,11 @@ class AsRecorded:
         self._parts.append(course.table)
 
     def series(self) -> Series:
-        """Give the score so far.
-
-        Returns
-        -------
-        Series
-            One row a tick.
-        """
         return joined(self._parts, self._moves)
 
 
 def rerun(spans: Iterable[Span], config: Config, *, overload_frac: float = OVERLOAD_FRAC) -> Series:
-    """Run one configuration over one topology's recorded load.
-
-    Parameters
-    ----------
-    spans : iterable of Span
-        Of one topology, in their order; read once.
-    config : Config
-        Policy, limits, cycle, smoothing, cool-down and moves per cycle; moves are always made,
-        whatever the mode.
-    overload_frac : float
-        A worker above this share of its CPU counts as overloaded.
-
-    Notes
-    -----
-    Linear in ticks; a tick costs what the policy costs plus O(pairs + executors).
-    """
+    """Run one configuration over one topology's recorded load, read once; see `Rerun`."""
     run = Rerun(config, overload_frac)
     for span in spans:
         run.take(span)
@@ -312,20 +251,7 @@ def rerun(spans: Iterable[Span], config: Config, *, overload_frac: float = OVERL
 
 
 def as_recorded(spans: Iterable[Span], *, overload_frac: float = OVERLOAD_FRAC) -> Series:
-    """Keep score of the placement as it was.
-
-    Parameters
-    ----------
-    spans : iterable of Span
-        Of one topology, in their order.
-    overload_frac : float
-        As in `rerun`.
-
-    Returns
-    -------
-    Series
-        Its moves are the recorded controller's own.
-    """
+    """Keep score of the placement as it was; its moves are the recorded controller's own."""
     run = AsRecorded(overload_frac)
     for span in spans:
         run.take(span)

@@ -20,109 +20,51 @@ from controller.replay.rerun.pair_hops import HopCost, PairHops, load
 
 
 class Ticks(NamedTuple):
-    """The ticks of a span, one a row; contiguous arrays.
-
-    Attributes
-    ----------
-    talk : Talk
-        Who talks to whom.
-    tps : Singles, shape (T, P)
-        How much.
-    cpu_cores : Singles, shape (T, E)
-        By executor.
-    capacity_cores : Floats, shape (W,)
-        As in `Cluster`.
-    span_s : Floats, shape (T,)
-        How long each stands for.
-    now_s : Floats, shape (T,)
-        When, on a clock that only goes on.
-    asks : array of bool, shape (T,)
-        Whether the policy is to be asked.
-    table : Floats, shape (T, 8)
-        As for `joined`; what is measured is filled in.
-    """
+    """The ticks of a span, one a row; contiguous arrays."""
 
     talk: Talk
-    tps: Singles
-    cpu_cores: Singles
-    capacity_cores: Floats
-    span_s: Floats
-    now_s: Floats
-    asks: Marks
-    table: Floats
+    tps: Singles  # (T, P)
+    cpu_cores: Singles  # (T, E)
+    capacity_cores: Floats  # (W,)
+    span_s: Floats  # (T,), how long each stands for
+    now_s: Floats  # (T,), on a clock that only goes on
+    asks: Marks  # (T,), whether the policy is to be asked
+    table: Floats  # (T, 8), as for `joined`; what is measured is filled in
 
 
 class ReplayCosts(NamedTuple):
-    """How ticks are gone through.
+    """How ticks are gone through."""
 
-    Attributes
-    ----------
-    over_frac : float
-        A worker above this share of its CPU counts as overloaded.
-    ewma : float
-        Weight of a tick's load.
-    """
-
-    over_frac: float
+    over_frac: float  # a worker above this share of its CPU counts as overloaded
     cost: HopCost
-    ewma: float
+    ewma: float  # weight of a tick's load
 
 
 class Smoothed(NamedTuple):
-    """What controllers decide by; kept up to date in place.
+    """What controllers decide by; kept up to date in place."""
 
-    Attributes
-    ----------
-    tps : Floats, shape (P,)
-        As `Ticks.tps`.
-    cpu_cores : Floats, shape (E,)
-        As `Ticks.cpu_cores`, at the placement of the replay.
-    """
-
-    tps: Floats
-    cpu_cores: Floats
+    tps: Floats  # (P,)
+    cpu_cores: Floats  # (E,), at the placement of the replay
 
 
 class ReplayState(NamedTuple):
-    """The placement of a replay, how far tuples go in it, and who may move.
-
-    Attributes
-    ----------
-    hops_of, recorded : PairHops
-        The pairs in it, and in the recorded one.
-    rests_until_s : Floats, shape (E,)
-        Until when executors may not move.
-    looks : bool
-        Whether ticks at which nothing would move are passed over.
-    """
+    """The placement of a replay, how far tuples go in it, and who may move."""
 
     rules: PolicyRules
     standing: PlacementRules
-    hops_of: PairHops
-    recorded: PairHops
-    rests_until_s: Floats
-    looks: bool
+    hops_of: PairHops  # the pairs in it
+    recorded: PairHops  # the pairs in the recorded placement
+    rests_until_s: Floats  # (E,), until when executors may not move
+    looks: bool  # ticks at which nothing would move are passed over
 
 
 @compiled
 def measure(
     ticks: Ticks, row: int, hops_of: PairHops, recorded: PairHops, pace: ReplayCosts
 ) -> Floats:
-    """Measure a placement under the load of one tick.
+    """Measure a placement under the load of one tick, and give the CPU of each executor, (E,).
 
-    Parameters
-    ----------
-    ticks : Ticks
-        Recorded load; the row of its table is filled in, but for time and outcome.
-    hops_of, recorded : PairHops
-        The pairs in the placement, and in the recorded one.
-    pace : ReplayCosts
-        What overload is, and what hops cost.
-
-    Returns
-    -------
-    Floats, shape (E,)
-        CPU of each executor.
+    The row of the table is filled in, but for time and outcome.
     """
     talk, table = ticks.talk, ticks.table
     cores, between_nodes, between_workers, total = load(
@@ -145,19 +87,10 @@ def measure(
 def skip_to_next_decision(
     ticks: Ticks, rows: tuple[int, int], where: ReplayState, pace: ReplayCosts, smoothed: Smoothed
 ) -> int:
-    """Measure and smooth ticks up to one at which the policy has to be asked.
+    """Measure and smooth ticks from `rows[0]` up to one at which the policy has to be asked.
 
-    Parameters
-    ----------
-    rows : tuple of (int, int)
-        From which row on, and before which one to stop.
-    smoothed : Smoothed
-        Kept up to date, the last tick's load included.
-
-    Returns
-    -------
-    int
-        The row, or the one to stop before; rows up to it, itself included, are measured.
+    Gives that row, or `rows[1]`, before which it stops; rows up to it, itself included, are
+    measured. `smoothed` has the last one's load, too.
     """
     for row in range(*rows):
         cores = measure(ticks, row, where.hops_of, where.recorded, pace)

@@ -26,38 +26,15 @@ from controller.replay.rerun.skip import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allowed:
-    """What a placement allows by itself, for policies and for loops.
+    """What a placement allows by itself, for policies and for loops."""
 
-    Attributes
-    ----------
-    executors : tuple of str
-        Ids of all executors of the span.
-    vetoes : Vetoes
-        What the placement does not allow, for policies.
-    standing : PlacementRules
-        What it does and does not allow, for loops.
-    """
-
-    executors: tuple[str, ...]
-    vetoes: Vetoes
-    standing: PlacementRules
+    executors: tuple[str, ...]  # all of the span
+    vetoes: Vetoes  # what it does not allow, for policies
+    standing: PlacementRules  # what it does and does not allow, for loops
 
     @classmethod
     def of(cls, span: Span, place: Ints, excluded: Excluded) -> "Allowed":
-        """Look at a placement.
-
-        Parameters
-        ----------
-        place : Ints, shape (E,)
-            Worker of each executor; kept.
-        excluded : Excluded
-            What to leave alone.
-
-        Returns
-        -------
-        Allowed
-            As long as nobody moves.
-        """
+        """Look at a placement, (E,), which is kept; holds as long as it stands."""
         first, cluster = span.first, span.cluster
         snapshot = first.at(first.time_s, place, first.cpu_cores, first.traffic)
         vetoes = placement_vetoes(cluster, snapshot, excluded)
@@ -85,13 +62,7 @@ class Allowed:
         )
 
     def by_executor(self, until_s: Mapping[str, float]) -> Floats:
-        """Lay times out.
-
-        Returns
-        -------
-        Floats, shape (E,)
-            Minus infinity for all others.
-        """
+        """Lay times out, (E,); minus infinity for all others."""
         row, found = row_of(self.executors), np.full(len(self.executors), -np.inf)
         for name, time_s in until_s.items():
             if name in row:
@@ -108,21 +79,10 @@ def _marks(count: int, which: list[int]) -> Marks:
 class SpanReplay:
     """The ticks of a span on the way of one configuration.
 
-    Parameters
-    ----------
-    now_s : Floats, shape (T,)
-        When, on a clock that only goes on.
-    smoothed : Smoothed or None
-        Load of the ticks before, if there is any.
-
-    Attributes
-    ----------
-    ticks : int
-        How many there are.
-    asks : array of bool, shape (T,)
-        Whether the policy is to be asked; to be filled in.
-    table : Floats, shape (T, 8)
-        As for `joined`; measured as far as the course has gone. The outcome is to be filled in.
+    `now_s`, (T,), is on a clock that only goes on; `smoothed` is the load of the ticks before, if
+    there is any. To be filled in from outside: `asks`, (T,), whether the policy is to be asked, and
+    the outcome in `table`, (T, 8) as for `joined`, the rest of which is measured as far as the
+    course has gone.
     """
 
     def __init__(
@@ -151,18 +111,7 @@ class SpanReplay:
         )
 
     def go(self, begin: int, end: int, where: ReplayState) -> int:
-        """Go on to the next tick at which the policy has to be asked.
-
-        Parameters
-        ----------
-        begin, end : int
-            From which row on, and before which one to stop.
-
-        Returns
-        -------
-        int
-            The row, or `end`.
-        """
+        """Go on to the next tick before `end` at which the policy must be asked, else to `end`."""
         first, self._first_pace = self._first_pace, None
         if first is not None:
             if (
@@ -174,32 +123,14 @@ class SpanReplay:
         return skip_to_next_decision(self._load, (begin, end), where, self._pace, self.smoothed)
 
     def measure(self, begin: int, end: int, hops_of: PairHops) -> None:
-        """Measure the recorded placement.
-
-        Parameters
-        ----------
-        begin, end : int
-            From which row on, and before which one to stop.
-        hops_of : PairHops
-            The pairs in it.
-        """
+        """Measure the recorded placement, from one row to before another."""
         for row in range(begin, end):
             measure(self._load, row, hops_of, hops_of, self._pace)
 
     def snapshot(self, row: int, place: Ints) -> LoadSnapshot:
-        """Show the load as a policy sees it.
+        """Show the smoothed load of the tick that was gone to last as a policy sees it.
 
-        Parameters
-        ----------
-        row : int
-            The tick that was gone to last.
-        place : Ints, shape (E,)
-            The placement.
-
-        Returns
-        -------
-        LoadSnapshot
-            Smoothed; pairs that say nothing are left out.
+        Pairs that say nothing are left out.
         """
         span, (tps, cpu_cores) = self.span, (part.copy() for part in self.smoothed)
         source, target = span.source, span.target
