@@ -39,9 +39,6 @@ class PairHops(NamedTuple):
         """Look where the ends of each pair are; the placement is copied."""
         return cls(place.copy(), _hops(span.source, span.target, place, span.cluster.node_of))
 
-    def is_of(self, place: Ints) -> bool:
-        return np.array_equal(self.place, place)
-
 
 @compiled
 def _hops(source: Ints, target: Ints, place: Ints, node_of: Ints) -> Hops:

@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.cluster import Floats, worker_sums
+from controller.core.cluster import Floats, Traffic, worker_sums
 from controller.core.compiled import compiled
 from controller.core.view.kernels import Marks
-from controller.replay.recording import Singles
+from controller.core.view.pairs import Pairs
+from controller.replay.recording import Singles, Span
 from controller.replay.rerun.no_move import (
     Load,
     PlacementRules,
@@ -17,6 +18,7 @@ from controller.replay.rerun.no_move import (
     no_move_possible,
 )
 from controller.replay.rerun.pair_hops import HopCost, PairHops, load
+from controller.replay.rerun.series import COLUMNS, NO_CYCLE, OUTCOME
 
 
 class Ticks(NamedTuple):
@@ -28,8 +30,29 @@ class Ticks(NamedTuple):
     capacity_cores: Floats  # (W,)
     span_s: Floats  # (T,), how long each stands for
     now_s: Floats  # (T,), on a clock that only goes on
-    asks: Marks  # (T,), whether the policy is to be asked
-    table: Floats  # (T, 8), as for `joined`; what is measured is filled in
+    asks: Marks  # (T,), whether the policy is to be asked; the caller fills it in
+    table: Floats  # (T, 8), as for `joined`; the caller fills the outcome in
+    is_first: bool  # no load came before row 0, so that of row 0 is not smoothed
+
+    @classmethod
+    def of(cls, span: Span, now_s: Floats, *, is_first: bool) -> "Ticks":
+        """Lay a span out, with nothing to ask the policy and nothing measured yet."""
+        contiguous = np.ascontiguousarray
+        source, target = contiguous(span.source), contiguous(span.target)
+        pairs = Pairs.of(Traffic(source, target, np.zeros(len(source))), len(span.place))
+        table = np.zeros((len(now_s), COLUMNS))
+        table[:, 0], table[:, 1], table[:, OUTCOME] = span.time_s, span.span_s, NO_CYCLE
+        return cls(
+            Talk(source, target, pairs.begin, pairs.peer, pairs.row),
+            contiguous(span.traffic_tps),
+            contiguous(span.cpu_cores),
+            contiguous(span.cluster.capacity_cores),
+            contiguous(span.span_s),
+            now_s,
+            np.zeros(len(now_s), dtype=np.bool_),
+            table,
+            is_first,
+        )
 
 
 class ReplayCosts(NamedTuple):
@@ -52,15 +75,15 @@ class ReplayState(NamedTuple):
 
     rules: PolicyRules
     standing: PlacementRules
-    hops_of: PairHops  # the pairs in it
-    recorded: PairHops  # the pairs in the recorded placement
+    replayed: PairHops
+    recorded: PairHops
     rests_until_s: Floats  # (E,), until when executors may not move
     looks: bool  # ticks at which nothing would move are passed over
 
 
 @compiled
 def measure(
-    ticks: Ticks, row: int, hops_of: PairHops, recorded: PairHops, pace: ReplayCosts
+    ticks: Ticks, row: int, replayed: PairHops, recorded: PairHops, pace: ReplayCosts
 ) -> Floats:
     """Measure a placement under the load of one tick, and give the CPU of each executor, (E,).
 
@@ -72,12 +95,12 @@ def measure(
         talk.target,
         ticks.tps[row],
         ticks.cpu_cores[row],
-        hops_of.hops,
+        replayed.hops,
         recorded.hops,
         pace.cost,
     )
     table[row, 2], table[row, 3], table[row, 4] = between_nodes, between_workers, total
-    used = worker_sums(hops_of.place, cores, len(ticks.capacity_cores)) / ticks.capacity_cores
+    used = worker_sums(replayed.place, cores, len(ticks.capacity_cores)) / ticks.capacity_cores
     table[row, 5] = used.max()
     table[row, 6] = (used > pace.over_frac).sum() * ticks.span_s[row]
     return cores
@@ -93,9 +116,10 @@ def skip_to_next_decision(
     measured. `smoothed` has the last one's load, too.
     """
     for row in range(*rows):
-        cores = measure(ticks, row, where.hops_of, where.recorded, pace)
-        _smooth(ticks.tps[row], pace.ewma, smoothed.tps)
-        _smooth(cores, pace.ewma, smoothed.cpu_cores)
+        ewma = 1.0 if ticks.is_first and row == 0 else pace.ewma
+        cores = measure(ticks, row, where.replayed, where.recorded, pace)
+        _smooth(ticks.tps[row], ewma, smoothed.tps)
+        _smooth(cores, ewma, smoothed.cpu_cores)
         if ticks.asks[row]:
             now = Load(ticks.talk, smoothed.tps, smoothed.cpu_cores)
             rests = where.rests_until_s > ticks.now_s[row]
