@@ -13,7 +13,6 @@ from migration import ConfigError
 
 
 def new_app() -> typer.Typer:
-    """Make a command line without commands."""
     return typer.Typer(
         cls=SectionedGroup,
         no_args_is_help=True,

@@ -264,7 +264,7 @@ def _led(segment: Segment) -> Iterator[tuple[tuple[str, int], float]]:
 
 
 def _began_s(writers: tuple[tuple[Segment, ...], ...]) -> dict[tuple[str, int], float]:
-    """Find out when each epoch began; with one controller nobody can have overtaken it."""
+    """Find out when each epoch began; a controller alone is never overtaken."""
     found: dict[tuple[str, int], float] = {}
     for segments in writers if len(writers) > 1 else ():
         first = [next(_led(segment), None) for segment in segments]

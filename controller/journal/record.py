@@ -124,6 +124,6 @@ def from_line(line: bytes, decoder: "msgspec.json.Decoder[R]") -> R | None:
         return decoder.decode(line)
     except msgspec.ValidationError as error:
         raise of_another_version(error) from error
-    # The checksum may be right and this no JSON, if somebody else wrote it.
+    # The checksum may be right and this no JSON, if another tool wrote it.
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None

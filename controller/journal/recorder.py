@@ -5,14 +5,13 @@ Messages are copied as the bytes that they came in, and only when they have chan
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import structlog
 
 from controller.config import Config
 from controller.core.cluster import inter_node_tps
-from controller.core.topology import TopologyView
 from controller.cycle import Memory, Report, Seen, TopologyReport
 from controller.journal.memory import encode
 from controller.journal.record import FORMAT, compact, joined
@@ -82,7 +81,6 @@ class Recorder:
         self._begins_anew = True
 
     def close(self) -> None:
-        """Write the rest."""
         if self._journal is not None:
             self._journal.close()
 
@@ -96,7 +94,6 @@ class Recorder:
             notes.append(what)
 
     def _head(self, before: Memory, time_s: float) -> bytes:
-        """Write what must be known before the first tick of a segment."""
         fields = {
             "kind": "head",
             "format": FORMAT,
@@ -113,7 +110,6 @@ class Recorder:
 
     def _tick(self, seen: Seen | None, report: Report, unwritten: Sequence[str]) -> bytes:
         found = seen or Seen(0.0, report.topologies[0].time_s, None)
-        acks = {ack.node: ack for view in found.topologies for ack in view.acks}
         fields = {
             "kind": "tick",
             "seq": self._sequence,
@@ -123,7 +119,15 @@ class Recorder:
             "time_s": found.time_s,
             "epoch": found.epoch,
             "paused": found.paused,
-            "views": [_view_record(view) for view in found.topologies],
+            "views": [
+                {
+                    "topology": view.id,
+                    "stand_back": view.stand_back,
+                    "plan": _plain(view.plan),
+                    "acks": [ack.node for ack in view.acks],
+                }
+                for view in found.topologies
+            ],
             "load_nodes": [load.node for load in found.loads],
             "rests": [[topology, str(executor), s] for topology, executor, s in found.rests],
             "not_begun": [[topology, str(executor)] for topology, executor in found.not_begun],
@@ -133,15 +137,14 @@ class Recorder:
             **self._notes,
             "cycles": [cycle_record(one) for one in report.topologies],
         }
-        publications = {view.id: view.publication for view in found.topologies}
-        changed: dict[str, Iterable[bytes]] = {
-            "publications": self._changed(publications),
-            "acks": self._changed(acks),
-            "loads": self._changed({load.node: load for load in found.loads}),
+        changed: dict[str, Mapping[str, Message]] = {
+            "publications": {view.id: view.publication for view in found.topologies},
+            "acks": {ack.node: ack for view in found.topologies for ack in view.acks},
+            "loads": {load.node: load for load in found.loads},
         }
-        return joined(fields, changed)
+        return joined(fields, {key: self._changed(of) for key, of in changed.items()})
 
-    def _changed(self, messages: dict[str, Any]) -> Sequence[bytes]:
+    def _changed(self, messages: Mapping[str, Message]) -> Sequence[bytes]:
         """Give the bytes of messages that are not what was written last."""
         keyed = {(type(message), name): message for name, message in messages.items()}
         # What has not changed is mostly the very same object.
@@ -163,15 +166,6 @@ class Recorder:
             return None
         self._fault = ""
         return made
-
-
-def _view_record(view: TopologyView) -> dict[str, Any]:
-    return {
-        "topology": view.id,
-        "stand_back": view.stand_back,
-        "plan": _plain(view.plan),
-        "acks": [ack.node for ack in view.acks],
-    }
 
 
 def cycle_record(report: TopologyReport) -> dict[str, Any]:
@@ -198,7 +192,7 @@ def cycle_record(report: TopologyReport) -> dict[str, Any]:
             "cpu_cores": load,
             "capacity_cores": capacity,
             "load_frac": share,
-            "class": _class(high, low),
+            "class": "high" if high else "low" if low else "normal",
         }
         for slot, load, capacity, share, high, low in zip(
             cluster.workers,
@@ -211,10 +205,6 @@ def cycle_record(report: TopologyReport) -> dict[str, Any]:
         )
     ]
     return found
-
-
-def _class(high: bool, low: bool) -> str:
-    return "high" if high else "low" if low else "normal"
 
 
 def _plain(plan: Plan | None) -> Any:

@@ -26,7 +26,7 @@ from controller.journal.record import to_line
 log = structlog.get_logger()
 
 SUFFIX, PACKED = ".jsonl", ".jsonl.gz"
-# So many records may wait for a slow disk; then records are dropped, and a new segment begins.
+# More records than these do not wait for a slow disk: they are dropped, and a new segment begins.
 WAITING_RECORDS = 16
 RETRY_S = 60.0
 CLOSE_S = 10.0
@@ -153,7 +153,7 @@ class Writer:
         self.folder.mkdir(parents=True, exist_ok=True)
         begun = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         self._path = self.folder / f"{begun}-{self.name}-{self._segment:06d}{SUFFIX}"
-        # Locked before it has its name: another writer would compress what nobody holds.
+        # Locked before it has its name: another writer would compress it.
         new = self._path.with_name(self._path.name + ".new")
         self._file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_EXCL, 0o640)
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -228,7 +228,7 @@ def pack(path: Path) -> None:
 
 
 def _locked(file: IO[bytes]) -> bool:
-    """Take the lock that the writer of a segment holds; False if somebody has it."""
+    """Take the lock that the writer of a segment holds; False if it is taken."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

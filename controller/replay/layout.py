@@ -76,7 +76,7 @@ class Layout:
         )
 
     def knows_all(self, rates: Mapping[str, JvmRates]) -> bool:
-        """Tell whether all workers in use have reported twice; after a gap it takes a while."""
+        """Tell whether rates are known; not while a worker in use has reported only once."""
         return all(rates[slot].known for slot in self.here if slot in rates)
 
     def has_places_of(self, other: "Layout") -> bool:

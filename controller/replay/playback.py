@@ -40,7 +40,6 @@ class SeenReader:
         self._loads: dict[str, NodeLoad] = {}
 
     def seen(self, record: TickRecord[Raw]) -> Seen:
-        """Read the next tick."""
         for one in record.loads:
             load = _message(NodeLoad, one)
             self._loads[load.node] = load
@@ -57,7 +56,6 @@ class SeenReader:
         )
 
     def views(self, record: TickRecord[L]) -> Iterator[TopologyView]:
-        """Read the topologies of the next tick."""
         for one in record.publications:
             publication = _message(Publication, one)
             self._publications[publication.topology] = publication

@@ -90,10 +90,7 @@ class JvmRates:
 
 
 def observe(
-    before: Mapping[str, JvmRates],
-    loads: Iterable[NodeReport],
-    topology: str,
-    tasks: Tasks,
+    before: Mapping[str, JvmRates], loads: Iterable[NodeReport], topology: str, tasks: Tasks
 ) -> dict[str, JvmRates]:
     """Take the newest report of each node in; gives the workers of `topology` in them, by slot.
 
@@ -119,14 +116,10 @@ def _observe_jvm(
         return before
     rows = [(*row.executor, row.cpu_ns) for row in report.executors]
     cpu = np.fromiter(chain.from_iterable(rows), np.int64, 3 * len(rows)).reshape(-1, 3)
-    new = JvmRates(report, left_out, _keys(cpu[:, 0], cpu[:, 1]), cpu[:, 2], *_sent(report, tasks))
-    return (_since(before, new) if before is not None and same_jvm else None) or new
-
-
-def _sent(report: JvmReport, tasks: Tasks) -> tuple[Ints, Floats]:
-    """Read the pairs and their totals."""
     sent = total_sent(bytes(report.traffic), report.folded, tasks)
-    return _keys(sent.source, sent.target), sent.tps
+    ranges, reported = _keys(cpu[:, 0], cpu[:, 1]), _keys(sent.source, sent.target)
+    new = JvmRates(report, left_out, ranges, cpu[:, 2], reported, sent.tps)
+    return (_since(before, new) if before is not None and same_jvm else None) or new
 
 
 def _keys(first: Ints, second: Ints) -> Ints:

@@ -30,15 +30,13 @@ from migration.model import Publication
 # Half the memory; tuples per second need no more digits.
 Singles: TypeAlias = NDArray[np.float32]
 SPAN_BYTES = 32 * 2**20
-# After a longer silence the time between is nobody's.
+# What happened in a longer silence is not known: it counts for no more than this.
 LONGEST_TICK_S = 60.0
 _AWAY = frozenset({Outcome.STAND_BACK.value, Outcome.STALE_METRICS.value})
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementChange:
-    """A change of placement as recorded."""
-
     row: int  # the first tick with it
     executor: int
     worker: int
@@ -119,7 +117,6 @@ class _Open:
     ends: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def takes(self, layout: Layout) -> bool:
-        """Tell whether a tick belongs to the same span."""
         own = self.layout
         same = own is layout or (
             own.executors == layout.executors
@@ -157,7 +154,7 @@ class _Open:
         self.size_bytes += self.cpu_cores[-1].nbytes + self.traffic_tps[-1].nbytes
 
     def _shift(self, layout: Layout) -> None:
-        """Note who is elsewhere than in the tick before."""
+        """Note which executors are elsewhere than in the tick before."""
         row = len(self.time_s)
         for executor in np.flatnonzero(self.place != layout.place).tolist():
             worker = int(layout.place[executor])
@@ -193,7 +190,6 @@ class _Open:
         return self.ends
 
     def closed(self) -> Span:
-        """Lay the ticks out as arrays."""
         assert self.first is not None  # a span is opened with its first tick
         source, target = self._ends()
         tps = np.zeros((len(self.traffic_tps), len(source)), dtype=np.float32)
@@ -274,8 +270,7 @@ class _Topology:
             yield from self.close()
         if self.open is None:
             # What changed since the tick before is a shift as well.
-            same = before is not None and layout.has_places_of(before)
-            start = before.place if before is not None and same else layout.place
+            start = before.place if before and layout.has_places_of(before) else layout.place
             self.open = _Open(layout, start, start, self.own)
         unwritten = record.unwritten and cycle.topology in record.unwritten
         held = unwritten or cycle.outcome in _AWAY or record.paused is not None

@@ -13,7 +13,7 @@ MOVE_S = 1.0
 LEAST_GAIN_FRAC = 0.01
 # Fewer ticks are no test.
 LEAST_TICKS = 10
-# So close to the best, the set that changes fewer keys is taken.
+# Of sets this close to the best, the one that changes fewest keys is taken.
 AS_GOOD_FRAC = 0.005
 _PLAIN = Limits()
 
@@ -140,7 +140,7 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
     best = min(close, key=lambda outcome: len(outcome.parameters.changes))
     costs = objective.cost(today.held_back), objective.cost(best.held_back)
     gain_frac, held_frac = _gain_frac(now, objective.cost(best.chosen_by)), _gain_frac(*costs)
-    helps, reason = False, ""
+    helps = False
     if not best.parameters.changes:
         reason = "No change: nothing that was tried does better than today's settings."
     elif best.held_back.ticks < LEAST_TICKS:

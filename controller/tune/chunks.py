@@ -4,6 +4,7 @@ A piece is of one topology and one day, and lies before or after the moment from
 is held back from the choice.
 """
 
+import itertools
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -69,7 +70,9 @@ def unpack(spans: Iterable[Span], folder: Path, topology: str | None = None) -> 
         raise TuneError(f"the log has no topology {topology}, it has {', '.join(sorted(others))}")
     if not found:
         raise TuneError("the log holds no tick in which a topology was measured")
-    split = [chunk for one in _by_topology(found) for chunk in _held_back(one)]
+    names = sorted({chunk.topology for chunk in found})
+    by_topology = [[chunk for chunk in found if chunk.topology == name] for name in names]
+    split = itertools.chain.from_iterable(map(_held_back, by_topology))
     return sorted(split, key=lambda chunk: chunk.day)
 
 
@@ -82,13 +85,6 @@ def waves(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
             wave = []
         wave.append(chunk)
     yield wave
-
-
-def _by_topology(chunks: Iterable[Chunk]) -> list[list[Chunk]]:
-    found: dict[str, list[Chunk]] = {}
-    for chunk in chunks:
-        found.setdefault(chunk.topology, []).append(chunk)
-    return [found[name] for name in sorted(found)]
 
 
 def _forward(span: Span, before_s: float | None) -> Span:

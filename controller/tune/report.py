@@ -40,11 +40,6 @@ pre {{ background: #eee; padding: 1em }} img {{ max-width: 100% }}
 """
 
 
-def local_frac(figures: Figures) -> float:
-    """Compute the share of tuples that stayed on their node, from 0 to 1."""
-    return 1.0 - figures.inter_node_frac
-
-
 def proposed_diff(storm_yaml: str | None, suggestion: Suggestion, today: dict[str, Any]) -> str:
     """Write the change as a unified diff of storm.yaml; empty if nothing is to be changed.
 
@@ -53,8 +48,7 @@ def proposed_diff(storm_yaml: str | None, suggestion: Suggestion, today: dict[st
     if not suggestion.helps:
         return ""
     changes = dict(suggestion.best.parameters.changes)
-    before = storm_yaml
-    if before is None:
+    if (before := storm_yaml) is None:
         before = "".join(_line(key, today[key]) for key in changes if today.get(key) is not None)
     after = before if before.endswith("\n") or not before else before + "\n"
     for key, value in changes.items():
@@ -111,7 +105,7 @@ def _row(outcome: SetOutcome, objective: Objective) -> dict[str, Any]:
 def _figures(figures: Figures, objective: Objective) -> dict[str, Any]:
     return {
         "cost": round(objective.cost(figures), 6),
-        "local": round(local_frac(figures), 6),
+        "local": round(1.0 - figures.inter_node_frac, 6),
         "crossing_weighted": round(crossing_frac(figures), 6),
         "moves": figures.moves,
         "overload_s": round(figures.overload_s, 3),

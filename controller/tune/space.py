@@ -31,7 +31,7 @@ class Space:
 
     # by key of storm.yaml without ``nstorm.``
     values: Values = field(default_factory=lambda: TRIED)
-    sets: int = SETS  # at most so many parameter sets
+    sets: int = SETS  # how many parameter sets at most
 
     @property
     def combinations(self) -> int:
@@ -39,7 +39,7 @@ class Space:
         return prod(map(len, self.values.values()))
 
     def narrowed(self, today: Mapping[str, Any], executors: int) -> "Space":
-        """Fit the default space to a log whose largest topology has so many executors.
+        """Fit the default space to a log; `executors` are those of its largest topology.
 
         It is without `target` where that would take too long, and with the absolute threshold where
         that is in force.
@@ -124,14 +124,7 @@ def parameter_sets(space: Space, today: Mapping[str, Any]) -> list[ParameterSet]
             "let that vary instead"
         )
     found: dict[tuple[tuple[str, Any], ...], Config] = {(): build(today)}
-    if space.combinations <= space.sets:
-        keys = tuple(space.values)
-        rows: Iterator[dict[str, Any]] = (
-            dict(zip(keys, row, strict=True)) for row in product(*space.values.values())
-        )
-    else:
-        rows = _sampled(space)
-    for row in rows:
+    for row in _all(space) if space.combinations <= space.sets else _sampled(space):
         if len(found) > space.sets:
             break
         changes = _changes(row, today)
@@ -140,6 +133,10 @@ def parameter_sets(space: Space, today: Mapping[str, Any]) -> list[ParameterSet]
         except ConfigError:  # values that each can be, but not together
             continue
     return [ParameterSet(changes, config) for changes, config in found.items()]
+
+
+def _all(space: Space) -> Iterator[dict[str, Any]]:
+    return (dict(zip(space.values, row, strict=True)) for row in product(*space.values.values()))
 
 
 def _sampled(space: Space) -> Iterator[dict[str, Any]]:
@@ -155,11 +152,12 @@ def _sampled(space: Space) -> Iterator[dict[str, Any]]:
 
 
 def _changes(row: Mapping[str, Any], today: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """Leave out what is so today and what nobody would read."""
+    """Leave out what is so today, and keys that the policy does not read."""
     after = {**today, **row}
-    changed = {key: value for key, value in row.items() if today.get(key) != value}
     changed = {
-        k: v for k, v in changed.items() if _ONLY_FOR.get(k, after["policy"]) == after["policy"]
+        key: value
+        for key, value in row.items()
+        if today.get(key) != value and _ONLY_FOR.get(key, after["policy"]) == after["policy"]
     }
     high, low = after.get("load.high"), after.get("load.low")
     if after["policy"] != "otd" and high is not None and low is not None and low > high:

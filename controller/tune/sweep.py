@@ -75,8 +75,6 @@ class SweptChunk:
 
 @dataclass(frozen=True, slots=True)
 class SetOutcome:
-    """How a parameter set did."""
-
     parameters: ParameterSet
     chosen_by: Figures  # with the load it is chosen by
     held_back: Figures  # with the load that came later

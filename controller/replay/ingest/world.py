@@ -3,8 +3,8 @@
 A log from elsewhere becomes a journal when the controller's cycle sees it window by window.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from msgspec import structs
@@ -61,9 +61,7 @@ class WindowWorld:
         self._cpu_s: dict[Slot, Floats] = {}
         self._sent: dict[Slot, dict[tuple[int, int], float]] = {}
 
-    def advance(self, window: Window, places: Mapping[ExecutorId, Slot] | None = None) -> None:
-        """Let a window pass; `places` says where executors were in it, if they have moved."""
-        self.places.update(places or {})
+    def advance(self, window: Window) -> None:
         self._now_s = window.time_s
         here = [self.places[executor] for executor in self._executors]
         index = {slot: i for i, slot in enumerate(sorted(set(here)))}
@@ -82,15 +80,12 @@ class WindowWorld:
             for source, target, tuples in rows:
                 sent[source, target] = sent.get((source, target), 0.0) + tuples
 
-    def seen(self, epoch: int | None = 0) -> Seen:
+    def seen(self) -> Seen:
         """Show the topology where it is now, and the totals up to now."""
-        seen = Seen(self._now_s, self._now_s, epoch)
-        if epoch is None:
-            return seen
-        return replace(seen, topologies=(self._view(),), loads=self._loads())
+        views, loads = (self._view(),), self._loads()
+        return Seen(self._now_s, self._now_s, epoch=0, topologies=views, loads=loads)
 
     def write(self, report: Report) -> None:
-        """Make the moves of a report at once."""
         for plan in report.plans.values():
             self.places |= {entry.executor: entry.target for entry in plan.entries}
             self._version = plan.version
