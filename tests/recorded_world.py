@@ -81,7 +81,9 @@ class Recorded:
     searching: dict[str, tuple[int, Answer]] = field(default_factory=dict)
 
     def look(self) -> Seen:
-        seen = self.world.seen(self.epoch)
+        seen = replace(self.world.seen(), epoch=self.epoch)
+        if self.epoch is None:  # who waits looks at nothing
+            seen = replace(seen, topologies=(), loads=())
         answers = tuple((t, answer) for t, (left, answer) in self.searching.items() if not left)
         self.searching = {t: (left - 1, a) for t, (left, a) in self.searching.items() if left}
         seen = replace(seen, time_s=seen.time_s - self.shift_s, rests=self.rests, answers=answers)

@@ -73,5 +73,4 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line."""
     run(app, "nstorm")

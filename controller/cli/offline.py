@@ -25,20 +25,9 @@ class WalkStep:
 def walk(
     cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int
 ) -> Iterator[WalkStep]:
-    """Decide and move, until nothing moves.
+    """Decide and move, until nothing moves; the last step may be without a move.
 
-    Parameters
-    ----------
-    config : Config
-        Policy, limits, what is excluded, and whether the other vetoes of the live run count; a
-        step takes a cycle then.
-    steps : int
-        At most so many.
-
-    Yields
-    ------
-    WalkStep
-        The last one may be without a move.
+    The vetoes of the live run count if the configuration wants them; a step takes a cycle then.
     """
     chosen = policy(config.policy, config.options)
     limits = replace(config.limits, max_moves=config.max_moves, keep_workers=config.vetoes)
@@ -67,13 +56,7 @@ def walk(
 
 
 def as_document(cluster: Cluster, steps: list[WalkStep], config: Config) -> dict[str, Any]:
-    """Put a walk into the stable output format.
-
-    Returns
-    -------
-    dict
-        Ready for JSON: policy, steps, placement after the last step.
-    """
+    """Put a walk into the stable output format: policy, steps, placement after the last step."""
     last = steps[-1].after
     workers = [cluster.workers[w] for w in last.place]
     return {

@@ -33,7 +33,7 @@ AWAY_LIMIT_S = 60.0
 
 @contextmanager
 def _connected(conf: Path) -> Iterator[Session]:
-    """Connect to Storm's part of ZooKeeper; who asks wants an answer, so not for ever."""
+    """Connect to Storm's part of ZooKeeper; gives up after `NO_ANSWER_S`."""
     _, zookeeper = from_storm_yaml(storm_yaml.read(conf))
     until_s, given_up = time.monotonic() + NO_ANSWER_S, threading.Event()
 

@@ -13,7 +13,6 @@ from migration import ConfigError
 
 
 def new_app() -> typer.Typer:
-    """Make a command line without commands."""
     return typer.Typer(
         cls=SectionedGroup,
         no_args_is_help=True,
@@ -24,13 +23,7 @@ def new_app() -> typer.Typer:
 
 
 def run(app: typer.Typer, name: str) -> None:
-    """Run a command line; errors a user can mend end in one line and exit code 2.
-
-    Parameters
-    ----------
-    name : str
-        What was typed to call it.
-    """
+    """Run a command line; errors a user can mend end in one line and exit code 2."""
     log_to_stderr()
     # So that what was begun is cleaned up; daemons and the lab put handlers of their own instead.
     usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -25,22 +25,11 @@ def as_document(
     left_out: Mapping[str, int],
     now_s: float,
 ) -> Document:
-    """Put together what ZooKeeper and the leading controller say.
+    """Put together what ZooKeeper, the agents and the leading controller say.
 
-    Parameters
-    ----------
-    acks : sequence of NodeAcks
-        What the agents say.
-    told : dict or None
-        What the leading controller last wrote.
-    paused : str or None
-        Why it is paused.
-    controllers : sequence of Candidacy
-        The leader first.
-    left_out : mapping of str to int
-        How many rows of traffic each node's report had no room for.
-    now_s : float
-        Unix seconds.
+    `told` is what the leading controller last wrote, `paused` why it is paused. The first of the
+    `controllers` leads. `left_out` counts
+    the rows of traffic that each node's report had no room for.
     """
     told = told or {}
     cycles = {cycle["topology"]: cycle for cycle in told.get("cycles", [])}
@@ -71,7 +60,8 @@ def as_document(
 def _topology(view: TopologyView, cycle: Document | None) -> Document:
     publication, observation = view.publication, view.observation
     hosts = {node.id: node.host for node in publication.nodes}
-    measured = {row["slot"]: row for row in (cycle or {}).get("workers", [])}
+    told = cycle or {}
+    measured = {row["slot"]: row for row in told.get("workers", [])}
     live = set(observation.live_slots())
     return {
         "topology": publication.topology,
@@ -81,7 +71,7 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
         if cycle
         else None,
         "inter_node_ratio": _ratio(cycle),
-        "headroom": (cycle or {}).get("headroom"),
+        "headroom": told.get("headroom"),
         "nimbus_hooks": view.nimbus.hooks if view.nimbus else None,
         "scheduler": view.nimbus.scheduler if view.nimbus else None,
         "plan": [view.plan.epoch, view.plan.version] if view.plan.version >= 0 else None,
@@ -114,31 +104,18 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
 
 def _worker(ack: WorkerAck | None) -> Document:
     """Say what a worker's hooks say; None where it has none."""
-    if ack is None:
-        keys = (
-            "hooks",
-            "speaks",
-            "pid",
-            "plan",
-            "forwarded",
-            "parked",
-            "dropped",
-            "hook_errors",
-            "fault",
-            "error",
-        )
-        return dict.fromkeys(keys)
+    counters = ack and ack.counters
     return {
-        "hooks": ack.hooks,
-        "speaks": ack.speaks,
-        "pid": ack.pid,
-        "plan": [ack.epoch, ack.version] if ack.version >= 0 else None,
-        "forwarded": ack.counters.forwarded,
-        "parked": ack.counters.parked,
-        "dropped": ack.counters.dropped,
-        "hook_errors": ack.counters.errors,
-        "fault": ack.fault,
-        "error": ack.error,
+        "hooks": ack and ack.hooks,
+        "speaks": ack and ack.speaks,
+        "pid": ack and ack.pid,
+        "plan": [ack.epoch, ack.version] if ack and ack.version >= 0 else None,
+        "forwarded": counters and counters.forwarded,
+        "parked": counters and counters.parked,
+        "dropped": counters and counters.dropped,
+        "hook_errors": counters and counters.errors,
+        "fault": ack and ack.fault,
+        "error": ack and ack.error,
     }
 
 
@@ -176,13 +153,6 @@ def _ratio(cycle: Document | None) -> float | None:
 
 
 def as_tables(document: Document) -> Iterator[RenderableType]:
-    """Make tables for people.
-
-    Parameters
-    ----------
-    document : dict
-        From `as_document`.
-    """
     lead = document["controller"] or "no controller has led yet"
     yield f"controller {lead}, mode {document['mode']}, epoch {document['epoch']}"
     if document["paused"]:

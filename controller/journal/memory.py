@@ -22,18 +22,7 @@ def encode(what: Any) -> str:
 
 
 def decode(kind: type[T], text: Any) -> T:
-    """Read what `encode` wrote.
-
-    Parameters
-    ----------
-    kind : type
-        Of what was written.
-
-    Raises
-    ------
-    JournalError
-        It is of another version of nstorm.
-    """
+    """Read what `encode` wrote; raises `JournalError` where it is of another version of nstorm."""
     try:
         data = b64decode(text)
         return msgspec.msgpack.decode(data, type=kind, dec_hook=_made)

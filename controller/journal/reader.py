@@ -51,11 +51,6 @@ def collecting_rarely() -> Iterator[None]:
 
     A record of 1,000 executors is some 10,000 tuples that go as they came, in no cycle; to look
     through all of them again and again takes as long as everything else.
-
-    Yields
-    ------
-    None
-        Afterwards it looks as often as before.
     """
     usual = gc.get_threshold()
     gc.set_threshold(_COLLECT_AFTER, *usual[1:])
@@ -67,8 +62,6 @@ def collecting_rarely() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment file."""
-
     path: Path
     begun: str
     writer: str
@@ -82,53 +75,30 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """One tick as it was written down.
-
-    Attributes
-    ----------
-    head : Head or None
-        The segment's head if this is its first tick that could be read.
-    gap : bool
-        Whether ticks of this writer are missing before this one.
-    superseded : bool
-        Whether a later leader had taken over already, so that nothing came of it.
-    """
+    """One tick as it was written down."""
 
     record: TickRecord[Any]
-    head: Head | None
-    gap: bool
-    superseded: bool
+    head: Head | None  # the segment's, if this is its first tick that could be read
+    gap: bool  # ticks of this writer are missing before this one
+    superseded: bool  # a later leader had taken over already, so that nothing came of it
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """One or more journals, which may be of several controllers.
+    """One or more journals, which may be of several controllers."""
 
-    Attributes
-    ----------
-    writers : tuple of tuple of Segment
-        One a controller process, in the order of their beginnings.
-    skipped : Counter of str
-        What could not be used and how often; complete once all ticks have been read.
-    """
-
+    # one a controller process, in the order of their beginnings
     writers: tuple[tuple[Segment, ...], ...]
     _began_s: dict[tuple[str, int], float]
+    # what could not be used and how often; complete once all ticks have been read
     skipped: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def open(cls, paths: Iterable[Path]) -> "Log":
-        """Find the segments.
+        """Find the segments in folders and files.
 
-        Parameters
-        ----------
-        paths : iterable of Path
-            Folders and segment files.
-
-        Raises
-        ------
-        JournalError
-            A path is not there, a file is no segment, or there is no segment at all.
+        Raises `JournalError` where a path is not there, a file is no segment, or there is no
+        segment at all.
         """
         segments: dict[tuple[str, int], Segment] = {}
         paths = list(paths)
@@ -148,10 +118,7 @@ class Log:
     def newest_head(self) -> Head:
         """Read the head of the newest segment that has one.
 
-        Raises
-        ------
-        JournalError
-            No segment has a head that this version can read.
+        Raises `JournalError` where no segment has a head that this version can read.
         """
         segments = [segment for writer in self.writers for segment in writer]
         others = ""
@@ -167,38 +134,16 @@ class Log:
         )
 
     def begins_s(self, writer: int) -> float:
-        """Tell when a controller first led.
-
-        Parameters
-        ----------
-        writer : int
-            Index into `writers`.
-
-        Returns
-        -------
-        float
-            Unix seconds; infinite if it never did.
-        """
+        """Tell when a controller first led, in Unix seconds; infinite if it never did."""
         return next((at_s for one in self.writers[writer] for _, at_s in _led(one)), float("inf"))
 
     def ticks(
         self, writer: int, kind: type[TickRecord[Any]] = TickRecord[Raw], since_s: float = 0.0
     ) -> Iterator[Tick]:
-        """Read one controller's ticks in their order.
+        """Read one controller's ticks that are whole, in their order.
 
-        Parameters
-        ----------
-        writer : int
-            Index into `writers`.
-        kind : type
-            A `TickRecord` of what each load report is read as.
-        since_s : float
-            Unix seconds; segments that end before are not read.
-
-        Yields
-        ------
-        Tick
-            Those that are whole.
+        `kind` is a `TickRecord` of what each load report is read as. Segments that end before
+        `since_s` (Unix seconds) are not read.
         """
         decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Head | kind)
         before: TickRecord[Any] | None = None
@@ -253,13 +198,7 @@ class Log:
                 self.skipped["records cut off at the end"] += 1
 
     def said(self) -> list[str]:
-        """Say what was skipped.
-
-        Returns
-        -------
-        list of str
-            One line a kind, empty if all is whole.
-        """
+        """Say what was skipped, one line a kind; nothing if all is whole."""
         return [f"{count} {what}" for what, count in sorted(self.skipped.items()) if count]
 
 
@@ -325,7 +264,7 @@ def _led(segment: Segment) -> Iterator[tuple[tuple[str, int], float]]:
 
 
 def _began_s(writers: tuple[tuple[Segment, ...], ...]) -> dict[tuple[str, int], float]:
-    """Find out when each epoch began; with one controller nobody can have overtaken it."""
+    """Find out when each epoch began; a controller alone is never overtaken."""
     found: dict[tuple[str, int], float] = {}
     for segments in writers if len(writers) > 1 else ():
         first = [next(_led(segment), None) for segment in segments]

@@ -29,35 +29,19 @@ class JournalError(ControllerError):
 
 
 class Head(Struct, frozen=True, tag_field="kind", tag="head"):
-    """What must be known before the first tick of a segment.
-
-    Attributes
-    ----------
-    config : dict
-        Every key of the settings in force.
-    memory : str
-        A `Memory` as of `controller.journal.memory`; of another format it may be anything.
-    """
+    """What must be known before the first tick of a segment."""
 
     format: Any = None
-    config: dict[str, Any] = {}
-    memory: Any = None
+    config: dict[str, Any] = {}  # every key of the settings in force
+    memory: Any = None  # a `Memory` as of `controller.journal.memory`; of another format, anything
 
 
 class ViewRecord(Struct, frozen=True):
-    """A topology as the cycle saw it.
-
-    Attributes
-    ----------
-    plan : Raw
-        Small, and whole each time: a lost record must not leave a wrong plan for long.
-    acks : tuple of str
-        The nodes whose newest acks were fresh.
-    """
+    """A topology as the cycle saw it."""
 
     topology: str
-    plan: Raw
-    acks: tuple[str, ...] = ()
+    plan: Raw  # whole each time: a lost record must not leave a wrong plan for long
+    acks: tuple[str, ...] = ()  # the nodes whose newest acks were fresh
     stand_back: str | None = None
 
 
@@ -65,39 +49,25 @@ class TickRecord(Struct, Generic[L], frozen=True, tag_field="kind", tag="tick"):
     """What a cycle saw and decided; a key that is not here is for people alone.
 
     Of the messages (`publications`, `acks` and `loads`) it has those that had changed. Their JSON
-    stays as it is until somebody wants it, but for the loads, which are most of a record: who reads
-    it says what is made of each.
-
-    Attributes
-    ----------
-    cluster : str
-        Epochs count within one cluster's life only.
-    load_nodes : tuple of str
-        The nodes whose newest report was seen.
-    answers : tuple of (str, str)
-        Topology, and an `Answer` as of `controller.journal.memory`.
-    error : str or None
-        What kept the cycle from looking.
-    unwritten : tuple of str
-        Topologies whose plan another controller had changed meanwhile.
-    cycles : Raw
-        How the cycle ended, by topology.
+    stays as it is until it is read, but for the loads, which are most of a record: the reader says
+    what is made of each.
     """
 
     seq: int
     now_s: float
     time_s: float
-    cluster: str = ""
+    cluster: str = ""  # epochs count within one cluster's life only
     epoch: int | None = None
     paused: str | None = None
     views: tuple[ViewRecord, ...] = ()
-    load_nodes: tuple[str, ...] = ()
+    load_nodes: tuple[str, ...] = ()  # the nodes whose newest report was seen
     rests: tuple[tuple[str, str, float], ...] = ()
     not_begun: tuple[tuple[str, str], ...] = ()
+    # topology, `Answer` as of `controller.journal.memory`
     answers: tuple[tuple[str, str], ...] = ()
-    error: str | None = None
-    unwritten: tuple[str, ...] = ()
-    cycles: Raw = Raw(b"[]")
+    error: str | None = None  # what kept the cycle from looking
+    unwritten: tuple[str, ...] = ()  # topologies whose plan another controller had changed
+    cycles: Raw = Raw(b"[]")  # how the cycle ended, by topology
     publications: tuple[Raw, ...] = ()
     acks: tuple[Raw, ...] = ()
     loads: tuple[L, ...] = ()
@@ -106,15 +76,7 @@ class TickRecord(Struct, Generic[L], frozen=True, tag_field="kind", tag="tick"):
 def other_format(found: object) -> str:
     """Name a format that this version does not read, and the version that does.
 
-    Parameters
-    ----------
-    found : object
-        The format that a segment gives.
-
-    Returns
-    -------
-    str
-        Such as ``format 1, which nstorm 0.1.0 as of 2026-11-22 reads``.
+    Such as ``format 1, which nstorm 0.1.0 as of 2026-11-22 reads``.
     """
     reader = _READ_BY.get(found, "a newer version of nstorm") if isinstance(found, int) else ""
     return f"format {found}, which {reader or 'no version of nstorm'} reads"
@@ -126,17 +88,9 @@ def of_another_version(error: Exception) -> JournalError:
 
 
 def compact(value: Any) -> bytes:
-    """Write JSON in the one form of the journal.
+    """Write JSON in the one form of the journal: UTF-8 without spaces and without line ends.
 
-    Returns
-    -------
-    bytes
-        UTF-8 without spaces and without line ends.
-
-    Raises
-    ------
-    ValueError
-        A number is not finite.
+    Raises `ValueError` where a number is not finite.
     """
     # Not by msgspec, which writes such a number as null.
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -144,15 +98,7 @@ def compact(value: Any) -> bytes:
 
 
 def joined(fields: dict[str, Any], lists: dict[str, Iterable[bytes]]) -> bytes:
-    """Put a record together of fields and of texts that are JSON already.
-
-    Parameters
-    ----------
-    fields : dict
-        Plain values; at least one.
-    lists : dict of str to iterable of bytes
-        Lists whose items are JSON, copied as they are.
-    """
+    """Put a record together of plain fields, at least one, and of lists of JSON texts."""
     parts = [compact(fields)[:-1]]
     for key, items in lists.items():
         parts.append(b',"%s":[%s]' % (key.encode(), b",".join(items)))
@@ -160,35 +106,14 @@ def joined(fields: dict[str, Any], lists: dict[str, Iterable[bytes]]) -> bytes:
 
 
 def to_line(body: bytes) -> bytes:
-    """Put the checksum in front.
-
-    Parameters
-    ----------
-    body : bytes
-        A JSON object with at least one key and without line ends.
-    """
+    """Put the checksum in front of a JSON object with at least one key and without line ends."""
     return b"".join([b'{"crc":"%08x",' % zlib.crc32(body), memoryview(body)[1:], b"\n"])
 
 
 def from_line(line: bytes, decoder: "msgspec.json.Decoder[R]") -> R | None:
-    """Read a line.
+    """Read a line with its line end; None if it is not whole.
 
-    Parameters
-    ----------
-    line : bytes
-        With its line end.
-    decoder : Decoder
-        Of the record.
-
-    Returns
-    -------
-    record or None
-        None if the line is not whole.
-
-    Raises
-    ------
-    JournalError
-        It is whole, and no such record.
+    Raises `JournalError` where it is whole, and no such record.
     """
     head = _LINE.match(line)
     if head is None or not line.endswith(b"\n"):
@@ -199,6 +124,6 @@ def from_line(line: bytes, decoder: "msgspec.json.Decoder[R]") -> R | None:
         return decoder.decode(line)
     except msgspec.ValidationError as error:
         raise of_another_version(error) from error
-    # The checksum may be right and this no JSON, if somebody else wrote it.
+    # The checksum may be right and this no JSON, if another tool wrote it.
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None

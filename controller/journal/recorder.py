@@ -5,14 +5,13 @@ Messages are copied as the bytes that they came in, and only when they have chan
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import structlog
 
 from controller.config import Config
 from controller.core.cluster import inter_node_tps
-from controller.core.topology import TopologyView
 from controller.cycle import Memory, Report, Seen, TopologyReport
 from controller.journal.memory import encode
 from controller.journal.record import FORMAT, compact, joined
@@ -28,27 +27,14 @@ NOTES_LIMIT = 1000
 
 
 def encoded(messages: Sequence[Message]) -> list[bytes]:
-    """Write messages that never were bytes.
-
-    Returns
-    -------
-    list of bytes
-        JSON, in the same order.
-    """
+    """Write messages that never were bytes."""
     return [wire.encode(message) for message in messages]
 
 
 class Recorder:
     """Writes down what each cycle saw and decided.
 
-    Parameters
-    ----------
-    config : Config
-        Settings of the cycles.
-    journal : Writer or None
-        Where to write; None keeps no journal.
-    data_of : callable
-        Gives the bytes that messages came in.
+    Without a journal it keeps none. `data_of` gives the bytes that messages came in.
     """
 
     def __init__(self, config: Config, journal: Writer | None, data_of: DataOf = encoded) -> None:
@@ -71,16 +57,10 @@ class Recorder:
     def record(
         self, before: Memory, seen: Seen | None, report: Report, unwritten: Sequence[str] = ()
     ) -> None:
-        """Write down one cycle.
+        """Write down one cycle, with what it remembered before.
 
-        Parameters
-        ----------
-        before : Memory
-            What the cycle remembered.
-        seen : Seen or None
-            What it saw; None if an error kept it from looking.
-        unwritten : sequence of str
-            Topologies whose plan another controller had changed meanwhile.
+        It saw nothing if an error kept it from looking. `unwritten` are the topologies whose plan
+        another controller had changed meanwhile.
         """
         journal = self._journal
         if journal is None:
@@ -101,24 +81,19 @@ class Recorder:
         self._begins_anew = True
 
     def close(self) -> None:
-        """Write the rest."""
         if self._journal is not None:
             self._journal.close()
 
     def note(self, kind: str, what: dict[str, Any]) -> None:
         """Put something into the next record that no decision depends on.
 
-        Parameters
-        ----------
-        kind : str
-            Key of the record, such as ``ended`` for moves or ``commands``.
+        The kind is a key of the record, such as ``ended`` for moves or ``commands``.
         """
         notes = self._notes.setdefault(kind, [])
         if self._journal is not None and len(notes) < NOTES_LIMIT:
             notes.append(what)
 
     def _head(self, before: Memory, time_s: float) -> bytes:
-        """Write what must be known before the first tick of a segment."""
         fields = {
             "kind": "head",
             "format": FORMAT,
@@ -135,7 +110,6 @@ class Recorder:
 
     def _tick(self, seen: Seen | None, report: Report, unwritten: Sequence[str]) -> bytes:
         found = seen or Seen(0.0, report.topologies[0].time_s, None)
-        acks = {ack.node: ack for view in found.topologies for ack in view.acks}
         fields = {
             "kind": "tick",
             "seq": self._sequence,
@@ -145,7 +119,15 @@ class Recorder:
             "time_s": found.time_s,
             "epoch": found.epoch,
             "paused": found.paused,
-            "views": [_view_record(view) for view in found.topologies],
+            "views": [
+                {
+                    "topology": view.id,
+                    "stand_back": view.stand_back,
+                    "plan": _plain(view.plan),
+                    "acks": [ack.node for ack in view.acks],
+                }
+                for view in found.topologies
+            ],
             "load_nodes": [load.node for load in found.loads],
             "rests": [[topology, str(executor), s] for topology, executor, s in found.rests],
             "not_begun": [[topology, str(executor)] for topology, executor in found.not_begun],
@@ -155,15 +137,14 @@ class Recorder:
             **self._notes,
             "cycles": [cycle_record(one) for one in report.topologies],
         }
-        publications = {view.id: view.publication for view in found.topologies}
-        changed: dict[str, Iterable[bytes]] = {
-            "publications": self._changed(publications),
-            "acks": self._changed(acks),
-            "loads": self._changed({load.node: load for load in found.loads}),
+        changed: dict[str, Mapping[str, Message]] = {
+            "publications": {view.id: view.publication for view in found.topologies},
+            "acks": {ack.node: ack for view in found.topologies for ack in view.acks},
+            "loads": {load.node: load for load in found.loads},
         }
-        return joined(fields, changed)
+        return joined(fields, {key: self._changed(of) for key, of in changed.items()})
 
-    def _changed(self, messages: dict[str, Any]) -> Sequence[bytes]:
+    def _changed(self, messages: Mapping[str, Message]) -> Sequence[bytes]:
         """Give the bytes of messages that are not what was written last."""
         keyed = {(type(message), name): message for name, message in messages.items()}
         # What has not changed is mostly the very same object.
@@ -187,23 +168,8 @@ class Recorder:
         return made
 
 
-def _view_record(view: TopologyView) -> dict[str, Any]:
-    return {
-        "topology": view.id,
-        "stand_back": view.stand_back,
-        "plan": _plain(view.plan),
-        "acks": [ack.node for ack in view.acks],
-    }
-
-
 def cycle_record(report: TopologyReport) -> dict[str, Any]:
-    """Write down how a cycle ended.
-
-    Returns
-    -------
-    dict
-        Ready for JSON; the same report gives the same bytes.
-    """
+    """Write down how a cycle ended, ready for JSON; the same report gives the same bytes."""
     found: dict[str, Any] = {
         "tick": report.tick,
         "topology": report.topology,
@@ -226,7 +192,7 @@ def cycle_record(report: TopologyReport) -> dict[str, Any]:
             "cpu_cores": load,
             "capacity_cores": capacity,
             "load_frac": share,
-            "class": _class(high, low),
+            "class": "high" if high else "low" if low else "normal",
         }
         for slot, load, capacity, share, high, low in zip(
             cluster.workers,
@@ -239,10 +205,6 @@ def cycle_record(report: TopologyReport) -> dict[str, Any]:
         )
     ]
     return found
-
-
-def _class(high: bool, low: bool) -> str:
-    return "high" if high else "low" if low else "normal"
 
 
 def _plain(plan: Plan | None) -> Any:

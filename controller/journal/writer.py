@@ -26,7 +26,7 @@ from controller.journal.record import to_line
 log = structlog.get_logger()
 
 SUFFIX, PACKED = ".jsonl", ".jsonl.gz"
-# So many records may wait for a slow disk; then records are dropped, and a new segment begins.
+# More records than these do not wait for a slow disk: they are dropped, and a new segment begins.
 WAITING_RECORDS = 16
 RETRY_S = 60.0
 CLOSE_S = 10.0
@@ -36,59 +36,26 @@ SEGMENT_BYTES = 64 * _MIB
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much is kept, and how it is cut.
+    """How much is kept, and how it is cut."""
 
-    Attributes
-    ----------
-    days : float
-        Older segments are deleted.
-    size_bytes : int
-        All segments together stay below; the oldest go first.
-    segment_bytes : int
-        A segment is closed when it has grown so large, before compression...
-    segment_s : float
-        ... or so old.
-    """
-
-    days: float = 14.0
-    size_bytes: int = 1024 * _MIB
+    days: float = 14.0  # older segments are deleted
+    size_bytes: int = 1024 * _MIB  # all segments together stay below; the oldest go first
+    # a segment is closed when it has grown so large, uncompressed...
     segment_bytes: int = SEGMENT_BYTES
-    segment_s: float = 3600.0
+    segment_s: float = 3600.0  # ... or so old
 
     @classmethod
     def of(cls, days: float, size_mb: float) -> "Bounds":
-        """Choose segments that are small beside the whole.
-
-        Parameters
-        ----------
-        days, size_mb : float
-            The bounds of the whole.
-
-        Returns
-        -------
-        Bounds
-            With room for some ten segments.
-        """
+        """Choose segments that are small beside the whole: there is room for some ten of them."""
         size = int(size_mb * _MIB)
         return cls(days, size, min(SEGMENT_BYTES, size // 10))
 
 
 class Writer:
-    """Writes one controller's journal.
+    """Writes one controller's journal into a folder, which is made if missing.
 
-    Parameters
-    ----------
-    folder : Path
-        Where; made if missing.
-    name : str
-        Unique among all writers, made of letters and digits.
-    bounds : Bounds
-        How much is kept.
-
-    Attributes
-    ----------
-    failed : str
-        Why nothing could be written lately; empty if it could.
+    The name is unique among all writers, made of letters and digits. `failed` says why nothing
+    could be written lately; it is empty if it could.
     """
 
     def __init__(self, folder: Path, name: str, bounds: Bounds) -> None:
@@ -110,18 +77,7 @@ class Writer:
 
     @classmethod
     def of(cls, bounds: JournalBounds) -> "Writer | None":
-        """Make a writer as configured.
-
-        Parameters
-        ----------
-        bounds : JournalBounds
-            Where and how much.
-
-        Returns
-        -------
-        Writer or None
-            None if no journal is wanted.
-        """
+        """Make a writer as configured; None if no journal is wanted."""
         if bounds.dir is None:
             return None
         return cls(bounds.dir, uuid.uuid4().hex[:12], Bounds.of(bounds.days, bounds.size_mb))
@@ -139,14 +95,9 @@ class Writer:
         return time.monotonic() < self._resting_until_s
 
     def append(self, bodies: Sequence[bytes], *, begins: bool) -> None:
-        """Hand records over; never waits.
+        """Hand records over that are written together; never waits.
 
-        Parameters
-        ----------
-        bodies : sequence of bytes
-            Records that are written together.
-        begins : bool
-            Whether the first of them is the head of a new segment.
+        `begins`: the first of them is the head of a new segment.
         """
         if self._chain_broken and not begins:
             return
@@ -202,7 +153,7 @@ class Writer:
         self.folder.mkdir(parents=True, exist_ok=True)
         begun = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         self._path = self.folder / f"{begun}-{self.name}-{self._segment:06d}{SUFFIX}"
-        # Locked before it has its name: another writer would compress what nobody holds.
+        # Locked before it has its name: another writer would compress it.
         new = self._path.with_name(self._path.name + ".new")
         self._file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_EXCL, 0o640)
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -256,12 +207,9 @@ class Writer:
 
 
 def pack(path: Path) -> None:
-    """Compress a segment that nobody writes any more; safe against being killed at any point.
+    """Compress a segment that no writer holds, and delete its plain form once that is complete.
 
-    Parameters
-    ----------
-    path : Path
-        The plain segment; it is deleted once its compressed form is complete.
+    Safe against being killed at any point.
     """
     with path.open("r+b") as plain:
         if not _locked(plain):
@@ -280,7 +228,7 @@ def pack(path: Path) -> None:
 
 
 def _locked(file: IO[bytes]) -> bool:
-    """Take the lock that the writer of a segment holds; False if somebody has it."""
+    """Take the lock that the writer of a segment holds; False if it is taken."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

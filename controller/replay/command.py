@@ -42,8 +42,7 @@ class _LogByDefault(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_LogByDefault,
-    help="Say what the controller would have done with a recorded log.",
+    cls=_LogByDefault, help="Say what the controller would have done with a recorded log."
 )
 
 
@@ -144,13 +143,11 @@ def replay_log(
 
 
 @app.command(
-    "ingest",
-    epilog=example("nstorm replay ingest edges.csv placement.csv cpu.csv --out journal"),
+    "ingest", epilog=example("nstorm replay ingest edges.csv placement.csv cpu.csv --out journal")
 )
 def ingest_files(
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE", help="CSV or Parquet tables, or metrics logs."),
+        list[Path], typer.Argument(metavar="FILE", help="CSV or Parquet tables, or metrics logs.")
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder of the journal to write.")],
     topology: Annotated[str, typer.Option(help="Id to give to the topology.")] = "ingested",
@@ -181,9 +178,8 @@ def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:
             cycles += _cycles(one)
     if not ticks:
         raise _nothing(log, "no tick of that time")
-    return {"ticks": ticks, "identical": ticks - different, "different": different} | {
-        "cycles": cycles
-    }
+    counts = {"ticks": ticks, "identical": ticks - different, "different": different}
+    return {**counts, "cycles": cycles}
 
 
 def _cycles(one: Replayed) -> Iterator[dict[str, Any]]:
@@ -233,7 +229,6 @@ def _with(recorded: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any
 
 
 def _nothing(log: Log, what: str) -> JournalError:
-    """Say that there is nothing to replay, and what was there instead."""
     skipped = f"; skipped: {', '.join(log.said())}" if log.said() else ""
     return JournalError(f"the log holds {what}{skipped}")
 

@@ -31,55 +31,22 @@ def ageless(view: TopologyView) -> TopologyView:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """Where the executors of a topology are, and what is known of them besides their load.
+    """Where the executors of a topology are, and what is known of them besides their load."""
 
-    Attributes
-    ----------
-    view : TopologyView
-        What it was made of, without its age.
-    capacity_cores : float or None
-        Capacity of every worker; None divides a node's CPU by its slots in use.
-    cluster : Cluster
-        Places; closed where a worker has no hooks.
-    ranges : Ints, shape (E,)
-        The executors as in `JvmRates`, rising.
-    executors, component_of, pinned : tuple, length E
-        As in a snapshot.
-    place : Ints, shape (E,)
-        Index of each executor's worker.
-    here : mapping of str to Ints
-        Rows of the executors of each worker in use.
-    tasks : TaskMap
-        Which executor has which task.
-    """
-
-    view: TopologyView
-    capacity_cores: float | None
-    cluster: Cluster
-    ranges: Ints
-    executors: tuple[str, ...]
+    view: TopologyView  # what it was made of, without its age
+    capacity_cores: float | None  # of every worker; None divides a node's CPU by its slots in use
+    cluster: Cluster  # closed where a worker has no hooks
+    ranges: Ints  # (E,), the executors as in `JvmRates`, rising
+    executors: tuple[str, ...]  # (E,), as in a snapshot; so are the next two
     component_of: tuple[str, ...]
     pinned: tuple[str | None, ...]
-    place: Ints
-    here: Mapping[str, Ints]
+    place: Ints  # (E,), index of each executor's worker
+    here: Mapping[str, Ints]  # rows of the executors of each worker in use
     tasks: TaskMap
 
     @classmethod
     def of(cls, view: TopologyView, capacity_cores: float | None) -> "Layout":
-        """Work it out.
-
-        Parameters
-        ----------
-        view : TopologyView
-            What is known of the topology, as of `ageless`.
-        capacity_cores : float or None
-            As in the attributes.
-
-        Returns
-        -------
-        Layout
-            As the live cycle would measure it, but with workers without hooks closed.
-        """
+        """Lay a view of `ageless` out as the live cycle does, but close workers without hooks."""
         publication = view.publication
         placement = settled_placement(publication, view.plan)
         slots = publication.slots | frozenset(placement.values())
@@ -108,28 +75,11 @@ class Layout:
         )
 
     def knows_all(self, rates: Mapping[str, JvmRates]) -> bool:
-        """Tell whether no worker in use has reported only once.
-
-        Returns
-        -------
-        bool
-            False after a gap, until there are two reports to compare.
-        """
+        """Tell whether rates are known; not while a worker in use has reported only once."""
         return all(rates[slot].known for slot in self.here if slot in rates)
 
     def has_places_of(self, other: "Layout") -> bool:
-        """Tell whether places of both mean the same.
-
-        Parameters
-        ----------
-        other : Layout
-            Of the same topology.
-
-        Returns
-        -------
-        bool
-            Whether both have the same workers and executors.
-        """
+        """Tell whether places of both mean the same: they have the same workers and executors."""
         same = self.cluster.workers == other.cluster.workers
         return same and self.executors == other.executors
 
@@ -146,34 +96,15 @@ class Layout:
         return rows, source * len(self.executors) + target, share
 
     def rows(self, ranges: Ints) -> Ints:
-        """Find executors.
-
-        Parameters
-        ----------
-        ranges : Ints, shape (X,)
-            As in `JvmRates`.
-
-        Returns
-        -------
-        Ints, shape (X,)
-            Row of each, -1 where there is none.
-        """
+        """Find the row of each executor, given as in `JvmRates`; -1 where there is none."""
         at = np.searchsorted(self.ranges, ranges)
         at[at == len(self.ranges)] = 0
         return np.where(self.ranges[at] == ranges, at, -1) if len(self.ranges) else at - 1
 
     def cpu_cores(self, rates: Mapping[str, JvmRates], handled_tps: Floats) -> Floats:
-        """Add each executor's share, by tuples, of its JVM's other CPU to its own.
+        """Add each executor's share of its JVM's other CPU to its own; gives cores, (E,).
 
-        Parameters
-        ----------
-        handled_tps : Floats, shape (E,)
-            Tuples that each executor sent and got.
-
-        Returns
-        -------
-        Floats, shape (E,)
-            Cores.
+        The share is by `handled_tps`, (E,), the tuples that each executor sent and got.
         """
         own = np.zeros(len(self.executors))
         others: list[JvmCpu[int]] = []
@@ -187,15 +118,7 @@ class Layout:
     def snapshot(
         self, time_s: float, rates: Mapping[str, JvmRates], cpu_cores: Floats, traffic: Traffic
     ) -> LoadSnapshot:
-        """Put together what a policy reads.
-
-        Parameters
-        ----------
-        rates : mapping of str to JvmRates
-            By slot, for the queues.
-        cpu_cores : Floats, shape (E,)
-            By executor.
-        """
+        """Put together what a policy reads; `cpu_cores` is (E,), the queues are of the reports."""
         queue = np.zeros(len(self.executors))
         for slot, jvm in rates.items():
             told = np.array([row.queue for row in jvm.report.executors])

@@ -40,7 +40,6 @@ class SeenReader:
         self._loads: dict[str, NodeLoad] = {}
 
     def seen(self, record: TickRecord[Raw]) -> Seen:
-        """Read the next tick."""
         for one in record.loads:
             load = _message(NodeLoad, one)
             self._loads[load.node] = load
@@ -57,7 +56,6 @@ class SeenReader:
         )
 
     def views(self, record: TickRecord[L]) -> Iterator[TopologyView]:
-        """Read the topologies of the next tick."""
         for one in record.publications:
             publication = _message(Publication, one)
             self._publications[publication.topology] = publication
@@ -83,18 +81,12 @@ def _message(kind: type[M], data: Raw) -> M:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A tick, decided again.
-
-    Attributes
-    ----------
-    cycles : list of dict
-        The report as the journal records it, one a topology.
-    """
+    """A tick, decided again."""
 
     tick: Tick
     seen: Seen
     report: Report
-    cycles: list[dict[str, Any]]
+    cycles: list[dict[str, Any]]  # the report as the journal records it, one a topology
 
     @property
     def identical(self) -> bool:
@@ -105,17 +97,8 @@ class Replayed:
 def replay(log: Log, writer: int, since_s: float = 0.0) -> Iterator[Replayed]:
     """Decide one controller's ticks again, with its own configuration.
 
-    Parameters
-    ----------
-    writer : int
-        Index of the controller.
-    since_s : float
-        Unix seconds; begins with the segment that holds this moment.
-
-    Raises
-    ------
-    JournalError
-        The journal is of a version of nstorm whose configuration or messages this one cannot read.
+    Begins with the segment that holds `since_s` (Unix seconds). Raises `JournalError` where the
+    journal is of a version of nstorm whose configuration or messages this one cannot read.
     """
     reader, memory, config = SeenReader(), None, Config()
     for tick in log.ticks(writer, TickRecord[Raw], since_s):
@@ -139,10 +122,7 @@ def replay(log: Log, writer: int, since_s: float = 0.0) -> Iterator[Replayed]:
 def recorded_config(head: Head) -> Config:
     """Read the configuration that a segment was written with.
 
-    Raises
-    ------
-    JournalError
-        It has keys or values that this version does not know.
+    Raises `JournalError` where it has keys or values that this version does not know.
     """
     try:
         return build(head.config)

@@ -52,46 +52,23 @@ class NodeReport(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JvmRates:
-    """What one JVM did per second between its two newest reports.
+    """What one JVM did per second between its two newest reports."""
 
-    Attributes
-    ----------
-    report : JvmReport
-        The newest.
-    left_out : bool
-        Whether its node had to leave rows out of it.
-    ranges : Ints, shape (X,)
-        Executors of the newest report, then those that have left: they may come back. The same
-        array as before if they are the same.
-    total_ns : Ints, shape (X,)
-        Their CPU totals.
-    reported : Ints, shape (R,)
-        Pairs of tasks in the newest report; the same array as before if they are the same.
-    tuples : Floats, shape (R,)
-        Their totals.
-    known : bool
-        False until there are two reports of one incarnation to compare.
-    cpu_cores : Floats, shape (X,)
-        CPU of the executors' own threads; 0 for those that have left.
-    process_cores : float
-        CPU of the whole JVM.
-    pairs : Ints, shape (P,)
-        Pairs of tasks that sent.
-    tps : Floats, shape (P,)
-        Tuples per second.
-    """
-
-    report: JvmReport
-    left_out: bool
+    report: JvmReport  # the newest
+    left_out: bool  # its node had to leave rows out of it
+    # (X,), executors of the newest report, then those that have left, which may come back. The same
+    # array as before if they are the same.
     ranges: Ints
-    total_ns: Ints
+    total_ns: Ints  # (X,), their CPU totals
+    # (R,), pairs of tasks in the newest report; the same array as before if they are the same
     reported: Ints
-    tuples: Floats
-    known: bool = False
+    tuples: Floats  # (R,), their totals
+    known: bool = False  # False until there are two reports of one incarnation to compare
+    # (X,), CPU of the executors' own threads; 0 for those that have left
     cpu_cores: Floats = field(default_factory=lambda: _NO_FLOATS)
-    process_cores: float = 0.0
-    pairs: Ints = field(default_factory=lambda: _NO_INTS)
-    tps: Floats = field(default_factory=lambda: _NO_FLOATS)
+    process_cores: float = 0.0  # CPU of the whole JVM
+    pairs: Ints = field(default_factory=lambda: _NO_INTS)  # (P,), pairs of tasks that sent
+    tps: Floats = field(default_factory=lambda: _NO_FLOATS)  # (P,), tuples per second
 
     @classmethod
     def of(cls, topology: str, slot: str, known: WorkerRates) -> "JvmRates":
@@ -118,28 +95,10 @@ def observe(
     topology: str,
     targets: Mapping[str, int],
 ) -> dict[str, JvmRates]:
-    """Take the newest reports in.
+    """Take the newest report of each node in; gives the workers of `topology` in them, by slot.
 
-    Parameters
-    ----------
-    before : mapping of str to JvmRates
-        What was known, by slot.
-    loads : iterable of NodeReport
-        The newest of each node.
-    topology : str
-        Reports of other topologies are left out.
-    targets : mapping of str to int
-        From `component_targets`, for what workers have folded.
-
-    Returns
-    -------
-    dict of str to JvmRates
-        Only of workers that are in the reports.
-
-    Raises
-    ------
-    JournalError
-        A report is not of this version's form.
+    `targets` is of `component_targets`, for what workers have folded. Raises `JournalError` where a
+    report is not of this version's form.
     """
     try:
         return {
@@ -160,16 +119,10 @@ def _observe_jvm(
         return before
     rows = [(*row.executor, row.cpu_ns) for row in report.executors]
     cpu = np.fromiter(chain.from_iterable(rows), np.int64, 3 * len(rows)).reshape(-1, 3)
-    new = JvmRates(
-        report, left_out, _keys(cpu[:, 0], cpu[:, 1]), cpu[:, 2], *_sent(report, targets)
-    )
-    return (_since(before, new) if before is not None and same_jvm else None) or new
-
-
-def _sent(report: JvmReport, targets: Mapping[str, int]) -> tuple[Ints, Floats]:
-    """Read the pairs and their totals."""
     sent = total_sent(bytes(report.traffic), report.folded, targets)
-    return _keys(sent.source, sent.target), sent.tps
+    ranges, reported = _keys(cpu[:, 0], cpu[:, 1]), _keys(sent.source, sent.target)
+    new = JvmRates(report, left_out, ranges, cpu[:, 2], reported, sent.tps)
+    return (_since(before, new) if before is not None and same_jvm else None) or new
 
 
 def _keys(first: Ints, second: Ints) -> Ints:

@@ -30,87 +30,44 @@ from migration.model import Publication
 # Half the memory; tuples per second need no more digits.
 Singles: TypeAlias = NDArray[np.float32]
 SPAN_BYTES = 32 * 2**20
-# After a longer silence the time between is nobody's.
+# What happened in a longer silence is not known: it counts for no more than this.
 LONGEST_TICK_S = 60.0
 _AWAY = frozenset({Outcome.STAND_BACK.value, Outcome.STALE_METRICS.value})
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementChange:
-    """A change of placement as recorded.
-
-    Attributes
-    ----------
-    row : int
-        The first tick with it.
-    own : bool
-        Whether the recorded controller made it; a replay decides these anew.
-    """
-
-    row: int
+    row: int  # the first tick with it
     executor: int
     worker: int
-    own: bool
+    own: bool  # the recorded controller made it; a replay decides these anew
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Span:
-    """Ticks in which one topology kept its executors and workers.
+    """Ticks in which one topology kept its executors and workers."""
 
-    Attributes
-    ----------
-    cluster : Cluster
-        Places; closed where a worker has no hooks.
-    hosts : mapping of str to str
-        Host name of each node.
-    first : LoadSnapshot
-        The first tick, for all that does not change within the span.
-    place : Ints, shape (E,)
-        Index of each executor's worker before the first tick's shifts.
-    time_s : Floats, shape (T,)
-        Unix seconds.
-    span_s : Floats, shape (T,)
-        How long each tick's load stands for.
-    cpu_cores : Singles, shape (T, E)
-        By executor.
-    traffic_tps : Singles, shape (T, P)
-        By pair, in the order of `source` and `target`.
-    source, target : Ints, shape (P,)
-        Pairs, sorted as in `Traffic`.
-    held : array of bool, shape (T,)
-        Nothing could be decided then, whatever the configuration.
-    """
-
-    cluster: Cluster
-    hosts: Mapping[str, str]
-    first: LoadSnapshot
-    place: Ints
-    time_s: Floats
-    span_s: Floats
-    cpu_cores: Singles
-    traffic_tps: Singles
-    source: Ints
-    target: Ints
-    held: NDArray[np.bool_]
+    cluster: Cluster  # closed where a worker has no hooks
+    hosts: Mapping[str, str]  # host name of each node
+    first: LoadSnapshot  # the first tick, for all that does not change within the span
+    place: Ints  # (E,), index of each executor's worker before the first tick's shifts
+    time_s: Floats  # (T,), Unix seconds
+    span_s: Floats  # (T,), how long each tick's load stands for
+    cpu_cores: Singles  # (T, E)
+    traffic_tps: Singles  # (T, P), in the order of `source` and `target`
+    source: Ints  # (P,), sorted as in `Traffic`
+    target: Ints  # (P,)
+    held: NDArray[np.bool_]  # (T,), nothing could be decided then, whatever the configuration
     shifts: tuple[PlacementChange, ...]
 
     @property
     def topology(self) -> str:
-        """Id of the topology."""
         return self.first.topology
 
     def within(self, begin_s: float, end_s: float) -> "Span":
-        """Cut out a time.
+        """Cut out a time, both ends (Unix seconds) included; it may have no tick at all.
 
-        Parameters
-        ----------
-        begin_s, end_s : float
-            Unix seconds, both included.
-
-        Returns
-        -------
-        Span
-            With the placement as recorded then; it may have no tick at all.
+        The placement is as recorded then.
         """
         inside = (self.time_s >= begin_s) & (self.time_s <= end_s)
         if inside.all():
@@ -160,7 +117,6 @@ class _Open:
     ends: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def takes(self, layout: Layout) -> bool:
-        """Tell whether a tick belongs to the same span."""
         own = self.layout
         same = own is layout or (
             own.executors == layout.executors
@@ -181,7 +137,6 @@ class _Open:
         *,
         held: bool,
     ) -> None:
-        """Take a tick in."""
         self._shift(layout)
         tps = self._traffic(rates)
         (source, target), count = self._ends(), len(layout.executors)
@@ -199,7 +154,7 @@ class _Open:
         self.size_bytes += self.cpu_cores[-1].nbytes + self.traffic_tps[-1].nbytes
 
     def _shift(self, layout: Layout) -> None:
-        """Note who is elsewhere than in the tick before."""
+        """Note which executors are elsewhere than in the tick before."""
         row = len(self.time_s)
         for executor in np.flatnonzero(self.place != layout.place).tolist():
             worker = int(layout.place[executor])
@@ -235,7 +190,6 @@ class _Open:
         return self.ends
 
     def closed(self) -> Span:
-        """Lay the ticks out as arrays."""
         assert self.first is not None  # a span is opened with its first tick
         source, target = self._ends()
         tps = np.zeros((len(self.traffic_tps), len(source)), dtype=np.float32)
@@ -316,8 +270,7 @@ class _Topology:
             yield from self.close()
         if self.open is None:
             # What changed since the tick before is a shift as well.
-            same = before is not None and layout.has_places_of(before)
-            start = before.place if before is not None and same else layout.place
+            start = before.place if before and layout.has_places_of(before) else layout.place
             self.open = _Open(layout, start, start, self.own)
         unwritten = record.unwritten and cycle.topology in record.unwritten
         held = unwritten or cycle.outcome in _AWAY or record.paused is not None
@@ -328,25 +281,16 @@ class _Topology:
             self.own.update({move.executor: (move.source, move.target) for move in cycle.moves})
 
     def close(self) -> Iterator[Span]:
-        """Give the span that is open, if there is one."""
         if self.open is not None:
             yield self.open.closed()
             self.open = None
 
 
 def spans(log: Log) -> Iterator[Span]:
-    """Read a log as arrays.
+    """Read journals of one cluster as arrays; of several topologies the spans come mixed.
 
-    Parameters
-    ----------
-    log : Log
-        Journals of one cluster.
-
-    Yields
-    ------
-    Span
-        In the order of their beginnings; of several topologies they come mixed. A span holds at
-        most about `SPAN_BYTES` of traffic, so memory does not grow with the log.
+    They come in the order of their beginnings. A span holds at most about `SPAN_BYTES` of traffic,
+    so memory does not grow with the log.
     """
     # A controller's journal is begun when its time comes: a long log may be of many.
     waiting = sorted((log.begins_s(writer), writer) for writer in range(len(log.writers)))
@@ -382,7 +326,6 @@ class _Reader:
         self._remembered = Memory()
 
     def read(self, log: Log, writer: int) -> Iterator[Span]:
-        """Read all ticks of a controller."""
         for tick in log.ticks(writer, TickRecord[NodeReport]):
             if tick.head is not None:
                 self._config = recorded_config(tick.head)

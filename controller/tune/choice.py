@@ -13,40 +13,24 @@ MOVE_S = 1.0
 LEAST_GAIN_FRAC = 0.01
 # Fewer ticks are no test.
 LEAST_TICKS = 10
-# So close to the best, the set that changes fewer keys is taken.
+# Of sets this close to the best, the one that changes fewest keys is taken.
 AS_GOOD_FRAC = 0.005
 _PLAIN = Limits()
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What counts, in seconds in which all tuples cross between nodes.
+    """What counts, in seconds in which all tuples cross between nodes."""
 
-    Attributes
-    ----------
-    traffic : float
-        Such a second.
-    overload : float
-        A second in which a worker is overloaded.
-    """
-
-    traffic: float = 1.0
-    overload: float = 1.0
+    traffic: float = 1.0  # such a second
+    overload: float = 1.0  # a second in which a worker is overloaded
     moves: float = MOVE_S
 
     @classmethod
     def parse(cls, text: str) -> "Objective":
         """Read ``traffic=1,overload=5``; a name alone counts 1, what is not named as by default.
 
-        Parameters
-        ----------
-        text : str
-            From the command line; ``balanced`` for the default.
-
-        Raises
-        ------
-        TuneError
-            Another name, or no number.
+        ``balanced`` is the default. Raises `TuneError` for another name, or no number.
         """
         if text == "balanced":
             return cls()
@@ -76,13 +60,10 @@ class Objective:
         )
 
     def cost(self, figures: Figures) -> float:
-        """Compute what a run costs.
+        """Compute what a run costs, with overload and moves added.
 
-        Returns
-        -------
-        float
-            1 for a run in which all tuples cross between nodes, with the default weights of traffic
-            between nodes and between workers; overload and moves are added.
+        1 for a run in which all tuples cross between nodes, with the default weights of traffic
+        between nodes and between workers.
         """
         if not figures.span_s:
             return 0.0
@@ -91,33 +72,19 @@ class Objective:
 
 
 def crossing_frac(figures: Figures) -> float:
-    """Compute the share of traffic that is not local, between nodes and between workers weighted.
+    """Compute the share of traffic that is not local, from 0 to 1; 0 without tuples.
 
-    Parameters
-    ----------
-    figures : Figures
-        How a run did.
-
-    Returns
-    -------
-    float
-        From 0 to 1; 0 without tuples.
-
-    Notes
-    -----
-    The default `weight.node` and `weight.worker` for every set, whatever it decides by.
+    Traffic between nodes and between workers is weighted with the default `weight.node` and
+    `weight.worker` for every set, whatever it decides by.
     """
     weighted = _PLAIN.weight_node * figures.inter_node + _PLAIN.weight_worker * figures.inter_worker
     return weighted / figures.total if figures.total else 0.0
 
 
 def ranked(outcomes: Sequence[SetOutcome], objective: Objective) -> list[SetOutcome]:
-    """Order by cost, on the load to choose by.
+    """Order by cost, on the load to choose by: best first.
 
-    Returns
-    -------
-    list of SetOutcome
-        Best first; of equals the one with fewer changes, then as they came.
+    Of equals the one with fewer changes comes first, then as they came.
     """
 
     def key(outcome: SetOutcome) -> tuple[float, int]:
@@ -130,15 +97,8 @@ def ranked(outcomes: Sequence[SetOutcome], objective: Objective) -> list[SetOutc
 def front(outcomes: Sequence[SetOutcome]) -> list[SetOutcome]:
     """Find the sets that no other beats in traffic, moves and overload together.
 
-    Returns
-    -------
-    list of SetOutcome
-        One for each such combination of the three, the first of equals; by falling share of
-        traffic that crosses.
-
-    Notes
-    -----
-    O(S log S + S·F) for S sets of which F are on the front.
+    One for each such combination of the three, the first of equals; by falling share of traffic
+    that crosses. O(S log S + S·F) for S sets of which F are on the front.
     """
     found: dict[tuple[float, int, float], SetOutcome] = {}
     for outcome in outcomes:
@@ -158,33 +118,20 @@ def _three(outcome: SetOutcome) -> tuple[float, int, float]:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What to change, or why nothing.
+    """What to change, or why nothing."""
 
-    Attributes
-    ----------
-    today, best : SetOutcome
-        The settings in force, and those that did best with the load to choose by.
-    gain_frac, held_back_gain_frac : float
-        By what share the best lowers today's cost, there and with the load held back.
-    helps : bool
-        Whether the best should replace today's.
-    """
-
-    today: SetOutcome
-    best: SetOutcome
-    gain_frac: float
-    held_back_gain_frac: float
-    helps: bool
+    today: SetOutcome  # the settings in force
+    best: SetOutcome  # did best with the load to choose by
+    gain_frac: float  # by what share the best lowers today's cost there
+    held_back_gain_frac: float  # the same with the load held back
+    helps: bool  # whether the best should replace today's
     reason: str
 
 
 def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
     """Choose a set and test it with the load held back.
 
-    Returns
-    -------
-    Suggestion
-        Only the one best set is tested: picking among many by the load held back would be fitting.
+    Only the one best set is tested: picking among many by the load held back would be fitting.
     """
     today, rank = outcomes[0], ranked(outcomes, objective)
     least = objective.cost(rank[0].chosen_by)
@@ -193,7 +140,7 @@ def suggest(outcomes: Sequence[SetOutcome], objective: Objective) -> Suggestion:
     best = min(close, key=lambda outcome: len(outcome.parameters.changes))
     costs = objective.cost(today.held_back), objective.cost(best.held_back)
     gain_frac, held_frac = _gain_frac(now, objective.cost(best.chosen_by)), _gain_frac(*costs)
-    helps, reason = False, ""
+    helps = False
     if not best.parameters.changes:
         reason = "No change: nothing that was tried does better than today's settings."
     elif best.held_back.ticks < LEAST_TICKS:

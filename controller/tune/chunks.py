@@ -4,6 +4,7 @@ A piece is of one topology and one day, and lies before or after the moment from
 is held back from the choice.
 """
 
+import itertools
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,64 +28,32 @@ WAVE_BYTES = 128 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of the log on disk.
-
-    Attributes
-    ----------
-    day : int
-        Since 1970, UTC; each begins with the placement as recorded.
-    held_back : bool
-        Whether it serves only to test what was chosen.
-    path : Path
-        Where the span is.
-    ticks, executors, size_bytes : int
-        How much it is.
-    span_s, free_s : float
-        The time it stands for, and that in which something could be decided.
-    """
+    """A piece of the log on disk."""
 
     topology: str
-    day: int
-    held_back: bool
-    path: Path
+    day: int  # since 1970, UTC; each begins with the placement as recorded
+    held_back: bool  # serves only to test what was chosen
+    path: Path  # where the span is
     ticks: int
     executors: int
     size_bytes: int
-    span_s: float
-    free_s: float
+    span_s: float  # the time it stands for
+    free_s: float  # that in which something could be decided
 
     @property
     def episode(self) -> Episode:
-        """Topology and day."""
         return self.topology, self.day
 
     def load(self) -> Span:
-        """Read it."""
         span: Span = pickle.loads(self.path.read_bytes())
         return span
 
 
 def unpack(spans: Iterable[Span], folder: Path, topology: str | None = None) -> list[Chunk]:
-    """Lay a log out.
+    """Lay a log out, of one topology (by id or name) or of all, as it is read.
 
-    Parameters
-    ----------
-    spans : iterable of Span
-        The log, decoded as it is read.
-    folder : Path
-        Where the pieces go.
-    topology : str or None
-        Only this one, by id or by name.
-
-    Returns
-    -------
-    list of Chunk
-        In the order of days, and within a topology of time.
-
-    Raises
-    ------
-    TuneError
-        There is nothing to tune with.
+    In the order of days, and within a topology of time. Raises `TuneError` where there is nothing
+    to tune with.
     """
     found: list[Chunk] = []
     others: set[str] = set()
@@ -101,23 +70,14 @@ def unpack(spans: Iterable[Span], folder: Path, topology: str | None = None) -> 
         raise TuneError(f"the log has no topology {topology}, it has {', '.join(sorted(others))}")
     if not found:
         raise TuneError("the log holds no tick in which a topology was measured")
-    split = [chunk for one in _by_topology(found) for chunk in _held_back(one)]
+    names = sorted({chunk.topology for chunk in found})
+    by_topology = [[chunk for chunk in found if chunk.topology == name] for name in names]
+    split = itertools.chain.from_iterable(map(_held_back, by_topology))
     return sorted(split, key=lambda chunk: chunk.day)
 
 
 def waves(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
-    """Put pieces together that are handed out together.
-
-    Parameters
-    ----------
-    chunks : sequence of Chunk
-        From `unpack`.
-
-    Yields
-    ------
-    list of Chunk
-        As many as fit into `WAVE_BYTES`, at least one.
-    """
+    """Hand pieces out together, as many as fit into `WAVE_BYTES`, at least one."""
     wave: list[Chunk] = []
     for chunk in chunks:
         if wave and sum(one.size_bytes for one in wave) + chunk.size_bytes > WAVE_BYTES:
@@ -125,13 +85,6 @@ def waves(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
             wave = []
         wave.append(chunk)
     yield wave
-
-
-def _by_topology(chunks: Iterable[Chunk]) -> list[list[Chunk]]:
-    found: dict[str, list[Chunk]] = {}
-    for chunk in chunks:
-        found.setdefault(chunk.topology, []).append(chunk)
-    return [found[name] for name in sorted(found)]
 
 
 def _forward(span: Span, before_s: float | None) -> Span:

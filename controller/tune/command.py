@@ -75,7 +75,10 @@ def tune(
     asked = read_space(space) if space else None
     log = Log.open(paths)
     today = _today(log, conf)
-    _make(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TuneError(f"--out {out}: {error.strerror}") from None
     console = Console(stderr=True)
     with TemporaryDirectory(prefix="nstorm-tune-") as folder, quiet(logging.CRITICAL):
         with collecting_rarely():
@@ -119,13 +122,6 @@ def _told(spans: Iterable[Span], console: Console) -> Iterator[Span]:
             ticks += len(span.time_s)
             shown.update(f"reading the log: {counted(ticks, 'tick')} so far")
             yield span
-
-
-def _make(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TuneError(f"--out {out}: {error.strerror}") from None
 
 
 def _about(chunks: list[Chunk], sets: list[ParameterSet], space: Space) -> str:

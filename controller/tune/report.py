@@ -40,40 +40,15 @@ pre {{ background: #eee; padding: 1em }} img {{ max-width: 100% }}
 """
 
 
-def local_frac(figures: Figures) -> float:
-    """Compute the share of tuples that stayed on their node.
-
-    Parameters
-    ----------
-    figures : Figures
-        How a run did.
-
-    Returns
-    -------
-    float
-        From 0 to 1.
-    """
-    return 1.0 - figures.inter_node_frac
-
-
 def proposed_diff(storm_yaml: str | None, suggestion: Suggestion, today: dict[str, Any]) -> str:
-    """Write the change as a unified diff of storm.yaml.
+    """Write the change as a unified diff of storm.yaml; empty if nothing is to be changed.
 
-    Parameters
-    ----------
-    storm_yaml : str or None
-        The file as it is; None shows the settings in force instead.
-
-    Returns
-    -------
-    str
-        Empty if nothing is to be changed.
+    Without a file it is one of the settings in force.
     """
     if not suggestion.helps:
         return ""
     changes = dict(suggestion.best.parameters.changes)
-    before = storm_yaml
-    if before is None:
+    if (before := storm_yaml) is None:
         before = "".join(_line(key, today[key]) for key in changes if today.get(key) is not None)
     after = before if before.endswith("\n") or not before else before + "\n"
     for key, value in changes.items():
@@ -99,12 +74,7 @@ def as_document(
 ) -> dict[str, Any]:
     """Put what was found into the stable output format.
 
-    Parameters
-    ----------
-    suggestion : Suggestion
-        The end of it.
-    no_moves : SetOutcome
-        Of the replay in which nobody moves anything.
+    `no_moves` is of the replay in which nothing may move.
     """
     return {
         "objective": objective.said,
@@ -135,7 +105,7 @@ def _row(outcome: SetOutcome, objective: Objective) -> dict[str, Any]:
 def _figures(figures: Figures, objective: Objective) -> dict[str, Any]:
     return {
         "cost": round(objective.cost(figures), 6),
-        "local": round(local_frac(figures), 6),
+        "local": round(1.0 - figures.inter_node_frac, 6),
         "crossing_weighted": round(crossing_frac(figures), 6),
         "moves": figures.moves,
         "overload_s": round(figures.overload_s, 3),
@@ -157,15 +127,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def print_found(console: Console, document: dict[str, Any], diff: str) -> None:
-    """Print the ranking, today's settings, what is without nstorm, and the suggestion.
-
-    Parameters
-    ----------
-    document : dict
-        From `as_document`.
-    diff : str
-        From `proposed_diff`.
-    """
+    """Print the ranking, today's settings, what is without nstorm, and the suggestion."""
     different = _different(document["ranking"])
     sets = len(document["ranking"])
     table = Table(
@@ -194,18 +156,7 @@ def _different(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def draw(document: dict[str, Any], path: Path) -> None:
-    """Draw the front as PNG.
-
-    Parameters
-    ----------
-    document : dict
-        From `as_document`.
-
-    Raises
-    ------
-    TuneError
-        matplotlib is missing.
-    """
+    """Draw the front as PNG; raises `TuneError` where matplotlib is missing."""
     try:
         # Late: it is of an extra, and takes long to load.
         from matplotlib.figure import Figure  # noqa: PLC0415
@@ -231,15 +182,7 @@ def _points(rows: Sequence[dict[str, Any]]) -> tuple[list[int], list[float], lis
 
 
 def page(document: dict[str, Any], diff: str, png: bytes, about: str) -> str:
-    """Write a page that needs nothing but itself.
-
-    Parameters
-    ----------
-    document : dict
-        From `as_document`.
-    diff : str
-        From `proposed_diff`.
-    """
+    """Write a page that needs nothing but itself."""
     return _PAGE.format(
         about=html.escape(about),
         reason=html.escape(document["suggestion"]["reason"]),

@@ -27,18 +27,11 @@ _ONLY_FOR = {row.key: row.only_for for row in SETTINGS if row.only_for}
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What may be tried.
+    """What may be tried."""
 
-    Attributes
-    ----------
-    values : mapping of str to tuple
-        By key of storm.yaml without ``nstorm.``.
-    sets : int
-        At most so many parameter sets.
-    """
-
+    # by key of storm.yaml without ``nstorm.``
     values: Values = field(default_factory=lambda: TRIED)
-    sets: int = SETS
+    sets: int = SETS  # how many parameter sets at most
 
     @property
     def combinations(self) -> int:
@@ -46,18 +39,10 @@ class Space:
         return prod(map(len, self.values.values()))
 
     def narrowed(self, today: Mapping[str, Any], executors: int) -> "Space":
-        """Fit the default space to a log.
+        """Fit the default space to a log; `executors` are those of its largest topology.
 
-        Parameters
-        ----------
-        executors : int
-            Of the largest topology.
-
-        Returns
-        -------
-        Space
-            Without `target` where it would take too long, and with the absolute threshold where
-            that is in force.
+        It is without `target` where that would take too long, and with the absolute threshold where
+        that is in force.
         """
         values = dict(self.values)
         if executors > LARGEST_TARGET_EXECUTORS and today.get("policy") != "target":
@@ -72,18 +57,11 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class ParameterSet:
-    """Settings that are tried together.
+    """Settings that are tried together."""
 
-    Attributes
-    ----------
-    changes : tuple of (str, value)
-        What differs from today, in the order of `TUNABLE`; empty for today's settings.
-    config : Config
-        With all that stays.
-    """
-
+    # what differs from today, in the order of `TUNABLE`; empty for today's settings
     changes: tuple[tuple[str, Any], ...]
-    config: Config
+    config: Config  # with all that stays
 
     @property
     def name(self) -> str:
@@ -98,24 +76,11 @@ def without_moves(today: Mapping[str, Any], topologies: Iterable[str]) -> Parame
 
 
 def read_space(path: Path) -> Space:
-    """Read a space from YAML or JSON.
+    """Read a space from YAML or JSON: only what is in the file.
 
-    Parameters
-    ----------
-    path : Path
-        Keys of storm.yaml, each with a list of values, and perhaps ``sets``, how many to try.
-
-    Returns
-    -------
-    Space
-        Only what is in the file.
-
-    Raises
-    ------
-    TuneError
-        It cannot be read.
-    ConfigError
-        A key cannot be tuned or a value cannot be; the message names it.
+    It has keys of storm.yaml, each with a list of values, and perhaps ``sets``, how many to try.
+    Raises `TuneError` where it cannot be read, `ConfigError` where a key or a value cannot be
+    tuned.
     """
     try:
         document = load(path.read_text())
@@ -149,16 +114,9 @@ def _values(path: Path, key: str, value: Any) -> tuple[Any, ...]:
 def parameter_sets(space: Space, today: Mapping[str, Any]) -> list[ParameterSet]:
     """List what is tried; the same for the same space and day.
 
-    Returns
-    -------
-    list of ParameterSet
-        Today's settings first, then either all combinations, or where they are too many each value
-        by itself and a sample, in which every second key stays as it is today.
-
-    Raises
-    ------
-    ConfigError
-        A key is to vary that another one in force makes void.
+    Today's settings first, then either all combinations, or where they are too many each value by
+    itself and a sample, in which every second key stays as it is today. Raises `ConfigError` where
+    a key is to vary that another one in force makes void.
     """
     if "asc.threshold" in space.values and today.get("asc.threshold.tps") is not None:
         raise ConfigError(
@@ -166,14 +124,7 @@ def parameter_sets(space: Space, today: Mapping[str, Any]) -> list[ParameterSet]
             "let that vary instead"
         )
     found: dict[tuple[tuple[str, Any], ...], Config] = {(): build(today)}
-    if space.combinations <= space.sets:
-        keys = tuple(space.values)
-        rows: Iterator[dict[str, Any]] = (
-            dict(zip(keys, row, strict=True)) for row in product(*space.values.values())
-        )
-    else:
-        rows = _sampled(space)
-    for row in rows:
+    for row in _all(space) if space.combinations <= space.sets else _sampled(space):
         if len(found) > space.sets:
             break
         changes = _changes(row, today)
@@ -182,6 +133,10 @@ def parameter_sets(space: Space, today: Mapping[str, Any]) -> list[ParameterSet]
         except ConfigError:  # values that each can be, but not together
             continue
     return [ParameterSet(changes, config) for changes, config in found.items()]
+
+
+def _all(space: Space) -> Iterator[dict[str, Any]]:
+    return (dict(zip(space.values, row, strict=True)) for row in product(*space.values.values()))
 
 
 def _sampled(space: Space) -> Iterator[dict[str, Any]]:
@@ -197,11 +152,12 @@ def _sampled(space: Space) -> Iterator[dict[str, Any]]:
 
 
 def _changes(row: Mapping[str, Any], today: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """Leave out what is so today and what nobody would read."""
+    """Leave out what is so today, and keys that the policy does not read."""
     after = {**today, **row}
-    changed = {key: value for key, value in row.items() if today.get(key) != value}
     changed = {
-        k: v for k, v in changed.items() if _ONLY_FOR.get(k, after["policy"]) == after["policy"]
+        key: value
+        for key, value in row.items()
+        if today.get(key) != value and _ONLY_FOR.get(key, after["policy"]) == after["policy"]
     }
     high, low = after.get("load.high"), after.get("load.low")
     if after["policy"] != "otd" and high is not None and low is not None and low > high:

@@ -21,8 +21,8 @@ JDK = "apt-get install openjdk-17-jre-headless"
 # How often a task is tried anew when the worker that had it dies.
 TRIES = 4
 LOOK_S, STOP_S = 0.25, 30.0
-# Spark takes up to 0.1 s for each slice of the work; so many still keep all cores busy to the end.
-# Of a cluster nobody knows at first how many cores it will have.
+# Spark takes up to 0.1 s for each slice of the work; this many keep all cores busy to the end.
+# The cores of a cluster are not known at first.
 SLICES_PER_CORE, MOST_SLICES = 20, 4096
 
 
@@ -30,22 +30,9 @@ SLICES_PER_CORE, MOST_SLICES = 20, 4096
 def spark(master: str, log: Path) -> Iterator[Engine]:
     """Start Spark's driver, and stop it with all that it has started.
 
-    Parameters
-    ----------
-    master : str
-        As for `spark-submit`.
-    log : Path
-        Where Spark writes what it has to say.
-
-    Yields
-    ------
-    Engine
-        Usable until the block ends.
-
-    Raises
-    ------
-    TuneError
-        pyspark or Java is missing, the master cannot be reached, or Spark has given up a task.
+    The master is as for `spark-submit`; Spark writes what it has to say into `log`. Raises
+    `TuneError` where pyspark or Java is missing, the master cannot be reached, or Spark has given
+    up a task.
     """
     pyspark = _pyspark()
     # What the workers' Python is called where Spark itself is told nothing else.
@@ -114,7 +101,7 @@ def _patient(master: str) -> str:
 def _run(
     context: Any, most: int, wave: Wave, tasks: Sequence[Task], done: Callable[[int], None]
 ) -> Sequence[SweptChunk]:
-    """Hand the load to every worker once, and slices of the tasks, `most`, to whoever is free."""
+    """Hand every worker the load once, then slices of the tasks, `most` of them at most."""
     load = context.broadcast(wave)
     work = context.parallelize(tasks, min(len(tasks), most)).map(partial(_step, load))
     slices, finished = work.getNumPartitions(), 0

@@ -20,26 +20,17 @@ Wave: TypeAlias = dict[Episode, list[tuple[bool, Span]]]
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How a parameter set did; figures of several topologies and days add up.
-
-    Attributes
-    ----------
-    total, inter_node, inter_worker : float
-        Tuples sent, those to other nodes, and those to other workers (of other nodes too).
-    overload_s : float
-        Seconds that workers were overloaded, added over the workers.
-    """
+    """How a parameter set did; figures of several topologies and days add up."""
 
     ticks: int = 0
     moves: int = 0
     span_s: float = 0.0
-    total: float = 0.0
-    inter_node: float = 0.0
-    inter_worker: float = 0.0
-    overload_s: float = 0.0
+    total: float = 0.0  # tuples sent
+    inter_node: float = 0.0  # those to other nodes
+    inter_worker: float = 0.0  # those to other workers (of other nodes too)
+    overload_s: float = 0.0  # seconds that workers were overloaded, added over the workers
 
     def __add__(self, other: "Figures") -> "Figures":
-        """Add another time or topology."""
         return Figures(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     @property
@@ -49,18 +40,6 @@ class Figures:
 
     @classmethod
     def of(cls, series: Series) -> "Figures":
-        """Add up a run.
-
-        Parameters
-        ----------
-        series : Series
-            One row a tick.
-
-        Returns
-        -------
-        Figures
-            Of all its ticks.
-        """
         span_s = series.span_s
         return cls(
             ticks=len(span_s),
@@ -75,60 +54,30 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One parameter set on its way through one episode.
+    """One parameter set on its way through one episode."""
 
-    Attributes
-    ----------
-    number : int
-        Of the parameter set.
-    run : Rerun
-        As it stands after what it has seen of the episode.
-    goes_on : bool
-        Whether more of the episode comes later.
-    """
-
-    number: int
+    number: int  # of the parameter set
     episode: Episode
-    run: Rerun
-    goes_on: bool
+    run: Rerun  # as it stands after what it has seen of the episode
+    goes_on: bool  # whether more of the episode comes later
 
 
 @dataclass(frozen=True, slots=True)
 class SweptChunk:
-    """What a task has found.
+    """What a task has found."""
 
-    Attributes
-    ----------
-    number : int
-        Of the parameter set.
-    run : Rerun or None
-        To go on with, if the episode goes on.
-    chosen_by, held_back : Figures
-        Before the load is held back, and after that.
-    """
-
-    number: int
+    number: int  # of the parameter set
     episode: Episode
-    run: Rerun | None
-    chosen_by: Figures
-    held_back: Figures
+    run: Rerun | None  # to go on with, if the episode goes on
+    chosen_by: Figures  # before the load is held back
+    held_back: Figures  # after that
 
 
 @dataclass(frozen=True, slots=True)
 class SetOutcome:
-    """How a parameter set did.
-
-    Attributes
-    ----------
-    chosen_by : Figures
-        With the load it is chosen by.
-    held_back : Figures
-        With the load that came later.
-    """
-
     parameters: ParameterSet
-    chosen_by: Figures
-    held_back: Figures
+    chosen_by: Figures  # with the load it is chosen by
+    held_back: Figures  # with the load that came later
 
 
 # Works tasks off, in any order, and tells now and then how many are done.
@@ -136,13 +85,6 @@ Engine: TypeAlias = Callable[[Wave, Sequence[Task], Callable[[int], None]], Iter
 
 
 def step(wave: Wave, task: Task) -> SweptChunk:
-    """Work one task off.
-
-    Returns
-    -------
-    SweptChunk
-        Figures, and how to go on.
-    """
     figures = {False: Figures(), True: Figures()}
     for held_back, span in wave[task.episode]:
         task.run.take(span)
@@ -154,17 +96,8 @@ def step(wave: Wave, task: Task) -> SweptChunk:
 def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet]) -> None:
     """Let every policy try the first ticks of every topology, before others are set to work.
 
-    What decisions are made of is compiled here, once, and not by each of the others.
-
-    Parameters
-    ----------
-    sets : sequence of ParameterSet
-        What is to be tried.
-
-    Raises
-    ------
-    PolicyError
-        A policy cannot work with this log; the message says what it lacks.
+    What decisions are made of is compiled here, once, and not by each of the others. Raises
+    `PolicyError` where a policy cannot work with this log; the message says what it lacks.
     """
     prepare()
     firsts = {chunk.topology: chunk for chunk in reversed(chunks)}
@@ -183,19 +116,10 @@ def sweep(
     engine: Engine,
     progress: Callable[[float], None],
 ) -> list[SetOutcome]:
-    """Run all parameter sets over all of the log.
+    """Run all parameter sets over all of the log; one outcome a set, in their order.
 
-    Parameters
-    ----------
-    engine : Engine
-        Who does the work.
-    progress : callable
-        Told which share is done, up to 1.
-
-    Returns
-    -------
-    list of SetOutcome
-        One a parameter set, in their order; the same whoever did the work and in whatever order.
+    The same whoever did the work and in whatever order. `progress` is told which share is done, up
+    to 1.
     """
     runs: dict[tuple[Episode, int], Rerun] = {}
     sums = [(Figures(), Figures()) for _ in sets]

@@ -26,44 +26,22 @@ _EXECUTED, _SENT, _CAPACITY = "__execute-count", "__transfer-count", "__capacity
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One number of one task.
+    """One number of one task."""
 
-    Attributes
-    ----------
-    time_s : float
-        Unix seconds.
-    task, component, worker : str
-        Whose; the worker is ``host:port``.
-    name : str
-        `__execute-count`, `__transfer-count` or `__capacity`.
-    source : str
-        For executed tuples, the component they came from.
-    is_total : bool
-        Whether it counts since the worker's start, not since the last sample.
-    """
-
-    time_s: float
+    time_s: float  # Unix seconds
     task: str
     component: str
-    worker: str
-    name: str
-    source: str
+    worker: str  # ``host:port``
+    name: str  # `__execute-count`, `__transfer-count` or `__capacity`
+    source: str  # for executed tuples, the component they came from
     value: float
-    is_total: bool
+    is_total: bool  # counts since the worker's start, not since the last sample
 
 
 def samples(lines: Iterable[str]) -> Iterator[Sample]:
-    """Read the lines that tell of load; others are passed over.
+    """Read the lines that tell of the load of user components; others are passed over.
 
-    Parameters
-    ----------
-    lines : iterable of str
-        Of worker.log.metrics, or of Graphite's plain text.
-
-    Yields
-    ------
-    Sample
-        Of user components only.
+    The lines are of worker.log.metrics, or of Graphite's plain text.
     """
     for line in lines:
         logged, graphite = _LOGGED.search(line), _GRAPHITE.match(line)
@@ -104,29 +82,15 @@ def _value(
 
 @dataclass(slots=True)
 class Loads:
-    """What the metrics say, in the terms of the other files.
+    """What the metrics say, in the terms of the other files."""
 
-    Attributes
-    ----------
-    edges : list of (float, str, str, float)
-        Time, source task, target task, tuples.
-    places : dict of str to (str, str)
-        Component and worker of each task.
-    """
-
-    edges: list[tuple[float, str, str, float]]
+    edges: list[tuple[float, str, str, float]]  # time, source task, target task, tuples
     cpu: list[tuple[float, str, float]]
-    places: dict[str, tuple[str, str]]
+    places: dict[str, tuple[str, str]]  # component and worker of each task
 
 
 def loads(found: Iterable[Sample]) -> Loads:
-    """Put samples together.
-
-    Returns
-    -------
-    Loads
-        With received tuples split over the senders by what each sent.
-    """
+    """Put samples together; received tuples are split over the senders by what each sent."""
     sent: dict[tuple[float, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     got: dict[tuple[float, str, str], float] = defaultdict(float)
     tasks: dict[str, set[str]] = defaultdict(set)

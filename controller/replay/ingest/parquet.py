@@ -10,22 +10,9 @@ class ParquetError(Exception):
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    """Read a table.
+    """Read a table from a file, or from a folder of files as Spark writes it.
 
-    Parameters
-    ----------
-    path : Path
-        A file, or a folder of files as Spark writes it.
-
-    Returns
-    -------
-    list of dict
-        By column; empty without rows.
-
-    Raises
-    ------
-    ParquetError
-        pyarrow is missing, or it is no Parquet.
+    Raises `ParquetError` where pyarrow is missing, or where it is no Parquet.
     """
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")

@@ -32,12 +32,36 @@ PLACES = ("executor", "worker")
 KINDS = ("spout", "bolt")
 FIELDS = ("worker", "node", "component", "kind", "capacity_cores")
 FIRST_PORT, ASSUMED_WORKERS, ASSUMED_SPAN_S = 6700, 4, 5.0
-# So many of what is missing are named.
+# How many names a message lists of what is missing.
 SHOWN = 3
 
 
 class IngestError(ControllerError):
     """A file cannot be made into a journal; the message names file, row and column."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of a table; `name` is what a refusal calls it."""
+
+    name: str
+    values: Mapping[str, Any]
+
+    def text(self, key: str) -> str:
+        value = self.values.get(key)
+        if value in (None, ""):
+            raise IngestError(f"{self.name}: {key} is empty")
+        return str(value)
+
+    def number(self, key: str) -> float:
+        text = self.text(key)
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not 0 <= value < float("inf"):
+            raise IngestError(f"{self.name}: {key} must be a number of at least 0, is {text!r}")
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +88,6 @@ class _Place:
 
 @dataclass(slots=True)
 class _Tables:
-    """All rows of all files."""
-
     edges: list[tuple[float, str, str, float]] = field(default_factory=list)
     cpu: list[tuple[float, str, float]] = field(default_factory=list)
     places: dict[str, _Place] = field(default_factory=dict)
@@ -73,24 +95,11 @@ class _Tables:
 
 
 def ingest(files: Iterable[Path], out: Path, topology: str) -> list[str]:
-    """Write a journal.
+    """Write a journal of CSV and Parquet tables, known by their columns, and of logs of metrics.
 
-    Parameters
-    ----------
-    files : iterable of Path
-        CSV or Parquet tables, known by their columns; anything else is a log of metrics.
-    out : Path
-        Folder of the journal; it must hold none yet.
-
-    Returns
-    -------
-    list of str
-        What was read, and what was missing and is assumed.
-
-    Raises
-    ------
-    IngestError
-        A file cannot be read, a value cannot be, or there is no traffic in any.
+    The folder `out` must hold no journal yet. Gives lines on what was read, and on what was missing
+    and is assumed. Raises `IngestError` where a file or a value cannot be read, or there is no
+    traffic in any.
     """
     if out.exists() and any(out.glob("*.jsonl*")):
         raise IngestError(f"{out}: holds a journal already; name another folder")
@@ -145,30 +154,29 @@ def _take(path: Path, rows: list[dict[str, Any]], tables: _Tables) -> None:
         raise IngestError(
             f"{path}: column {missing[0]} is missing; a table has the columns of one of: {known}"
         )
-    for at, row in enumerate(rows, 2):
+    for at, values in enumerate(rows, 2):
+        row = _Row(f"{path}: row {at}", values)
         if kind is EDGES:
-            ends = _text(path, at, row, "source"), _text(path, at, row, "target")
-            tuples = _number(path, at, row, "tuples")
-            tables.edges.append((_number(path, at, row, "time_s"), *ends, tuples))
+            ends, tuples = (row.text("source"), row.text("target")), row.number("tuples")
+            tables.edges.append((row.number("time_s"), *ends, tuples))
         elif kind is CPU:
-            cores = _number(path, at, row, "cpu_cores")
-            time_s = _number(path, at, row, "time_s")
-            tables.cpu.append((time_s, _text(path, at, row, "executor"), cores))
+            cores, time_s = row.number("cpu_cores"), row.number("time_s")
+            tables.cpu.append((time_s, row.text("executor"), cores))
         else:
-            _take_place(path, at, row, tables)
+            _take_place(row, tables)
     tables.said.append(f"{path}: {counted(len(rows), 'row')}")
 
 
-def _take_place(path: Path, at: int, row: dict[str, Any], tables: _Tables) -> None:
-    executor, where = _text(path, at, row, "executor"), f"{path}: row {at}"
-    given = {key: str(value) for key, value in row.items() if value is not None}
+def _take_place(row: _Row, tables: _Tables) -> None:
+    executor = row.text("executor")
+    given = {key: str(value) for key, value in row.values.items() if value is not None}
     node, component, kind = (given.get(key, "") for key in ("node", "component", "kind"))
     if kind not in ("", *KINDS):
-        raise IngestError(f"{where}: kind must be {' or '.join(KINDS)}, is {kind!r}")
-    cores = _number(path, at, row, "capacity_cores") if given.get("capacity_cores") else None
+        raise IngestError(f"{row.name}: kind must be {' or '.join(KINDS)}, is {kind!r}")
+    cores = row.number("capacity_cores") if given.get("capacity_cores") else None
     if cores == 0:
-        raise IngestError(f"{where}: capacity_cores must be more than 0")
-    place = _Place(where, _text(path, at, row, "worker"), node, component, kind, cores)
+        raise IngestError(f"{row.name}: capacity_cores must be more than 0")
+    place = _Place(row.name, row.text("worker"), node, component, kind, cores)
     before = tables.places.setdefault(executor, place)
     tables.places[executor] = before.joined(place, *FIELDS)
 
@@ -191,24 +199,6 @@ def _take_metrics(path: Path, lines: Iterable[str], tables: _Tables) -> None:
         tables.said.append(f"{path}: __capacity (share of the time in execute) is taken as cores")
 
 
-def _text(path: Path, at: int, row: dict[str, Any], key: str) -> str:
-    value = row.get(key)
-    if value in (None, ""):
-        raise IngestError(f"{path}: row {at}: {key} is empty")
-    return str(value)
-
-
-def _number(path: Path, at: int, row: dict[str, Any], key: str) -> float:
-    text = _text(path, at, row, key)
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not 0 <= value < float("inf"):
-        raise IngestError(f"{path}: row {at}: {key} must be a number of at least 0, is {text!r}")
-    return value
-
-
 def _executors(tables: _Tables) -> dict[str, ExecutorId]:
     """Give every executor that is named anywhere an id; task numbers keep theirs."""
     named = {end for _, source, target, _ in tables.edges for end in (source, target)}
@@ -218,7 +208,8 @@ def _executors(tables: _Tables) -> dict[str, ExecutorId]:
         ids = [ExecutorId.parse(n if "-" in n.strip("-") else f"{n}-{n}") for n in ordered]
     except ModelError:
         ids = []
-    if not ids or ids[0].start < 0 or _overlap(ids):
+    overlap = any(a.end >= b.start for a, b in itertools.pairwise(sorted(ids)))
+    if not ids or ids[0].start < 0 or overlap:
         ids = [ExecutorId(i, i) for i in range(1, len(ordered) + 1)]
         first, last = ordered[0], ordered[-1]
         tables.said.append(
@@ -227,15 +218,10 @@ def _executors(tables: _Tables) -> dict[str, ExecutorId]:
     return dict(zip(ordered, ids, strict=True))
 
 
-def _overlap(ids: list[ExecutorId]) -> bool:
-    ordered = sorted(ids)
-    return any(a.end >= b.start for a, b in itertools.pairwise(ordered))
-
-
 def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -> Publication:
     slots, nodes = _slots(tables, names)
     targets = {target for _, _, target, _ in tables.edges}
-    # A component that nobody sends to is the only sign of a spout there is.
+    # The only sign of a spout is that no row sends tuples to it.
     component = {name: "bolt" if name in targets else "spout" for name in names}
     component |= {name: place.component for name, place in tables.places.items() if place.component}
     fed = {component[name] for name in targets}
@@ -265,7 +251,7 @@ def _publication(tables: _Tables, names: dict[str, ExecutorId], topology: str) -
 
 
 def _guessed(tables: _Tables, kinds: Mapping[str, str]) -> list[str]:
-    """Say which executors were taken for spouts and bolts without anybody saying so."""
+    """Say which executors were taken for spouts and bolts though no row says so."""
     if not kinds:
         return []
     given = {name: place.component for name, place in tables.places.items()}
@@ -346,20 +332,16 @@ def _windows(
         )
     capacity = sum(node.cpu_capacity for node in publication.nodes) / 100
     cores, done = np.zeros(len(index)), 0
-    for i, time_s in enumerate(times_s):
-        before_s = times_s[i - 1] if i else time_s - _first_span_s(times_s)
+    first_span_s = times_s[1] - times_s[0] if len(times_s) > 1 else ASSUMED_SPAN_S
+    for before_s, time_s in itertools.pairwise([times_s[0] - first_span_s, *times_s]):
         table = np.array(rows[time_s], dtype=np.float64)
-        ends = table[:, :2].astype(np.int64)
+        ends = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
         while done < len(cpu) and cpu[done][0] <= time_s:
             cores[cpu[done][1]] = cpu[done][2]
             done += 1
-        shared = _by_tuples(len(index), ends[:, 0], ends[:, 1], table[:, 2]) * capacity / 2
+        shared = _by_tuples(len(index), *ends, table[:, 2]) * capacity / 2
         used = cores.copy() if cpu else shared
-        yield Window(time_s, time_s - before_s, used, ends[:, 0], ends[:, 1], table[:, 2])
-
-
-def _first_span_s(times_s: list[float]) -> float:
-    return times_s[1] - times_s[0] if len(times_s) > 1 else ASSUMED_SPAN_S
+        yield Window(time_s, time_s - before_s, used, *ends, table[:, 2])
 
 
 def _by_tuples(count: int, source: Ints, target: Ints, tuples: Floats) -> Floats:

@@ -3,8 +3,8 @@
 A log from elsewhere becomes a journal when the controller's cycle sees it window by window.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from msgspec import structs
@@ -36,36 +36,18 @@ NS_PER_S = 1e9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """What was measured up to a moment.
+    """What was measured up to a moment."""
 
-    Attributes
-    ----------
-    time_s : float
-        Unix seconds at its end.
-    cpu_cores : Floats, shape (E,)
-        By executor, in the order of the publication.
-    source, target : Ints, shape (P,)
-        Indices of executors.
-    tuples : Floats, shape (P,)
-        Sent from one to the other within the window.
-    """
-
-    time_s: float
+    time_s: float  # Unix seconds at its end
     span_s: float
-    cpu_cores: Floats
-    source: Ints
-    target: Ints
-    tuples: Floats
+    cpu_cores: Floats  # (E,), in the order of the publication
+    source: Ints  # (P,), indices of executors
+    target: Ints  # (P,)
+    tuples: Floats  # (P,), sent from one to the other within the window
 
 
 class WindowWorld:
-    """A world of one topology; a move is done as soon as it is begun.
-
-    Parameters
-    ----------
-    publication : Publication
-        The topology; every executor is placed.
-    """
+    """A world of one topology, all of it placed; a move is done as soon as it is begun."""
 
     def __init__(self, publication: Publication) -> None:
         self.publication = publication
@@ -79,17 +61,7 @@ class WindowWorld:
         self._cpu_s: dict[Slot, Floats] = {}
         self._sent: dict[Slot, dict[tuple[int, int], float]] = {}
 
-    def advance(self, window: Window, places: Mapping[ExecutorId, Slot] | None = None) -> None:
-        """Let a window pass.
-
-        Parameters
-        ----------
-        window : Window
-            What was measured in it.
-        places : mapping of ExecutorId to Slot or None
-            Where executors were in it, if they have moved.
-        """
-        self.places.update(places or {})
+    def advance(self, window: Window) -> None:
         self._now_s = window.time_s
         here = [self.places[executor] for executor in self._executors]
         index = {slot: i for i, slot in enumerate(sorted(set(here)))}
@@ -108,27 +80,12 @@ class WindowWorld:
             for source, target, tuples in rows:
                 sent[source, target] = sent.get((source, target), 0.0) + tuples
 
-    def seen(self, epoch: int | None = 0) -> Seen:
-        """Show the topology where it is now, and the totals up to now.
-
-        Parameters
-        ----------
-        epoch : int or None
-            Who leads, as in `Seen`.
-        """
-        seen = Seen(self._now_s, self._now_s, epoch)
-        if epoch is None:
-            return seen
-        return replace(seen, topologies=(self._view(),), loads=self._loads())
+    def seen(self) -> Seen:
+        """Show the topology where it is now, and the totals up to now."""
+        views, loads = (self._view(),), self._loads()
+        return Seen(self._now_s, self._now_s, epoch=0, topologies=views, loads=loads)
 
     def write(self, report: Report) -> None:
-        """Make the moves of a report at once.
-
-        Parameters
-        ----------
-        report : Report
-            Of a cycle that saw this window.
-        """
         for plan in report.plans.values():
             self.places |= {entry.executor: entry.target for entry in plan.entries}
             self._version = plan.version
@@ -198,12 +155,7 @@ def record_windows(
 ) -> Iterator[Report]:
     """Let the controller's cycle decide about window after window, and keep a journal of it.
 
-    Parameters
-    ----------
-    world : WindowWorld
-        Its moves are made where the configuration makes them.
-    journal : Writer
-        Where to write; closed at the end.
+    The world makes the moves. The journal is closed at the end.
     """
     recorder, memory = Recorder(config, journal), Memory()
     for window in windows:

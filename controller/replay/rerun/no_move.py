@@ -26,49 +26,29 @@ from controller.core.view.kernels import (
 )
 from controller.core.view.view import FILL_FRAC
 
-# In place of an executor: somebody may move who may.
+# In a list of moves: one that no rule about last executors stops, so the policy must be asked.
 ASK = -1
 
 
 class PolicyRules(NamedTuple):
-    """What a policy is told, for loops; as in `Limits` and `Cluster`.
+    """What a policy is told, for loops; as in `Limits` and `Cluster`."""
 
-    Attributes
-    ----------
-    is_literal : bool
-        Whether the policy is `otd`; else it is `safe`.
-    gain_frac, gain_tps : float
-        A move for traffic must gain more than this share of all traffic plus that much.
-    capacity_cores : Floats, shape (W,)
-        Of each worker.
-    node_of : Ints, shape (W,)
-        Node of each worker.
-    nodes : int
-        How many there are.
-    """
-
-    is_literal: bool
+    is_literal: bool  # the policy is `otd`; else it is `safe`
     high_frac: float
     low_frac: float
     weight_node: float
     weight_worker: float
-    gain_frac: float
-    gain_tps: float
-    capacity_cores: Floats
-    node_of: Ints
-    nodes: int
+    gain_frac: float  # a move for traffic must gain more than this share of all traffic
+    gain_tps: float  # ... plus this
+    capacity_cores: Floats  # (W,)
+    node_of: Ints  # (W,)
+    nodes: int  # how many there are
 
     @classmethod
     def of(
         cls, cluster: Cluster, limits: Limits, executors: int, *, is_literal: bool
     ) -> "PolicyRules":
-        """Take from limits and places what loops look at.
-
-        Parameters
-        ----------
-        executors : int
-            How many the topology has.
-        """
+        """Take from limits and places what loops look at; `executors` is how many there are."""
         given_tps = limits.gain_tps
         return cls(
             is_literal=is_literal,
@@ -85,70 +65,32 @@ class PolicyRules(NamedTuple):
 
 
 class PlacementRules(NamedTuple):
-    """A placement, and what it allows as long as it stands.
+    """A placement, and what it allows as long as it stands."""
 
-    Attributes
-    ----------
-    place : Ints, shape (E,)
-        Worker of each executor.
-    is_free : array of bool, shape (E,)
-        Executors that may move but for vetoes.
-    is_allowed : array of bool, shape (E,)
-        Executors that may move with the vetoes, too.
-    is_last : array of bool, shape (E,)
-        Executors that may not move only because they keep their worker alive.
-    may_come : array of bool, shape (E,)
-        Executors that may take the place of one in `is_last`.
-    must_stay : array of bool, shape (W,)
-        As for `open_pairs`.
-    is_open, is_open_now : array of bool, shape (W,)
-        Workers that something may move to, without looking at vetoes and with them.
-    """
-
-    place: Ints
-    is_free: Marks
-    is_allowed: Marks
-    is_last: Marks
-    may_come: Marks
-    must_stay: Marks
-    is_open: Marks
-    is_open_now: Marks
+    place: Ints  # (E,), worker of each executor
+    is_free: Marks  # (E,), executors that may move but for vetoes
+    is_allowed: Marks  # (E,), executors that may move with the vetoes, too
+    is_last: Marks  # (E,), executors that stay only because they keep their worker alive
+    may_come: Marks  # (E,), executors that may take the place of one in `is_last`
+    must_stay: Marks  # (W,), as for `open_pairs`
+    is_open: Marks  # (W,), workers that something may move to, but for vetoes
+    is_open_now: Marks  # (W,), the same with the vetoes
 
 
 class Talk(NamedTuple):
-    """Who talks to whom.
+    """Who talks to whom: pairs as in `Traffic`, and their index by executor as in `Pairs`."""
 
-    Attributes
-    ----------
-    source, target : Ints, shape (P,)
-        As in `Traffic`.
-    begin, peer, row : Ints
-        As in `Pairs`.
-    """
-
-    source: Ints
-    target: Ints
+    source: Ints  # (P,)
+    target: Ints  # (P,)
     begin: Ints
     peer: Rows
     row: Rows
 
 
 class Load(NamedTuple):
-    """Load and traffic.
-
-    Attributes
-    ----------
-    talk : Talk
-        Who talks to whom.
-    tps : Floats, shape (P,)
-        How much.
-    cores : Floats, shape (E,)
-        CPU of each executor.
-    """
-
     talk: Talk
-    tps: Floats
-    cores: Floats
+    tps: Floats  # (P,)
+    cores: Floats  # (E,)
 
 
 class _Gains(NamedTuple):
@@ -167,18 +109,7 @@ class _Gains(NamedTuple):
 
 @compiled
 def no_move_possible(now: Load, rules: PolicyRules, at: PlacementRules, rests: Marks) -> bool:
-    """Tell that a policy would move nothing.
-
-    Parameters
-    ----------
-    rests : array of bool, shape (E,)
-        Executors that may not move because they did lately.
-
-    Returns
-    -------
-    bool
-        Whether it is so for sure.
-    """
+    """Tell whether a policy would move nothing, for sure; `rests`, (E,), marks cool-downs."""
     if not len(now.cores):
         return True
     load = _of_those_who_talk(now)
@@ -193,9 +124,11 @@ def no_move_possible(now: Load, rules: PolicyRules, at: PlacementRules, rests: M
         2 * threshold - slack - 2 * ROUNDING,
         2 * slack + ROUNDING,
     )
-    vetoed = _world(load, rules, at.place, at.is_allowed & ~rests, at.is_open_now)
-    free = _world(load, rules, at.place, at.is_free, at.is_open)
-    room = _room(load, rules, at.place)
+    used = worker_sums(at.place, load.cores, len(rules.node_of))
+    room = rules.high_frac * rules.capacity_cores - used
+    # The world with all vetoes, and the one without: there a worker's last executor may move, too.
+    vetoed = _world(load, rules, at.place, room, at.is_allowed & ~rests, at.is_open_now)
+    free = _world(load, rules, at.place, room, at.is_free, at.is_open)
     is_hot = (room < -TOLERANCE_CORES).any()
     if is_hot and (rules.is_literal or _may_relieve(vetoed, free, room, last)):
         return False
@@ -212,7 +145,7 @@ def no_move_possible(now: Load, rules: PolicyRules, at: PlacementRules, rests: M
 
 @compiled
 def _of_those_who_talk(now: Load) -> Load:
-    """Leave out pairs that say nothing; a policy does not see them."""
+    """Leave out pairs that sent nothing; a policy does not see them."""
     silent = 0
     for k in range(len(now.tps)):
         silent += now.tps[k] == 0
@@ -225,17 +158,10 @@ def _of_those_who_talk(now: Load) -> Load:
 
 
 @compiled
-def _room(load: Load, rules: PolicyRules, place: Ints) -> Floats:
-    used = worker_sums(place, load.cores, len(rules.node_of))
-    return rules.high_frac * rules.capacity_cores - used
-
-
-@compiled
-def _world(
-    load: Load, rules: PolicyRules, place: Ints, movable: Marks, is_open: Marks
+def _world(  # noqa: PLR0917
+    load: Load, rules: PolicyRules, place: Ints, room: Floats, movable: Marks, is_open: Marks
 ) -> KernelWorld:
-    """Lay out what a view does."""
-    room = _room(load, rules, place)
+    """Lay out what a view does; `room`, (W,), is in cores below the upper limit."""
     kept_free = (1 - FILL_FRAC) * rules.high_frac * rules.capacity_cores
     return KernelWorld(
         load.talk.begin,
@@ -256,7 +182,7 @@ def _world(
 
 @compiled
 def _may_relieve(vetoed: KernelWorld, free: KernelWorld, room: Floats, last: Marks) -> bool:
-    """Tell whether somebody on a hot worker fits elsewhere, or would if a worker could be left."""
+    """Tell whether an executor of a hot worker fits elsewhere, or a worker's last one would."""
     most_vetoed, most = _most_room(room, vetoed), _most_room(room, free)
     for e in range(len(free.place)):
         least = free.cores[e] - 2 * TOLERANCE_CORES
@@ -280,12 +206,13 @@ def _most_room(room: Floats, world: KernelWorld) -> float:
 def _for_traffic(
     vetoed: KernelWorld, free: KernelWorld, must_stay: Marks, last: Marks, gains: _Gains
 ) -> tuple[list[tuple[int, int]], Floats]:
-    """List what `safe` would move if it were not the last of a worker; `ASK` where others may.
+    """List the last executors of workers that `safe` would move, each with its target.
 
-    With it, what no move of each executor scores more than.
+    It is `ASK` where another executor may move. The second result bounds what a move of each
+    executor scores, (E,).
     """
     known, bound = _best_moves(free)
-    # Without vetoes there may be more places.
+    # Vetoes of executors are laid over below; only a veto of a worker changes what is best.
     same_places = (vetoed.room == free.room).all()
     now, bound_now = (known, bound) if same_places else _best_moves(vetoed)
     now = Known(now.to, np.where(vetoed.movable, now.score, -np.inf), now.loudest_tps)
@@ -293,7 +220,7 @@ def _for_traffic(
         return [(ASK, ASK)], bound_now
     if len(open_pairs(vetoed, _both(now, bound_now), now, gains.least_of_two, must_stay)):
         return [(ASK, ASK)], bound_now
-    found = [(0, 0) for _ in range(0)]  # so that its type is known
+    found = [(0, 0) for _ in range(0)]  # empty; the compiler takes its type from here
     if not last.any():
         return found, bound_now
     best = known.score
@@ -310,7 +237,7 @@ def _for_traffic(
 
 @compiled
 def _best_moves(world: KernelWorld) -> tuple[Known, Floats]:
-    """Find the best move of every executor for `Known`, and what none scores more than.
+    """Find the best move of every executor for `Known`, and a bound of what its moves score.
 
     All workers are looked at almost without a branch: O(pairs + E·W), but up to some hundred
     workers quicker than to note for each executor where it may be worth to go.
@@ -418,9 +345,10 @@ def _highest_asc(world: KernelWorld, to: Ints) -> Floats:
 
 @compiled
 def _is_let_go(world: KernelWorld, bound: Floats, last: int, to: int, gains: _Gains) -> bool:
-    """Tell whether both gain when who gains most by it takes the place of a worker's last one.
+    """Tell whether a worker's last executor may leave because another takes its place.
 
-    Nobody gains more than the bound says. The placement is as before in the end.
+    The other one is that which gains most by it; both together must gain enough. No executor gains
+    more than its bound. The placement is as before in the end.
     """
     home, most = world.place[last], -np.inf
     coming = np.full(len(world.place), -np.inf)

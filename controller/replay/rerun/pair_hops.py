@@ -16,16 +16,10 @@ WORKER, NODE = 1, 2
 
 
 class HopCost(NamedTuple):
-    """What a tuple costs each of its two ends more than inside a worker.
+    """What a tuple costs each of its two ends more than inside a worker."""
 
-    Attributes
-    ----------
-    worker_us, node_us : float
-        Between workers of a node, and between nodes.
-    """
-
-    worker_us: float
-    node_us: float
+    worker_us: float  # between workers of a node
+    node_us: float  # between nodes
 
 
 # An executor takes its CPU along, wherever it goes.
@@ -35,46 +29,15 @@ OF_THE_DEMO = HopCost(worker_us=0.905, node_us=1.09)
 
 
 class PairHops(NamedTuple):
-    """The pairs of a span in a placement.
+    """How far each pair's tuples of a span go in a placement."""
 
-    Attributes
-    ----------
-    place : Ints, shape (E,)
-        Worker of each executor.
-    hops : Hops, shape (P,)
-        How far each pair's tuples go.
-    """
-
-    place: Ints
-    hops: Hops
+    place: Ints  # (E,), worker of each executor
+    hops: Hops  # (P,)
 
     @classmethod
     def of(cls, span: Span, place: Ints) -> "PairHops":
-        """Look where the ends of each pair are.
-
-        Parameters
-        ----------
-        span : Span
-            Who talks to whom.
-        place : Ints, shape (E,)
-            Worker of each executor.
-
-        Returns
-        -------
-        PairHops
-            With a copy of the placement.
-        """
+        """Look where the ends of each pair are; the placement is copied."""
         return cls(place.copy(), _hops(span.source, span.target, place, span.cluster.node_of))
-
-    def is_of(self, place: Ints) -> bool:
-        """Tell whether it is of this placement.
-
-        Parameters
-        ----------
-        place : Ints, shape (E,)
-            Worker of each executor.
-        """
-        return np.array_equal(self.place, place)
 
 
 @compiled
@@ -96,26 +59,11 @@ def load(  # noqa: PLR0917
     recorded: Hops,
     cost: HopCost,
 ) -> tuple[Floats, float, float, float]:
-    """Compute the load of one tick in a placement.
+    """Compute the load of one tick in a placement: CPU (E,), and traffic.
 
-    Parameters
-    ----------
-    source, target : Ints, shape (P,)
-        Who talks to whom.
-    tps : Singles, shape (P,)
-        How much.
-    cores : Singles, shape (E,)
-        Recorded CPU.
-    replayed, recorded : Hops, shape (P,)
-        How far tuples go in the placement, and how far they went.
-
-    Returns
-    -------
-    cpu_cores : Floats, shape (E,)
-        The recorded CPU, less the hops of the recorded placement, with those of the replayed one,
-        and never below zero.
-    inter_node_tps, inter_worker_tps, total_tps : float
-        Traffic between nodes, between workers (those of other nodes too), and all.
+    The CPU is the recorded one, less the hops of the recorded placement, with those of the replayed
+    one, and never below zero. The traffic is that between nodes, that between workers (those of
+    other nodes too), and all, in tuples/s.
     """
     cost_s = np.array([0.0, cost.worker_us, cost.node_us]) / US_PER_S
     cpu_cores = cores.astype(np.float64)

@@ -8,32 +8,32 @@ move would have been undone. Moves take no time here, and workers that report la
 the others. Topologies run apart, so `max.moves.per.cycle` limits each of them, not the cluster.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Protocol
+from itertools import pairwise
 
 import numpy as np
 
 from controller.config import Config
-from controller.core.choose import choose
+from controller.core.choose import choose, row_of, shuffle_fed
 from controller.core.classify import Limits
-from controller.core.cluster import Floats, Ints
-from controller.core.decision import Move, Outcome, Veto
-from controller.core.veto import Vetoes
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.decision import Decision, Outcome, Veto
+from controller.core.veto import Vetoes, placement_vetoes
 from controller.core.view.kernels import Marks
 from controller.policies.registry import policy
 from controller.replay.recording import PlacementChange, Span
-from controller.replay.rerun.no_move import PolicyRules
+from controller.replay.rerun.no_move import PlacementRules, PolicyRules
 from controller.replay.rerun.pair_hops import FREE, HopCost, PairHops
-from controller.replay.rerun.series import (
-    OUTCOME,
-    OUTCOMES,
-    ReplayedMove,
-    Series,
-    joined,
+from controller.replay.rerun.series import OUTCOME, OUTCOMES, ReplayedMove, Series, joined
+from controller.replay.rerun.skip import (
+    ReplayCosts,
+    ReplayState,
+    Smoothed,
+    Ticks,
+    measure,
+    skip_to_next_decision,
 )
-from controller.replay.rerun.skip import ReplayCosts, ReplayState, Smoothed
-from controller.replay.rerun.span_replay import Allowed, SpanReplay
 
 # Keys of storm.yaml that change nothing here.
 UNUSED_KEYS = (
@@ -46,38 +46,51 @@ UNUSED_KEYS = (
     "journal.size.mb",
     "vetoes",
 )
-# For how long yet nobody asks here, and to say it of all of them takes as long as to decide.
+# Without the seconds left: a replay shows none, and to write them takes as long as to decide.
 _RESTS = Veto(Outcome.COOLDOWN, "it moved lately")
 # The same yardstick for every configuration: the default of load.high.
 OVERLOAD_FRAC = Limits().high_frac
 
 
-class Score(Protocol):
-    """Something that goes through the spans of one topology and keeps score.
+class Score:
+    """Goes through the spans of one topology and keeps score.
 
-    Several of them can go through a log together, so that it is read once and never held.
+    Several can go through a log together, so that it is read once and never held. A worker above
+    `overload_frac` of its CPU counts as overloaded.
     """
 
+    def __init__(self, overload_frac: float = OVERLOAD_FRAC) -> None:
+        self._overload_frac = overload_frac
+        self._moves: list[ReplayedMove] = []
+        self._parts: list[Floats] = []
+
     def take(self, span: Span) -> None:
-        """Go through the next span."""
+        """Go through the next span, which may have no tick."""
+        raise NotImplementedError
+
+    def through(self, spans: Iterable[Span]) -> Series:
+        """Go through spans in their order; they are read once."""
+        for span in spans:
+            self.take(span)
+        return self.series()
 
     def series(self) -> Series:
-        """Give the score so far."""
+        """Give the score so far, one row a tick."""
+        return joined(self._parts, self._moves)
+
+    def cut(self) -> Series:
+        """Give the score since the last cut, and forget it; the run goes on where it is."""
+        series = self.series()
+        self._parts, self._moves = [], []
+        return series
 
 
-class Rerun:
-    """One configuration on its way through the spans of one topology; see `rerun`.
+class Rerun(Score):
+    """One configuration on its way through the spans of one topology.
 
-    Parameters
-    ----------
-    config : Config
-        As for `rerun`.
-    overload_frac : float
-        As for `rerun`.
-    cost : HopCost
-        What hops cost, which the replay may make fewer.
-    explain : bool
-        As in `Limits`; without, ticks at which nothing would move are passed over quickly.
+    What counts are policy, limits, cycle, smoothing, cool-down and moves per cycle; moves are
+    always made, whatever the mode. Without `explain`, ticks at which nothing would move are passed
+    over quickly. Linear in ticks; a tick costs what the policy costs plus O(pairs + executors).
     """
 
     def __init__(
@@ -87,14 +100,14 @@ class Rerun:
         cost: HopCost = FREE,
         explain: bool = True,
     ) -> None:
+        super().__init__(overload_frac)
         self._config = config
         self._policy = policy(config.policy, config.options)
         self._limits = replace(
             config.limits, max_moves=config.max_moves, keep_workers=True, explain=explain
         )
         self._may_look = not explain and config.policy in ("safe", "otd")
-        self._overload_frac = overload_frac
-        self._cost = cost
+        self._pace = ReplayCosts(overload_frac, cost, config.ewma)
         self._place: dict[str, str] = {}
         self._recorded: dict[str, str] = {}
         self._rests_until_s: dict[str, float] = {}
@@ -103,76 +116,48 @@ class Rerun:
         self._next_s = -np.inf
         self._smoothed: Smoothed | None = None
         self._before: Span | None = None
-        self._moves: list[ReplayedMove] = []
-        self._parts: list[Floats] = []
 
     def take(self, span: Span) -> None:
-        """Run through the next span.
-
-        Parameters
-        ----------
-        span : Span
-            Of the same topology as those before; nothing happens if it has no tick.
-        """
         if not len(span.time_s):
             return
-        place, recorded, shifts = self._enter(span), span.place.copy(), _by_row(span)
-        hops_of, as_was = PairHops.of(span, place), PairHops.of(span, recorded)
-        allowed = self._allowed(span, hops_of)
+        executors, workers = span.first.executors, span.cluster.workers
+        place, recorded = self._enter(span), span.place.copy()
         is_literal = self._config.policy == "otd"
         rules = PolicyRules.of(span.cluster, self._limits, len(place), is_literal=is_literal)
-        course, row, moved = self._course(span), 0, False
-        while row < course.ticks:
-            for shift in shifts.get(row, ()):
+        carried = _carried(self._before, span, self._smoothed)
+        smoothed = carried or Smoothed(np.zeros(len(span.source)), np.zeros(len(place)))
+        ticks = self._ticks(span, is_first=carried is None)
+        is_changed, moved = True, False
+        for begin, end, shifts in _stretches(span):
+            for shift in shifts:
                 recorded[shift.executor] = shift.worker
                 if not shift.own:
-                    place[shift.executor] = shift.worker
-            if not as_was.is_of(recorded):
-                as_was = PairHops.of(span, recorded)
-            if not hops_of.is_of(place):
-                hops_of = PairHops.of(span, place)
-                allowed = self._allowed(span, hops_of)
-            rests_until_s = allowed.by_executor(self._rests_until_s)
-            end = min((at for at in shifts if at > row), default=course.ticks)
-            # Who has just moved somebody probably moves again.
-            looks = self._may_look and not moved
-            where = ReplayState(rules, allowed.standing, hops_of, as_was, rests_until_s, looks)
-            row = course.go(row, end, where)
-            if row < end:
-                moves = self._moves_at(course, row, allowed)
-                for move in moves:
-                    executor = span.first.executors.index(move.executor)
-                    place[executor] = span.cluster.workers.index(move.target)
-                row, moved = row + 1, bool(moves)
-        self._parts.append(course.table)
-        self._smoothed = course.smoothed
-        # Without its ticks: only who was there and who talked to whom is needed again.
+                    place[shift.executor], is_changed = shift.worker, True
+            as_was, row = PairHops.of(span, recorded), begin
+            while row < end:
+                if is_changed:
+                    replayed, is_changed = PairHops.of(span, place), False
+                    vetoes, standing = self._allowed(span, replayed.place)
+                # After a move the next one is likely: to ask at once is quicker than to look.
+                looks = self._may_look and not moved
+                rests_until_s = self._by_row(executors)
+                where = ReplayState(rules, standing, replayed, as_was, rests_until_s, looks)
+                row = skip_to_next_decision(ticks, (row, end), where, self._pace, smoothed)
+                if row < end:
+                    snapshot = _snapshot(span, row, replayed.place, smoothed)
+                    decision = self._decide(span.cluster, snapshot, vetoes, float(ticks.now_s[row]))
+                    for move in decision.moves:
+                        place[executors.index(move.executor)] = workers.index(move.target)
+                    is_changed = moved = bool(decision.moves)
+                    outcome = Outcome.MOVED if moved else decision.outcome
+                    ticks.table[row, OUTCOME] = OUTCOMES.index(outcome)
+                    row += 1
+        self._parts.append(ticks.table)
+        self._smoothed = smoothed
+        # Without its ticks: the next span needs only its executors and its pairs.
         self._before = span.within(np.inf, np.inf)
-        names, workers = span.first.executors, span.cluster.workers
-        self._place = {name: workers[w] for name, w in zip(names, place, strict=True)}
-        self._recorded = {name: workers[w] for name, w in zip(names, recorded, strict=True)}
-
-    def series(self) -> Series:
-        """Give the score so far.
-
-        Returns
-        -------
-        Series
-            One row a tick.
-        """
-        return joined(self._parts, self._moves)
-
-    def cut(self) -> Series:
-        """Give the score since the last cut, and forget it; the run goes on where it is.
-
-        Returns
-        -------
-        Series
-            One row a tick.
-        """
-        series = self.series()
-        self._parts, self._moves = [], []
-        return series
+        self._place = {name: workers[w] for name, w in zip(executors, place, strict=True)}
+        self._recorded = {name: workers[w] for name, w in zip(executors, recorded, strict=True)}
 
     def _enter(self, span: Span) -> Ints:
         """Keep what the replay moved, unless Storm has placed the executor anew meanwhile."""
@@ -185,20 +170,19 @@ class Rerun:
                 place[e] = index[there]
         return place
 
-    def _course(self, span: Span) -> SpanReplay:
+    def _ticks(self, span: Span, *, is_first: bool) -> Ticks:
         """Lay the ticks out, with their outcome where the policy would have nothing to move."""
-        config, now_s = self._config, self._now_s(span)
-        pace = ReplayCosts(self._overload_frac, self._cost, config.ewma)
-        course = SpanReplay(span, now_s, pace, _carried(self._before, span, self._smoothed))
+        now_s = self._now_s(span)
+        ticks = Ticks.of(span, now_s, is_first=is_first)
         due = self._due(now_s, span.span_s)
-        asked, outcome = due & ~span.held, course.table[:, OUTCOME]
+        asked, outcome = due & ~span.held, ticks.table[:, OUTCOME]
         outcome[due] = OUTCOMES.index(Outcome.STAND_BACK)
-        if config.excluded.has_topology(span.topology):
+        if self._config.excluded.has_topology(span.topology):
             outcome[asked] = OUTCOMES.index(Outcome.EXCLUDED)
         else:
             outcome[asked] = OUTCOMES.index(Outcome.NOTHING_TO_GAIN)
-            course.asks[asked] = True
-        return course
+            ticks.asks[asked] = True
+        return ticks
 
     def _now_s(self, span: Span) -> Floats:
         """Tell the time; where the clock was set back, the length of the tick counts instead."""
@@ -218,125 +202,95 @@ class Rerun:
                 due[row], self._next_s = True, float(at_s) + self._config.cycle_s
         return due
 
-    def _allowed(self, span: Span, hops_of: PairHops) -> Allowed:
-        return Allowed.of(span, hops_of.place, self._config.excluded.on(span.hosts))
+    def _allowed(self, span: Span, place: Ints) -> tuple[Vetoes, PlacementRules]:
+        """Say what a placement, (E,), does not allow by itself, for policies and for loops."""
+        first, cluster = span.first, span.cluster
+        snapshot = first.at(first.time_s, place, first.cpu_cores, first.traffic)
+        vetoes = placement_vetoes(cluster, snapshot, self._config.excluded.on(span.hosts))
+        row = row_of(first.executors)
+        is_vetoed, is_last = np.zeros((2, len(place)), dtype=np.bool_)
+        for name, veto in vetoes.executors.items():
+            is_vetoed[row[name]], is_last[row[name]] = True, veto.keeps_worker
+        # Copies: an array that is read-only is of another type to the compiler.
+        is_free, is_open = first.is_movable.copy(), cluster.is_open.copy()
+        is_open_now = is_open.copy()
+        is_open_now[[cluster.workers.index(name) for name in vetoes.workers]] = False
+        return vetoes, PlacementRules(
+            place=place,
+            is_free=is_free,
+            is_allowed=is_free & ~is_vetoed,
+            is_last=is_free & is_last,
+            may_come=~shuffle_fed(first.edges, first.component_of),
+            must_stay=np.bincount(place, minlength=len(cluster.workers)) <= 2,
+            is_open=is_open,
+            is_open_now=is_open_now,
+        )
 
-    def _moves_at(self, course: SpanReplay, row: int, allowed: Allowed) -> tuple[Move, ...]:
-        """Decide, and note what comes of it."""
-        now_s, snapshot = float(course.now_s[row]), course.snapshot(row, allowed.standing.place)
-        resting = {e: _RESTS for e, until_s in self._rests_until_s.items() if until_s > now_s}
-        vetoes = Vetoes(resting).joined(allowed.vetoes)
-        cluster = course.span.cluster
+    def _by_row(self, executors: tuple[str, ...]) -> Floats:
+        """Lay out until when executors rest, (E,); minus infinity for all others."""
+        row, found = row_of(executors), np.full(len(executors), -np.inf)
+        for name, until_s in self._rests_until_s.items():
+            if name in row:
+                found[row[name]] = until_s
+        return found
+
+    def _decide(
+        self, cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes, now_s: float
+    ) -> Decision:
+        """Ask the policy, and note what it moves."""
+        rests_until_s = {e: s for e, s in self._rests_until_s.items() if s > now_s}
+        vetoes = Vetoes(dict.fromkeys(rests_until_s, _RESTS)).joined(vetoes)
         decision = choose(self._policy, cluster, snapshot, self._limits, vetoes)
-        moves = decision.moves
-        outcome = Outcome.MOVED if moves else decision.outcome
-        course.table[row, OUTCOME] = OUTCOMES.index(outcome)
-        self._rests_until_s = {e: self._rests_until_s[e] for e in resting}
-        for move in moves:
-            self._rests_until_s[move.executor] = now_s + self._config.cooldown_s
+        self._rests_until_s = rests_until_s
+        for move in decision.moves:
+            rests_until_s[move.executor] = now_s + self._config.cooldown_s
             ends = move.executor, move.source, move.target
             self._moves.append(
                 ReplayedMove(snapshot.time_s, snapshot.topology, *ends, move.asc_tps)
             )
-        return moves
+        return decision
 
 
-class AsRecorded:
-    """The placement as it was, on its way through the spans of one topology.
-
-    Parameters
-    ----------
-    overload_frac : float
-        As for `rerun`.
-    """
-
-    def __init__(self, overload_frac: float = OVERLOAD_FRAC) -> None:
-        self._overload_frac = overload_frac
-        self._moves: list[ReplayedMove] = []
-        self._parts: list[Floats] = []
+class AsRecorded(Score):
+    """The placement as it was; its moves are the recorded controller's own."""
 
     def take(self, span: Span) -> None:
-        """Go through the next span.
-
-        Parameters
-        ----------
-        span : Span
-            Of the same topology as those before; nothing happens if it has no tick.
-        """
-        if not len(span.time_s):
-            return
-        place, shifts = span.place.copy(), _by_row(span)
-        course = SpanReplay(span, span.time_s, ReplayCosts(self._overload_frac, FREE, ewma=1.0))
-        for row in sorted({0, *shifts}):
-            for shift in shifts.get(row, ()):
+        place, workers = span.place.copy(), span.cluster.workers
+        ticks = Ticks.of(span, span.time_s, is_first=True)
+        pace = ReplayCosts(self._overload_frac, FREE, ewma=1.0)
+        for begin, end, shifts in _stretches(span):
+            for shift in shifts:
                 if shift.own:
-                    move = _recorded_move(span, shift, int(place[shift.executor]))
-                    self._moves.append(move)
+                    time_s, executor = span.time_s[begin], span.first.executors[shift.executor]
+                    ends = workers[place[shift.executor]], workers[shift.worker]
+                    self._moves.append(
+                        ReplayedMove(float(time_s), span.topology, executor, *ends, 0.0)
+                    )
                 place[shift.executor] = shift.worker
-            end = min((at for at in shifts if at > row), default=course.ticks)
-            course.measure(row, end, PairHops.of(span, place))
-        self._parts.append(course.table)
-
-    def series(self) -> Series:
-        """Give the score so far.
-
-        Returns
-        -------
-        Series
-            One row a tick.
-        """
-        return joined(self._parts, self._moves)
+            hops = PairHops.of(span, place)
+            for row in range(begin, end):
+                measure(ticks, row, hops, hops, pace)
+        self._parts.append(ticks.table)
 
 
-def rerun(spans: Iterable[Span], config: Config, *, overload_frac: float = OVERLOAD_FRAC) -> Series:
-    """Run one configuration over one topology's recorded load.
-
-    Parameters
-    ----------
-    spans : iterable of Span
-        Of one topology, in their order; read once.
-    config : Config
-        Policy, limits, cycle, smoothing, cool-down and moves per cycle; moves are always made,
-        whatever the mode.
-    overload_frac : float
-        A worker above this share of its CPU counts as overloaded.
-
-    Notes
-    -----
-    Linear in ticks; a tick costs what the policy costs plus O(pairs + executors).
-    """
-    run = Rerun(config, overload_frac)
-    for span in spans:
-        run.take(span)
-    return run.series()
-
-
-def as_recorded(spans: Iterable[Span], *, overload_frac: float = OVERLOAD_FRAC) -> Series:
-    """Keep score of the placement as it was.
-
-    Parameters
-    ----------
-    spans : iterable of Span
-        Of one topology, in their order.
-    overload_frac : float
-        As in `rerun`.
-
-    Returns
-    -------
-    Series
-        Its moves are the recorded controller's own.
-    """
-    run = AsRecorded(overload_frac)
-    for span in spans:
-        run.take(span)
-    return run.series()
-
-
-def _by_row(span: Span) -> dict[int, list[PlacementChange]]:
-    shifts: dict[int, list[PlacementChange]] = {}
+def _stretches(span: Span) -> Iterator[tuple[int, int, list[PlacementChange]]]:
+    """Cut the ticks where the recorded placement changes: first row, end, and the changes."""
+    changes: dict[int, list[PlacementChange]] = {0: [], len(span.time_s): []}
     for shift in span.shifts:
-        shifts.setdefault(shift.row, []).append(shift)
-    return shifts
+        changes.setdefault(shift.row, []).append(shift)
+    for begin, end in pairwise(sorted(changes)):
+        yield begin, end, changes[begin]
+
+
+def _snapshot(span: Span, row: int, place: Ints, smoothed: Smoothed) -> LoadSnapshot:
+    """Show the smoothed load of a tick as a policy sees it: without pairs that say nothing."""
+    tps, cpu_cores = (part.copy() for part in smoothed)
+    source, target = span.source, span.target
+    if not tps.all():
+        used = np.flatnonzero(tps)
+        source, target, tps = source[used], target[used], tps[used]
+    traffic = Traffic(source, target, tps)
+    return span.first.at(float(span.time_s[row]), place, cpu_cores, traffic)
 
 
 def _carried(before: Span | None, span: Span, smoothed: Smoothed | None) -> Smoothed | None:
@@ -349,15 +303,3 @@ def _carried(before: Span | None, span: Span, smoothed: Smoothed | None) -> Smoo
     _, at_old, at_new = np.intersect1d(old, new, assume_unique=True, return_indices=True)
     tps[at_new] = smoothed.tps[at_old]
     return Smoothed(tps, smoothed.cpu_cores)
-
-
-def _recorded_move(span: Span, shift: PlacementChange, source: int) -> ReplayedMove:
-    workers = span.cluster.workers
-    return ReplayedMove(
-        float(span.time_s[shift.row]),
-        span.topology,
-        span.first.executors[shift.executor],
-        workers[source],
-        workers[shift.worker],
-        0.0,
-    )

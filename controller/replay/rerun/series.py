@@ -15,8 +15,6 @@ COLUMNS, OUTCOME = 8, 7
 
 @dataclass(frozen=True, slots=True)
 class ReplayedMove:
-    """A move that a replay made."""
-
     time_s: float
     topology: str
     executor: str
@@ -27,30 +25,16 @@ class ReplayedMove:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """How one configuration did, one row a tick.
+    """How one configuration did, one row a tick."""
 
-    Attributes
-    ----------
-    time_s, span_s : Floats, shape (T,)
-        When, and for how long.
-    outcome : Ints, shape (T,)
-        Index into `OUTCOMES`, `NO_CYCLE` between two cycles.
-    inter_node_tps, inter_worker_tps, total_tps : Floats, shape (T,)
-        Traffic between nodes, between workers (those of other nodes too), and all of it, as sent
-        in the tick.
-    max_load_frac : Floats, shape (T,)
-        Load of the fullest worker.
-    overload_s : Floats, shape (T,)
-        Seconds that workers were above the yardstick, added over the workers.
-    """
-
-    time_s: Floats
-    span_s: Floats
-    outcome: Ints
-    inter_node_tps: Floats
-    inter_worker_tps: Floats
-    total_tps: Floats
-    max_load_frac: Floats
+    time_s: Floats  # (T,), Unix seconds
+    span_s: Floats  # (T,), for how long the tick's load stands
+    outcome: Ints  # (T,), index into `OUTCOMES`, `NO_CYCLE` between two cycles
+    inter_node_tps: Floats  # (T,), traffic as sent in the tick
+    inter_worker_tps: Floats  # (T,), with that to workers of other nodes
+    total_tps: Floats  # (T,)
+    max_load_frac: Floats  # (T,), load of the fullest worker
+    # (T,), seconds that workers were above the yardstick, added over the workers
     overload_s: Floats
     moves: tuple[ReplayedMove, ...]
 
@@ -62,18 +46,7 @@ class Series:
 
 
 def joined(parts: list[Floats], moves: list[ReplayedMove]) -> Series:
-    """Put a score together.
-
-    Parameters
-    ----------
-    parts : list of Floats, each of shape (T, 8)
-        Columns in the order of `Series`, the outcome last.
-
-    Returns
-    -------
-    Series
-        One row a tick.
-    """
+    """Put a score together of tables, (T, 8): columns as in `Series`, the outcome last."""
     table = np.concatenate([np.zeros((0, COLUMNS)), *parts])
     return Series(
         time_s=table[:, 0],

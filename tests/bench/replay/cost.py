@@ -19,7 +19,7 @@ from controller.journal.writer import Bounds, Writer
 from controller.replay.ingest.world import WindowWorld
 from controller.replay.playback import replay
 from controller.replay.recording import spans
-from controller.replay.rerun.run import rerun
+from controller.replay.rerun.run import Rerun
 from migration import wire
 from migration.model import NodeAcks, NodeLoad, Publication
 from tests.bench.replay.cases import publication, windows
@@ -126,11 +126,11 @@ def _replayed(folder: Path) -> dict[str, float]:
     found = list(spans(Log.open([folder])))
     ticks = sum(len(span.time_s) for span in found)
     config = build({})
-    rerun(found, config)  # which compiles, where nothing is compiled yet
+    Rerun(config).through(found)  # which compiles, where nothing is compiled yet
     return {
         "replay_ms": _ms(cpu_s(lambda: list(replay(Log.open([folder]), 0))) / ticks),
         "read_ms": _ms(cpu_s(lambda: list(spans(Log.open([folder])))) / ticks),
-        "rerun_ms": _ms(cpu_s(lambda: rerun(found, config)) / ticks),
+        "rerun_ms": _ms(cpu_s(lambda: Rerun(config).through(found)) / ticks),
     }
 
 

@@ -10,7 +10,7 @@ from controller.config import build
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.replay.recording import Span
-from controller.replay.rerun.run import OVERLOAD_FRAC, rerun
+from controller.replay.rerun.run import OVERLOAD_FRAC, Rerun
 from tests.bench.decide.plain import plain_otd
 from tests.bench.replay.cost import cpu_s
 
@@ -37,8 +37,8 @@ def against_plain_python(span: Span, repeats: int) -> dict[str, Any]:
     config = build(KEYS)
     limits = replace(config.limits, gain_frac=0.0)
     plain_s, plain_moves = plain_replay(span, limits, config.ewma)
-    times_s = [cpu_s(lambda: rerun([span], config)) for _ in range(repeats)]
-    moves = [(m.executor, m.target) for m in rerun([span], config).moves]
+    times_s = [cpu_s(lambda: Rerun(config).through([span])) for _ in range(repeats)]
+    moves = [(m.executor, m.target) for m in Rerun(config).through([span]).moves]
     ticks = len(span.time_s)
     return {
         "executors": len(span.first.executors),

@@ -14,7 +14,7 @@ from controller.core.decision import Decision, Outcome
 from controller.errors import TuneError
 from controller.replay.rerun import run
 from controller.replay.rerun.pair_hops import FREE, HopCost, PairHops, load
-from controller.replay.rerun.run import rerun
+from controller.replay.rerun.run import Rerun
 from controller.tune import chunks as chunks_module
 from controller.tune.choice import MOVE_S, Objective, suggest
 from controller.tune.chunks import DAY_S, HELD_BACK_FRAC, unpack, waves
@@ -104,7 +104,7 @@ def test_pieces_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             assert figures.inter_node == pytest.approx(same.inter_node, rel=1e-12)
     assert whole[0].chosen_by.ticks == 84
     assert whole[0].held_back.ticks == 36
-    (series,) = [rerun([load], build(RESTLESS))]
+    (series,) = [Rerun(build(RESTLESS)).through([load])]
     assert len(series.moves) == whole[0].chosen_by.moves + whole[0].held_back.moves
 
 
