@@ -29,15 +29,7 @@ log = structlog.get_logger()
 
 
 class Puller:
-    """Keeps the node's local plan.
-
-    Parameters
-    ----------
-    store_dir : Path
-        Where `adopt_cluster` leaves its word.
-    wake : Event
-        Set whenever `sync` has something to do.
-    """
+    """Keeps the node's local plan; sets `wake` whenever `sync` has something to do."""
 
     def __init__(self, session: Session, writer: PlanWriter, store_dir: Path, wake: Event) -> None:
         self._watched = Watched(session, wake)
@@ -94,24 +86,11 @@ class Puller:
         self._watched.invalidate_all()
 
     def sync(self, node: str | None, here: frozenset[str] | None) -> bool:
-        """Read what has changed and store the plans of this node.
+        """Read what has changed and store the plans of this node; tell whether any was new.
 
-        Parameters
-        ----------
-        node : str or None
-            The supervisor's id; None while no JVM has told it.
-        here : frozenset of str or None
-            The topologies that have a worker on the node; None, while that is not known, takes all.
-
-        Returns
-        -------
-        bool
-            Whether there was anything new to store.
-
-        Raises
-        ------
-        StoreError
-            If ZooKeeper does not answer or the store cannot be written.
+        `node` is the supervisor's id, None while no JVM has told it; `here` the topologies that
+        have a worker on the node: None, while that is not known, takes all. Raises StoreError if
+        ZooKeeper does not answer or the store cannot be written.
         """
         held = self._of_cluster()
         if held is None:

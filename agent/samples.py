@@ -20,7 +20,7 @@ from migration.model import SupervisorAck, WorkerAck, WorkerLoad
 from migration.wire import ACK_KEY, LOAD_KEY, decode
 
 # JVMs refresh their ack every 2 s. Storm takes one that is silent for 30 s for dead; what says
-# nothing for twice that is stopped for good, or its process id is somebody else's by now.
+# nothing for twice that is stopped for good, or its process id is another's by now.
 SILENT_AFTER_MS = 60_000
 # An environment in the making is no news; files are whole from the first.
 _YOUNG_S = 2.0
@@ -55,15 +55,8 @@ class Samples:
 
 
 class SampleStores:
-    """The open sample stores of a node.
+    """The open sample stores of a node, below ``nstorm.store.dir``.
 
-    Parameters
-    ----------
-    store_dir : Path
-        ``nstorm.store.dir``.
-
-    Notes
-    -----
     Process ids tell the dead from the living, so agent and JVMs have to share a namespace of them.
     """
 
@@ -95,10 +88,7 @@ class SampleStores:
     def read(self, *, with_loads: bool = True) -> Samples:
         """Read all open stores; what is damaged is reported, and the last good value stands.
 
-        Parameters
-        ----------
-        with_loads : bool
-            Loads are large and seldom wanted: acks are looked at twenty times a second.
+        Loads are large and seldom wanted: acks are looked at twenty times a second.
         """
         workers, loads = [], []
         supervisor: SupervisorAck | None = None

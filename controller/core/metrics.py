@@ -77,25 +77,10 @@ def observe(
     ewma: float,
     targets: Mapping[str, int] | None = None,
 ) -> dict[Slot, WorkerRates]:
-    """Take the newest reports in.
+    """Take the newest report of each node in; gives the workers of `topology` that are in them.
 
-    Parameters
-    ----------
-    loads : iterable of NodeLoad
-        The newest report of each node.
-    topology : str
-        Reports of other topologies are left out.
-    now_s : float
-        The controller's monotonic clock.
-    ewma : float
-        Weight of the newest rate, above 0 and up to 1.
-    targets : mapping of str to int, optional
-        From `component_targets`; without it what workers have folded is left out.
-
-    Returns
-    -------
-    dict of Slot to WorkerRates
-        Only workers that are in the reports.
+    `now_s` is monotonic, `ewma` the weight of the newest rate, above 0 and up to 1. Without
+    `targets`, from `component_targets`, what workers have folded is left out.
     """
     found = {}
     for load in loads:
@@ -122,19 +107,7 @@ def observe_each(
     now_s: float,
     ewma: float,
 ) -> dict[str, Rates]:
-    """Take the newest reports in, topology by topology.
-
-    Parameters
-    ----------
-    rates : mapping of str to Rates
-        What was known, by topology.
-    loads : sequence of NodeLoad
-        The newest report of each node.
-    views : iterable of TopologyView
-        The topologies; others are forgotten.
-    now_s, ewma : float
-        As for `observe`.
-    """
+    """Take the newest reports in, topology by topology; those not in `views` are forgotten."""
     here: dict[str, list[NodeLoad]] = {}
     folds = set()
     for load in loads:

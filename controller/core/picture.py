@@ -24,17 +24,7 @@ UNHEARD_S = 30.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """A topology that could be measured.
-
-    Attributes
-    ----------
-    view : TopologyView
-        What it was made of.
-    cluster, snapshot : Cluster, LoadSnapshot
-        Places, load and traffic.
-    classes : Classes
-        Which workers are high and low.
-    """
+    """A topology that could be measured: its places, load and traffic, and who is high and low."""
 
     view: TopologyView
     cluster: Cluster
@@ -54,25 +44,10 @@ def picture_each(
 ) -> tuple[dict[str, Picture | Veto], dict[tuple[str, Slot], float]]:
     """Measure topologies and sort their workers into high and low.
 
-    Parameters
-    ----------
-    rates : mapping of str to Rates
-        What their workers do.
-    unheard_s : mapping of (str, Slot) to float
-        Since when workers that have not named their hooks are missed, monotonic seconds.
-    limits : Limits
-        Which workers are high and low.
-    worker_capacity_cores : float or None
-        Capacity of every worker; None divides a node's CPU by its slots in use.
-    now_s, time_s : float
-        Monotonic and Unix seconds.
-
-    Returns
-    -------
-    dict of str to Picture or Veto
-        By topology; STAND_BACK or STALE_METRICS where a part of it is not known.
-    dict of (str, Slot) to float
-        The same as `unheard_s`, of now.
+    Gives a veto, STAND_BACK or STALE_METRICS, where a part of a topology is not known, and
+    `unheard_s` of now: since when (monotonic) workers that have not named their hooks are missed.
+    Without `worker_capacity_cores` a node's CPU is divided by its slots in use. `now_s` is
+    monotonic, `time_s` Unix seconds.
     """
     pictures: dict[str, Picture | Veto] = {}
     missed_s: dict[tuple[str, Slot], float] = {}
@@ -125,20 +100,8 @@ def _unplaced(view: TopologyView) -> Veto | None:
 
 
 def settled_placement(publication: Publication, plan: Plan | None) -> dict[ExecutorId, Slot]:
-    """Tell where each executor will be once the moves under way have ended.
+    """Tell where each executor that Storm has assigned will be once the moves under way have ended.
 
-    Parameters
-    ----------
-    plan : Plan or None
-        The moves laid over it.
-
-    Returns
-    -------
-    dict of ExecutorId to Slot
-        Without executors that Storm has not assigned.
-
-    Notes
-    -----
     A target is filled from the start of a move, so that the next decision leaves it the room.
     """
     placed = {p.executor: p for p in publication.executors if p.slot is not None}
@@ -151,13 +114,7 @@ def settled_placement(publication: Publication, plan: Plan | None) -> dict[Execu
 
 
 def pinned_executors(view: TopologyView) -> dict[ExecutorId, str]:
-    """Say why executors must stay; the worker that has the object knows best.
-
-    Parameters
-    ----------
-    view : TopologyView
-        The publication and the answers of the JVMs.
-    """
+    """Say why executors must stay; the worker that has the object knows best."""
     kind = {component.id: component.kind for component in view.publication.components}
     pinned, hooked = {}, frozenset(view.hooked_slots)
     for placed in view.publication.executors:
@@ -173,19 +130,9 @@ def pinned_executors(view: TopologyView) -> dict[ExecutorId, str]:
 def stale_workers(
     rates: Rates, slots: Iterable[Slot], *, now_s: float, limit_s: float
 ) -> tuple[str, ...]:
-    """Name the workers whose load is not known well enough to decide.
+    """Say of which of these workers the load is not known well enough to decide, a text each.
 
-    Parameters
-    ----------
-    slots : iterable of Slot
-        Workers that have to be known.
-    now_s, limit_s : float
-        The clock of `observe`, and the oldest report that counts.
-
-    Returns
-    -------
-    tuple of str
-        One text a worker, empty if all is well.
+    `now_s` is by the clock of `observe`; no report older than `limit_s` counts.
     """
     found = []
     for slot in sorted(slots):
@@ -200,16 +147,9 @@ def stale_workers(
 
 
 def build_cluster(publication: Publication, slots: Iterable[Slot], cores: float | None) -> Cluster:
-    """List the places of a topology with their capacity.
+    """List the slots that a topology uses, or is about to use, with their capacity.
 
-    Parameters
-    ----------
-    publication : Publication
-        What Storm knows about the topology.
-    slots : iterable of Slot
-        Slots that the topology uses or is about to use.
-    cores : float or None
-        Capacity of every worker; None divides a node's CPU by its slots in use.
+    Each has `cores`; None divides a node's CPU by its slots in use.
     """
     nodes = {node.id: node for node in publication.nodes}
 
@@ -230,25 +170,9 @@ def build_snapshot(
     *,
     time_s: float,
 ) -> LoadSnapshot:
-    """Put together what a policy reads.
+    """Put together what a policy reads, one row an executor of the placement.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Places; every slot of the placement is one of its workers.
-    publication : Publication
-        What Storm knows about the topology.
-    placement : mapping of ExecutorId to Slot
-        Where the executors are.
-    pinned : mapping of ExecutorId to str
-        Why executors must stay.
-    time_s : float
-        Time to write into the snapshot.
-
-    Returns
-    -------
-    LoadSnapshot
-        One row an executor of the placement.
+    Every slot of the placement is a worker of the cluster; `pinned` says why executors must stay.
     """
     # The natural order of "start-end" is the order of the ids.
     executors = sorted(placement)
@@ -308,11 +232,6 @@ def whole_cpu_cores(
         executors that are placed there.
     handled_tps : Floats, shape (E,)
         Tuples that each executor sent and got.
-
-    Returns
-    -------
-    Floats, shape (E,)
-        Cores.
     """
     # A copy that is leaving still runs elsewhere: own CPU counts wherever it was used.
     own = [0.0] * len(handled_tps)

@@ -27,15 +27,7 @@ PAUSED = f"{wire.ROOT}/paused"
 
 
 class LiveCluster:
-    """The cluster as ZooKeeper shows it.
-
-    Parameters
-    ----------
-    timing : Timing
-        How old an answer may be.
-    now_s : callable
-        Tells monotonic seconds.
-    """
+    """The cluster as ZooKeeper shows it; `timing` says how old an answer may be."""
 
     def __init__(
         self, mirror: Mirror, timing: Timing, now_s: Callable[[], float] = time.monotonic
@@ -54,22 +46,13 @@ class LiveCluster:
 
     @classmethod
     def of_session(cls, session: Session) -> Self:
-        """Make a view for people, who look when they like and need not be woken.
-
-        Parameters
-        ----------
-        session : Session
-            Connected to Storm's ZooKeeper.
-        """
+        """Make a view for people, who look when they like and need not be woken."""
         return cls(Mirror(session, threading.Event()), Timing())
 
     def topologies(self) -> Sequence[TopologyView]:
         """Return every topology that the hooks in Nimbus publish, by id.
 
-        Returns
-        -------
-        sequence of TopologyView
-            Without those that Storm no longer has, or whose publication could never be read.
+        Left out are those that Storm no longer has, or whose publication could never be read.
         """
         sign, nodes = self._nimbus.newest(), self._mirror.message(Nodes, wire.NODES)
         report = None if sign is None else sign.report
@@ -117,12 +100,9 @@ class LiveCluster:
         return self._acks, same
 
     def plan(self, topology: str) -> Plan:
-        """Return the newest plan that could be read.
+        """Return the newest plan that could be read; empty and of version -1 if there is none.
 
-        Returns
-        -------
-        Plan
-            Empty and of version -1 if there is none; its version is always its node's.
+        Its version is always its node's.
         """
         path = wire.plan_path(topology)
         plan = self._mirror.message(Plan, path)
@@ -132,7 +112,7 @@ class LiveCluster:
             return Plan(self.cluster(), 0, version, topology)
         if plan.version == version:
             return plan  # the very same object while nothing has changed
-        # A plan that somebody wrote by hand may say another version; the next write mends it.
+        # A plan that was written by hand may say another version; the next write mends it.
         return Plan(plan.cluster, plan.epoch, version, topology, plan.entries)
 
     def _lost(self, view: TopologyView) -> str | None:
@@ -186,24 +166,12 @@ class LiveCluster:
         return min(self.age_s(wire.acks_path(node)), self.age_s(wire.load_path(node)))
 
     def paused(self) -> str | None:
-        """Return why the controller is paused.
-
-        Returns
-        -------
-        str or None
-            None if it is not.
-        """
+        """Return why the controller is paused, None if it is not."""
         stored = self._mirror.node(PAUSED)
         return None if stored is None else stored.data.decode(errors="replace") or "paused"
 
     def age_s(self, path: str) -> float:
-        """Tell how long ago a node was seen to change.
-
-        Returns
-        -------
-        float
-            Seconds; infinite if it has not been read.
-        """
+        """Tell how long ago a node was seen to change; infinite if it has not been read."""
         mzxid = self._mirror.mzxid(path)
         if mzxid is None:
             self._came.pop(path, None)
@@ -217,12 +185,9 @@ class LiveCluster:
 
 
 def known_of(view: TopologyView, cluster: str) -> KnownPlan:
-    """Gather what the nodes of a cluster know of a topology's plan, once for each view.
+    """Gather what the nodes know of a topology's plan, once for each view.
 
-    Parameters
-    ----------
-    cluster : str
-        The lineage of plans that counts.
+    Plans of other lineages than `cluster` do not count.
     """
     asked = cluster, view.read_by_nimbus
     of, known = vars(view).get("known", (None, None))

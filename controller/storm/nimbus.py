@@ -22,13 +22,6 @@ class SignOfLife:
 class NimbusWatch:
     """Compares what the hooks in Nimbus published with what Storm has written since.
 
-    Parameters
-    ----------
-    now_s : callable
-        Tells monotonic seconds.
-
-    Notes
-    -----
     ZooKeeper numbers all writes in one row (zxid), so a node of Storm's that was written after the
     last sign of life is known to be newer without comparing clocks. The sign of life is written
     after the publications that it stands for.
@@ -80,13 +73,7 @@ class NimbusWatch:
         return None
 
     def knows(self, topology: str) -> bool:
-        """Tell whether Storm still has the topology.
-
-        Returns
-        -------
-        bool
-            False once it has been killed.
-        """
+        """Tell whether Storm still has the topology; False once it has been killed."""
         return self._mirror.stat(f"/storms/{topology}") is not None
 
     def _silence_s(self, mzxid: int) -> float | None:
