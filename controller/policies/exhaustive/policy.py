@@ -18,24 +18,10 @@ MOST_BITS = 20
 
 
 def exhaustive(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
-    """Decide for a placement than which there is none better.
+    """Decide for a placement than which there is none better that fills no worker above `high`.
 
-    Parameters
-    ----------
-    limits : Limits
-        Upper threshold, above which no worker is filled, and the weights of traffic between nodes
-        and between workers.
-
-    Returns
-    -------
-    Decision
-        All moves; today's placement is kept if it is as good as any. None, with what is missing, if
-        no placement fits.
-
-    Raises
-    ------
-    PolicyError
-        It would take too long: the message says how much is too much.
+    Today's placement is kept if it is as good as any. No moves, with what is missing, if no
+    placement fits. Raises PolicyError, which says how much is too much, if it would take too long.
     """
     movable, workers = int(snapshot.is_movable.sum()), len(cluster.workers)
     if movable * log2(workers) > MOST_BITS:
@@ -53,20 +39,8 @@ def exhaustive(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Deci
 
 
 def search(problem: PlacementProblem, start: Ints) -> Ints | None:
-    """Find a cheapest placement.
+    """Find a cheapest placement, None if none fits; `start` wins if it fits and none is cheaper.
 
-    Parameters
-    ----------
-    start : Ints, shape (E,)
-        Wins if it fits and none is cheaper.
-
-    Returns
-    -------
-    Ints of shape (E,), or None
-        The placement; None if none fits.
-
-    Notes
-    -----
     Branch and bound. Executors that talk most go first. Of places that are alike and empty one is
     tried. What is not placed yet costs at least its traffic with what is placed, at its best place.
     """

@@ -28,22 +28,12 @@ def _chain(points: tuple[tuple[tuple[int, int, int], ...], ...], alpha: float) -
 
 
 def rolling_count() -> Model:
-    """Build RollingCount on one machine of each kind.
-
-    Returns
-    -------
-    Model
-        Two components on three machines; the first puts out ten tuples for one.
-    """
+    """Build RollingCount on one machine of each of three kinds; the first component puts out 10 for
+    1."""
     return _chain(_ROLLING_COUNT, 10.0)
 
 
 def unique_visitor() -> Model:
-    """Build UniqueVisitor on one machine of each kind.
-
-    Returns
-    -------
-    Model
-        Two components on three machines; the first puts out one tuple for one.
-    """
+    """Build UniqueVisitor on one machine of each of three kinds; the first component puts out 1 for
+    1."""
     return _chain(_UNIQUE_VISITOR, 1.0)

@@ -28,26 +28,11 @@ def find(
     options: TargetOptions,
     seen: frozenset[int] = frozenset(),
 ) -> Target | None:
-    """Search for a placement that gains enough and can be reached.
+    """Search for a placement that gains enough and can be reached; None if nothing is worth it.
 
-    Parameters
-    ----------
-    limits : Limits
-        Upper threshold and weights.
-    options : TargetOptions
-        Least gain, price of a move, fill.
-    seen : frozenset of int
-        Placements (`digest`) that the way may not come through.
-
-    Returns
-    -------
-    Target or None
-        None if nothing is worth it.
-
-    Notes
-    -----
-    Takes long (a partition, refinements, the order of all moves), so a live run does it beside
-    the cycle. The way is walked to its end here: on frozen traffic it can be walked as it is.
+    The way may not come through the placements `seen`, each by its `digest`. Takes long (a
+    partition, refinements, the order of all moves), so a live run does it beside the cycle. The way
+    is walked to its end here: on frozen traffic it can be walked as it is.
     """
     problem = Problem.of(cluster, snapshot, limits, options)
     least_gain = options.gain_frac * problem.today_tps
@@ -88,7 +73,7 @@ def _end_of_safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> tu
 
 
 def _without_the_last(snapshot: LoadSnapshot, limits: Limits) -> LoadSnapshot:
-    """Pin whoever would leave a worker empty, if none may be."""
+    """Pin every executor that would leave a worker empty, if none may be."""
     if not limits.keep_workers:
         return snapshot
     last = ("the last one in its worker" if alone else None for alone in snapshot.is_alone)
@@ -97,7 +82,8 @@ def _without_the_last(snapshot: LoadSnapshot, limits: Limits) -> LoadSnapshot:
 
 
 def _anchors(problem: Problem) -> NDArray[np.bool_]:
-    """Choose who stays in each worker that everybody could leave: who talks most inside it."""
+    """Choose an executor to stay in each worker that all could leave: the one that talks most
+    inside."""
     graph, place, workers = problem.graph, problem.start, len(problem.node_of)
     owner = np.repeat(np.arange(len(place)), np.diff(graph.first))
     inside = place[owner] == place[graph.peers]

@@ -3,8 +3,8 @@
 S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, "Optimization by simulated annealing", Science 220
 (1983). Two things make it find what no single move and no partition leads to. Executors that talk
 move together, for alone each of them would lose. And on the way workers may be too full, at a price
-that follows how often some are: M. Gendreau, A. Hertz, G. Laporte, "A tabu search heuristic for
-the vehicle routing problem", Manage. Sci. 40 (1994). Only placements in which none is count.
+that follows how often some are: M. Gendreau, A. Hertz, G. Laporte, "A tabu search heuristic for the
+vehicle routing problem", Manage. Sci. 40 (1994). Only placements count in which no worker is.
 """
 
 import math
@@ -34,7 +34,7 @@ OFTEN, SELDOM = 0.8, 0.5
 
 
 class _Board(NamedTuple):
-    """What the compiled loop looks at; as in `Problem` and `Graph`, `movable` as indices too."""
+    """What the compiled loop looks at; as in `Problem` and `Graph`, `movable` as indices, too."""
 
     first: Ints
     peers: Ints
@@ -62,7 +62,7 @@ class _Course(NamedTuple):
 
 
 class _Trip(NamedTuple):
-    """Who is tried elsewhere together, from where to where; the first so many of each count."""
+    """Executors tried elsewhere together, from where to where; only the first entries count."""
 
     who: Ints
     origin: Ints
@@ -70,26 +70,14 @@ class _Trip(NamedTuple):
 
 
 def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) -> Ints:
-    """Look for a placement that costs less, its moves from today's included.
+    """Look for a placement that costs less, its moves from today's included; gives the best one
+    met.
 
-    Parameters
-    ----------
-    problem : Problem
-        Load, room and traffic.
-    place : Ints, shape (E,)
-        Where to begin.
-    rounds : int
-        How often ten things are tried for each executor.
-    hot : float
-        The temperature at the beginning, in the mean traffic of a pair: 3 forgets where it began,
-        1 and less mends what is not yet good.
-
-    Returns
-    -------
-    Ints, shape (E,)
-        The best placement met. No worker is fuller than `room_cores`, or than it was at the
-        beginning. A try costs O(pairs with traffic of who moves), and O(E) more where others come
-        back, to find them.
+    No worker of it is fuller than `room_cores`, or than it was at the beginning. In each of
+    `rounds` ten trips are tried for each executor. `hot` is the temperature at the beginning, in
+    the mean traffic of a pair: 3 forgets where it began, 1 and less mends what is not yet good. A
+    trip costs O(pairs with traffic of those that move), and O(E) more where others come back, to
+    find them.
     """
     graph = problem.graph
     talks = np.diff(graph.first) > 0
@@ -138,7 +126,8 @@ def _gain(board: _Board, place: Ints, e: int, to: int) -> float:
 
 @compiled
 def _gather(board: _Board, place: Ints, trip: _Trip, begin: int, goal: int) -> int:
-    """Take along whom the last one talks to on its worker, and so on; gives how many travel."""
+    """Take along peers of the executor at `begin` on its worker, then their peers; gives the new
+    end."""
     end, most = begin + 1, begin + 1
     if np.random.random() < TOGETHER:
         most += np.random.randint(MOST_IN_GROUP)
@@ -161,7 +150,7 @@ def _gather(board: _Board, place: Ints, trip: _Trip, begin: int, goal: int) -> i
 
 @compiled
 def _somebody_on(board: _Board, place: Ints, worker: int, but: int) -> int:
-    """Draw who may leave a worker; -1 if nobody is met."""
+    """Draw an executor that may leave a worker, but not `but`; -1 if there is none."""
     begin = np.random.randint(len(board.movable))
     for i in range(len(board.movable)):
         e = board.movable[(begin + i) % len(board.movable)]
@@ -172,7 +161,7 @@ def _somebody_on(board: _Board, place: Ints, worker: int, but: int) -> int:
 
 @compiled
 def _draw(board: _Board, place: Ints, trip: _Trip) -> int:
-    """Draw who goes where; gives how many, 0 for nobody."""
+    """Draw a trip: which executors go where; gives how many, perhaps 0."""
     e = board.movable[np.random.randint(len(board.movable))]
     peer = board.peers[np.random.randint(board.first[e], board.first[e + 1])]
     at, to = place[e], place[peer]

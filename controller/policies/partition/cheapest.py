@@ -30,22 +30,11 @@ ROUNDS_OF_ALL, ROUNDS_LEAST, ROUNDS_PER_EXECUTOR = 40_000, 100, 10
 
 
 def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = ()) -> Ints | None:
-    """Find a placement that is worth its moves.
+    """Find a placement that costs less than today's by more than `least_gain_tps`, its moves paid.
 
-    Parameters
-    ----------
-    problem : Problem
-        Load, room and traffic.
-    least_gain_tps : float
-        By how much less than today it must cost, its moves paid.
-    others : tuple of Ints, each of shape (E,)
-        Placements to start from, and to be no worse than.
-
-    Returns
-    -------
-    Ints, shape (E,), or None
-        The best found: least excess above `high`, then least cost with the moves; None if nothing
-        gains enough or everything that does is fuller than today.
+    Gives the best found: least excess above `high`, then least cost with the moves; None if nothing
+    gains enough or everything that does is fuller than today. `others` are placements to start
+    from, and to be no worse than.
     """
     today = problem.today_tps
     known = min([problem.cost_tps(place) for place in others], default=today)
@@ -90,7 +79,7 @@ def _candidates(problem: Problem, others: tuple[Ints, ...]) -> Iterator[Ints]:
 
 
 def _node_starts(problem: Problem, others: tuple[Ints, ...]) -> Iterator[Ints]:
-    """Today's nodes, then partitions of equal and of packed shares, under today's names."""
+    """Give today's nodes, then partitions of equal and of packed shares, under today's names."""
     for place in (problem.start, *others):
         yield problem.node_of[place]
     room = _node_room(problem)
@@ -120,7 +109,7 @@ def _shares(problem: Problem, room: Floats) -> Iterator[Floats]:
 
 
 def _named(problem: Problem, parts: Ints, usable: Ints, room: Floats) -> Ints:
-    """Give parts to nodes so that few executors move and little is cut to those who may not.
+    """Give parts to nodes so that few executors move and little is cut to those that may not.
 
     The assignment of H. W. Kuhn, "The Hungarian method", Naval Res. Logist. Quart. 2 (1955).
     """
@@ -182,7 +171,8 @@ def _workers_level(problem: Problem) -> Level:
 
 
 def _share_out(problem: Problem, nodes: Ints) -> Ints:
-    """Give the executors of each node to its workers: who is there stays, big newcomers first."""
+    """Give the executors of each node to its workers: old ones stay, of newcomers the big ones
+    first."""
     place = problem.start.copy()
     stays = ~problem.free | (nodes == problem.node_of[place])
     load = np.bincount(
