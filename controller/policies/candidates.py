@@ -12,8 +12,7 @@ _NONE = Moves(*np.zeros((2, 0), dtype=np.int64), *np.zeros((2, 0)))
 
 
 def relieving(view: View, hot: int) -> Moves:
-    """List the moves off a hot worker that fit and remove most of its excess; none if none relieves
-    it."""
+    """List the moves off a hot worker that fit and remove most of its excess; perhaps none."""
     everywhere = np.arange(len(view.cluster.workers))
     moves = view.fitting(view.score(view.movable_on(hot), everywhere), fill=1.0)
     excess_cores = -view.classes.room_cores[hot]

@@ -31,18 +31,15 @@ def otd(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
 
 
 def choose_otd(view: View) -> Choice | Decision:
-    """Choose one move as `otd` does, or say why there is none; the view's weights should be 1 and
-    0."""
+    """Choose one move as `otd` does, or say why there is none; it wants weights 1 and 0."""
     limits = view.limits
     lowest = _lowest_low_worker_of_each_node(view)
     hot = np.flatnonzero(view.classes.high)
     if hot.size and not lowest.size:
         return no_low_worker(view, ())
     if not lowest.size:
-        return Decision(
-            Outcome.NOTHING_TO_GAIN,
-            f"no worker is above {limits.high_frac:g} or below {limits.low_frac:g} of its CPU",
-        )
+        reason = f"no worker is above {limits.high_frac:g} or below {limits.low_frac:g} of its CPU"
+        return Decision(Outcome.NOTHING_TO_GAIN, reason)
     if not hot.size:
         moves = view.score(np.flatnonzero(view.movable), lowest)
         return if_above_threshold(view, moves, ())

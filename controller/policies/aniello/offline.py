@@ -1,8 +1,7 @@
 """Places executors next to those that feed them, knowing only the topology (002, section 3.1).
 
-The text gives the idea and the formulas. How slots are filled one by one is not in it; that reading
-comes from the authors' published code (github.com/leonardoaniello/storm-adaptive-schedulers), of
-which only the facts are used here.
+The text gives the idea and the formulas. How slots are filled one by one is read in the authors'
+code.
 """
 
 from collections import deque

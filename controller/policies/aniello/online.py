@@ -1,9 +1,8 @@
 """Brings executors that talk together, first into workers, then onto nodes (002, section 3.2).
 
 Our copy of the paper ends in the first sentence of phase 1: the model and its constraints are in
-it, the rules of the two phases are not. They come from the authors' published code
-(github.com/leonardoaniello/storm-adaptive-schedulers), of which only the facts are used here; what
-neither says is marked as a choice.
+it, the rules of the two phases are not. They come from the authors' code; what neither says is
+marked as a choice.
 """
 
 import numpy as np

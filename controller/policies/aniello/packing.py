@@ -1,7 +1,6 @@
 """Packs items that talk to each other into bins, those that talk most first: the greedy of 002.
 
-Not in the paper's text as we have it; the rules come from the authors' published code
-(github.com/leonardoaniello/storm-adaptive-schedulers), of which only the facts are used here.
+Not in the paper's text as we have it; the rules come from the authors' code.
 """
 
 from itertools import product
@@ -40,7 +39,6 @@ class Packing:
         self.peer_tps = np.split(np.concatenate([self.tps, self.tps])[by_item], splits)
 
     def fits(self, count: int, load: float) -> NDArray[np.bool_]:
-        """Tell which bins have room for `count` more items of this load in all."""
         return (self.size + count <= self.most) & (self.filled + load <= self.room + TIE)
 
     def emptiest(self, count: int, load: float) -> int | None:

@@ -59,37 +59,24 @@ def maximize_throughput(
     placement: Ints,
     rate_tps: float,
     *,
-    most: Ints | None = None,
-    is_open: Mask | None = None,
-    at_once: int = 1,
-    most_scale: float = inf,
+    most: Ints | None = None,  # of each component, shape (C,); None: as many as fit
+    is_open: Mask | None = None,  # machines that take more, shape (M,); None: all
+    at_once: int = 1,  # most new instances that are tried together where fewer do not fit
+    most_scale: float = inf,  # the step is not made smaller than the input over this
 ) -> tuple[Ints, float]:
     """Raise the input, and add instances where a machine is over-used, until neither works.
 
     Begins with what FirstAssignment gave and the input R0, above 0; gives the last stable
     placement, shape (C, M), and its input.
 
-    Parameters
-    ----------
-    most : Ints of shape (C,), or None
-        No component gets more instances; None: as many as fit.
-    is_open : Mask of shape (M,), or None
-        Machines that take more; None: all.
-    at_once : int
-        Try up to so many new instances together where fewer do not fit.
-    most_scale : float
-        The step is not made smaller than the input over this.
-
-    Notes
-    -----
     000, algorithm 2 (MaximizeThroughput), by the text; the listing is an image. "Most suitable" is
     where the new instance takes the least CPU. The authors' simulator
     (github.com/h-nasiri/Scheduling-Simulator) has 199 for `at_once`, since an even split leaves
     weak machines out otherwise, and 2048 for `most_scale`; the text has neither. It ends: every
     instance adds its overhead, every failed raise halves the step.
     """
-    everywhere = np.ones(placement.shape[1], dtype=np.bool_)
-    is_open = everywhere if is_open is None else is_open
+    if is_open is None:
+        is_open = np.ones(placement.shape[1], dtype=np.bool_)
     final, scale = (placement, rate_tps), 1
     while True:
         load = model.load(placement, rate_tps)

@@ -52,10 +52,6 @@ class Model:
         room = np.maximum(1 - overhead, 0.0)
         return float(np.min(room[slope > 0] / slope[slope > 0], initial=np.inf))
 
-    def throughput_tps(self, rate_tps: float) -> float:
-        """Add up what all instances process, the objective of equation 2."""
-        return float(rate_tps * self.gain.sum())
-
 
 def utilisation(cost_s: Floats, used: Floats) -> float:
     """Average the CPU in use over kinds of machines, more for those that can do more.

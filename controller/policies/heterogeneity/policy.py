@@ -12,11 +12,7 @@ from controller.core.view.view import rounded
 from controller.errors import PolicyError
 from controller.policies.component_graph import component_graph, executors_of
 from controller.policies.component_rates import planned_rates, spouts
-from controller.policies.heterogeneity.growth import (
-    Mask,
-    first_assignment,
-    maximize_throughput,
-)
+from controller.policies.heterogeneity.growth import Mask, first_assignment, maximize_throughput
 from controller.policies.heterogeneity.model import SLACK, Model
 from controller.policies.placement import as_decision
 
@@ -120,7 +116,6 @@ def _no_cost(component: str, node: str, kind: str) -> str:
 def _count(
     cluster: Cluster, snapshot: LoadSnapshot, names: list[str], which: Mask | None = None
 ) -> Ints:
-    """Count executors by component and node."""
     index = {name: c for c, name in enumerate(names)}
     counts = np.zeros((len(names), len(cluster.nodes)), dtype=np.int64)
     for e, name in enumerate(snapshot.component_of):

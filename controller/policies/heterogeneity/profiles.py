@@ -28,12 +28,10 @@ def _chain(points: tuple[tuple[tuple[int, int, int], ...], ...], alpha: float) -
 
 
 def rolling_count() -> Model:
-    """Build RollingCount on one machine of each of three kinds; the first component puts out 10 for
-    1."""
+    """Build RollingCount on one machine of each kind: two components, ten tuples for one."""
     return _chain(_ROLLING_COUNT, 10.0)
 
 
 def unique_visitor() -> Model:
-    """Build UniqueVisitor on one machine of each of three kinds; the first component puts out 1 for
-    1."""
+    """Build UniqueVisitor on one machine of each kind: two components, one tuple for one."""
     return _chain(_UNIQUE_VISITOR, 1.0)

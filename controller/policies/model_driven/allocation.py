@@ -75,8 +75,7 @@ def mba(table: Sequence[Performance], rate_tps: float) -> Allocation:
 
 
 def slots_needed(allocations: Iterable[Allocation]) -> int:
-    """Count the slots that all tasks need together, ρ of 001: the larger of CPU and memory, rounded
-    up."""
+    """Count the slots that all tasks need, ρ of 001: the larger of CPU and memory, rounded up."""
     rows = list(allocations)
     cpu = fsum(row.cpu_frac for row in rows)
     memory = fsum(row.memory_frac for row in rows)

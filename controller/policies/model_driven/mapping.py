@@ -10,7 +10,7 @@ from controller.core.cluster import Floats, Ints
 from controller.core.view.view import rounded
 from controller.policies.model_driven.allocation import SLACK, VM_SLOTS, Allocation, acquire
 
-# NWDist of 001. Nobody tells of racks, so every other machine is in the same one.
+# NWDist of 001. Racks are not known, so every other machine is in the same one.
 OTHER_MACHINE = 0.5
 
 # The slot of every thread, by task.
@@ -36,8 +36,7 @@ class Lacking:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
-    """Slots, machine by machine: the index of each slot's machine, and the shares that are left of
-    it."""
+    """Slots, machine by machine: the machine of each, and the shares of it that are left."""
 
     machine: Ints  # (S,)
     cpu: Floats  # (S,)
@@ -184,5 +183,4 @@ def map_growing(
 
 
 def slots_used(placed: Placed) -> int:
-    """Count the slots that have a thread."""
     return len({slot for slots in placed.values() for slot in slots})

@@ -79,8 +79,7 @@ def _slope(peaks: Sequence[tuple[int, float]]) -> float:
 
 
 def peak(table: Sequence[Performance]) -> Performance:
-    """Find the full bundle, τ̂ threads with rate ω̂ of 001: the fewest with the highest rate of
-    all."""
+    """Find the full bundle, τ̂ and ω̂ of 001: the fewest threads with the highest rate of all."""
     return max(table, key=lambda point: (point.rate_tps, -point.threads))
 
 

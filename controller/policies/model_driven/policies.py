@@ -28,8 +28,8 @@ def dsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     groups = executors_of(snapshot)
     workers = _machine_by_machine(cluster)
     placed = map_dsm({name: len(group) for name, group in groups.items()}, len(workers))
-    place = _place(snapshot, groups, placed, workers)
-    return as_decision(cluster, snapshot, place, "default Storm mapping (001)")
+    why = "default Storm mapping (001)"
+    return _decision(cluster, snapshot, groups, placed, workers, why=why)
 
 
 def rsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
@@ -48,10 +48,8 @@ def rsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     groups = _movable(snapshot)
     slots, workers = _open_slots(cluster, snapshot, needs, cluster.capacity_cores / unit_cores)
     placed = map_rsm({name: [needs[e] for e in group] for name, group in groups.items()}, slots)
-    if isinstance(placed, Lacking):
-        return _missing("R-Storm mapping (001)", placed)
-    place = _place(snapshot, groups, placed, workers)
-    return as_decision(cluster, snapshot, place, "R-Storm mapping (001)")
+    why = "R-Storm mapping (001)"
+    return _decision(cluster, snapshot, groups, placed, workers, why=why)
 
 
 def sam(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
@@ -84,10 +82,8 @@ def sam(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
             tasks[key] = Allocation(0, 1, 1, needs[e].cpu_frac, 0.0)
     slots, workers = _open_slots(cluster, snapshot, needs, np.ones(len(cluster.workers)))
     placed = map_sam(tasks, slots)
-    if isinstance(placed, Lacking):
-        return _missing("slot-aware mapping (001)", placed)
-    place = _place(snapshot, groups, placed, workers)
-    return as_decision(cluster, snapshot, place, "slot-aware mapping (001)")
+    why = "slot-aware mapping (001)"
+    return _decision(cluster, snapshot, groups, placed, workers, why=why)
 
 
 def allocate_existing(table: tuple[Performance, ...], threads: int, rate_tps: float) -> Allocation:
@@ -157,17 +153,23 @@ def _open_slots(
     return Slots(cluster.node_of[workers], cpu[workers], memory[workers]), workers
 
 
-def _place(snapshot: LoadSnapshot, groups: Groups, placed: Placed, workers: Ints) -> Ints:
+def _decision(
+    cluster: Cluster,
+    snapshot: LoadSnapshot,
+    groups: Groups,
+    placed: Placed | Lacking,
+    workers: Ints,
+    *,
+    why: str,
+) -> Decision:
+    if isinstance(placed, Lacking):
+        reason = (
+            f"{why}: resources are missing: {placed.threads} of {placed.task} need "
+            f"{placed.need.cpu_frac:.3g} of a worker's CPU and {placed.need.memory_frac:.3g} of "
+            "its memory, and nowhere is so much left"
+        )
+        return Decision(Outcome.NO_LOW_WORKER, reason)
     place = snapshot.place.copy()
     for name, slots in placed.items():
         place[groups[name]] = workers[slots]
-    return place
-
-
-def _missing(why: str, lacking: Lacking) -> Decision:
-    reason = (
-        f"{why}: resources are missing: {lacking.threads} of {lacking.task} need "
-        f"{lacking.need.cpu_frac:.3g} of a worker's CPU and {lacking.need.memory_frac:.3g} of its "
-        "memory, and nowhere is so much left"
-    )
-    return Decision(Outcome.NO_LOW_WORKER, reason)
+    return as_decision(cluster, snapshot, place, why)

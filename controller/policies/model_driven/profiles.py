@@ -60,8 +60,7 @@ def linear() -> Any:
 
 
 def diamond() -> Any:
-    """Build the diamond micro-topology: four tasks side by side, all into Pi, at four times the
-    rate."""
+    """Build the diamond micro-topology: four tasks side by side into Pi, at 4 times the rate."""
     side_by_side = ("blob", "table", "xml", "file")
     into = [("source", task) for task in side_by_side]
     return _graph([*into, *((task, "pi") for task in side_by_side), ("pi", "sink")])

@@ -15,9 +15,10 @@ from controller.policies.partition.refine import TIE
 from controller.policies.partition.route import Route, gain_tps, next_steps, route
 from controller.policies.safe import safe
 
-# Up to so many executors the end of `safe` is followed to, so that a target is never worse.
+# Up to this many executors, `safe` is followed to its end, so that a target is never worse.
 SAFE_EXECUTORS = 60
-# Steps beside the way may leave out the end of it; the rest is looked at again so often.
+# A way is cut to the moves that its best placement has made. Without the others it may lead
+# elsewhere, so it is walked anew: this many walks at most.
 CUTS = 3
 
 
@@ -63,7 +64,6 @@ def find(
 
 
 def _end_of_safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> tuple[Ints, ...]:
-    """Follow `safe` until it stops, where that is quick."""
     if len(snapshot.executors) > SAFE_EXECUTORS:
         return ()
     limits = replace(limits, max_moves=1)
@@ -82,8 +82,7 @@ def _without_the_last(snapshot: LoadSnapshot, limits: Limits) -> LoadSnapshot:
 
 
 def _anchors(problem: Problem) -> NDArray[np.bool_]:
-    """Choose an executor to stay in each worker that all could leave: the one that talks most
-    inside."""
+    """Choose one to stay in each worker that all could leave: that which talks most inside it."""
     graph, place, workers = problem.graph, problem.start, len(problem.node_of)
     owner = np.repeat(np.arange(len(place)), np.diff(graph.first))
     inside = place[owner] == place[graph.peers]

@@ -5,6 +5,7 @@ Cost is the weighted traffic between places plus the price of every move from to
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
@@ -21,9 +22,9 @@ FEW_EXECUTORS, PARTITIONS = 2000, (4, 1)
 # A node that is full to the last core may leave no way to share its load among its workers.
 NODE_FILL = (1.0, 0.97, 0.94, 0.9)
 
-# Annealing: from scratch where there are few executors, for then no partition is better; and to
-# mend the best that was found. All executors together have so many rounds, times the effort; with
-# few executors less, with many more.
+# Annealing begins from scratch where there are few executors, for then no partition is better. It
+# also mends the best that was found. It has ROUNDS_OF_ALL rounds divided by the executors, times
+# the effort; fewer where executors are few, and never less than ROUNDS_LEAST.
 ANNEALINGS, MENDS = 3, 1
 HOT, WARM = 3.0, 0.5
 ROUNDS_OF_ALL, ROUNDS_LEAST, ROUNDS_PER_EXECUTOR = 40_000, 100, 10
@@ -138,23 +139,6 @@ def _node_room(problem: Problem) -> Floats:
     return np.bincount(problem.node_of, weights=room, minlength=problem.nodes).astype(np.float64)
 
 
-def _nodes_level(problem: Problem, fill: float) -> Level:
-    every = np.arange(problem.nodes)
-    return Level(
-        graph=problem.graph,
-        cores=problem.cores,
-        free=problem.free,
-        home=problem.node_of[problem.start],
-        group_of=every,
-        is_open=np.isin(every, problem.node_of[problem.is_open]),
-        room_cores=fill * _node_room(problem),
-        # Between nodes is between workers too.
-        weight_group=problem.weight_node + problem.weight_worker,
-        weight_place=0.0,
-        price_tps=problem.price_tps,
-    )
-
-
 def _workers_level(problem: Problem) -> Level:
     return Level(
         graph=problem.graph,
@@ -170,9 +154,22 @@ def _workers_level(problem: Problem) -> Level:
     )
 
 
+def _nodes_level(problem: Problem, fill: float) -> Level:
+    every = np.arange(problem.nodes)
+    return replace(
+        _workers_level(problem),
+        home=problem.node_of[problem.start],
+        group_of=every,
+        is_open=np.isin(every, problem.node_of[problem.is_open]),
+        room_cores=fill * _node_room(problem),
+        # Between nodes is between workers too.
+        weight_group=problem.weight_node + problem.weight_worker,
+        weight_place=0.0,
+    )
+
+
 def _share_out(problem: Problem, nodes: Ints) -> Ints:
-    """Give the executors of each node to its workers: old ones stay, of newcomers the big ones
-    first."""
+    """Give the executors of each node to its workers: old ones stay, big newcomers go first."""
     place = problem.start.copy()
     stays = ~problem.free | (nodes == problem.node_of[place])
     load = np.bincount(

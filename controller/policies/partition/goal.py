@@ -29,7 +29,7 @@ class Target:
         workers = {name: w for w, name in enumerate(cluster.workers)}
         if not (executors.keys() >= set(self.executors) and workers.keys() >= set(self.goals)):
             return None
-        # An origin may be gone: then nobody is on it any more.
+        # An origin may be gone; then no executor is on it any more.
         return Route(
             np.array([executors[name] for name in self.executors], dtype=np.int64),
             np.array([workers.get(name, -1) for name in self.origins], dtype=np.int64),

@@ -12,12 +12,12 @@ from controller.policies.partition.search import Question, Search, search_inline
 from controller.policies.partition.target import TargetMemory, target
 from controller.policies.safe import safe
 
-# After a search in vain it is not searched again for so long while all is where it is, and the same
-# may move.
+# After a search in vain there is none for this long, while all executors are where they were and
+# the same ones may move.
 RETRY_S = 300.0
 # Where loads jitter, what is found looks better than it is: of many placements the one is chosen
-# that noise is kindest to. It is judged by other load, so many decisions later: with `load.ewma`
-# 0.3 an eighth of that noise is left then.
+# that noise is kindest to. So it is judged by other load, this many decisions later: with
+# `load.ewma` 0.3 an eighth of that noise is left then.
 JUDGED_AFTER = 6
 
 
@@ -48,7 +48,6 @@ class Remembered:
     found: Mapping[str, Found] | None = None
 
     def only(self, topologies: Collection[str]) -> "Remembered":
-        """Forget all topologies but these."""
         found = {t: one for t, one in (self.found or {}).items() if t in topologies}
         return Remembered(
             {t: one for t, one in self.memory.items() if t in topologies},
@@ -58,8 +57,7 @@ class Remembered:
 
 
 class Targeting:
-    """The policy `target` for one run: one memory a topology. The live run searches beside the
-    cycle."""
+    """The policy `target` for one run, with a memory of each topology."""
 
     def __init__(self, options: TargetOptions, search: Search = search_inline) -> None:
         self._options = options
@@ -69,7 +67,6 @@ class Targeting:
         self._found: dict[str, Found] = {}
 
     def __call__(self, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
-        """Decide as `controller.policies.partition.target.target` does."""
         topology = snapshot.topology
         before = self._memory.get(topology)
         memory = (before or TargetMemory()).with_snapshot(cluster, snapshot)
@@ -115,7 +112,6 @@ class Targeting:
         return Remembered(self._memory, self._in_vain, self._found or None)
 
     def recall(self, remembered: Remembered) -> None:
-        """Remember this and nothing else."""
         self._memory = dict(remembered.memory)
         self._in_vain = dict(remembered.in_vain)
         self._found = dict(remembered.found or {})
@@ -143,5 +139,5 @@ class Targeting:
 
 
 def _asked(cluster: Cluster, snapshot: LoadSnapshot) -> int:
-    """Tell apart what a search may find, whatever the load: who is where, and who may move."""
+    """Tell apart what a search may find, whatever the load: what is where, and what may move."""
     return digest(snapshot.executors, cluster.workers, snapshot.place, snapshot.is_movable)

@@ -1,4 +1,4 @@
-"""What is to be placed: who talks to whom, how much fits where, and what today costs."""
+"""What is to be placed: which executors talk, how much fits where, and what today costs."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -61,8 +61,7 @@ class TargetOptions:
 
     @property
     def on_jittering_loads(self) -> "TargetOptions":
-        """What holds where loads jitter: twice the gain and twice the price, for some finds are
-        noise."""
+        """What holds where loads jitter: twice the gain and price, for some finds are noise."""
         times = JITTER_TIMES
         gain, price = times * self.gain_frac, times * self.move_price_frac
         return replace(self, gain_frac=gain, move_price_frac=price)
@@ -82,7 +81,6 @@ class Graph:
 
     @classmethod
     def of(cls, traffic: Traffic, count: int) -> "Graph":
-        """Add both directions."""
         other = traffic.source != traffic.target
         ends = np.concatenate([traffic.source[other], traffic.target[other]])
         peers = np.concatenate([traffic.target[other], traffic.source[other]])
@@ -102,13 +100,6 @@ class Graph:
         keys = owner * places + place[self.peers]
         sums = np.bincount(keys, weights=self.tps, minlength=count * places)
         return np.asarray(sums, dtype=np.float64).reshape(count, places)
-
-    def among(self, members: Ints) -> "Graph":
-        """Keep only some executors and their traffic with each other."""
-        count = len(self.first) - 1
-        rows = _sparse().csr_array((self.tps, self.peers, self.first), shape=(count, count))
-        rows = rows[members][:, members]
-        return Graph(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +156,6 @@ class Problem:
         )
 
     def load_cores(self, place: Ints) -> Floats:
-        """Add up the load of each worker."""
         sums = np.bincount(place, weights=self.cores, minlength=len(self.node_of))
         return sums.astype(np.float64)
 
@@ -180,7 +170,6 @@ class Problem:
         return _cost_tps(self.graph, place, self.node_of, weights)
 
     def moves(self, place: Ints) -> int:
-        """Count the executors that are elsewhere today."""
         return int((place != self.start).sum())
 
 

@@ -16,12 +16,12 @@ from controller.core.classify import TOLERANCE_CORES
 from controller.core.cluster import Floats, Ints
 from controller.policies.partition.problem import Graph
 
-# A pass gives up after so many moves without a new best: enough to carry a group of executors
-# that only gain together, and for large topologies a share of the executors.
+# A pass gives up after this many moves without a new best, or after this share of the executors if
+# that is more. It must be enough to carry a group of executors that gain only together.
 PATIENCE = 60
 PATIENCE_FRAC = 0.02
 MAX_PASSES = 12
-# So many executors whose better place is full try to change places in one pass.
+# Most executors in a pass that try to change places, as their better place is full.
 EXCHANGES = 120
 # Rows whose best place is looked for at once, so that the table is never copied whole.
 ROWS = 2000
@@ -95,6 +95,7 @@ class _Table:
             if gain[e] == -np.inf:
                 break
             if not self.fits(e, int(to[e])):
+                # The place has filled up since it was found to be the best.
                 self.look_again(np.array([e]), gain, to)
                 continue
             total += float(gain[e])
@@ -128,12 +129,12 @@ class _Table:
             return 0.0
         self.move(e, p)
         excess = self.load[p] - self.level.room_cores[p] - TOLERANCE_CORES
+        if excess <= 0:
+            return first
         others = self.level.free & (self.place == p) & (self.level.cores >= excess)
         others[e] = False
         gain, to = self.best(np.flatnonzero(others))
         f = int(np.argmax(gain))
-        if excess <= 0:
-            return first
         if first + gain[f] <= self.noise_tps:
             self.move(e, source)
             return 0.0
@@ -142,8 +143,7 @@ class _Table:
         return first + second
 
     def repair(self) -> None:
-        """Empty places that are too full, each time by the move that loses least per core of the
-        excess."""
+        """Empty places that are too full, by the moves that lose least per core of the excess."""
         stuck = np.zeros(len(self.load), dtype=np.bool_)
         while True:
             excess = np.where(stuck, 0.0, self.load - self.level.room_cores)

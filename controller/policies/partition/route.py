@@ -4,7 +4,7 @@ The order is fixed when a target is adopted. Which step comes next is then read 
 so a step that was refused, or that Storm or an operator made, disturbs nothing.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from controller.core.classify import TOLERANCE_CORES
 from controller.core.cluster import Floats, Ints
 from controller.policies.partition.problem import Problem
 
-# Executors of a group gain little one by one and much together: so far ahead a chain looks.
+# Executors of a group gain little one by one and much together. A chain looks this many ahead.
 CHAIN = 24
 
 Step = tuple[int, int]
@@ -21,15 +21,13 @@ Step = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
-    """Executors, the workers they were on when the route was made, and those they go to, in this
-    order."""
+    """Executors in order, the workers they were on when it was made, those they go to."""
 
     executors: Ints  # (D,)
     origins: Ints  # (D,)
     goals: Ints  # (D,)
 
     def only(self, keep: NDArray[np.bool_]) -> "Route":
-        """Keep some rows, in the same order."""
         return Route(self.executors[keep], self.origins[keep], self.goals[keep])
 
 
@@ -82,12 +80,12 @@ def next_steps(
 
 
 def _step_aside(problem: Problem, place: Ints, left: Floats, waiting: Route) -> Step | None:
-    """Find an executor that can wait elsewhere; each does so once, from the worker its route began
-    at."""
+    """Find an executor that can wait elsewhere; once each, from the worker its route began at."""
     for e, origin, goal in zip(waiting.executors, waiting.origins, waiting.goals, strict=True):
         comes = waiting.executors[(waiting.goals == origin) & (waiting.executors != e)]
         if place[e] != origin or not comes.size:
             continue
+        # It must make room for one of those at least that wait for its worker.
         if problem.cores[comes].min() > left[origin] + problem.cores[e]:
             continue
         room = np.where(problem.is_open, left, -np.inf)
@@ -118,14 +116,12 @@ def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tu
 
 
 def _nearness(problem: Problem, one: Ints, other: Ints) -> Floats:
-    """Weigh which levels two workers share."""
     same_node = problem.node_of[one] == problem.node_of[other]
     return np.asarray(
         problem.weight_node * same_node + problem.weight_worker * (one == other), dtype=np.float64
     )
 
 
-@dataclass(slots=True, eq=False)
 class _Chains:
     """For each node the best beginning of a greedy chain of moves to it.
 
@@ -135,18 +131,8 @@ class _Chains:
     `stale` nodes.
     """
 
-    problem: Problem
-    target: Ints
-    place: Ints = field(init=False)
-    gain: Floats = field(init=False)
-    goal_node: Ints = field(init=False)
-    goal_nodes: Ints = field(init=False)
-    mean: Floats = field(init=False)
-    stale: NDArray[np.bool_] = field(init=False)
-    chain: dict[int, list[int]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        problem, target = self.problem, self.target
+    def __init__(self, problem: Problem, target: Ints) -> None:
+        self.problem, self.target = problem, target
         self.place = problem.start.copy()
         owner = np.repeat(np.arange(len(target)), np.diff(problem.graph.first))
         peers = self.place[problem.graph.peers]
@@ -160,7 +146,7 @@ class _Chains:
         self.goal_nodes = np.bincount(away, minlength=problem.nodes)
         self.mean = np.where(self.goal_nodes > 0, np.inf, -np.inf)
         self.stale = self.goal_nodes > 0
-        self.chain = {}
+        self.chain: dict[int, list[int]] = {}
 
     def look(self, node: int) -> None:
         """Build the chain to a node and keep its beginning of highest mean gain."""

@@ -48,7 +48,6 @@ class Question:
     seen: frozenset[int]
 
     def answer(self) -> Target | None:
-        """Search as `find` does."""
         # Late: the partitioner takes as long to load as all the rest, and mostly not here.
         from controller.policies.partition.adopt import find  # noqa: PLC0415
 
@@ -108,7 +107,6 @@ class SubprocessSearches:
         return answer
 
     def close(self) -> None:
-        """End the searches that run."""
         for process, output in self._running.values():
             process.kill()
             process.wait()

@@ -116,7 +116,7 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
         return None
     moves = proposals(view.cluster, view.snapshot, steps)
     named = ", ".join(f"{move.executor} from {move.source} to {move.target}" for move in moves)
-    # Only to relieve somebody a way may go on where nothing crosses.
+    # Where nothing crosses, a way may still go on to relieve a hot worker.
     share = left / problem.today_tps if problem.today_tps else 0.0
     reason = (
         f"towards a target that gains {left:.4g} t/s more, {share:.1%} of "
