@@ -12,18 +12,7 @@ _NONE = Moves(*np.zeros((2, 0), dtype=np.int64), *np.zeros((2, 0)))
 
 
 def relieving(view: View, hot: int) -> Moves:
-    """List the moves off a hot worker that fit and remove most of its excess.
-
-    Parameters
-    ----------
-    hot : int
-        A worker above the upper threshold.
-
-    Returns
-    -------
-    Moves
-        None if nobody can relieve it.
-    """
+    """List the moves off a hot worker that fit and remove most of its excess; perhaps none."""
     everywhere = np.arange(len(view.cluster.workers))
     moves = view.fitting(view.score(view.movable_on(hot), everywhere), fill=1.0)
     excess_cores = -view.classes.room_cores[hot]
@@ -33,19 +22,10 @@ def relieving(view: View, hot: int) -> Moves:
 
 
 def best_gathering(view: View, above: float, slack: float) -> Moves:
-    """List the best moves that fit and bring an executor to somebody it talks to.
+    """List the best moves that fit and bring an executor to one it talks to.
 
-    Parameters
-    ----------
-    above : float
-        What the best must score more than.
-    slack : float
-        How much below the best still counts as the best; not less than what scores are rounded to.
-
-    Returns
-    -------
-    Moves
-        All that tie for the best; none if nothing scores more than `above`.
+    The best must score more than `above`; what is at most `slack` below it ties with it. `slack` is
+    not less than what scores are rounded to. There are none if nothing scores more than `above`.
     """
     bound = view.bounds[0]
     first = int(bound.argmax()) if len(bound) else -1
@@ -57,24 +37,13 @@ def best_gathering(view: View, above: float, slack: float) -> Moves:
 def opening_pairs(view: View, threshold_tps: float) -> Moves:
     """List first moves that gain little or nothing, but open the way for a second that does.
 
-    Parameters
-    ----------
-    view : View
-        The world, in which no move by itself gains more than the threshold.
-    threshold_tps : float
-        What one move has to gain; two have to gain twice as much.
+    Asked where no move by itself gains more than the threshold; two have to gain twice as much. The
+    score of a first move is the gain of both.
 
-    Returns
-    -------
-    Moves
-        First moves; their score is the gain of both.
-
-    Notes
-    -----
-    Two halves that each keep their own spout, split and counts are stable under single moves
-    though they exchange half of all tuples. A pair is two executors that talk to each other and
-    go to the same worker, the best one of either. Once the first is there, the second is the best
-    single move and gains more than was lost, so this brings no placement back either.
+    Two halves that each keep their own spout, split and counts are stable under single moves though
+    they exchange half of all tuples. A pair is two executors that talk to each other and go to the
+    same worker, the best one of either. Once the first is there, the second is the best single move
+    and gains more than was lost, so this brings no placement back either.
     """
     # Where workers are kept, the second of the last two would have to stay, and the first would go
     # back to it, for ever.

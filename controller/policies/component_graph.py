@@ -11,17 +11,9 @@ from controller.core.cluster import LoadSnapshot
 def component_graph(snapshot: LoadSnapshot) -> nx.DiGraph:
     """Build the graph of components as submitted, cycles and all.
 
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Components and the streams between them.
-
-    Returns
-    -------
-    networkx.DiGraph
-        Components in the order of the snapshot, neighbours too, however the edges are ordered.
-        Several streams between two components are one edge. System components (ackers, metrics
-        consumers) and their streams are left out; a component without executors is a node like any.
+    Components are in the order of the snapshot, neighbours too, however the edges are ordered.
+    Several streams between two components are one edge. System components (ackers, metrics
+    consumers) and their streams are left out; a component without executors is a node like any.
     """
     rank = {c.id: i for i, c in enumerate(snapshot.components) if c.kind != "system"}
     pairs = {(edge.source, edge.target) for edge in snapshot.edges}
@@ -35,16 +27,9 @@ def component_graph(snapshot: LoadSnapshot) -> nx.DiGraph:
 def acyclic(graph: nx.DiGraph) -> nx.DiGraph:
     """Drop the edges that lead back.
 
-    Returns
-    -------
-    networkx.DiGraph
-        The same graph if it has no cycle.
-
-    Notes
-    -----
     No paper says what to do with a cycle. An edge leads back if its target finishes after its
-    source in a depth first search that starts from the components nobody feeds (the spouts), then
-    from the others, each in the order of the graph.
+    source in a depth first search that starts from the components that nothing feeds (the spouts),
+    then from the others, each in the order of the graph.
     """
     sources_first = nx.DiGraph()
     sources_first.add_nodes_from(sorted(graph, key=lambda name: graph.in_degree(name) > 0))
@@ -59,50 +44,28 @@ def acyclic(graph: nx.DiGraph) -> nx.DiGraph:
 def linearised(graph: nx.DiGraph) -> list[str]:
     """Order components such that each comes after those that feed it.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Components; of a cycle the edges that lead back do not count.
-
-    Returns
-    -------
-    list of str
-        Every component once; where the edges leave it open, in the order of the graph.
+    Edges that lead back do not count. Where the edges leave it open, the order of the graph
+    decides.
     """
     rank = {name: i for i, name in enumerate(graph)}
     return list(nx.lexicographical_topological_sort(acyclic(graph), key=rank.__getitem__))
 
 
 def feeders(graph: nx.DiGraph, component: str) -> list[str]:
-    """List the components that send straight to one.
-
-    Returns
-    -------
-    list of str
-        In the order of the graph.
-    """
+    """List the components that send straight to one, in the order of the graph."""
     return [name for name in graph if graph.has_edge(name, component)]
 
 
 def consumers(graph: nx.DiGraph, component: str) -> list[str]:
-    """List the components that one sends straight to.
-
-    Returns
-    -------
-    list of str
-        In the order of the graph.
-    """
+    """List the components that one sends straight to, in the order of the graph."""
     return [name for name in graph if graph.has_edge(component, name)]
 
 
 def executors_of(snapshot: LoadSnapshot) -> dict[str, list[int]]:
-    """Sort executors by component.
+    """Sort executors by component, their indices rising.
 
-    Returns
-    -------
-    dict of str to list of int
-        Indices of the executors, rising. Components in the order of the snapshot, system
-        components last; a component without executors has an empty list.
+    Components are in the order of the snapshot, system components last; a component without
+    executors has an empty list.
     """
     last = sorted(snapshot.components, key=lambda component: component.kind == "system")
     found: dict[str, list[int]] = {component.id: [] for component in last}

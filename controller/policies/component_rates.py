@@ -19,26 +19,11 @@ from controller.policies.component_graph import (
 def input_rates(
     graph: Any, selectivity: Mapping[str, float], rate_tps: float, *, split: bool = False
 ) -> dict[str, float]:
-    """Compute how many tuples each component has to take in.
+    """Compute how many tuples/s each component has to take in, upstream first.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Components; edges that lead back do not count.
-    selectivity : mapping of str to float
-        Tuples out for one in; 1 where it is not given.
-    rate_tps : float
-        What comes into every component that nobody feeds.
-    split : bool
-        Share a component's output between its consumers instead of giving each all of it.
+    `rate_tps` comes into every component that nothing feeds. A component's `selectivity` is tuples
+    out for one in, 1 where it is not given. Edges that lead back do not count.
 
-    Returns
-    -------
-    dict of str to float
-        Tuples per second, upstream first.
-
-    Notes
-    -----
     GetRate of 001, with one selectivity for all out-edges of a component. 000, equation 6, with the
     instances of a component added up; its authors' code splits the output between the downstream
     components (`split`), Storm gives each of them all of it.
@@ -55,17 +40,9 @@ def input_rates(
 
 
 def spouts(graph: Any) -> list[str]:
-    """List the components that nobody feeds.
+    """List the components that nothing feeds, in the order of the graph: one or more if it has any.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Components; edges that lead back do not count.
-
-    Returns
-    -------
-    list of str
-        In the order of the graph; at least one if there is any component.
+    Edges that lead back do not count.
     """
     forward = acyclic(graph)
     return [name for name in graph if not feeders(forward, name)]
@@ -74,16 +51,8 @@ def spouts(graph: Any) -> list[str]:
 def planned_rates(snapshot: LoadSnapshot) -> dict[str, float]:
     """Tell what each component has to take in: as the snapshot asks for, else as it was measured.
 
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Its `rate_tps` is shared evenly by the spouts.
-
-    Returns
-    -------
-    dict of str to float
-        Tuples per second. Measured is what a component received from others; of one that received
-        nothing, what it sent, once for all its consumers.
+    The snapshot's `rate_tps` is shared evenly by the spouts. Measured is what a component received
+    from others; of one that received nothing, what it sent, once for all its consumers.
     """
     graph = component_graph(snapshot)
     if snapshot.rate_tps is None:

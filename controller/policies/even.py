@@ -12,23 +12,10 @@ from controller.policies.placement import as_decision
 
 
 def sort_slots(cluster: Cluster, nodes: int | None = None) -> Ints:
-    """Interleave the slots of the nodes.
+    """List the workers, one of each node in turn, until none is left (003, algorithm 1).
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Every worker is a slot that is free for the topology.
-    nodes : int or None
-        Use only so many nodes, those with the most slots; None: all.
-
-    Returns
-    -------
-    Ints, shape (S,)
-        Indices of workers: one of each node in turn, until none is left.
-
-    Notes
-    -----
-    003, algorithm 1. Nodes with more slots go first, ties by id.
+    Nodes with more slots go first, ties by id. With `nodes`, only that many nodes are used, those
+    with the most slots. Every worker is a slot that is free for the topology.
     """
     by_node = [np.flatnonzero(cluster.node_of == n) for n in range(len(cluster.nodes))]
     fullest_first = sorted(by_node, key=len, reverse=True)[:nodes]
@@ -38,19 +25,10 @@ def sort_slots(cluster: Cluster, nodes: int | None = None) -> Ints:
 
 
 def deal(cluster: Cluster, groups: Iterable[Iterable[int]], executors: int) -> Ints:
-    """Give the first group to the first of the sorted slots, and so on, round and round.
+    """Give the first group of executors to the first of the sorted slots, and so on, round and
+    round.
 
-    Parameters
-    ----------
-    groups : iterable of iterable of int
-        Executors that stay together; each executor is in one group.
-    executors : int
-        How many there are.
-
-    Returns
-    -------
-    Ints, shape (E,)
-        Index of each executor's worker.
+    Each executor is in one group; the answer has each executor's worker.
     """
     slots = sort_slots(cluster)
     place = np.zeros(executors, dtype=np.int64)
@@ -60,30 +38,15 @@ def deal(cluster: Cluster, groups: Iterable[Iterable[int]], executors: int) -> I
 
 
 def even_place(cluster: Cluster, snapshot: LoadSnapshot) -> Ints:
-    """Place every executor by itself, component by component.
+    """Place every executor by itself, component by component (003, algorithm 2, all slots
+    requested).
 
-    Returns
-    -------
-    Ints, shape (E,)
-        Index of each executor's worker.
-
-    Notes
-    -----
-    003, algorithm 2, with all slots requested. System components are not in the paper; their
-    executors go last.
+    System components are not in the paper; their executors go last.
     """
     groups = [[e] for executors in executors_of(snapshot).values() for e in executors]
     return deal(cluster, groups, len(snapshot.executors))
 
 
 def even(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
-    """Decide for Storm's even placement.
-
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Executors and where they are.
-    limits : Limits
-        Not used: the even scheduler knows no load.
-    """
+    """Decide for Storm's even placement, which knows no load: the limits are not used."""
     return as_decision(cluster, snapshot, even_place(cluster, snapshot), "even scheduler")

@@ -15,23 +15,12 @@ DISTANCE_BETWEEN_PROCESSES = 40
 
 
 def pipelines(snapshot: LoadSnapshot) -> list[list[int]]:
-    """Take the topology apart into chains with one executor a component.
+    """Take the topology apart into chains with one executor a component (003, algorithms 3 and 4).
 
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Components, streams and executors.
-
-    Returns
-    -------
-    list of list of int
-        Each executor is in one pipeline, in the order it was reached.
-
-    Notes
-    -----
-    003, algorithms 3 and 4. The "arbitrary" component a pipeline starts from is the first that has
-    executors left: only so do the paper's figures come out. Cycles do no harm, a component is
-    taken once a pipeline. System components have no neighbours, so their executors stay alone.
+    Each executor is in one pipeline, in the order it was reached. The "arbitrary" component a
+    pipeline starts from is the first that has executors left: only so do the paper's figures come
+    out. Cycles do no harm, a component is taken once a pipeline. System components have no
+    neighbours, so their executors stay alone.
     """
     graph = component_graph(snapshot)
     left = {name: deque(executors) for name, executors in executors_of(snapshot).items()}
@@ -46,7 +35,7 @@ def pipelines(snapshot: LoadSnapshot) -> list[list[int]]:
 def _connect(
     start: str, left: dict[str, deque[int]], neighbours: dict[str, list[str]]
 ) -> list[int]:
-    """Go on depth first to those that feed, then to those that are fed; who is used up cuts."""
+    """Go on depth first to those that feed, then to those that are fed; an empty component cuts."""
     pipe: dict[str, int] = {}
     waiting = [start]
     while waiting:
@@ -58,66 +47,24 @@ def _connect(
 
 
 def lf_place(cluster: Cluster, snapshot: LoadSnapshot) -> Ints:
-    """Place pipelines round robin.
-
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Components, streams and executors.
-
-    Returns
-    -------
-    Ints, shape (E,)
-        Index of each executor's worker.
-
-    Notes
-    -----
-    003, algorithm 5.
-    """
+    """Place pipelines round robin (003, algorithm 5)."""
     return deal(cluster, pipelines(snapshot), len(snapshot.executors))
 
 
 def lf(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
-    """Decide for the locality- and fairness-aware placement of 003.
-
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Components, streams, executors and where they are.
-    limits : Limits
-        Not used: L/F knows no load.
-    """
+    """Decide for the locality- and fairness-aware placement of 003; it knows no load, no limits."""
     return as_decision(cluster, snapshot, lf_place(cluster, snapshot), "L/F scheduler (003)")
 
 
 def closeness(one: int, other: int) -> float:
-    """Compute how close two executors are.
-
-    Returns
-    -------
-    float
-        One over the distance: 1 in a process, 1/40 between two.
-    """
+    """Compute one over the distance of two workers: 1 in a process, 1/40 between two."""
     return 1.0 if one == other else 1 / DISTANCE_BETWEEN_PROCESSES
 
 
 def cohesion(snapshot: LoadSnapshot, place: Ints) -> float:
     """Measure how close executors are to those they send to.
 
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Components, streams and executors.
-    place : Ints, shape (E,)
-        Index of each executor's worker.
-
-    Returns
-    -------
-    float
-        For every stream and every executor that sends on it, the closeness to its closest receiver.
-
-    Notes
-    -----
+    For every stream and every executor that sends on it, the closeness to its closest receiver.
     003, equation 1, for any graph and not only a chain. Its printed "min" is over the distance.
     """
     executors = executors_of(snapshot)
@@ -130,25 +77,11 @@ def cohesion(snapshot: LoadSnapshot, place: Ints) -> float:
 
 
 def coupling(snapshot: LoadSnapshot, place: Ints, *, farthest: bool = False) -> float:
-    """Measure how close the executors of one component are to each other.
+    """Measure how close each executor is to its closest twin, another executor of its component.
 
-    Parameters
-    ----------
-    place : Ints, shape (E,)
-        Index of each executor's worker.
-    farthest : bool
-        Take each executor's farthest twin instead of its closest.
-
-    Returns
-    -------
-    float
-        Sum over all executors; one without a twin counts nothing.
-
-    Notes
-    -----
-    003, equation 2. The text says the closest twin, the printed "min" of the closeness is the
-    farthest; that both schedulers have equal coupling in all five topologies is true of the
-    farthest only.
+    The sum over all executors; one without a twin counts nothing. 003, equation 2. The text says
+    the closest twin, the printed "min" of the closeness is the farthest (`farthest`); that both
+    schedulers have equal coupling in all five topologies is true of the farthest only.
     """
     executors = executors_of(snapshot)
     pick = min if farthest else max

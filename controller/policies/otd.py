@@ -20,20 +20,8 @@ from controller.policies.single_move import (
 
 
 def otd(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
-    """Decide by algorithms 1 and 2 of 004 to the letter, for comparison.
+    """Decide by algorithms 1 and 2 of 004 to the letter, for comparison; the weights are not used.
 
-    Parameters
-    ----------
-    limits : Limits
-        Thresholds; the weights are not used.
-
-    Returns
-    -------
-    Decision
-        At most `max_moves` moves.
-
-    Notes
-    -----
     It may cycle for ever, because algorithm 2 refills what algorithm 1 emptied; it stops for sure
     if low + the largest executor ≤ high. O(E·N).
     """
@@ -43,28 +31,15 @@ def otd(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
 
 
 def choose_otd(view: View) -> Choice | Decision:
-    """Choose one move as `otd` does.
-
-    Parameters
-    ----------
-    view : View
-        The world; its weights should be 1 and 0.
-
-    Returns
-    -------
-    Choice or Decision
-        A decision without moves if there is none.
-    """
+    """Choose one move as `otd` does, or say why there is none; it wants weights 1 and 0."""
     limits = view.limits
     lowest = _lowest_low_worker_of_each_node(view)
     hot = np.flatnonzero(view.classes.high)
     if hot.size and not lowest.size:
         return no_low_worker(view, ())
     if not lowest.size:
-        return Decision(
-            Outcome.NOTHING_TO_GAIN,
-            f"no worker is above {limits.high_frac:g} or below {limits.low_frac:g} of its CPU",
-        )
+        reason = f"no worker is above {limits.high_frac:g} or below {limits.low_frac:g} of its CPU"
+        return Decision(Outcome.NOTHING_TO_GAIN, reason)
     if not hot.size:
         moves = view.score(np.flatnonzero(view.movable), lowest)
         return if_above_threshold(view, moves, ())

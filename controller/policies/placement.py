@@ -8,23 +8,11 @@ from controller.policies.single_move import proposals
 
 
 def as_decision(cluster: Cluster, snapshot: LoadSnapshot, place: Ints, why: str) -> Decision:
-    """List the moves from today's placement to another one.
+    """List the moves from today's placement to `place`, the worker of each executor.
 
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Today's placement and traffic.
-    place : Ints, shape (E,)
-        Index of the worker each executor should be on.
-    why : str
-        How the placement was made, for the reason.
-
-    Returns
-    -------
-    Decision
-        Every move that is allowed, in the order of the executors' ids; pinned executors stay, and
-        nothing moves to a closed worker. NOTHING_TO_GAIN if nothing has to move. O(E + pairs with
-        traffic).
+    Every move that is allowed, in the order of the executors' ids: pinned executors stay, and
+    nothing moves to a closed worker. NOTHING_TO_GAIN if nothing has to move. The reason begins with
+    `why`, how the placement was made. O(E + pairs with traffic).
     """
     wanted = np.flatnonzero(place != snapshot.place)
     allowed = wanted[snapshot.is_movable[wanted] & cluster.is_open[place[wanted]]]

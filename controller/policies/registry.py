@@ -43,21 +43,9 @@ NAMES = (*_OURS, *_PAPERS, "target")
 
 
 def policy(name: str, options: Options, search: Search = search_inline) -> Policy:
-    """Give a policy.
+    """Give one of the `NAMES`, ready to decide, with what concerns it of the options.
 
-    Parameters
-    ----------
-    name : str
-        One of `NAMES`.
-    options : Options
-        Of which it takes what concerns it.
-    search : Search
-        How `target` searches.
-
-    Returns
-    -------
-    Policy
-        Ready to decide; `target` remembers what is under way, so each run needs one of its own.
+    `target` searches by `search` and remembers what is under way, so each run needs one of its own.
     """
     if name == "target":
         return Targeting(options.target, search)

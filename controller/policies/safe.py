@@ -22,41 +22,21 @@ from controller.policies.single_move import (
 def safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     """Relieve hot workers, else bring traffic together, never filling a worker above `high`.
 
-    Parameters
-    ----------
-    limits : Limits
-        Thresholds and weights; `low_frac` is not used.
-
-    Returns
-    -------
-    Decision
-        At most `max_moves` moves.
-
-    Notes
-    -----
     Differs from 004: a target must have room for the executor (the fit test; for traffic a little
     less than all of it, `FILL_FRAC`), the executors that remove most of the excess go first, and a
-    hot worker that nobody can relieve is skipped. A move to relieve lowers the sum of the excess, a
-    move for traffic lowers the weighted cost and raises no excess, so on frozen traffic no
-    placement comes back. Where no single move gains, two that belong together may
-    (`opening_pairs`). Only who talks to each other can gain, so it costs O(pairs with traffic),
-    not O(E·W).
+    hot worker that no move relieves is skipped. `low_frac` is not used. A move to relieve lowers
+    the sum of the excess, a move for traffic lowers the weighted cost and raises no excess, so on
+    frozen traffic no placement comes back. Where no single move gains, two that belong together may
+    (`opening_pairs`). Only executors that talk to each other can gain, so it costs O(pairs with
+    traffic), not O(E·W).
     """
     return disjoint(choose_safe, View.of(cluster, snapshot, limits))
 
 
 def choose_safe(view: View) -> Choice | Decision:
-    """Choose one move as `safe` does.
+    """Choose one move as `safe` does, or say why there is none.
 
-    Parameters
-    ----------
-    view : View
-        The world; one that was `moved` saves most of the work.
-
-    Returns
-    -------
-    Choice or Decision
-        A decision without moves if there is none.
+    A view that was `moved` saves most of the work.
     """
     warnings: list[str] = []
     hot = np.flatnonzero(view.classes.high)

@@ -14,15 +14,7 @@ from controller.core.view.view import Moves, View, rounded
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One move by its indices, and why.
-
-    Attributes
-    ----------
-    asc_tps : float
-        As in `Move`.
-    warnings : tuple of str
-        What placement cannot repair.
-    """
+    """One move by its indices, and why; `warnings` say what placement cannot repair."""
 
     executor: int
     worker: int
@@ -35,15 +27,8 @@ Chooser = Callable[[View], Choice | Decision]
 
 
 def disjoint(choose: Chooser, view: View) -> Decision:
-    """Choose up to `max_moves` moves that do not touch each other.
+    """Choose up to `max_moves` moves that do not touch each other, or say why there is none.
 
-    Returns
-    -------
-    Decision
-        The moves in the order of choice, or why there is none.
-
-    Notes
-    -----
     Each move is chosen on the placement after those before it. No executor moves twice, and each
     pair of nodes is used once: measured gains are of the placement before all of them, and two
     moves between the same nodes are the ones whose gains depend on each other most.
@@ -70,15 +55,7 @@ def proposals(
 ) -> tuple[Move, ...]:
     """Judge each of some moves where the ones before it have put the others.
 
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Placement before all of them, and traffic.
-
-    Returns
-    -------
-    tuple of Move
-        In the same order.
+    The snapshot has the placement before all of them.
     """
     pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
     node, workers, moves = cluster.node_of[snapshot.place], cluster.workers, []

@@ -1,8 +1,7 @@
 """Places executors next to those that feed them, knowing only the topology (002, section 3.1).
 
-The text gives the idea and the formulas. How slots are filled one by one is not in it; that reading
-comes from the authors' published code (github.com/leonardoaniello/storm-adaptive-schedulers), of
-which only the facts are used here.
+The text gives the idea and the formulas. How slots are filled one by one is read in the authors'
+code.
 """
 
 from collections import deque
@@ -23,43 +22,17 @@ _SLACK = 1e-9
 
 
 def limit_formula(alpha: float, executors: int, workers: int) -> float:
-    """Compute M, the most executors of a worker, as the formula has it.
+    """Compute M, the most executors of a worker, as the formula has it: not always a whole number.
 
-    Parameters
-    ----------
-    alpha : float
-        From 0 to 1.
-    executors, workers : int
-        How many there are; at least one worker.
-
-    Returns
-    -------
-    float
-        Not always a whole number.
-
-    Notes
-    -----
-    002, section 3: M = ⌈E/W⌉ + α·(E - W + 1 - ⌈E/W⌉), W being the workers used, min(E, W).
+    002, section 3: M = ⌈E/W⌉ + α·(E - W + 1 - ⌈E/W⌉), α from 0 to 1, W being the workers used,
+    min(E, W).
     """
     least, most = _range(executors, workers)
     return least + alpha * (most - least)
 
 
 def executor_limit(alpha: float, executors: int, workers: int) -> int:
-    """Compute M as a count.
-
-    Parameters
-    ----------
-    alpha : float
-        From 0 to 1.
-    executors, workers : int
-        How many there are; at least one worker.
-
-    Returns
-    -------
-    int
-        The formula rounded up, as the authors' code does.
-    """
+    """Compute M as a count: the formula rounded up, as the authors' code does."""
     return ceil(limit_formula(alpha, executors, workers) - _SLACK)
 
 
@@ -69,30 +42,15 @@ def _range(executors: int, workers: int) -> tuple[int, int]:
 
 
 def offline_groups(snapshot: LoadSnapshot, workers: int, options: Aniello) -> Ints:
-    """Share executors out among abstract slots.
+    """Share executors out among abstract slots, at most one slot an executor; gives each one's
+    slot.
 
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Components, streams and executors; neither load nor traffic counts.
-    workers : int
-        How many slots, at most one an executor.
-    options : Aniello
-        Of which `alpha` and `beta`.
-
-    Returns
-    -------
-    Ints, shape (E,)
-        Number of each executor's slot.
-
-    Notes
-    -----
-    Components in the order of `linearised`. The executors of each go round robin over the slots
-    below M that hold an executor of a component that feeds it straight, and when these are full
-    over the other slots. From component i ≥ ⌊β·C⌋ on, counted from 0 (the paper: i > ⌊β·C⌋ from
-    1), the slots still empty come first. If β is so large that few executors are left by then,
-    slots stay empty; the text allows it. System components are not in the text: they come last, as
-    if nobody fed them.
+    Neither load nor traffic counts. Components in the order of `linearised`. The executors of each
+    go round robin over the slots below M that hold an executor of a component that feeds it
+    straight, and when these are full over the other slots. From component i ≥ ⌊β·C⌋ on, counted
+    from 0 (the paper: i > ⌊β·C⌋ from 1), the slots still empty come first. If β is so large that
+    few executors are left by then, slots stay empty; the text allows it. System components are not
+    in the text: they come last, as if nothing fed them.
     """
     graph, executors = component_graph(snapshot), executors_of(snapshot)
     order = linearised(graph)
@@ -128,43 +86,16 @@ def _rings(
 
 
 def offline_place(cluster: Cluster, snapshot: LoadSnapshot, options: Aniello) -> Ints:
-    """Place by the offline scheduler.
-
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Components, streams and executors.
-    options : Aniello
-        `alpha`, `beta` and `spread`.
-
-    Returns
-    -------
-    Ints, shape (E,)
-        Index of each executor's worker.
-
-    Notes
-    -----
-    The slots of `offline_groups` go to the nodes round robin.
-    """
+    """Place by the offline scheduler: the slots of `offline_groups` go to the nodes round robin."""
     used = min(len(snapshot.executors), len(cluster.workers))
     nodes = None if options.spread is None else node_target(cluster, used, options.spread)
     return sort_slots(cluster, nodes)[offline_groups(snapshot, used, options)]
 
 
 def node_target(cluster: Cluster, used: int, spread: float) -> int:
-    """Compute how many nodes the authors' code wants to use.
+    """Compute how many nodes the authors' code wants to use for the workers to place, at least 1.
 
-    Parameters
-    ----------
-    used : int
-        Workers to place, not more than there are.
-    spread : float
-        From 0, the fewest nodes with enough slots, to 1, as many as there can be.
-
-    Returns
-    -------
-    int
-        At least 1.
+    `spread` is from 0, the fewest nodes with enough slots, to 1, as many as there can be.
     """
     slots = np.bincount(cluster.node_of, minlength=len(cluster.nodes))
     fewest = int(np.searchsorted(np.cumsum(np.sort(slots)[::-1]), used)) + 1
@@ -177,14 +108,7 @@ def aniello_offline(
 ) -> Decision:
     """Decide for the placement of the offline scheduler of 002.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Places; all workers are slots the topology may use.
-    snapshot : LoadSnapshot
-        Components, streams, executors and where they are.
-    limits : Limits
-        Not used: it knows no load.
+    All workers are slots the topology may use. It knows no load: the limits are not used.
     """
     place = offline_place(cluster, snapshot, options)
     why = f"offline scheduler (002), alpha {options.alpha:g}, beta {options.beta:g}"

@@ -1,9 +1,8 @@
 """Brings executors that talk together, first into workers, then onto nodes (002, section 3.2).
 
 Our copy of the paper ends in the first sentence of phase 1: the model and its constraints are in
-it, the rules of the two phases are not. They come from the authors' published code
-(github.com/leonardoaniello/storm-adaptive-schedulers), of which only the facts are used here; what
-neither says is marked as a choice.
+it, the rules of the two phases are not. They come from the authors' code; what neither says is
+marked as a choice.
 """
 
 import numpy as np
@@ -18,26 +17,12 @@ from controller.policies.placement import as_decision
 
 
 def load_hz(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[Floats, Floats]:
-    """Measure executors and nodes by clock cycles, so that unlike nodes compare.
+    """Measure executors, shape (E,), and nodes, shape (N,), by clock cycles/s: so unlike nodes
+    compare.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Places, capacities and machines.
-    snapshot : LoadSnapshot
-        Load, on the nodes where it was measured.
-
-    Returns
-    -------
-    load : Floats, shape (E,)
-        Cycles per second of each executor.
-    speed : Floats, shape (N,)
-        Cycles per second of each node; 0 without workers.
-
-    Notes
-    -----
-    002, section 3.2.1: 10 % of 1 GHz are 100 MHz, which are 5 % of 2 GHz. Unless the speed of every
-    node with workers is known, all count alike and both are in cores.
+    002, section 3.2.1: 10 % of 1 GHz are 100 MHz, which are 5 % of 2 GHz. An executor's load is of
+    the node where it was measured; a node without workers has 0. Unless the speed of every node
+    with workers is known, all count alike and both are in cores.
     """
     slots = np.bincount(cluster.node_of, minlength=len(cluster.nodes))
     cores = np.bincount(cluster.node_of, cluster.capacity_cores, minlength=len(cluster.nodes))
@@ -51,27 +36,11 @@ def load_hz(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[Floats, Floats]:
 
 
 def share_out(load: Floats, traffic: Traffic, workers: int, options: Aniello) -> Ints | int:
-    """Share executors out among abstract workers (phase 1).
+    """Share executors out among the abstract workers used, min(E, W) of them (phase 1).
 
-    Parameters
-    ----------
-    load : Floats, shape (E,)
-        Of each executor.
-    workers : int
-        How many are used: min(E, W).
-    options : Aniello
-        `alpha` and `gamma`.
-
-    Returns
-    -------
-    Ints, shape (E,), or int
-        Number of each executor's worker, none of them empty; or an executor that fits nowhere,
-        which needs a `gamma`.
-
-    Notes
-    -----
-    Directed pairs by falling traffic. At the end each empty worker gets the executor, of those not
-    alone, that costs least traffic: constraint (2) of the paper.
+    Gives each executor's worker, none of them empty; or an executor that fits nowhere, which needs
+    a `gamma`. Directed pairs by falling traffic. At the end each empty worker gets the executor, of
+    those not alone, that costs least traffic: constraint (2) of the paper.
     """
     most = np.full(workers, executor_limit(options.alpha, len(load), workers))
     mean = float(load.sum()) / max(workers, 1)
@@ -87,29 +56,11 @@ def share_out(load: Floats, traffic: Traffic, workers: int, options: Aniello) ->
 def spread_out(
     load: Floats, traffic: Traffic, cluster: Cluster, room: Floats, options: Aniello
 ) -> Ints | int:
-    """Put workers onto nodes (phase 2).
+    """Put workers onto nodes (phase 2), the same greedy one level up.
 
-    Parameters
-    ----------
-    load : Floats, shape (G,)
-        Of each worker.
-    traffic : Traffic
-        Between workers, both directions added.
-    cluster : Cluster
-        Nodes and their slots.
-    room : Floats, shape (N,)
-        Capacity of each node, B of the paper, in the unit of `load`.
-    options : Aniello
-        `delta` and `spread`.
-
-    Returns
-    -------
-    Ints, shape (G,), or int
-        Index of each worker's node; or a worker that fits no node.
-
-    Notes
-    -----
-    The same greedy one level up. Only slots and capacity bind unless `delta` or `spread` is given.
+    Gives the node of each worker; or a worker that fits no node. Traffic is between workers, both
+    directions added; `room` is the capacity of each node, B of the paper, in the unit of `load`.
+    Only slots and capacity bind unless `delta` or `spread` is given.
     """
     slots = np.bincount(cluster.node_of, minlength=len(cluster.nodes))
     if options.delta is not None:
@@ -126,24 +77,10 @@ def spread_out(
 def online_place(
     cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, options: Aniello
 ) -> Ints | str:
-    """Place by the online scheduler.
+    """Place by the online scheduler, on exactly min(E, W) workers; or tell what does not fit.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Places; all workers are slots the topology may use.
-    limits : Limits
-        `high_frac` of a node's speed is its capacity.
-
-    Returns
-    -------
-    Ints, shape (E,), or str
-        Index of each executor's worker, exactly min(E, W) of them used; or what does not fit: the
-        authors' code does not reschedule then, nor do we.
-
-    Notes
-    -----
-    The slots of a node are taken in the order of their ids (our choice).
+    The authors' code does not reschedule then, nor do we. `high_frac` of a node's speed is its
+    capacity. The slots of a node are taken in the order of their ids (our choice).
     """
     load, speed = load_hz(cluster, snapshot)
     workers = min(len(snapshot.executors), len(cluster.workers))
@@ -188,20 +125,8 @@ def aniello_online(
 ) -> Decision:
     """Decide for the placement of the online scheduler of 002.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Places; all workers are slots the topology may use.
-    snapshot : LoadSnapshot
-        Load, traffic and where the executors are.
-    limits : Limits
-        `high_frac` of a node's speed is its capacity.
-
-    Returns
-    -------
-    Decision
-        All its moves, whether they gain or not: when to follow it is `triggers`' matter.
-        NO_LOW_WORKER if the load fits no node.
+    All its moves, whether they gain or not: when to follow it is the matter of `triggers`.
+    NO_LOW_WORKER if the load fits no node.
     """
     place = online_place(cluster, snapshot, limits, options)
     if isinstance(place, str):

@@ -1,7 +1,6 @@
 """Packs items that talk to each other into bins, those that talk most first: the greedy of 002.
 
-Not in the paper's text as we have it; the rules come from the authors' published code
-(github.com/leonardoaniello/storm-adaptive-schedulers), of which only the facts are used here.
+Not in the paper's text as we have it; the rules come from the authors' code.
 """
 
 from itertools import product
@@ -20,23 +19,9 @@ TIE = 1e-9
 class Packing:
     """Items in bins while the greedy runs: executors in workers, then workers on nodes.
 
-    Parameters
-    ----------
-    load : Floats, shape (I,)
-        Of each item.
-    traffic : Traffic
-        Between different items; every row is a pair of its own.
-    most : Ints, shape (B,)
-        Items each bin may hold.
-    room : Floats, shape (B,)
-        Load each bin may hold.
-
-    Attributes
-    ----------
-    bin_of : Ints, shape (I,)
-        Each item's bin; -1 while it is in none.
-    size : Ints, shape (B,)
-        Items in each bin.
+    Every row of the traffic is a pair of different items of its own. `most` items and `room` load
+    fit each bin. `bin_of` has each item's bin, -1 while it is in none; `size` the items in each
+    bin. Load is in units of the largest item, traffic in units of the largest pair.
     """
 
     def __init__(self, load: Floats, traffic: Traffic, most: Ints, room: Floats) -> None:
@@ -54,46 +39,15 @@ class Packing:
         self.peer_tps = np.split(np.concatenate([self.tps, self.tps])[by_item], splits)
 
     def fits(self, count: int, load: float) -> NDArray[np.bool_]:
-        """Tell which bins have room for so many more items of so much load in all.
-
-        Parameters
-        ----------
-        load : float
-            In units of the largest item.
-
-        Returns
-        -------
-        array of bool, shape (B,)
-            True where they fit.
-        """
         return (self.size + count <= self.most) & (self.filled + load <= self.room + TIE)
 
     def emptiest(self, count: int, load: float) -> int | None:
-        """Find the least loaded bin where that fits.
-
-        Parameters
-        ----------
-        load : float
-            In units of the largest item.
-
-        Returns
-        -------
-        int or None
-            The first of several; None if it fits nowhere.
-        """
+        """Find the first of the least loaded bins where that fits; None if there is none."""
         fitting = np.flatnonzero(self.fits(count, load))
         return int(fitting[np.argmin(rounded(self.filled[fitting]))]) if fitting.size else None
 
     def put(self, item: int, to: int) -> None:
-        """Move an item into a bin.
-
-        Parameters
-        ----------
-        item : int
-            In a bin or in none.
-        to : int
-            The bin; -1 for none.
-        """
+        """Move an item into a bin; -1 is none."""
         home = self.bin_of[item]
         for bin_, sign in ((home, -1), (to, 1)):
             if bin_ >= 0:
@@ -102,23 +56,11 @@ class Packing:
         self.bin_of[item] = to
 
     def kept(self, item: int, at: int) -> float:
-        """Add up an item's traffic with what is in a bin.
-
-        Returns
-        -------
-        float
-            In units of the largest pair.
-        """
+        """Add up an item's traffic with what is in a bin."""
         return float(self.peer_tps[item][self.bin_of[self.peers[item]] == at].sum())
 
     def kept_at_home(self) -> Floats:
-        """Add up each item's traffic with the rest of its bin.
-
-        Returns
-        -------
-        Floats, shape (I,)
-            In units of the largest pair.
-        """
+        """Add up each item's traffic with the rest of its bin."""
         together = self.bin_of[self.source] == self.bin_of[self.target]
         ends = np.concatenate([self.source[together], self.target[together]])
         weights = np.tile(self.tps[together], 2)
@@ -126,15 +68,9 @@ class Packing:
 
 
 def gather(packing: Packing) -> int | None:
-    """Place all items, the pairs that talk most first.
+    """Place all items, the pairs that talk most first; gives an item that fits nowhere, which ends
+    it.
 
-    Returns
-    -------
-    int or None
-        An item that fits nowhere, which ends it; None if all are placed.
-
-    Notes
-    -----
     Ties go by the ids. The pairs never meet an item without traffic; the authors leave it to
     Storm's even scheduler, here it comes last, to the least loaded bin where it fits (our choice).
     """
@@ -196,15 +132,8 @@ def _place_again(packing: Packing, one: int, other: int, choice: list[int]) -> i
 
 
 def occupy(packing: Packing, target: int) -> None:
-    """Bring single items into empty bins until enough bins are used.
+    """Bring single items into empty bins until `target` bins are used; fewer if no item may go.
 
-    Parameters
-    ----------
-    target : int
-        Bins to use; fewer if no item may go.
-
-    Notes
-    -----
     Each empty bin in turn gets, of the items that are not alone, the one that loses least traffic.
     """
     for empty in np.flatnonzero((packing.size == 0) & (packing.most > 0)):

@@ -1,6 +1,5 @@
 """Finds the best placement of a small topology by looking at all that could be better."""
 
-from dataclasses import dataclass, field
 from math import inf, log2
 
 import numpy as np
@@ -13,29 +12,15 @@ from controller.policies.exhaustive.problem import PlacementProblem
 from controller.policies.placement import as_decision
 
 # Two to this power placements at most: 10 movable executors on 4 workers, or 6 on 8. Where
-# everybody talks to everybody little can be left out, and more would take minutes.
+# all talk to all, little can be left out, and more would take minutes.
 MOST_BITS = 20
 
 
 def exhaustive(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
-    """Decide for a placement than which there is none better.
+    """Decide for a placement than which there is none better that fills no worker above `high`.
 
-    Parameters
-    ----------
-    limits : Limits
-        Upper threshold, above which no worker is filled, and the weights of traffic between nodes
-        and between workers.
-
-    Returns
-    -------
-    Decision
-        All moves; today's placement is kept if it is as good as any. None, with what is missing, if
-        no placement fits.
-
-    Raises
-    ------
-    PolicyError
-        It would take too long: the message says how much is too much.
+    Today's placement is kept if it is as good as any. No moves, with what is missing, if no
+    placement fits. Raises PolicyError, which says how much is too much, if it would take too long.
     """
     movable, workers = int(snapshot.is_movable.sum()), len(cluster.workers)
     if movable * log2(workers) > MOST_BITS:
@@ -53,20 +38,8 @@ def exhaustive(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Deci
 
 
 def search(problem: PlacementProblem, start: Ints) -> Ints | None:
-    """Find a cheapest placement.
+    """Find a cheapest placement, None if none fits; `start` wins if it fits and none is cheaper.
 
-    Parameters
-    ----------
-    start : Ints, shape (E,)
-        Wins if it fits and none is cheaper.
-
-    Returns
-    -------
-    Ints of shape (E,), or None
-        The placement; None if none fits.
-
-    Notes
-    -----
     Branch and bound. Executors that talk most go first. Of places that are alike and empty one is
     tried. What is not placed yet costs at least its traffic with what is placed, at its best place.
     """
@@ -75,40 +48,26 @@ def search(problem: PlacementProblem, start: Ints) -> Ints | None:
     return state.best
 
 
-@dataclass(slots=True)
 class _Search:
-    problem: PlacementProblem
-    start: Ints
-    best: Ints | None = None
-    best_tps: float = inf
-    slack_tps: float = field(init=False)
-    traffic: Floats = field(init=False)
-    distance: Floats = field(init=False)
-    order: Ints = field(init=False)
-    kinds: list[tuple[object, ...]] = field(init=False)
-    place: Ints = field(init=False)
-    used: Floats = field(init=False)
-    at_node: Floats = field(init=False)
-    on_place: Ints = field(init=False)
-    on_node: Ints = field(init=False)
-
-    def __post_init__(self) -> None:
-        problem, count = self.problem, len(self.start)
-        self.traffic = np.zeros((count, count))
+    def __init__(self, problem: PlacementProblem, start: Ints) -> None:
+        self.problem, self.start = problem, start
+        places, nodes = len(problem.node_of), len(problem.node_cores)
+        self.traffic = np.zeros((len(start), len(start)))
         np.add.at(self.traffic, (problem.one, problem.other), problem.tps)
         self.traffic += self.traffic.T
         self.slack_tps = TIE * max(float(problem.tps.sum()), 1.0)
         self.distance = problem.distance()
-        # Who has no choice goes first, then who talks most.
+        # Executors without a choice go first, then those that talk most.
         choices = problem.allowed.sum(axis=1)
         self.order = np.lexsort((-self.traffic.sum(axis=1), choices > 1))
         self.kinds = _kinds(problem)
-        self.place = self.start.copy()
-        self.used, self.at_node = np.zeros(len(problem.node_of)), np.zeros(len(problem.node_cores))
-        self.on_place = np.zeros(len(problem.node_of), dtype=np.int64)
-        self.on_node = np.zeros(len(problem.node_cores), dtype=np.int64)
-        if problem.fits(self.start):
-            self.best, self.best_tps = self.start, problem.cost_tps(self.start)
+        self.place = start.copy()
+        self.used, self.at_node = np.zeros(places), np.zeros(nodes)
+        self.on_place, self.on_node = np.zeros(places, np.int64), np.zeros(nodes, np.int64)
+        self.best: Ints | None = None
+        self.best_tps = inf
+        if problem.fits(start):
+            self.best, self.best_tps = start, problem.cost_tps(start)
 
     def descend(self, depth: int, cost_tps: float, with_placed: Floats) -> None:
         """Place the next executor everywhere it may be; `with_placed` is what each would cost."""

@@ -16,32 +16,20 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 class PlacementProblem:
     """Executors to place for the least cost.
 
-    Attributes
-    ----------
-    one, other : Ints, shape (P,)
-        Pairs of different executors, each pair once.
-    tps : Floats, shape (P,)
-        Traffic of the pair in both directions.
-    cpu_cores : Floats, shape (E,)
-        What an executor needs.
-    node_of : Ints, shape (W,)
-        Index of each place's node.
-    place_cores, node_cores : Floats, shape (W,) and (N,)
-        What places and nodes hold.
-    allowed : array of bool, shape (E, W)
-        Where an executor may be.
-    weight_node, weight_place : float
-        What a tuple costs between nodes, and between places, which those between nodes are too.
+    `one` and `other` are pairs of different executors, each pair once, and `tps` their traffic in
+    both directions. `allowed` tells where an executor may be. A tuple costs
+    `weight_node` between nodes and `weight_place` between places, which those between nodes are
+    too.
     """
 
-    one: Ints
-    other: Ints
-    tps: Floats
-    cpu_cores: Floats
-    node_of: Ints
-    place_cores: Floats
-    node_cores: Floats
-    allowed: NDArray[np.bool_]
+    one: Ints  # (P,)
+    other: Ints  # (P,)
+    tps: Floats  # (P,)
+    cpu_cores: Floats  # (E,), what an executor needs
+    node_of: Ints  # (W,), index of each place's node
+    place_cores: Floats  # (W,), what places hold
+    node_cores: Floats  # (N,), what nodes hold
+    allowed: NDArray[np.bool_]  # (E, W)
     weight_node: float
     weight_place: float
 
@@ -49,14 +37,8 @@ class PlacementProblem:
     def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> "PlacementProblem":
         """State it for the executors and workers of a snapshot.
 
-        Parameters
-        ----------
-        cluster : Cluster
-            Places. A worker holds `high_frac` of its capacity, a node what its workers hold.
-        snapshot : LoadSnapshot
-            Load. Pinned executors stay, the others stay or go to an open worker.
-        limits : Limits
-            Share of the CPU that may be used, and the weights of `safe`.
+        A worker holds `high_frac` of its capacity, a node what its workers hold. Pinned executors
+        stay, the others stay or go to an open worker. The weights are those of `safe`.
         """
         traffic, count = snapshot.traffic, len(snapshot.executors)
         ends = np.sort(np.stack([traffic.source, traffic.target]), axis=0)
@@ -84,10 +66,7 @@ class PlacementProblem:
     def between_nodes(self) -> "PlacementProblem":
         """Count traffic between nodes only, and take each node as one place.
 
-        Returns
-        -------
-        PlacementProblem
-            Without the workers' own capacities, so no cost of it is above the original's.
+        It is without the workers' own capacities, so no cost of it is above the original's.
         """
         nodes = np.arange(len(self.node_cores))
         at_node = self.node_of[:, None] == nodes
@@ -101,45 +80,17 @@ class PlacementProblem:
         )
 
     def cost_tps(self, place: Ints) -> float:
-        """Add up what a placement costs.
-
-        Parameters
-        ----------
-        place : Ints, shape (E,)
-            Index of each executor's place.
-
-        Returns
-        -------
-        float
-            Weighted tuples per second.
-        """
+        """Add up what a placement costs, in weighted tuples/s."""
         return float((self.tps * self.distance()[place[self.one], place[self.other]]).sum())
 
     def distance(self) -> Floats:
-        """Weigh every pair of places.
-
-        Returns
-        -------
-        Floats, shape (W, W)
-            What a tuple costs between them.
-        """
+        """Weigh what a tuple costs between every pair of places, shape (W, W)."""
         apart = ~np.eye(len(self.node_of), dtype=np.bool_)
         nodes = self.node_of[:, None] != self.node_of
         return np.asarray(self.weight_node * nodes + self.weight_place * apart)
 
     def fits(self, place: Ints) -> bool:
-        """Tell whether a placement is allowed and nothing holds too much.
-
-        Parameters
-        ----------
-        place : Ints, shape (E,)
-            Index of each executor's place.
-
-        Returns
-        -------
-        bool
-            True if so, rounding errors aside.
-        """
+        """Tell whether a placement is allowed and nothing holds too much, rounding errors aside."""
         if not self.allowed[np.arange(len(place)), place].all():
             return False
         used = np.bincount(place, weights=self.cpu_cores, minlength=len(self.node_of))

@@ -15,23 +15,10 @@ Mask = NDArray[np.bool_]
 def first_assignment(model: Model, rate_tps: float, fixed: Ints, is_open: Mask) -> Ints | int:
     """Place one instance of each component on the machine where it takes the least CPU.
 
-    Parameters
-    ----------
-    rate_tps : float
-        Input of the topology to begin with, R0.
-    fixed : Ints, shape (C, M)
-        Instances that are there already.
-    is_open : Mask, shape (M,)
-        Machines that take more.
-
-    Returns
-    -------
-    Ints of shape (C, M), or int
-        The placement, or the first component that fits nowhere.
-
-    Notes
-    -----
-    000, algorithm 1 (FirstAssignment), by the text; the listing is an image.
+    Gives the placement, shape (C, M), or the first component that fits nowhere. `rate_tps` is the
+    input to begin with, R0; `fixed`, shape (C, M), the instances that are there already; machines
+    that are open take more. 000, algorithm 1 (FirstAssignment), by the text; the listing is an
+    image.
     """
     placement = fixed.copy()
     for component in np.flatnonzero(fixed.sum(axis=1) == 0):
@@ -47,23 +34,8 @@ def add_instances(
 ) -> Ints | None:
     """Place more instances of a component, each where it takes the least CPU of where it fits.
 
-    Parameters
-    ----------
-    placement : Ints, shape (C, M)
-        Instances so far.
-    rate_tps : float
-        Input of the topology.
-    is_open : Mask, shape (M,)
-        Machines that take more.
-
-    Returns
-    -------
-    Ints of shape (C, M), or None
-        The larger placement; None if one of them fits nowhere.
-
-    Notes
-    -----
-    Every instance takes its smaller share of the input before it is looked whether one more fits.
+    Gives the larger placement, shape (C, M); None if one of them fits nowhere. Every instance takes
+    its smaller share of the input before it is looked whether one more fits.
     """
     instances = placement.sum(axis=1)
     instances[component] += count
@@ -87,45 +59,24 @@ def maximize_throughput(
     placement: Ints,
     rate_tps: float,
     *,
-    most: Ints | None = None,
-    is_open: Mask | None = None,
-    at_once: int = 1,
-    most_scale: float = inf,
+    most: Ints | None = None,  # of each component, shape (C,); None: as many as fit
+    is_open: Mask | None = None,  # machines that take more, shape (M,); None: all
+    at_once: int = 1,  # most new instances that are tried together where fewer do not fit
+    most_scale: float = inf,  # the step is not made smaller than the input over this
 ) -> tuple[Ints, float]:
     """Raise the input, and add instances where a machine is over-used, until neither works.
 
-    Parameters
-    ----------
-    placement : Ints, shape (C, M)
-        What FirstAssignment gave.
-    rate_tps : float
-        Input of the topology to begin with, R0, above 0.
-    most : Ints of shape (C,), or None
-        No component gets more instances; None: as many as fit.
-    is_open : Mask of shape (M,), or None
-        Machines that take more; None: all.
-    at_once : int
-        Try up to so many new instances together where fewer do not fit.
-    most_scale : float
-        The step is not made smaller than the input over this.
+    Begins with what FirstAssignment gave and the input R0, above 0; gives the last stable
+    placement, shape (C, M), and its input.
 
-    Returns
-    -------
-    placement : Ints, shape (C, M)
-        The last stable one.
-    rate_tps : float
-        Its input.
-
-    Notes
-    -----
     000, algorithm 2 (MaximizeThroughput), by the text; the listing is an image. "Most suitable" is
     where the new instance takes the least CPU. The authors' simulator
     (github.com/h-nasiri/Scheduling-Simulator) has 199 for `at_once`, since an even split leaves
     weak machines out otherwise, and 2048 for `most_scale`; the text has neither. It ends: every
     instance adds its overhead, every failed raise halves the step.
     """
-    everywhere = np.ones(placement.shape[1], dtype=np.bool_)
-    is_open = everywhere if is_open is None else is_open
+    if is_open is None:
+        is_open = np.ones(placement.shape[1], dtype=np.bool_)
     final, scale = (placement, rate_tps), 1
     while True:
         load = model.load(placement, rate_tps)

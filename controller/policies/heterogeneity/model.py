@@ -17,71 +17,33 @@ SLACK = 1e-9
 class Model:
     """What instances cost, as shares of machines.
 
-    Attributes
-    ----------
-    gain : Floats, shape (C,)
-        What a component takes in, all instances together, for one tuple into the topology.
-    cost_s : Floats, shape (C, M)
-        Share of the machine times seconds that a tuple takes, e of equation 5.
-    overhead : Floats, shape (C, M)
-        Share that an instance takes without tuples, MET of equation 5.
+    `gain` is what a component takes in, all instances together, for one tuple into the
+    topology. `cost_s` is the share of the machine times seconds that a tuple takes,
+    e of equation 5; `overhead` the share that an instance takes without tuples, MET
+    of it.
     """
 
-    gain: Floats
-    cost_s: Floats
-    overhead: Floats
+    gain: Floats  # (C,)
+    cost_s: Floats  # (C, M)
+    overhead: Floats  # (C, M)
 
     def tcu(self, instances: Ints, rate_tps: float) -> Floats:
-        """Predict the CPU of one instance of each component on each machine.
+        """Predict the share of CPU of one instance of each component on each machine, shape (C, M).
 
-        Parameters
-        ----------
-        instances : Ints, shape (C,)
-            Over how many the component's tuples are spread; 0 counts as 1.
-        rate_tps : float
-            Input of the topology.
-
-        Returns
-        -------
-        Floats, shape (C, M)
-            Shares.
-
-        Notes
-        -----
-        000, equations 5 and 6.
+        The component's tuples are spread over `instances`; 0 counts as 1. 000, equations 5 and 6.
         """
         each_tps = rate_tps * self.gain / np.maximum(instances, 1)
         return np.asarray(self.cost_s * each_tps[:, None] + self.overhead)
 
     def load(self, placement: Ints, rate_tps: float) -> Floats:
-        """Predict the CPU of each machine, 1 less MAC.
-
-        Parameters
-        ----------
-        placement : Ints, shape (C, M)
-            Instances.
-        rate_tps : float
-            Input of the topology.
-
-        Returns
-        -------
-        Floats, shape (M,)
-            Shares.
-        """
+        """Predict the share of CPU in use of each machine, 1 less MAC."""
         return np.asarray((placement * self.tcu(placement.sum(axis=1), rate_tps)).sum(axis=0))
 
     def reachable_tps(self, placement: Ints) -> float:
-        """Compute the input at which the first machine is full.
+        """Compute the input at which the first machine is full, with at least one instance a
+        component.
 
-        Parameters
-        ----------
-        placement : Ints, shape (C, M)
-            Instances, at least one a component.
-
-        Returns
-        -------
-        float
-            Tuples per second; 0 if overhead alone is too much, infinite if nothing costs anything.
+        0 if overhead alone is too much, infinite if nothing costs anything.
         """
         overhead = (placement * self.overhead).sum(axis=0)
         slope = self.load(placement, 1.0) - overhead
@@ -90,36 +52,14 @@ class Model:
         room = np.maximum(1 - overhead, 0.0)
         return float(np.min(room[slope > 0] / slope[slope > 0], initial=np.inf))
 
-    def throughput_tps(self, rate_tps: float) -> float:
-        """Add up what all instances process, the objective of equation 2.
-
-        Parameters
-        ----------
-        rate_tps : float
-            Input of the topology.
-
-        Returns
-        -------
-        float
-            Tuples per second.
-        """
-        return float(rate_tps * self.gain.sum())
-
 
 def utilisation(cost_s: Floats, used: Floats) -> float:
     """Average the CPU in use over kinds of machines, more for those that can do more.
 
-    Parameters
-    ----------
-    cost_s : Floats, shape (C, T)
-        What a tuple costs each kind of component on each kind of machine, above 0.
-    used : Floats, shape (T,)
-        Mean share of CPU in use of each kind of machine.
-
-    Notes
-    -----
-    000, equations 7 and 8, whose indices are the other way round than equation 5's. The weights
-    printed add up to the number of kinds of components, so it is divided by that.
+    `cost_s`, shape (C, T), is what a tuple costs each kind of component on each kind of machine,
+    above 0; `used`, shape (T,), the mean share of CPU in use of each kind of machine. 000,
+    equations 7 and 8, whose indices are the other way round than equation 5's. The weights printed
+    add up to the number of kinds of components, so it is divided by that.
     """
     speed = 1 / cost_s
     weights = (speed / speed.sum(axis=1, keepdims=True)).sum(axis=0)

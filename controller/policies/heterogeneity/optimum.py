@@ -10,22 +10,8 @@ from controller.policies.heterogeneity.model import Model
 
 
 def instance_numbers(components: int, total: int) -> Iterator[tuple[int, ...]]:
-    """List all ways to choose the numbers of instances.
+    """List all ways to choose the numbers of instances, at least one a component, at most `total`.
 
-    Parameters
-    ----------
-    components : int
-        Each has at least one instance.
-    total : int
-        At most so many instances in all.
-
-    Yields
-    ------
-    tuple of int
-        One number a component.
-
-    Notes
-    -----
     000 counts these where it speaks of the possible assignments: C(30, 4) = 27,405 for four
     components and 30 instances, ten on each of three machines. Where each instance goes comes on
     top.
@@ -35,21 +21,9 @@ def instance_numbers(components: int, total: int) -> Iterator[tuple[int, ...]]:
 
 
 def best_placement(model: Model, most: int) -> tuple[Ints, float]:
-    """Find the placement that takes the most input.
+    """Find the first placement, shape (C, M), that takes the most input, and that input.
 
-    Parameters
-    ----------
-    model : Model
-        Costs; keep it small, all combinations are tried.
-    most : int
-        At most so many instances of each component.
-
-    Returns
-    -------
-    placement : Ints, shape (C, M)
-        The first of the best.
-    rate_tps : float
-        Its input.
+    Each component gets at most `most` instances. All combinations are tried: keep the model small.
     """
     components, machines = model.cost_s.shape
     spread = [row for row in product(range(most + 1), repeat=machines) if 0 < sum(row) <= most]

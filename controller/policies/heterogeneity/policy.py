@@ -12,11 +12,7 @@ from controller.core.view.view import rounded
 from controller.errors import PolicyError
 from controller.policies.component_graph import component_graph, executors_of
 from controller.policies.component_rates import planned_rates, spouts
-from controller.policies.heterogeneity.growth import (
-    Mask,
-    first_assignment,
-    maximize_throughput,
-)
+from controller.policies.heterogeneity.growth import Mask, first_assignment, maximize_throughput
 from controller.policies.heterogeneity.model import SLACK, Model
 from controller.policies.placement import as_decision
 
@@ -28,35 +24,17 @@ AT_ONCE = 199
 def heterogeneity(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     """Decide for the scheduler that knows what each machine can do.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Places; a profile is found by a node's kind of machine.
-    snapshot : LoadSnapshot
-        Executors; the cost profiles of their components; the rate to plan for, else the measured.
-        The cost of a component without any profile is its measured CPU over its input, the same on
-        every machine, without overhead; one without input has all its CPU as overhead, and so have
-        all where the spouts emit nothing.
-    limits : Limits
-        Not used: 000 fills machines up.
+    All its moves, with the rate that the placement reaches by the profiles; none, with what is
+    missing, if the rate to plan for, else the measured, does not fit. 000 fills machines up: the
+    limits are not used. A cost profile is found by a node's kind of machine; raises PolicyError if
+    a component has costs, but none for a node's kind. The cost of a component without any profile
+    is its measured CPU over its input, the same on every machine, without overhead; one without
+    input has all its CPU as overhead, and so have all where the spouts emit nothing.
 
-    Returns
-    -------
-    Decision
-        All its moves, with the rate that the placement reaches by the profiles; none, with what is
-        missing, if the rate to plan for does not fit.
-
-    Raises
-    ------
-    PolicyError
-        A component has costs, but none for a node's kind of machine.
-
-    Notes
-    -----
-    The paper chooses the numbers of instances. Here they are given: the algorithm may not go
-    beyond them, and executors it does not ask for go where they leave the highest rate. The paper
-    has one worker on a machine: executors go to the worker of the node that has least CPU in use.
-    Pinned executors count as placed where they are.
+    The paper chooses the numbers of instances. Here they are given: the algorithm may not go beyond
+    them, and executors it does not ask for go where they leave the highest rate. The paper has one
+    worker on a machine: executors go to the worker of the node that has least CPU in use. Pinned
+    executors count as placed where they are.
     """
     names = [name for name, group in executors_of(snapshot).items() if group]
     rate_tps, gain = _input(snapshot, names)
@@ -138,7 +116,6 @@ def _no_cost(component: str, node: str, kind: str) -> str:
 def _count(
     cluster: Cluster, snapshot: LoadSnapshot, names: list[str], which: Mask | None = None
 ) -> Ints:
-    """Count executors by component and node."""
     index = {name: c for c, name in enumerate(names)}
     counts = np.zeros((len(names), len(cluster.nodes)), dtype=np.int64)
     for e, name in enumerate(snapshot.component_of):

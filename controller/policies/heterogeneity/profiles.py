@@ -28,22 +28,10 @@ def _chain(points: tuple[tuple[tuple[int, int, int], ...], ...], alpha: float) -
 
 
 def rolling_count() -> Model:
-    """Build RollingCount on one machine of each kind.
-
-    Returns
-    -------
-    Model
-        Two components on three machines; the first puts out ten tuples for one.
-    """
+    """Build RollingCount on one machine of each kind: two components, ten tuples for one."""
     return _chain(_ROLLING_COUNT, 10.0)
 
 
 def unique_visitor() -> Model:
-    """Build UniqueVisitor on one machine of each kind.
-
-    Returns
-    -------
-    Model
-        Two components on three machines; the first puts out one tuple for one.
-    """
+    """Build UniqueVisitor on one machine of each kind: two components, one tuple for one."""
     return _chain(_UNIQUE_VISITOR, 1.0)

@@ -17,14 +17,8 @@ SLACK = 1e-9
 class Allocation:
     """The threads of a task, and the shares of slots they need.
 
-    Attributes
-    ----------
-    bundles : int
-        Full bundles, each with a slot of its own; 0 by linear scaling.
-    bundle_threads : int
-        Threads of a full bundle.
-    rest_cpu_frac, rest_memory_frac : float
-        What the others need together, in slots.
+    Full bundles have `bundle_threads` threads and a slot of its own each; there are none by linear
+    scaling. The rest needs its shares of CPU and memory together.
     """
 
     bundles: int
@@ -50,17 +44,8 @@ class Allocation:
 
 
 def lsa(table: Sequence[Performance], rate_tps: float) -> Allocation:
-    """Allocate as if every thread reached what one alone reaches.
+    """Allocate as if every thread reached what one alone reaches, a rate above 0.
 
-    Parameters
-    ----------
-    table : sequence of Performance
-        Only one thread's is used; its rate is above 0.
-    rate_tps : float
-        What the task has to take in.
-
-    Notes
-    -----
     001, algorithm 2: a last thread for what is left costs its share only, so the sums are the
     rate's multiple of one thread.
     """
@@ -73,21 +58,9 @@ def lsa(table: Sequence[Performance], rate_tps: float) -> Allocation:
 def mba(table: Sequence[Performance], rate_tps: float) -> Allocation:
     """Allocate slots full of the best number of threads, and the fewest threads for what is left.
 
-    Parameters
-    ----------
-    table : sequence of Performance
-        By rising number of threads; some rate is above 0.
-    rate_tps : float
-        What the task has to take in.
-
-    Returns
-    -------
-    Allocation
-        Every bundle counts as a whole slot, whatever it uses.
-
-    Notes
-    -----
-    001, algorithm 3. What is left counts unscaled if it needs more than one thread.
+    The table is by rising number of threads, and some rate in it is above 0. Every bundle counts as
+    a whole slot, whatever it uses. 001, algorithm 3. What is left counts unscaled if it needs more
+    than one thread.
     """
     best = peak(table)
     bundles = int(rate_tps / best.rate_tps + SLACK)
@@ -102,13 +75,7 @@ def mba(table: Sequence[Performance], rate_tps: float) -> Allocation:
 
 
 def slots_needed(allocations: Iterable[Allocation]) -> int:
-    """Count the slots that all tasks need together, ρ of 001.
-
-    Returns
-    -------
-    int
-        The larger of CPU and memory, each rounded up.
-    """
+    """Count the slots that all tasks need, ρ of 001: the larger of CPU and memory, rounded up."""
     rows = list(allocations)
     cpu = fsum(row.cpu_frac for row in rows)
     memory = fsum(row.memory_frac for row in rows)
@@ -118,21 +85,7 @@ def slots_needed(allocations: Iterable[Allocation]) -> int:
 def acquire(slots: int, sizes: Sequence[int] = VM_SLOTS) -> list[int]:
     """Choose machines: as many of the largest as fill up, then the smallest for what is left.
 
-    Parameters
-    ----------
-    slots : int
-        How many are needed.
-    sizes : sequence of int
-        Slots of the machines there are.
-
-    Returns
-    -------
-    list of int
-        Slots of each machine; together they may be more than needed.
-
-    Notes
-    -----
-    001, section 7.1.
+    Gives the slots of each; together they may be more than needed. 001, section 7.1.
     """
     machines, left = divmod(slots, max(sizes))
     smallest = [min(size for size in sizes if size >= left)] if left else []

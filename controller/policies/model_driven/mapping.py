@@ -10,7 +10,7 @@ from controller.core.cluster import Floats, Ints
 from controller.core.view.view import rounded
 from controller.policies.model_driven.allocation import SLACK, VM_SLOTS, Allocation, acquire
 
-# NWDist of 001. Nobody tells of racks, so every other machine is in the same one.
+# NWDist of 001. Racks are not known, so every other machine is in the same one.
 OTHER_MACHINE = 0.5
 
 # The slot of every thread, by task.
@@ -36,50 +36,22 @@ class Lacking:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
-    """Slots, machine by machine, and what is left of them.
+    """Slots, machine by machine: the machine of each, and the shares of it that are left."""
 
-    Attributes
-    ----------
-    machine : Ints, shape (S,)
-        Index of each slot's machine.
-    cpu, memory : Floats, shape (S,)
-        Shares that are left.
-    """
-
-    machine: Ints
-    cpu: Floats
-    memory: Floats
+    machine: Ints  # (S,)
+    cpu: Floats  # (S,)
+    memory: Floats  # (S,)
 
     @classmethod
     def of(cls, machines: Sequence[int]) -> "Slots":
-        """Build empty slots.
-
-        Parameters
-        ----------
-        machines : sequence of int
-            Slots of each machine.
-
-        Returns
-        -------
-        Slots
-            All of size 1.
-        """
+        """Build empty slots of size 1 from the number of slots of each machine."""
         machine = np.repeat(np.arange(len(machines)), np.array(machines, dtype=np.int64))
         return cls(machine, np.ones(len(machine)), np.ones(len(machine)))
 
 
 def dsm(threads: Mapping[str, int], slots: int) -> Placed:
-    """Deal threads out one by one, as Storm does by default.
+    """Deal threads out one by one to slots numbered machine by machine, as Storm does by default.
 
-    Parameters
-    ----------
-    threads : mapping of str to int
-        Threads of each task, in order.
-    slots : int
-        How many there are; they are numbered machine by machine.
-
-    Notes
-    -----
     001, algorithm 4.
     """
     tasks = [task for task, count in threads.items() for _ in range(count)]
@@ -92,20 +64,9 @@ def dsm(threads: Mapping[str, int], slots: int) -> Placed:
 def rsm(threads: Mapping[str, Sequence[Need]], slots: Slots) -> Placed | Lacking:
     """Put thread after thread where it leaves the least, near the one before: R-Storm.
 
-    Parameters
-    ----------
-    threads : mapping of str to sequence of Need
-        Threads of each task; tasks in breadth-first order.
-
-    Returns
-    -------
-    Placed or Lacking
-        Every thread, or the first that fits nowhere.
-
-    Notes
-    -----
-    001, algorithm 5: one thread of each task in turn; memory must fit a slot, CPU its machine. The
-    three weights of the distance are not printed: 1.
+    Tasks are in breadth-first order. Gives every thread's slot, or the first thread that fits
+    nowhere. 001, algorithm 5: one thread of each task in turn; memory must fit a slot, CPU its
+    machine. The three weights of the distance are not printed: 1.
     """
     count = int(slots.machine.max(initial=-1)) + 1
     cpu = np.bincount(slots.machine, weights=slots.cpu, minlength=count).astype(np.float64)
@@ -143,18 +104,9 @@ def _nearest(need: Need, machine: Ints, cpu: Floats, memory: Floats, last: int) 
 def sam(tasks: Mapping[str, Allocation], slots: Slots) -> Placed | Lacking:
     """Give every full bundle an empty slot, and the rest of each task the slot it fits best.
 
-    Parameters
-    ----------
-    slots : Slots
-        What there is; a slot of which something is used already is not empty.
+    A slot of which something is used already is not empty. Gives every thread's slot, or the first
+    bundle or rest that fits nowhere.
 
-    Returns
-    -------
-    Placed or Lacking
-        Every thread, or the first bundle or rest that fits nowhere.
-
-    Notes
-    -----
     001, algorithm 6, with "full" for the bundles that MBA counted as a slot. Its printed test for
     them, that τ̂ threads are left, also gives whole slots to what MBA counted as a share, when one
     thread is a bundle or the rest needs as many threads as a bundle: see `literal_bundles`.
@@ -199,13 +151,7 @@ def _best_fit(need: Need, cpu: Floats, memory: Floats) -> int | None:
 
 
 def literal_bundles(task: Allocation) -> Allocation:
-    """Count bundles by the printed test of algorithm 6: as long as τ̂ threads are left.
-
-    Returns
-    -------
-    Allocation
-        The same threads, with as many full bundles as they make.
-    """
+    """Count bundles by the printed test of algorithm 6: as long as τ̂ threads are left."""
     bundles, rest = divmod(task.threads, task.bundle_threads)
     more = bundles - task.bundles
     return replace(
@@ -224,28 +170,10 @@ def map_growing(
     *,
     most: int = 10_000,
 ) -> tuple[int, Placed]:
-    """Acquire machines, one slot more each time that the mapping fails.
+    """Acquire machines, one slot more each time that the mapping fails, from `needed` to `most`.
 
-    Parameters
-    ----------
-    needed : int
-        Slots to begin with.
-    sizes : sequence of int
-        Slots of the machines there are.
-    most : int
-        Slots to end with.
-
-    Returns
-    -------
-    slots : int
-        How many had to be asked for.
-    placed : Placed
-        Where everything is.
-
-    Raises
-    ------
-    ValueError
-        Not even `most` slots are enough: some thread needs more than a slot or a machine has.
+    Gives how many slots had to be asked for, and where everything is. Raises ValueError if not even
+    `most` slots are enough: some thread needs more than a slot or a machine has.
     """
     for slots in range(needed, most + 1):
         placed = mapper(Slots.of(acquire(slots, sizes)))
@@ -255,11 +183,4 @@ def map_growing(
 
 
 def slots_used(placed: Placed) -> int:
-    """Count the slots that have a thread.
-
-    Returns
-    -------
-    int
-        At most those acquired.
-    """
     return len({slot for slots in placed.values() for slot in slots})

@@ -22,12 +22,7 @@ WINDOW = 3
 class Trial:
     """What a run of a task between a source and a sink showed, after its warm-up.
 
-    Attributes
-    ----------
-    latency_slope : float
-        By how much latency grew over the run.
-    cpu_frac, memory_frac : float
-        Shares of the task's slot.
+    `latency_slope` is by how much latency grew over the run; CPU and memory are shares of the slot.
     """
 
     latency_slope: float
@@ -37,15 +32,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """How far and how finely to look.
-
-    Attributes
-    ----------
-    max_threads, thread_step : int
-        Numbers of threads: 1, 1 + step, …
-    max_rate_tps, rate_step_tps : float
-        Rates: 1, 1 + step, …
-    """
+    """How far and how finely to look: threads and rates are 1, 1 + step, … up to the most."""
 
     max_threads: int
     max_rate_tps: float
@@ -54,22 +41,11 @@ class Sweep:
 
 
 def perf_model(trial: Callable[[int, float], Trial], sweep: Sweep) -> tuple[Performance, ...]:
-    """Find the highest stable rate of every number of threads.
+    """Find the highest stable rate of every number of threads that was stable at any rate.
 
-    Parameters
-    ----------
-    trial : callable
-        Runs so many threads on one slot at this rate in tuples per second.
-
-    Returns
-    -------
-    tuple of Performance
-        One for every number of threads that was stable at any rate.
-
-    Notes
-    -----
-    001, algorithm 1. The loop over threads is printed as "λω ≤ λω_max"; what is meant by the text
-    is to go on while the peak rate of the last numbers of threads still rises.
+    `trial` runs a number of threads on one slot at a rate in tuples/s. 001, algorithm 1. The loop
+    over threads is printed as "λω ≤ λω_max"; what is meant by the text is to go on while the peak
+    rate of the last numbers of threads still rises.
     """
     points: list[Performance] = []
     peaks: list[tuple[int, float]] = []
@@ -103,41 +79,19 @@ def _slope(peaks: Sequence[tuple[int, float]]) -> float:
 
 
 def peak(table: Sequence[Performance]) -> Performance:
-    """Find the full bundle: the fewest threads with the highest rate of all.
-
-    Returns
-    -------
-    Performance
-        Its threads are τ̂ of 001, its rate ω̂.
-    """
+    """Find the full bundle, τ̂ and ω̂ of 001: the fewest threads with the highest rate of all."""
     return max(table, key=lambda point: (point.rate_tps, -point.threads))
 
 
 def enough(table: Sequence[Performance], rate_tps: float) -> Performance:
-    """Find the fewest profiled threads that reach a rate, T(ω) of 001.
-
-    Parameters
-    ----------
-    table : sequence of Performance
-        By rising number of threads.
-    rate_tps : float
-        At most the peak's.
-    """
+    """Find the fewest profiled threads that reach a rate, at most the peak's: T(ω) of 001."""
     return next(point for point in table if point.rate_tps >= rate_tps)
 
 
 def at(table: Sequence[Performance], threads: float) -> Performance:
     """Read rate, CPU and memory of any number of threads: I(q), C(q) and M(q) of 001.
 
-    Parameters
-    ----------
-    table : sequence of Performance
-        By rising number of threads.
-
-    Returns
-    -------
-    Performance
-        Linear between the profiled numbers and below the first, as at the last one above it.
+    Linear between the profiled numbers and below the first, as at the last one above it.
     """
     known = [0.0, *(point.threads for point in table)]
 

@@ -24,42 +24,21 @@ Groups = dict[str, list[int]]
 
 
 def dsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
-    """Decide for Storm's default mapping as 001 has it.
-
-    Parameters
-    ----------
-    snapshot : LoadSnapshot
-        Executors and where they are.
-    limits : Limits
-        Not used: DSM knows no load.
-    """
+    """Decide for Storm's default mapping as 001 has it; it knows no load and no limits."""
     groups = executors_of(snapshot)
     workers = _machine_by_machine(cluster)
     placed = map_dsm({name: len(group) for name, group in groups.items()}, len(workers))
-    place = _place(snapshot, groups, placed, workers)
-    return as_decision(cluster, snapshot, place, "default Storm mapping (001)")
+    why = "default Storm mapping (001)"
+    return _decision(cluster, snapshot, groups, placed, workers, why=why)
 
 
 def rsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
-    """Decide for R-Storm's mapping.
+    """Decide for R-Storm's mapping, which fills machines up: the limits are not used.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Places; a worker of the mean capacity is a slot of size 1.
-    snapshot : LoadSnapshot
-        Executors. With a performance profile each needs what one thread does at its peak; without,
-        the CPU it was measured to use and no memory, which nobody measures.
-    limits : Limits
-        Not used: R-Storm fills machines up.
+    All its moves; none, with what is missing, if an executor fits nowhere. A worker of the mean
+    capacity is a slot of size 1. With a performance profile each executor needs what one thread
+    does at its peak; without, the CPU it was measured to use and no memory, which is not measured.
 
-    Returns
-    -------
-    Decision
-        All its moves; none, with what is missing, if an executor fits nowhere.
-
-    Notes
-    -----
     CPU has to fit the node, memory the worker: with unknown memory one worker of a node takes all
     that the node's CPU allows. The paper knows no pinned executors: they count as placed where they
     are, before the others.
@@ -69,40 +48,21 @@ def rsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     groups = _movable(snapshot)
     slots, workers = _open_slots(cluster, snapshot, needs, cluster.capacity_cores / unit_cores)
     placed = map_rsm({name: [needs[e] for e in group] for name, group in groups.items()}, slots)
-    if isinstance(placed, Lacking):
-        return _missing("R-Storm mapping (001)", placed)
-    place = _place(snapshot, groups, placed, workers)
-    return as_decision(cluster, snapshot, place, "R-Storm mapping (001)")
+    why = "R-Storm mapping (001)"
+    return _decision(cluster, snapshot, groups, placed, workers, why=why)
 
 
 def sam(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
-    """Decide for the slot-aware mapping.
+    """Decide for the slot-aware mapping, which fills slots up: the limits are not used.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Places; every worker is a slot of size 1, as the profiles are shares of a slot.
-    snapshot : LoadSnapshot
-        Executors; their components' performance profiles; the rate to plan for, else the measured
-        one, else none: then every bundle that the threads make up is a full one.
-    limits : Limits
-        Not used: SAM fills slots up.
+    All its moves; none, with what is missing, if a bundle or the rest of one fits nowhere. Every
+    worker is a slot of size 1, as the profiles are shares of a slot. Without a rate to plan for the
+    measured one counts; without either every bundle that the threads make up is a full one. Raises
+    PolicyError if a component that is not a system component has movable executors and no profile.
 
-    Returns
-    -------
-    Decision
-        All its moves; none, with what is missing, if a bundle or the rest of one fits nowhere.
-
-    Raises
-    ------
-    PolicyError
-        A component that is not a system component has movable executors and no profile.
-
-    Notes
-    -----
-    The paper chooses the number of threads by MBA; here it is given. With MBA's numbers the
-    bundles are MBA's. Pinned executors count as placed where they are, with their measured CPU.
-    System components are not in the paper: each executor by itself, last.
+    The paper chooses the number of threads by MBA; here it is given. With MBA's numbers the bundles
+    are MBA's. Pinned executors count as placed where they are, with their measured CPU. System
+    components are not in the paper: each executor by itself, last.
     """
     total = executors_of(snapshot)
     rates = planned_rates(snapshot)
@@ -122,29 +82,15 @@ def sam(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
             tasks[key] = Allocation(0, 1, 1, needs[e].cpu_frac, 0.0)
     slots, workers = _open_slots(cluster, snapshot, needs, np.ones(len(cluster.workers)))
     placed = map_sam(tasks, slots)
-    if isinstance(placed, Lacking):
-        return _missing("slot-aware mapping (001)", placed)
-    place = _place(snapshot, groups, placed, workers)
-    return as_decision(cluster, snapshot, place, "slot-aware mapping (001)")
+    why = "slot-aware mapping (001)"
+    return _decision(cluster, snapshot, groups, placed, workers, why=why)
 
 
 def allocate_existing(table: tuple[Performance, ...], threads: int, rate_tps: float) -> Allocation:
-    """Tell full bundles from the rest, for a number of threads that is given.
+    """Tell full bundles from the rest, for a number of threads that is given, at least 1.
 
-    Parameters
-    ----------
-    table : tuple of Performance
-        By rising number of threads; some rate is above 0.
-    threads : int
-        How many there are, at least 1.
-    rate_tps : float
-        What they take in together; may be infinite.
-
-    Returns
-    -------
-    Allocation
-        As by MBA if there are as many threads as MBA allocates for the rate. Threads beyond those
-        cost nothing; if there are fewer, those there are work at their peak.
+    As by MBA if there are as many threads as MBA allocates for the rate, which may be infinite.
+    Threads beyond those cost nothing; if there are fewer, those there are work at their peak.
     """
     best = peak(table)
     bundles = int(min(threads // best.threads, rate_tps / best.rate_tps + SLACK))
@@ -207,17 +153,23 @@ def _open_slots(
     return Slots(cluster.node_of[workers], cpu[workers], memory[workers]), workers
 
 
-def _place(snapshot: LoadSnapshot, groups: Groups, placed: Placed, workers: Ints) -> Ints:
+def _decision(
+    cluster: Cluster,
+    snapshot: LoadSnapshot,
+    groups: Groups,
+    placed: Placed | Lacking,
+    workers: Ints,
+    *,
+    why: str,
+) -> Decision:
+    if isinstance(placed, Lacking):
+        reason = (
+            f"{why}: resources are missing: {placed.threads} of {placed.task} need "
+            f"{placed.need.cpu_frac:.3g} of a worker's CPU and {placed.need.memory_frac:.3g} of "
+            "its memory, and nowhere is so much left"
+        )
+        return Decision(Outcome.NO_LOW_WORKER, reason)
     place = snapshot.place.copy()
     for name, slots in placed.items():
         place[groups[name]] = workers[slots]
-    return place
-
-
-def _missing(why: str, lacking: Lacking) -> Decision:
-    reason = (
-        f"{why}: resources are missing: {lacking.threads} of {lacking.task} need "
-        f"{lacking.need.cpu_frac:.3g} of a worker's CPU and {lacking.need.memory_frac:.3g} of its "
-        "memory, and nowhere is so much left"
-    )
-    return Decision(Outcome.NO_LOW_WORKER, reason)
+    return as_decision(cluster, snapshot, place, why)

@@ -9,26 +9,12 @@ from controller.policies.model_driven.performance import at
 
 
 def task_rate(table: Sequence[Performance], slots: Sequence[int], *, evenly: bool = True) -> float:
-    """Predict what a task takes in at most.
+    """Predict what a task takes in at most, in tuples/s, with its threads on these slots.
 
-    Parameters
-    ----------
-    slots : sequence of int
-        Slot of each of its threads.
-    evenly : bool
-        Every thread gets the same share of the input; else every slot gets what it can take.
-
-    Returns
-    -------
-    float
-        Tuples per second, 0 without threads.
-
-    Notes
-    -----
-    A shuffle grouping gives every thread the same share, so the slot that is the first to have too
-    much decides: the least of I(q)·Σq / q, with I interpolated. So the text explains its 80 t/s for
-    60 + 60 + 40 threads of Table; its 280 t/s for MBA and SAM on 20 slots is the sum of I(q). What
-    other tasks do on the slot is not in the model.
+    A shuffle grouping gives every thread the same share (`evenly`), so the slot that is the first
+    to have too much decides: the least of I(q)·Σq / q, with I interpolated. So the text explains
+    its 80 t/s for 60 + 60 + 40 threads of Table; its 280 t/s for MBA and SAM on 20 slots is the sum
+    of I(q): every slot gets what it can take. What other tasks do on the slot is not in the model.
     """
     threads = Counter(slots).values()
     if not evenly:
@@ -44,21 +30,11 @@ def predicted_rate(
     *,
     evenly: bool = True,
 ) -> float:
-    """Predict the rate into the topology that all its tasks keep up with.
+    """Predict the rate into the topology that all its tasks keep up with; infinite if nothing
+    limits it.
 
-    Parameters
-    ----------
-    tables : mapping of str to sequence of Performance
-        By task; tasks without a table do not limit it.
-    relative : mapping of str to float
-        What each task takes in when one tuple per second comes in.
-    evenly : bool
-        As in `task_rate`.
-
-    Returns
-    -------
-    float
-        Tuples per second; infinite if nothing limits it.
+    `relative` is what each task takes in when one tuple/s comes in. Tasks without a table do not
+    limit the rate.
     """
     limits = (
         task_rate(table, placed[task], evenly=evenly) / relative[task]

@@ -54,40 +54,21 @@ def _graph(edges: Iterable[tuple[str, str]]) -> Any:
 
 
 def linear() -> Any:
-    """Build the linear micro-topology.
-
-    Returns
-    -------
-    networkx.DiGraph
-        Five tasks in a row; all selectivities are 1.
-    """
+    """Build the linear micro-topology: five tasks in a row; all selectivities are 1."""
     row = ("source", "blob", "table", "xml", "pi", "file", "sink")
     return _graph(pairwise(row))
 
 
 def diamond() -> Any:
-    """Build the diamond micro-topology.
-
-    Returns
-    -------
-    networkx.DiGraph
-        Four tasks side by side, all into Pi, which gets four times the rate.
-    """
+    """Build the diamond micro-topology: four tasks side by side into Pi, at 4 times the rate."""
     side_by_side = ("blob", "table", "xml", "file")
     into = [("source", task) for task in side_by_side]
     return _graph([*into, *((task, "pi") for task in side_by_side), ("pi", "sink")])
 
 
 def star() -> Any:
-    """Build the star micro-topology.
+    """Build the star micro-topology: two tasks into a hub and two out of it.
 
-    Returns
-    -------
-    networkx.DiGraph
-        Two tasks into a hub and two out of it, which with the hub get twice the rate.
-
-    Notes
-    -----
     Which task is the hub is not in the text; Blob and Table at the rate itself and the others at
     twice the rate are the only ones that fit its rates 240 and 480.
     """

@@ -15,9 +15,10 @@ from controller.policies.partition.refine import TIE
 from controller.policies.partition.route import Route, gain_tps, next_steps, route
 from controller.policies.safe import safe
 
-# Up to so many executors the end of `safe` is followed to, so that a target is never worse.
+# Up to this many executors, `safe` is followed to its end, so that a target is never worse.
 SAFE_EXECUTORS = 60
-# Steps beside the way may leave out the end of it; the rest is looked at again so often.
+# A way is cut to the moves that its best placement has made. Without the others it may lead
+# elsewhere, so it is walked anew: this many walks at most.
 CUTS = 3
 
 
@@ -28,26 +29,11 @@ def find(
     options: TargetOptions,
     seen: frozenset[int] = frozenset(),
 ) -> Target | None:
-    """Search for a placement that gains enough and can be reached.
+    """Search for a placement that gains enough and can be reached; None if nothing is worth it.
 
-    Parameters
-    ----------
-    limits : Limits
-        Upper threshold and weights.
-    options : TargetOptions
-        Least gain, price of a move, fill.
-    seen : frozenset of int
-        Placements (`digest`) that the way may not come through.
-
-    Returns
-    -------
-    Target or None
-        None if nothing is worth it.
-
-    Notes
-    -----
-    Takes long (a partition, refinements, the order of all moves), so a live run does it beside
-    the cycle. The way is walked to its end here: on frozen traffic it can be walked as it is.
+    The way may not come through the placements `seen`, each by its `digest`. Takes long (a
+    partition, refinements, the order of all moves), so a live run does it beside the cycle. The way
+    is walked to its end here: on frozen traffic it can be walked as it is.
     """
     problem = Problem.of(cluster, snapshot, limits, options)
     least_gain = options.gain_frac * problem.today_tps
@@ -78,7 +64,6 @@ def find(
 
 
 def _end_of_safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> tuple[Ints, ...]:
-    """Follow `safe` until it stops, where that is quick."""
     if len(snapshot.executors) > SAFE_EXECUTORS:
         return ()
     limits = replace(limits, max_moves=1)
@@ -88,7 +73,7 @@ def _end_of_safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> tu
 
 
 def _without_the_last(snapshot: LoadSnapshot, limits: Limits) -> LoadSnapshot:
-    """Pin whoever would leave a worker empty, if none may be."""
+    """Pin every executor that would leave a worker empty, if none may be."""
     if not limits.keep_workers:
         return snapshot
     last = ("the last one in its worker" if alone else None for alone in snapshot.is_alone)
@@ -97,7 +82,7 @@ def _without_the_last(snapshot: LoadSnapshot, limits: Limits) -> LoadSnapshot:
 
 
 def _anchors(problem: Problem) -> NDArray[np.bool_]:
-    """Choose who stays in each worker that everybody could leave: who talks most inside it."""
+    """Choose one to stay in each worker that all could leave: that which talks most inside it."""
     graph, place, workers = problem.graph, problem.start, len(problem.node_of)
     owner = np.repeat(np.arange(len(place)), np.diff(graph.first))
     inside = place[owner] == place[graph.peers]

@@ -3,8 +3,8 @@
 S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, "Optimization by simulated annealing", Science 220
 (1983). Two things make it find what no single move and no partition leads to. Executors that talk
 move together, for alone each of them would lose. And on the way workers may be too full, at a price
-that follows how often some are: M. Gendreau, A. Hertz, G. Laporte, "A tabu search heuristic for
-the vehicle routing problem", Manage. Sci. 40 (1994). Only placements in which none is count.
+that follows how often some are: M. Gendreau, A. Hertz, G. Laporte, "A tabu search heuristic for the
+vehicle routing problem", Manage. Sci. 40 (1994). Only placements count in which no worker is.
 """
 
 import math
@@ -18,23 +18,23 @@ from controller.core.cluster import Floats, Ints
 from controller.core.compiled import compiled
 from controller.policies.partition.problem import Problem
 
-# How often a place is drawn at random instead of where somebody is that it talks to, how often a
-# whole group goes instead of one executor, and how often others come back for it.
+# Shares of the trips: to any worker at random, instead of to the worker of a peer; of a group,
+# instead of one executor; and with others that come back in exchange.
 STRAY, TOGETHER, BACK = 0.1, 0.6, 0.5
 MOST_IN_GROUP = 24
 # In the mean traffic of a pair: the temperature at the end.
 COLD = 0.01
 # Tries for each executor in a round.
 TRIES = 10
-# The price of a core too much, at first: so often what all executors talk for each core they use.
-# After a round it rises if workers were too full in more of its tries than OFTEN, and falls below
-# SELDOM; it stays within so many times the first one.
+# The price of a core too much, at first: this times the traffic of all executors per core they use.
+# After a round it rises by a step if workers were too full in more of its tries than OFTEN, and
+# falls by one if in fewer than SELDOM. It stays within PRICE_SPAN times the first one, up and down.
 EXCESS_PRICE, PRICE_STEP, PRICE_SPAN = 0.3, 1.02, 20.0
 OFTEN, SELDOM = 0.8, 0.5
 
 
 class _Board(NamedTuple):
-    """What the compiled loop looks at; as in `Problem` and `Graph`, `movable` as indices too."""
+    """What the compiled loop looks at; as in `Problem` and `Graph`, `movable` as indices, too."""
 
     first: Ints
     peers: Ints
@@ -62,7 +62,7 @@ class _Course(NamedTuple):
 
 
 class _Trip(NamedTuple):
-    """Who is tried elsewhere together, from where to where; the first so many of each count."""
+    """Executors tried elsewhere together, from where to where; only the first entries count."""
 
     who: Ints
     origin: Ints
@@ -70,26 +70,14 @@ class _Trip(NamedTuple):
 
 
 def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) -> Ints:
-    """Look for a placement that costs less, its moves from today's included.
+    """Look for a placement that costs less, its moves from today's included; gives the best one
+    met.
 
-    Parameters
-    ----------
-    problem : Problem
-        Load, room and traffic.
-    place : Ints, shape (E,)
-        Where to begin.
-    rounds : int
-        How often ten things are tried for each executor.
-    hot : float
-        The temperature at the beginning, in the mean traffic of a pair: 3 forgets where it began,
-        1 and less mends what is not yet good.
-
-    Returns
-    -------
-    Ints, shape (E,)
-        The best placement met. No worker is fuller than `room_cores`, or than it was at the
-        beginning. A try costs O(pairs with traffic of who moves), and O(E) more where others come
-        back, to find them.
+    No worker of it is fuller than `room_cores`, or than it was at the beginning. In each of
+    `rounds` ten trips are tried for each executor. `hot` is the temperature at the beginning, in
+    the mean traffic of a pair: 3 forgets where it began, 1 and less mends what is not yet good. A
+    trip costs O(pairs with traffic of those that move), and O(E) more where others come back, to
+    find them.
     """
     graph = problem.graph
     talks = np.diff(graph.first) > 0
@@ -138,11 +126,12 @@ def _gain(board: _Board, place: Ints, e: int, to: int) -> float:
 
 @compiled
 def _gather(board: _Board, place: Ints, trip: _Trip, begin: int, goal: int) -> int:
-    """Take along whom the last one talks to on its worker, and so on; gives how many travel."""
+    """Take along peers of the executor at `begin` on its worker, then theirs; gives the new end."""
     end, most = begin + 1, begin + 1
     if np.random.random() < TOGETHER:
         most += np.random.randint(MOST_IN_GROUP)
     at = place[trip.who[begin]]
+    # A peer comes along from this share of the loudest pair's traffic on: mostly from a small one.
     loud = np.random.random() ** 2
     i = begin
     while i < end < most:
@@ -160,8 +149,8 @@ def _gather(board: _Board, place: Ints, trip: _Trip, begin: int, goal: int) -> i
 
 
 @compiled
-def _somebody_on(board: _Board, place: Ints, worker: int, but: int) -> int:
-    """Draw who may leave a worker; -1 if nobody is met."""
+def _another_on(board: _Board, place: Ints, worker: int, but: int) -> int:
+    """Draw an executor that may leave a worker, but not `but`; -1 if there is none."""
     begin = np.random.randint(len(board.movable))
     for i in range(len(board.movable)):
         e = board.movable[(begin + i) % len(board.movable)]
@@ -172,7 +161,7 @@ def _somebody_on(board: _Board, place: Ints, worker: int, but: int) -> int:
 
 @compiled
 def _draw(board: _Board, place: Ints, trip: _Trip) -> int:
-    """Draw who goes where; gives how many, 0 for nobody."""
+    """Draw a trip: which executors go where; gives how many, perhaps 0."""
     e = board.movable[np.random.randint(len(board.movable))]
     peer = board.peers[np.random.randint(board.first[e], board.first[e + 1])]
     at, to = place[e], place[peer]
@@ -183,7 +172,8 @@ def _draw(board: _Board, place: Ints, trip: _Trip) -> int:
     trip.who[0] = e
     end = _gather(board, place, trip, 0, to)
     if board.is_open[at] and np.random.random() < BACK:
-        other = _somebody_on(board, place, to, peer)
+        # Not the peer: e goes where it is.
+        other = _another_on(board, place, to, peer)
         if other >= 0:
             trip.who[end] = other
             end = _gather(board, place, trip, end, at)
@@ -194,6 +184,7 @@ def _draw(board: _Board, place: Ints, trip: _Trip) -> int:
 def _shift(board: _Board, place: Ints, left: Floats, e: int, to: int) -> float:
     """Move one; gives by how many cores more workers are too full."""
     at, cores = place[e], board.cores[e]
+    # What is too much there from now on, less what was too much here until now.
     more = max(cores - max(left[to], 0.0), 0.0) - max(min(cores, -left[at]), 0.0)
     left[at] += cores
     left[to] -= cores
@@ -205,11 +196,7 @@ def _shift(board: _Board, place: Ints, left: Floats, e: int, to: int) -> float:
 def _anneal(board: _Board, place: Ints, left: Floats, course: _Course) -> Ints:
     np.random.seed(course.seed)
     most = 2 * MOST_IN_GROUP
-    trip = _Trip(
-        np.empty(most, dtype=np.int64),
-        np.empty(most, dtype=np.int64),
-        np.empty(most, dtype=np.int64),
-    )
+    trip = _Trip(np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64))
     price = course.excess_price
     tries = TRIES * len(board.movable)
     excess = gained = best_gained = 0.0
@@ -227,12 +214,14 @@ def _anneal(board: _Board, place: Ints, left: Floats, course: _Course) -> Ints:
                 gain += _gain(board, place, e, trip.goal[j])
                 more += _shift(board, place, left, e, trip.goal[j])
             worth = gain - price * more
+            # A loss is kept by chance, the seldomer the greater it is and the colder it has become.
             if worth < 0 and np.random.random() >= math.exp(worth / heat):
                 for j in range(end):
                     _shift(board, place, left, trip.who[j], trip.origin[j])
                 continue
             gained += gain
             excess += more
+            # `excess` has gathered rounding errors, so the room that is left has the last word.
             if gained > best_gained + 1e-9 and excess <= TOLERANCE_CORES and left.min() >= 0:
                 best_gained = gained
                 best[:] = place

@@ -5,6 +5,7 @@ Cost is the weighted traffic between places plus the price of every move from to
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
@@ -21,31 +22,20 @@ FEW_EXECUTORS, PARTITIONS = 2000, (4, 1)
 # A node that is full to the last core may leave no way to share its load among its workers.
 NODE_FILL = (1.0, 0.97, 0.94, 0.9)
 
-# Annealing: from scratch where there are few executors, for then no partition is better; and to
-# mend the best that was found. All executors together have so many rounds, times the effort; with
-# few executors less, with many more.
+# Annealing begins from scratch where there are few executors, for then no partition is better. It
+# also mends the best that was found. It has ROUNDS_OF_ALL rounds divided by the executors, times
+# the effort; fewer where executors are few, and never less than ROUNDS_LEAST.
 ANNEALINGS, MENDS = 3, 1
 HOT, WARM = 3.0, 0.5
 ROUNDS_OF_ALL, ROUNDS_LEAST, ROUNDS_PER_EXECUTOR = 40_000, 100, 10
 
 
 def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = ()) -> Ints | None:
-    """Find a placement that is worth its moves.
+    """Find a placement that costs less than today's by more than `least_gain_tps`, its moves paid.
 
-    Parameters
-    ----------
-    problem : Problem
-        Load, room and traffic.
-    least_gain_tps : float
-        By how much less than today it must cost, its moves paid.
-    others : tuple of Ints, each of shape (E,)
-        Placements to start from, and to be no worse than.
-
-    Returns
-    -------
-    Ints, shape (E,), or None
-        The best found: least excess above `high`, then least cost with the moves; None if nothing
-        gains enough or everything that does is fuller than today.
+    Gives the best found: least excess above `high`, then least cost with the moves; None if nothing
+    gains enough or everything that does is fuller than today. `others` are placements to start
+    from, and to be no worse than.
     """
     today = problem.today_tps
     known = min([problem.cost_tps(place) for place in others], default=today)
@@ -90,7 +80,7 @@ def _candidates(problem: Problem, others: tuple[Ints, ...]) -> Iterator[Ints]:
 
 
 def _node_starts(problem: Problem, others: tuple[Ints, ...]) -> Iterator[Ints]:
-    """Today's nodes, then partitions of equal and of packed shares, under today's names."""
+    """Give today's nodes, then partitions of equal and of packed shares, under today's names."""
     for place in (problem.start, *others):
         yield problem.node_of[place]
     room = _node_room(problem)
@@ -120,7 +110,7 @@ def _shares(problem: Problem, room: Floats) -> Iterator[Floats]:
 
 
 def _named(problem: Problem, parts: Ints, usable: Ints, room: Floats) -> Ints:
-    """Give parts to nodes so that few executors move and little is cut to those who may not.
+    """Give parts to nodes so that few executors move and little is cut to those that may not.
 
     The assignment of H. W. Kuhn, "The Hungarian method", Naval Res. Logist. Quart. 2 (1955).
     """
@@ -149,23 +139,6 @@ def _node_room(problem: Problem) -> Floats:
     return np.bincount(problem.node_of, weights=room, minlength=problem.nodes).astype(np.float64)
 
 
-def _nodes_level(problem: Problem, fill: float) -> Level:
-    every = np.arange(problem.nodes)
-    return Level(
-        graph=problem.graph,
-        cores=problem.cores,
-        free=problem.free,
-        home=problem.node_of[problem.start],
-        group_of=every,
-        is_open=np.isin(every, problem.node_of[problem.is_open]),
-        room_cores=fill * _node_room(problem),
-        # Between nodes is between workers too.
-        weight_group=problem.weight_node + problem.weight_worker,
-        weight_place=0.0,
-        price_tps=problem.price_tps,
-    )
-
-
 def _workers_level(problem: Problem) -> Level:
     return Level(
         graph=problem.graph,
@@ -181,8 +154,22 @@ def _workers_level(problem: Problem) -> Level:
     )
 
 
+def _nodes_level(problem: Problem, fill: float) -> Level:
+    every = np.arange(problem.nodes)
+    return replace(
+        _workers_level(problem),
+        home=problem.node_of[problem.start],
+        group_of=every,
+        is_open=np.isin(every, problem.node_of[problem.is_open]),
+        room_cores=fill * _node_room(problem),
+        # Between nodes is between workers too.
+        weight_group=problem.weight_node + problem.weight_worker,
+        weight_place=0.0,
+    )
+
+
 def _share_out(problem: Problem, nodes: Ints) -> Ints:
-    """Give the executors of each node to its workers: who is there stays, big newcomers first."""
+    """Give the executors of each node to its workers: old ones stay, big newcomers go first."""
     place = problem.start.copy()
     stays = ~problem.free | (nodes == problem.node_of[place])
     load = np.bincount(

@@ -14,12 +14,8 @@ from controller.policies.partition.route import Route
 class Target:
     """A placement under way; by ids, since the next snapshot may hold other executors.
 
-    Attributes
-    ----------
-    executors, origins, goals : tuple of str
-        Who goes from which worker to which, in this order.
-    gain_tps : float
-        What it promised, weighted, when it was adopted.
+    Each of `executors` goes from its worker in `origins` to that in `goals`, in this order.
+    `gain_tps` is what it promised, weighted, when it was adopted.
     """
 
     executors: tuple[str, ...]
@@ -28,18 +24,12 @@ class Target:
     gain_tps: float
 
     def on(self, cluster: Cluster, snapshot: LoadSnapshot) -> Route | None:
-        """Look the names up.
-
-        Returns
-        -------
-        Route or None
-            None if an executor or a worker is gone.
-        """
+        """Look the names up; None if an executor or the worker it goes to is gone."""
         executors = {name: e for e, name in enumerate(snapshot.executors)}
         workers = {name: w for w, name in enumerate(cluster.workers)}
         if not (executors.keys() >= set(self.executors) and workers.keys() >= set(self.goals)):
             return None
-        # An origin may be gone: then nobody is on it any more.
+        # An origin may be gone; then no executor is on it any more.
         return Route(
             np.array([executors[name] for name in self.executors], dtype=np.int64),
             np.array([workers.get(name, -1) for name in self.origins], dtype=np.int64),
@@ -48,17 +38,9 @@ class Target:
 
 
 def digest(*parts: Ints | Floats | NDArray[np.bool_] | tuple[str, ...]) -> int:
-    """Tell placements of one snapshot, or loads, apart.
+    """Tell placements of one snapshot, or loads, apart by 64 bits with a sign.
 
-    Parameters
-    ----------
-    *parts : array or tuple of str
-        What makes the difference.
-
-    Returns
-    -------
-    int
-        64 bits with a sign; the same for the same parts in every process, since it is written down.
+    They are written down, so the same parts give the same bits in every process.
     """
     found = hashlib.blake2b(digest_size=8)
     for part in parts:

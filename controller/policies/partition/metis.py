@@ -16,24 +16,11 @@ IMBALANCE_PERMILLE = 20
 
 
 def partition(graph: Graph, sizes: Floats, shares: Floats, seed: int) -> Ints:
-    """Cut a graph so that little traffic crosses between parts.
+    """Cut a graph so that little traffic crosses between parts; gives each executor's, 0 to P - 1.
 
-    Parameters
-    ----------
-    sizes : Floats, shape (E,)
-        Size of each executor.
-    shares : Floats, shape (P,)
-        What each part may take, all above 0; only their ratio counts.
-    seed : int
-        Another one gives another partition, the same one the same.
+    `sizes` are those of the executors. `shares` are what each part may take, all above 0; only
+    their ratio counts. Another seed gives another partition, the same one the same.
 
-    Returns
-    -------
-    Ints, shape (E,)
-        The part of each executor, 0 to P - 1.
-
-    Notes
-    -----
     Multilevel k-way partitioning; G. Karypis and V. Kumar, "A fast and high quality multilevel
     scheme for partitioning irregular graphs", SIAM J. Sci. Comput. 20 (1998).
     """

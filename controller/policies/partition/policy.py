@@ -12,27 +12,21 @@ from controller.policies.partition.search import Question, Search, search_inline
 from controller.policies.partition.target import TargetMemory, target
 from controller.policies.safe import safe
 
-# After a search in vain it is not searched again for so long while all is where it is, and the same
-# may move.
+# After a search in vain there is none for this long, while all executors are where they were and
+# the same ones may move.
 RETRY_S = 300.0
 # Where loads jitter, what is found looks better than it is: of many placements the one is chosen
-# that noise is kindest to. It is judged by other load, so many decisions later: with `load.ewma`
-# 0.3 an eighth of that noise is left then.
+# that noise is kindest to. So it is judged by other load, this many decisions later: with
+# `load.ewma` 0.3 an eighth of that noise is left then.
 JUDGED_AFTER = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found.
+    """The target that a search found.
 
-    Attributes
-    ----------
-    target : Target
-        A placement to go to.
-    asked : int
-        What was searched, as in `Remembered.in_vain`.
-    left : int
-        For how many decisions it waits yet to be judged.
+    `asked` is what was searched, as in `Remembered.in_vain`. It waits to be judged for `left` more
+    decisions.
     """
 
     target: Target
@@ -42,17 +36,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What `Targeting` remembers.
+    """What `Targeting` remembers, all by topology.
 
-    Attributes
-    ----------
-    memory : mapping of str to TargetMemory
-        What the last decision left, by topology.
-    in_vain : mapping of str to (int, float)
-        What was searched last of that which held nothing, or nothing that was worth it when it was
-        judged: who is where and who may move; and the Unix seconds; by topology.
-    found : mapping of str to Found, or None
-        What waits to be judged, by topology.
+    `memory` is what the last decision left. `in_vain` is the last search, as `_asked` names it,
+    that found nothing, or nothing that was worth it when it was judged; and its Unix seconds.
+    `found` waits to be judged.
     """
 
     memory: Mapping[str, TargetMemory] = field(default_factory=dict)
@@ -60,7 +48,6 @@ class Remembered:
     found: Mapping[str, Found] | None = None
 
     def only(self, topologies: Collection[str]) -> "Remembered":
-        """Forget all topologies but these."""
         found = {t: one for t, one in (self.found or {}).items() if t in topologies}
         return Remembered(
             {t: one for t, one in self.memory.items() if t in topologies},
@@ -70,15 +57,7 @@ class Remembered:
 
 
 class Targeting:
-    """The policy `target` for one run: one memory a topology.
-
-    Parameters
-    ----------
-    options : TargetOptions
-        What a target has to gain and may fill.
-    search : Search
-        How to search; the live run searches beside the cycle.
-    """
+    """The policy `target` for one run, with a memory of each topology."""
 
     def __init__(self, options: TargetOptions, search: Search = search_inline) -> None:
         self._options = options
@@ -88,13 +67,6 @@ class Targeting:
         self._found: dict[str, Found] = {}
 
     def __call__(self, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
-        """Decide.
-
-        Returns
-        -------
-        Decision
-            As `controller.policies.partition.target.target`.
-        """
         topology = snapshot.topology
         before = self._memory.get(topology)
         memory = (before or TargetMemory()).with_snapshot(cluster, snapshot)
@@ -127,17 +99,9 @@ class Targeting:
         return safe
 
     def has_seen(self, snapshot: LoadSnapshot) -> bool:
-        """Tell whether everybody has been there before, under the load of the last decision.
+        """Tell whether all executors have been there before, under the load of the last decision.
 
-        Parameters
-        ----------
-        snapshot : LoadSnapshot
-            A placement of that load.
-
-        Returns
-        -------
-        bool
-            Where loads jitter, whether it is the placement of the last decision.
+        Where loads jitter, that is whether it is the placement of the last decision.
         """
         memory = self._memory.get(snapshot.topology, TargetMemory())
         return digest(snapshot.place) in memory.seen
@@ -148,13 +112,6 @@ class Targeting:
         return Remembered(self._memory, self._in_vain, self._found or None)
 
     def recall(self, remembered: Remembered) -> None:
-        """Remember this and nothing else.
-
-        Parameters
-        ----------
-        remembered : Remembered
-            As taken from another one.
-        """
         self._memory = dict(remembered.memory)
         self._in_vain = dict(remembered.in_vain)
         self._found = dict(remembered.found or {})
@@ -182,5 +139,5 @@ class Targeting:
 
 
 def _asked(cluster: Cluster, snapshot: LoadSnapshot) -> int:
-    """Tell apart what a search may find, whatever the load: who is where, and who may move."""
+    """Tell apart what a search may find, whatever the load: what is where, and what may move."""
     return digest(snapshot.executors, cluster.workers, snapshot.place, snapshot.is_movable)

@@ -1,4 +1,4 @@
-"""What is to be placed: who talks to whom, how much fits where, and what today costs."""
+"""What is to be placed: which executors talk, how much fits where, and what today costs."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,8 +38,8 @@ class TargetOptions:
         How much of the upper threshold a target may use of a worker.
     detours : bool
         Whether the way to a target may cost more than to stay, in the mean of its placements. Not
-        while loads jitter, for then it may end anywhere: a worker gets hot, or somebody no longer
-        fits.
+        while loads jitter, for then it may end anywhere: a worker gets hot, or an executor no
+        longer fits.
     effort : int
         How many times as long annealing may take as it has to.
     """
@@ -54,23 +54,14 @@ class TargetOptions:
     def on_still_loads(self) -> "TargetOptions":
         """What holds where loads stand still, as in a file.
 
-        Returns
-        -------
-        TargetOptions
-            Workers are filled up to the threshold, ways may cost more than to stay, and as nothing
-            makes a placement look better than it is, the best is worth a longer search.
+        Workers are filled up to the threshold, ways may cost more than to stay, and as nothing
+        makes a placement look better than it is, the best is worth a longer search.
         """
         return replace(self, fill_frac=1.0, detours=True, effort=STILL_EFFORT)
 
     @property
     def on_jittering_loads(self) -> "TargetOptions":
-        """What holds where loads jitter.
-
-        Returns
-        -------
-        TargetOptions
-            Twice the gain and twice the price, for some of what is found is noise.
-        """
+        """What holds where loads jitter: twice the gain and price, for some finds are noise."""
         times = JITTER_TIMES
         gain, price = times * self.gain_frac, times * self.move_price_frac
         return replace(self, gain_frac=gain, move_price_frac=price)
@@ -78,31 +69,18 @@ class TargetOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """Traffic, both directions added, as rows of peers.
+    """Traffic in tuples/s, both directions added, as rows of peers.
 
-    Attributes
-    ----------
-    first : Ints, shape (E + 1,)
-        Where each executor's row starts.
-    peers : Ints, shape (K,)
-        Whom it talks to, never itself.
-    tps : Floats, shape (K,)
-        Tuples per second.
+    The row of an executor begins at its number in `first`, shape (E + 1,). It has those that the
+    executor talks to, never itself.
     """
 
-    first: Ints
-    peers: Ints
-    tps: Floats
+    first: Ints  # (E + 1,)
+    peers: Ints  # (K,)
+    tps: Floats  # (K,)
 
     @classmethod
     def of(cls, traffic: Traffic, count: int) -> "Graph":
-        """Add both directions.
-
-        Parameters
-        ----------
-        traffic : Traffic
-            Tuples per second.
-        """
         other = traffic.source != traffic.target
         ends = np.concatenate([traffic.source[other], traffic.target[other]])
         peers = np.concatenate([traffic.target[other], traffic.source[other]])
@@ -112,93 +90,37 @@ class Graph:
         return cls(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
 
     def row(self, executor: int) -> slice:
-        """Tell where an executor's peers are.
-
-        Returns
-        -------
-        slice
-            Of `peers` and `tps`.
-        """
+        """Tell where an executor's peers are in `peers` and `tps`."""
         return slice(int(self.first[executor]), int(self.first[executor + 1]))
 
     def with_places(self, place: Ints, places: int) -> Floats:
-        """Add up each executor's traffic with each place.
-
-        Parameters
-        ----------
-        place : Ints, shape (E,)
-            Where each executor is.
-        places : int
-            How many there are.
-
-        Returns
-        -------
-        Floats, shape (E, places)
-            Tuples per second.
-        """
+        """Add up each executor's traffic with each place, shape (E, places), in tuples/s."""
         count = len(self.first) - 1
         owner = np.repeat(np.arange(count), np.diff(self.first))
         keys = owner * places + place[self.peers]
         sums = np.bincount(keys, weights=self.tps, minlength=count * places)
         return np.asarray(sums, dtype=np.float64).reshape(count, places)
 
-    def among(self, members: Ints) -> "Graph":
-        """Keep only some executors and their traffic with each other.
-
-        Parameters
-        ----------
-        members : Ints, shape (M,)
-            Indices.
-        """
-        count = len(self.first) - 1
-        rows = _sparse().csr_array((self.tps, self.peers, self.first), shape=(count, count))
-        rows = rows[members][:, members]
-        return Graph(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """Everything a search for a placement looks at.
-
-    Attributes
-    ----------
-    start : Ints, shape (E,)
-        Today's worker of each executor.
-    cores : Floats, shape (E,)
-        CPU of each executor.
-    free : array of bool, shape (E,)
-        Who may move: not pinned, and not too big for every open worker.
-    node_of : Ints, shape (W,)
-        Node of each worker.
-    nodes : int
-        How many there are.
-    is_open : array of bool, shape (W,)
-        Where somebody may move to.
-    room_cores, high_cores : Floats, shape (W,)
-        What a target may fill, and from where on a worker is high.
-    price_tps : float
-        What one move costs (λ).
-    today_tps : float
-        What today's placement costs.
-    effort : int
-        As in `TargetOptions`.
-    """
+    """Everything a search for a placement looks at; placements are the worker of each executor."""
 
     graph: Graph
-    start: Ints
-    cores: Floats
-    free: NDArray[np.bool_]
-    node_of: Ints
+    start: Ints  # (E,), today's worker of each executor
+    cores: Floats  # (E,), CPU of each executor
+    free: NDArray[np.bool_]  # (E,), not pinned, and not too big for every open worker
+    node_of: Ints  # (W,), node of each worker
     nodes: int
-    is_open: NDArray[np.bool_]
-    room_cores: Floats
-    high_cores: Floats
+    is_open: NDArray[np.bool_]  # (W,), which workers executors may move to
+    room_cores: Floats  # (W,), what a target may fill
+    high_cores: Floats  # (W,), from where on a worker is high
     weight_node: float
     weight_worker: float
-    price_tps: float
+    price_tps: float  # what one move costs (λ)
     total_tps: float
-    today_tps: float
-    effort: int
+    today_tps: float  # what today's placement costs
+    effort: int  # as in `TargetOptions`
 
     @classmethod
     def of(
@@ -206,15 +128,7 @@ class Problem:
     ) -> "Problem":
         """Put together what concerns the search.
 
-        Parameters
-        ----------
-        limits : Limits
-            Upper threshold and weights.
-
-        Returns
-        -------
-        Problem
-            A worker that is fuller today than a target may fill it, but not high, may stay so.
+        A worker that is fuller today than a target may fill it, but not high, may stay so.
         """
         high = limits.high_frac * cluster.capacity_cores
         load = worker_cpu_cores(cluster, snapshot)
@@ -242,66 +156,20 @@ class Problem:
         )
 
     def load_cores(self, place: Ints) -> Floats:
-        """Add up the load of each worker.
-
-        Parameters
-        ----------
-        place : Ints, shape (E,)
-            Worker of each executor.
-
-        Returns
-        -------
-        Floats, shape (W,)
-            Cores.
-        """
         sums = np.bincount(place, weights=self.cores, minlength=len(self.node_of))
         return sums.astype(np.float64)
 
     def excess_cores(self, place: Ints) -> float:
-        """Add up by how much workers are high.
-
-        Parameters
-        ----------
-        place : Ints, shape (E,)
-            Worker of each executor.
-
-        Returns
-        -------
-        float
-            Cores; rounding errors do not count.
-        """
+        """Add up by how many cores workers are high; rounding errors do not count."""
         over = self.load_cores(place) - self.high_cores
         return float(over[over > TOLERANCE_CORES].sum())
 
     def cost_tps(self, place: Ints) -> float:
-        """Weigh the traffic between nodes and between workers.
-
-        Parameters
-        ----------
-        place : Ints, shape (E,)
-            Worker of each executor.
-
-        Returns
-        -------
-        float
-            Tuples per second, weighted; the price of moves is not in it.
-        """
+        """Weigh the traffic between nodes and between workers; the price of moves is not in it."""
         weights = self.weight_node, self.weight_worker
         return _cost_tps(self.graph, place, self.node_of, weights)
 
     def moves(self, place: Ints) -> int:
-        """Count who would have to move.
-
-        Parameters
-        ----------
-        place : Ints, shape (E,)
-            Worker of each executor.
-
-        Returns
-        -------
-        int
-            Executors that are elsewhere today.
-        """
         return int((place != self.start).sum())
 
 

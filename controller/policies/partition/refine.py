@@ -16,12 +16,12 @@ from controller.core.classify import TOLERANCE_CORES
 from controller.core.cluster import Floats, Ints
 from controller.policies.partition.problem import Graph
 
-# A pass gives up after so many moves without a new best: enough to carry a group of executors
-# that only gain together, and for large topologies a share of the executors.
+# A pass gives up after this many moves without a new best, or after this share of the executors if
+# that is more. It must be enough to carry a group of executors that gain only together.
 PATIENCE = 60
 PATIENCE_FRAC = 0.02
 MAX_PASSES = 12
-# So many executors whose better place is full try to change places in one pass.
+# Most executors in a pass that try to change places, as their better place is full.
 EXCHANGES = 120
 # Rows whose best place is looked for at once, so that the table is never copied whole.
 ROWS = 2000
@@ -31,57 +31,26 @@ TIE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """One level of places, nodes or workers, and what belongs where.
-
-    Attributes
-    ----------
-    cores : Floats, shape (E,)
-        CPU of each executor.
-    free : array of bool, shape (E,)
-        Who may move.
-    home : Ints, shape (E,)
-        Today's place; -1 if it is none of these.
-    group_of : Ints, shape (P,)
-        The group of each place: workers of one node are a group.
-    is_open : array of bool, shape (P,)
-        Where somebody may move to.
-    room_cores : Floats, shape (P,)
-        How much a place may hold.
-    weight_group, weight_place : float
-        What traffic between groups, and between places, counts.
-    price_tps : float
-        What an executor costs that is not at home.
-    """
+    """One level of places, nodes or workers, and which executors may be where."""
 
     graph: Graph
-    cores: Floats
-    free: NDArray[np.bool_]
-    home: Ints
-    group_of: Ints
-    is_open: NDArray[np.bool_]
-    room_cores: Floats
-    weight_group: float
-    weight_place: float
-    price_tps: float
+    cores: Floats  # (E,), CPU of each executor
+    free: NDArray[np.bool_]  # (E,), which executors may move
+    home: Ints  # (E,), today's place; -1 if it is none of these
+    group_of: Ints  # (P,), of each place; the workers of a node are a group
+    is_open: NDArray[np.bool_]  # (P,), which places executors may move to
+    room_cores: Floats  # (P,), how much a place may hold
+    weight_group: float  # what traffic between groups counts
+    weight_place: float  # what traffic between places counts
+    price_tps: float  # what an executor costs that is not at home
 
 
 def refine(level: Level, place: Ints) -> Ints:
     """Empty places that are too full as far as possible, then lower the cost.
 
-    Parameters
-    ----------
-    place : Ints, shape (E,)
-        Where to start from; who is not free stays there.
-
-    Returns
-    -------
-    Ints, shape (E,)
-        No place is above its room that was not above it before, and none by more; among such
-        placements the cost is not above that of the repaired start.
-
-    Notes
-    -----
-    A pass costs O(moves · degree · P).
+    Executors that are not free stay where `place` has them. No place of the answer is above its
+    room that was not above it before, and none by more; among such placements the cost is not above
+    that of the repaired start. A pass costs O(moves · degree · P).
     """
     table = _Table(level, place)
     table.repair()
@@ -92,7 +61,7 @@ def refine(level: Level, place: Ints) -> Ints:
 
 
 class _Table:
-    """A placement and, for every executor and place, the traffic it would not pay for there."""
+    """A placement, and for every executor and place the traffic that would not cross there."""
 
     def __init__(self, level: Level, place: Ints) -> None:
         self.level = level
@@ -110,7 +79,11 @@ class _Table:
         self.noise_tps = TIE * max(float(level.graph.tps.sum()), 1.0)
 
     def move_pass(self) -> float:
-        """Move the best executor again and again, back to the best prefix; returns its gain."""
+        """Make the best move again and again, then undo all after the best moment; gives the gain.
+
+        Each executor moves once at most. A move that loses is made, too: those after it may gain
+        more.
+        """
         locked = ~self.level.free
         gain, to = self.best(np.flatnonzero(~locked))
         trail: list[tuple[int, int]] = []
@@ -122,6 +95,7 @@ class _Table:
             if gain[e] == -np.inf:
                 break
             if not self.fits(e, int(to[e])):
+                # The place has filled up since it was found to be the best.
                 self.look_again(np.array([e]), gain, to)
                 continue
             total += float(gain[e])
@@ -137,7 +111,7 @@ class _Table:
         return best
 
     def exchange_pass(self) -> float:
-        """Bring executors to full places where another one can make way; returns the gain."""
+        """Bring executors to full places where another executor makes way; gives the gain."""
         gain, to = self.best(np.flatnonzero(self.level.free), full=True)
         falling = np.argsort(-gain, kind="stable")[:EXCHANGES]
         total = 0.0
@@ -146,7 +120,7 @@ class _Table:
         return total
 
     def exchange(self, e: int, p: int) -> float:
-        """Move e to p and somebody from there to wherever it fits, if both gain together."""
+        """Move e to p, and if p is full another away from it, where they gain; gives the gain."""
         source = int(self.place[e])
         if source == p:
             return 0.0
@@ -155,12 +129,12 @@ class _Table:
             return 0.0
         self.move(e, p)
         excess = self.load[p] - self.level.room_cores[p] - TOLERANCE_CORES
+        if excess <= 0:
+            return first
         others = self.level.free & (self.place == p) & (self.level.cores >= excess)
         others[e] = False
         gain, to = self.best(np.flatnonzero(others))
         f = int(np.argmax(gain))
-        if excess <= 0:
-            return first
         if first + gain[f] <= self.noise_tps:
             self.move(e, source)
             return 0.0
@@ -169,7 +143,7 @@ class _Table:
         return first + second
 
     def repair(self) -> None:
-        """Empty places that are too full, losing least per core that matters."""
+        """Empty places that are too full, by the moves that lose least per core of the excess."""
         stuck = np.zeros(len(self.load), dtype=np.bool_)
         while True:
             excess = np.where(stuck, 0.0, self.load - self.level.room_cores)
@@ -186,7 +160,7 @@ class _Table:
             self.move(e, int(to[e]))
 
     def best(self, rows: Ints, *, full: bool = False) -> tuple[Floats, Ints]:
-        """Find the best other place of some executors; `full` ones may be too full already."""
+        """Find the best other place of some executors; `full` places count, too, if asked for."""
         gain = np.full(len(self.place), -np.inf)
         to = np.zeros(len(self.place), dtype=np.int64)
         for first in range(0, len(rows), ROWS):
@@ -194,7 +168,7 @@ class _Table:
         return gain, to
 
     def look_again(self, rows: Ints, gain: Floats, to: Ints, *, full: bool = False) -> None:
-        """Renew the best place of some executors."""
+        """Renew the best place of some executors in `gain` and `to`."""
         if not rows.size:
             return
         level, at = self.level, self.place[rows]
@@ -209,12 +183,11 @@ class _Table:
         to[rows] = best
 
     def fits(self, e: int, p: int) -> bool:
-        """Tell whether there is room."""
         left = self.level.room_cores[p] - self.load[p] + TOLERANCE_CORES
         return bool(self.level.cores[e] <= left)
 
     def move(self, e: int, p: int) -> None:
-        """Move, and add the difference to the rows of whom it talks to."""
+        """Move e to p, and renew the table's rows of the executors it talks to."""
         level, q = self.level, int(self.place[e])
         row = level.graph.row(e)
         peers, tps = level.graph.peers[row], level.graph.tps[row]

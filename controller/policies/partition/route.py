@@ -1,10 +1,10 @@
 """The way from today's placement to a better one: in which order, and what to do if nothing fits.
 
 The order is fixed when a target is adopted. Which step comes next is then read off the placement,
-so a step that was refused, or made by somebody else, disturbs nothing.
+so a step that was refused, or that Storm or an operator made, disturbs nothing.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from controller.core.classify import TOLERANCE_CORES
 from controller.core.cluster import Floats, Ints
 from controller.policies.partition.problem import Problem
 
-# Executors of a group gain little one by one and much together: so far ahead a chain looks.
+# Executors of a group gain little one by one and much together. A chain looks this many ahead.
 CHAIN = 24
 
 Step = tuple[int, int]
@@ -21,47 +21,18 @@ Step = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
-    """Who goes from where to where, in this order.
+    """Executors in order, the workers they were on when it was made, those they go to."""
 
-    Attributes
-    ----------
-    executors, origins, goals : Ints, shape (D,)
-        Executor, the worker it was on when the route was made, the worker it goes to.
-    """
-
-    executors: Ints
-    origins: Ints
-    goals: Ints
+    executors: Ints  # (D,)
+    origins: Ints  # (D,)
+    goals: Ints  # (D,)
 
     def only(self, keep: NDArray[np.bool_]) -> "Route":
-        """Keep some rows.
-
-        Parameters
-        ----------
-        keep : array of bool, shape (D,)
-            Which.
-
-        Returns
-        -------
-        Route
-            In the same order.
-        """
         return Route(self.executors[keep], self.origins[keep], self.goals[keep])
 
 
 def gain_tps(problem: Problem, place: Ints, executor: int, worker: int) -> float:
-    """Compute by how much less a placement costs after a move.
-
-    Parameters
-    ----------
-    place : Ints, shape (E,)
-        Before.
-
-    Returns
-    -------
-    float
-        Tuples per second, weighted.
-    """
+    """Compute by how much less, in weighted tuples/s, a placement costs after a move."""
     row = problem.graph.row(executor)
     peers = place[problem.graph.peers[row]]
     there = _nearness(problem, np.full_like(peers, worker), peers)
@@ -72,15 +43,7 @@ def gain_tps(problem: Problem, place: Ints, executor: int, worker: int) -> float
 def route(problem: Problem, target: Ints) -> Route:
     """Order the moves to a placement: always the chain to one node that gains most per move.
 
-    Parameters
-    ----------
-    target : Ints, shape (E,)
-        Worker of each executor.
-
-    Returns
-    -------
-    Route
-        All that have to move; what fits when is not looked at here.
+    It has all that have to move; what fits when is not looked at here.
     """
     chains = _Chains(problem, target)
     picked: list[int] = []
@@ -97,25 +60,11 @@ def route(problem: Problem, target: Ints) -> Route:
 def next_steps(
     problem: Problem, place: Ints, load: Floats, way: Route, *, pairs: bool
 ) -> tuple[Step, ...]:
-    """Choose what moves next.
+    """Choose what moves next: executors and workers, of which `load` is in `place`.
 
-    Parameters
-    ----------
-    problem : Problem
-        Room and who may move.
-    place : Ints, shape (E,)
-        Where everybody is.
-    load : Floats, shape (W,)
-        Load of each worker there.
-    pairs : bool
-        Whether two may move at once.
-
-    Returns
-    -------
-    tuple of (executor, worker)
-        The first of the route that fits. If nothing does: somebody who waits goes to a third
-        place and so makes room for another who waits. Else two that wait for each other change
-        places, if that is allowed. Empty if the route is at its end or nothing helps.
+    The first of the route that fits. If nothing fits, an executor that waits goes to a third worker
+    and so makes room for another that waits. Else two that wait for each other change places, if
+    `pairs` may move at once. Empty if the route is at its end or nothing helps.
     """
     may = (place[way.executors] != way.goals) & problem.free[way.executors]
     waiting = way.only(may & problem.is_open[way.goals])
@@ -131,11 +80,12 @@ def next_steps(
 
 
 def _step_aside(problem: Problem, place: Ints, left: Floats, waiting: Route) -> Step | None:
-    """Find who can wait elsewhere; each does so once, from the worker its route began at."""
+    """Find an executor that can wait elsewhere; once each, from the worker its route began at."""
     for e, origin, goal in zip(waiting.executors, waiting.origins, waiting.goals, strict=True):
         comes = waiting.executors[(waiting.goals == origin) & (waiting.executors != e)]
         if place[e] != origin or not comes.size:
             continue
+        # It must make room for one of those at least that wait for its worker.
         if problem.cores[comes].min() > left[origin] + problem.cores[e]:
             continue
         room = np.where(problem.is_open, left, -np.inf)
@@ -147,7 +97,7 @@ def _step_aside(problem: Problem, place: Ints, left: Floats, waiting: Route) -> 
 
 
 def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tuple[Step, ...]:
-    """Find the two whose change of places gains most."""
+    """Find the two executors whose change of places gains most."""
     best: tuple[Step, ...] = ()
     least = -np.inf
     for e, goal in zip(waiting.executors, waiting.goals, strict=True):
@@ -166,29 +116,23 @@ def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tu
 
 
 def _nearness(problem: Problem, one: Ints, other: Ints) -> Floats:
-    """Weigh which levels two workers share."""
     same_node = problem.node_of[one] == problem.node_of[other]
     return np.asarray(
         problem.weight_node * same_node + problem.weight_worker * (one == other), dtype=np.float64
     )
 
 
-@dataclass(slots=True, eq=False)
 class _Chains:
-    """For each node the best beginning of a greedy chain of moves to it."""
+    """For each node the best beginning of a greedy chain of moves to it.
 
-    problem: Problem
-    target: Ints
-    place: Ints = field(init=False)
-    gain: Floats = field(init=False)
-    goal_node: Ints = field(init=False)
-    goal_nodes: Ints = field(init=False)
-    mean: Floats = field(init=False)
-    stale: NDArray[np.bool_] = field(init=False)
-    chain: dict[int, list[int]] = field(init=False)
+    `gain` is what each executor's own move would gain now; `goal_node` the node it still has to go
+    to, or -1; `goal_nodes` counts those by node. `mean` is the gain per move of the chain of a
+    node: infinite until it was looked at, so that every node is. Gains have changed since on
+    `stale` nodes.
+    """
 
-    def __post_init__(self) -> None:
-        problem, target = self.problem, self.target
+    def __init__(self, problem: Problem, target: Ints) -> None:
+        self.problem, self.target = problem, target
         self.place = problem.start.copy()
         owner = np.repeat(np.arange(len(target)), np.diff(problem.graph.first))
         peers = self.place[problem.graph.peers]
@@ -202,7 +146,7 @@ class _Chains:
         self.goal_nodes = np.bincount(away, minlength=problem.nodes)
         self.mean = np.where(self.goal_nodes > 0, np.inf, -np.inf)
         self.stale = self.goal_nodes > 0
-        self.chain = {}
+        self.chain: dict[int, list[int]] = {}
 
     def look(self, node: int) -> None:
         """Build the chain to a node and keep its beginning of highest mean gain."""
@@ -225,7 +169,7 @@ class _Chains:
         self.stale[node] = False
 
     def take(self, node: int) -> list[int]:
-        """Make the moves of a chain and mark whose gains they change."""
+        """Make the moves of a chain and mark the nodes to which chains have changed."""
         for e in self.chain[node]:
             peers, change = self.changes(e)
             self.gain[peers] += change
@@ -239,7 +183,7 @@ class _Chains:
         return self.chain[node]
 
     def changes(self, e: int) -> tuple[Ints, Floats]:
-        """Compute what a move of one changes in the gains of whom it talks to."""
+        """Compute what a move of e changes in the gains of the executors it talks to."""
         problem, row = self.problem, self.problem.graph.row(e)
         peers = problem.graph.peers[row]
         goals, at = self.target[peers], self.place[peers]

@@ -48,13 +48,6 @@ class Question:
     seen: frozenset[int]
 
     def answer(self) -> Target | None:
-        """Search.
-
-        Returns
-        -------
-        Target or None
-            As `find`.
-        """
         # Late: the partitioner takes as long to load as all the rest, and mostly not here.
         from controller.policies.partition.adopt import find  # noqa: PLC0415
 
@@ -88,25 +81,16 @@ class SubprocessSearches:
         self._running: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
 
     def begin(self, questions: Iterable[Question]) -> None:
-        """Start searches.
-
-        Parameters
-        ----------
-        questions : iterable of Question
-            Left out where a search of the topology runs already.
-        """
+        """Start searches, but for topologies of which a search runs already."""
         for question in questions:
             topology = question.snapshot.topology
             if topology not in self._running:
                 self._running[topology] = self._start(question)
 
     def take_answers(self) -> tuple[tuple[str, Answer], ...]:
-        """Fetch the answers of the searches that have ended since the last call.
+        """Fetch the answers, by topology, of the searches that have ended since the last call.
 
-        Returns
-        -------
-        tuple of (str, Answer)
-            Topology and answer; without a target where the process failed.
+        Where the process failed, the answer has no target.
         """
         ended = [t for t, (process, _) in self._running.items() if process.poll() is not None]
         return tuple((topology, self._answer(*self._running.pop(topology))) for topology in ended)
@@ -123,7 +107,6 @@ class SubprocessSearches:
         return answer
 
     def close(self) -> None:
-        """End the searches that run."""
         for process, output in self._running.values():
             process.kill()
             process.wait()

@@ -21,14 +21,8 @@ from controller.policies.single_move import proposals
 class TargetMemory:
     """What one decision leaves to the next.
 
-    Attributes
-    ----------
-    target : Target or None
-        The placement under way.
-    load : int
-        Of which load and traffic `seen` speaks.
-    seen : frozenset of int
-        Placements this load was seen on; with live, never still traffic only the last one.
+    `target` is the placement under way. `seen` are the placements that the load and traffic of
+    `load` was seen on; with live, never still traffic only the last one.
     """
 
     target: Target | None = None
@@ -36,13 +30,7 @@ class TargetMemory:
     seen: frozenset[int] = frozenset()
 
     def with_snapshot(self, cluster: Cluster, snapshot: LoadSnapshot) -> "TargetMemory":
-        """Note a placement.
-
-        Returns
-        -------
-        TargetMemory
-            With the placement; what was seen under another load is forgotten.
-        """
+        """Note a placement; what was seen under another load is forgotten."""
         traffic = snapshot.traffic
         load = digest(
             snapshot.executors,
@@ -71,26 +59,11 @@ def target(
 ) -> tuple[Decision, TargetMemory]:
     """Relieve hot workers, else make one move to a near-optimal placement, else as `safe`.
 
-    Parameters
-    ----------
-    limits : Limits
-        Thresholds and weights; `low_frac` is not used.
-    options : TargetOptions
-        What a target has to gain and may fill.
-    memory : TargetMemory
-        What the last decision left, with this snapshot noted.
-    propose : callable
-        Gives a target, or None if there is none (yet); asked only while none is under way.
+    Up to `max_moves` moves; two that change places only if two are allowed. `memory` is what the
+    last decision left, with this snapshot noted; the one that is returned is for the next decision.
+    `propose` gives a target, or None if there is none (yet); it is asked only while none is under
+    way.
 
-    Returns
-    -------
-    Decision
-        Up to `max_moves` moves; two that change places only if two are allowed.
-    TargetMemory
-        For the next decision.
-
-    Notes
-    -----
     On frozen traffic no placement comes back. Placements without a target under way fall strictly
     by (excess of hot workers, weighted cost): a move of `safe` lowers it, and so does a target from
     where it is adopted to where it ends; a relief drops the target. A way ends at the best
@@ -143,7 +116,7 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
         return None
     moves = proposals(view.cluster, view.snapshot, steps)
     named = ", ".join(f"{move.executor} from {move.source} to {move.target}" for move in moves)
-    # Only to relieve somebody a way may go on where nothing crosses.
+    # Where nothing crosses, a way may still go on to relieve a hot worker.
     share = left / problem.today_tps if problem.today_tps else 0.0
     reason = (
         f"towards a target that gains {left:.4g} t/s more, {share:.1%} of "
@@ -153,7 +126,7 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
 
 
 def _steps(problem: Problem, way: Route, most: int) -> tuple[Step, ...]:
-    """Take up to so many steps; no executor and no two nodes twice, but for a change of places."""
+    """Take up to `most` steps; no executor and no two nodes twice, but for a change of places."""
     place, load = problem.start.copy(), problem.load_cores(problem.start)
     taken: list[Step] = []
     used: set[tuple[int, int]] = set()
