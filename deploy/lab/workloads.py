@@ -59,6 +59,8 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
 }
 # The longest word of Sentences.java, and what stands between it and the next.
 _WORD_BYTES = 7
+# A filler would make other keys of their lines.
+_WHOLE_LINES = ("windows", "page-views")
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,6 +395,10 @@ def configure(workload: str, conf: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in whole.items():
         if key.startswith("workload."):
             _check(key, value)
+    if workload in _WHOLE_LINES and "workload.sentence.bytes" in whole:
+        raise LabError(
+            f"workload.sentence.bytes: cannot be set for {workload}, which takes lines as they are"
+        )
     longest = _WORD_BYTES * whole.get("workload.sentence.words", 5)
     if 0 < whole.get("workload.sentence.bytes", 0) < longest:
         raise LabError(

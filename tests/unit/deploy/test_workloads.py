@@ -274,6 +274,11 @@ def test_java_and_python_know_the_same_workloads_and_settings() -> None:
     assert known == set(workloads._BOUNDS)
 
 
+def test_every_workload_has_its_row_in_the_page() -> None:
+    page = (REPOSITORY / "docs/workloads.md").read_text()
+    assert re.findall(r"^\| `(\w[\w-]*)` ", page, re.MULTILINE) == [*WORKLOADS]
+
+
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_every_workload_can_be_submitted(workload: str) -> None:
     assert configure(workload, {"topology.workers": 1}).items() >= WORKLOADS[workload].conf.items()
@@ -298,6 +303,11 @@ def test_every_workload_can_be_submitted(workload: str) -> None:
         ("heap", {"workload.heap.mb": True}, r"heap.mb: must be a whole number .* is True"),
         ("drift", {"workload.zipf.exponent": math.nan}, r"zipf.exponent: must be a number betwee"),
         ("counters", {"workload.sentence.bytes": 34}, r"sentence.bytes: must be 35 or more for"),
+        (
+            "windows",
+            {"workload.sentence.bytes": 99},
+            r"sentence.bytes: cannot be set for windows, ",
+        ),
         ("counters", {"workload.sentence.bytes": 2.5}, r"sentence.bytes: must be a whole number"),
     ],
 )
