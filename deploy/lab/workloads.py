@@ -413,9 +413,12 @@ def conf_of(settings: Iterable[str]) -> dict[str, Any]:
     conf: dict[str, Any] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
+        try:
+            conf[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            equals = ""
         if not equals:
             raise LabError(f"{setting!r}: must be KEY=VALUE, as workload.heap.mb=64")
-        conf[key] = yaml.safe_load(value)
     return conf
 
 
@@ -451,9 +454,12 @@ def judge(ledger: Ledger, limit_s: float = 30.0) -> Verdict:
         if time.monotonic() > asked_s + _ASK_EVERY_S:
             account, asked_s = ledger.ask(), time.monotonic()
         evidence = gather(ledger, conf, account)
-        found = tuple(WORKLOADS[name].oracle(evidence))
+        lines = sum(count for _, count in evidence.emitted)
+        # Of nothing nothing can be wrong.
+        nothing = [] if lines else [Difference("lines emitted", "1 or more", 0)]
+        found = (*nothing, *WORKLOADS[name].oracle(evidence))
         if not found or time.monotonic() > deadline:
-            return Verdict(name, sum(count for _, count in evidence.emitted), found)
+            return Verdict(name, lines, found)
         time.sleep(0.5)
 
 

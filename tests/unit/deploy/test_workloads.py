@@ -244,16 +244,17 @@ def test_a_ledger_is_judged_by_its_newest_account(
     with pytest.raises(LabError, match="was ever submitted"):
         judge(ledger)
     record(tmp_path, "counters", {})
+    assert str(judge(ledger, 0)).endswith("lines emitted: 0, must be 1 or more")
     (tmp_path / "1.lines").write_text("a b\nb c\n")
-    older = {"row": "kept-1", "task": 5, "counts": {"a": 2, "b": 3, "c": 1}}
+    older = {"row": "kept-2", "task": 5, "counts": {"a": 2, "b": 3, "c": 1}}
     write(file, account(3), older)
     assert judge(ledger, 0).ok
     assert (tmp_path / "rate").read_text() == "0"
-    # The second account has not come.
+    # The third account has not come.
     verdict = judge(ledger, 0)
     assert (verdict.ok, verdict.lines, len(verdict.differences)) == (False, 3, 3)
     assert str(verdict).startswith("counters: 3 differences in 3 lines: count of 'a': 0, must be 2")
-    write(file, {**older, "row": "kept-3"})
+    write(file, {**older, "row": "kept-4"})
     assert str(judge(Ledger(tmp_path), 0)) == "counters: right, 3 lines"
 
 
@@ -327,5 +328,6 @@ def test_rates() -> None:
 def test_settings_as_typed() -> None:
     typed = ["workload.heap.mb=64", "topology.debug=true", "a=b=c"]
     assert conf_of(typed) == {"workload.heap.mb": 64, "topology.debug": True, "a": "b=c"}
-    with pytest.raises(LabError, match=r"'workload\.heap\.mb': must be KEY=VALUE, as"):
-        conf_of(["workload.heap.mb"])
+    for wrong in ("workload.heap.mb", "workload.heap.mb={"):
+        with pytest.raises(LabError, match=r"'workload\.heap\.mb.*': must be KEY=VALUE, as"):
+            conf_of([wrong])
