@@ -9,6 +9,7 @@ from rich.console import Console
 from controller.cli.running import new_app
 from controller.errors import CommandError
 from controller.output import example
+from deploy.lab.workloads import WORKLOADS, conf_of
 
 if TYPE_CHECKING:
     from deploy.lab.cluster import Lab
@@ -71,19 +72,53 @@ def show(name: Name = "lab") -> None:
     typer.echo(_describe(attach(name)))
 
 
-@lab_app.command(epilog=example("python -m deploy lab submit wc --rate 1000"))
+@lab_app.command(
+    epilog=example(
+        "python -m deploy lab submit wc --rate 1000",
+        "python -m deploy lab submit pages --workload page-views --rate 500",
+        "python -m deploy lab submit heap --workload heap --set workload.heap.mb=64",
+    )
+)
 def submit(
     topology: Annotated[str, typer.Argument(help="Name of the topology.")] = "wc",
+    *,
     rate: Annotated[float, typer.Option(min=0, help="Sentences per second.")] = 1000.0,
+    workload: Annotated[str, typer.Option(help=f"One of {', '.join(WORKLOADS)}.")] = "wordcount",
+    sentence_bytes: Annotated[
+        int | None, typer.Option(help="Size of a sentence; by default that of its words.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE of the topology's configuration; may be repeated."),
+    ] = None,
     name: Name = "lab",
 ) -> None:
-    """Submit the acked WordCount, wait until it runs, print its id."""
+    """Submit a workload, wait until it runs, print its id."""
     from deploy.lab.cluster import attach  # noqa: PLC0415
 
+    conf = conf_of(settings or [])
+    if sentence_bytes is not None:
+        conf["workload.sentence.bytes"] = sentence_bytes
     lab = attach(name)
-    submitted = lab.submit(topology, rate_tps=rate)
+    submitted = lab.submit(topology, conf, rate_tps=rate, workload=workload)
     lab.wait_ready(topology)
     typer.echo(submitted)
+
+
+@lab_app.command("judge", epilog=example("python -m deploy lab judge wc"))
+def verdict(
+    topology: Annotated[str, typer.Argument(help="Name of the topology.")] = "wc",
+    limit: Annotated[float, typer.Option(min=0, help="Seconds to wait for all acks.")] = 30.0,
+    name: Name = "lab",
+) -> None:
+    """Pause a topology and check that nothing was lost; the exit code is 1 when something was."""
+    from deploy.lab.cluster import attach  # noqa: PLC0415
+    from deploy.lab.workloads import judge  # noqa: PLC0415
+
+    found = judge(attach(name).ledger(topology), limit)
+    typer.echo(found)
+    if not found.ok:
+        raise typer.Exit(1)
 
 
 def _describe(lab: "Lab") -> str:

@@ -14,6 +14,7 @@ from deploy.lab.home.assemble import REPOSITORY, assemble
 from deploy.lab.layout import WORKLOAD_JAR, LabLayout, LabNode, free_ports, load
 from deploy.lab.ledger import Ledger
 from deploy.lab.processes import Processes, start_ticks
+from deploy.lab.workloads import check_rate, configure, record
 
 RUNS_DIR = REPOSITORY / "build" / "lab"
 AGENT_JAR = REPOSITORY / "migration/jvm/target/nstorm-agent.jar"
@@ -53,9 +54,13 @@ class Lab(Daemons):
         self._rates_at_start: dict[str, float] = {}
 
     def submit(
-        self, name: str, conf: Mapping[str, Any] | None = None, rate_tps: float = 0.0
+        self,
+        name: str,
+        conf: Mapping[str, Any] | None = None,
+        rate_tps: float = 0.0,
+        workload: str = "wordcount",
     ) -> str:
-        """Submit the acked WordCount.
+        """Submit a workload, by default the acked WordCount.
 
         Parameters
         ----------
@@ -63,11 +68,15 @@ class Lab(Daemons):
             Name of the topology.
         conf : Mapping[str, Any] or None
             Keys of its configuration beside the defaults (4 workers, 2 ackers); the keys
-            "workload.*" of WordCount.java shape it.
+            "workload.*" shape it.
         rate_tps : float
             Sentences per second once `wait_ready` has seen all tasks open; before, Storm would
             drop tuples to workers that are still starting.
+        workload : str
+            One of `WORKLOADS`.
         """
+        check_rate(rate_tps)
+        shaped = configure(workload, conf or {})
         directory = self.layout.run_dir / "ledgers" / name
         shutil.rmtree(directory, ignore_errors=True)
         self.ledger(name).set_rate(0)
@@ -79,9 +88,10 @@ class Lab(Daemons):
             # (Storm: 1000), 18 idle threads took 0.7 cores instead of 0.13, measured by themselves.
             "topology.bolt.wait.progressive.level2.count": 0,
             "workload.ledger.dir": str(directory),
-            **(conf or {}),
+            **shaped,
         }
-        return str(self._client.ask("submit", name, wanted)["id"])
+        record(directory, workload, wanted)
+        return str(self._client.ask("submit", name, wanted, workload)["id"])
 
     def ledger(self, name: str) -> Ledger:
         """Open the ledger of a topology.
@@ -206,7 +216,7 @@ class Lab(Daemons):
         return pids[slot]
 
     def wait_ready(self, name: str, limit_s: float = UP_LIMIT_S) -> None:
-        """Wait until every spout and bolt task of the WordCount is open in a living worker.
+        """Wait until every spout and bolt task is open in a living worker.
 
         The first time after `submit`, feeding begins then.
 
@@ -223,7 +233,8 @@ class Lab(Daemons):
             wanted = {
                 task
                 for placed in self.assignment(name)
-                if not placed.component.startswith("__")
+                # Nor those that Trident makes of nothing of the workload's.
+                if not placed.component.startswith(("__", "$", "b-"))
                 for task in range(placed.executor[0], placed.executor[1] + 1)
             }
             return bool(wanted) and wanted <= ledger.tasks()

@@ -14,7 +14,7 @@ from deploy.lab.processes import start_ticks
 SATURATE = -1.0
 _SUB_BITS = 4
 # A window is written within a fifth of a second of its end.
-_WRITE_DELAY_S = 0.6
+WRITE_DELAY_S = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,7 @@ class Ledger:
         self._read_bytes: dict[Path, int] = {}
         self._newest: dict[Path, dict[str, Any]] = {}
         self._windows: dict[int, LedgerWindow] = {}
+        self._rows: list[dict[str, Any]] = []
 
     def set_rate(self, tps: float) -> None:
         """Ask the spouts for a rate; they follow within a fifth of a second.
@@ -109,10 +110,41 @@ class Ledger:
             Sentences per second of all spout tasks together; 0 pauses, `SATURATE` is as many as
             `topology.max.spout.pending` lets through.
         """
-        self.directory.mkdir(parents=True, exist_ok=True)
-        partial = self.directory / "rate.partial"
-        partial.write_text(str(tps))
-        partial.rename(self.directory / "rate")
+        self._put("rate", str(tps))
+
+    def ask(self) -> int:
+        """Ask every bolt that keeps something to tell what, at its next tick.
+
+        Returns
+        -------
+        int
+            The number of this account, which its rows bear.
+        """
+        asked = self.directory / "asked"
+        number = int(asked.read_text()) + 1 if asked.exists() else 1
+        self._put("asked", str(number))
+        return number
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Give all that bolts have written beside the counts."""
+        self._read()
+        return self._rows
+
+    def kept(self) -> list[dict[str, Any]]:
+        """Read what tasks keep that nobody can ask: each leaves it when it changes."""
+        return [json.loads(file.read_text()) for file in self.directory.glob("*.kept")]
+
+    def emitted(self) -> list[tuple[int, int]]:
+        """Give the task of each spout that ever was open, with its count of sentences."""
+        self._read()
+        spouts = [spout for row in self._newest.values() for spout in row["spouts"]]
+        return [(spout["task"], spout["emitted"]) for spout in spouts]
+
+    def lines(self) -> dict[int, list[str]]:
+        """Read what each task of a spout repeats."""
+        return {
+            int(file.stem): file.read_text().splitlines() for file in self.directory.glob("*.lines")
+        }
 
     def totals(self) -> Totals:
         """Give the counts so far, up to a fifth of a second old.
@@ -161,7 +193,7 @@ class Ledger:
             In order of time.
         """
         self._read()
-        written_s = time.time() - _WRITE_DELAY_S
+        written_s = time.time() - WRITE_DELAY_S
         end_s = int(written_s if to_s is None else min(to_s, written_s))
         seconds = range(-int(-from_s // 1), end_s)
         return [self._windows.get(second) or LedgerWindow(second) for second in seconds]
@@ -181,7 +213,7 @@ class Ledger:
         """
         self.set_rate(0)
         # The spouts see the new rate, and the counts of it are written, within two periods.
-        time.sleep(_WRITE_DELAY_S)
+        time.sleep(WRITE_DELAY_S)
         deadline = time.monotonic() + limit_s
         totals = self.totals()
         while totals.pending or totals.words_counted < totals.words_emitted:
@@ -189,8 +221,14 @@ class Ledger:
                 break
             time.sleep(0.2)
             totals = self.totals()
-        time.sleep(_WRITE_DELAY_S)
+        time.sleep(WRITE_DELAY_S)
         return self.totals()
+
+    def _put(self, name: str, content: str) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        partial = self.directory / f"{name}.partial"
+        partial.write_text(content)
+        partial.rename(self.directory / name)
 
     def _of_living(self) -> list[dict[str, Any]]:
         self._read()
@@ -210,6 +248,8 @@ class Ledger:
     def _book(self, file: Path, row: dict[str, Any]) -> None:
         if "t_s" in row:
             self._windows.setdefault(row["t_s"], LedgerWindow(row["t_s"])).add(row)
+        elif "row" in row:
+            self._rows.append(row)
         else:
             self._newest[file] = row
 

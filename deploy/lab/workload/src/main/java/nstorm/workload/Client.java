@@ -65,7 +65,7 @@ public final class Client {
             case "topology":
                 return topology(nimbus, argument);
             case "submit":
-                return submit(nimbus, argument, object(request.get(2)));
+                return submit(nimbus, argument, object(request.get(2)), (String) request.get(3));
             case "kill":
                 KillOptions kill = new KillOptions();
                 kill.set_wait_secs(((Number) request.get(2)).intValue());
@@ -145,9 +145,9 @@ public final class Client {
         return null;
     }
 
-    private static Map<String, Object> submit(Nimbus.Iface nimbus, String name, Map<String, Object> topologyConf)
-        throws Exception {
-        StormSubmitter.submitTopology(name, topologyConf, WordCount.build(topologyConf));
+    private static Map<String, Object> submit(Nimbus.Iface nimbus, String name, Map<String, Object> topologyConf,
+        String workload) throws Exception {
+        StormSubmitter.submitTopology(name, topologyConf, Workloads.build(workload, topologyConf));
         return Map.of("id", nimbus.getTopologySummaryByName(name).get_id());
     }
 

@@ -1,11 +1,15 @@
 package nstorm.workload;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -13,11 +17,13 @@ import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
+import org.apache.storm.shade.net.minidev.json.JSONValue;
 import org.apache.storm.task.TopologyContext;
 
 /**
- * The counts of this worker, appended to its own file of the ledger directory five times a second, and the rate that
- * the directory's file "rate" asks of the spouts. One for the whole JVM: executors come and go, their counts stay.
+ * The counts of this worker and what its bolts have to tell, appended to its own file of the ledger directory five
+ * times a second; the rate that the directory's file "rate" asks of the spouts, and the number of the account that its
+ * file "asked" asks of the bolts. One for the whole JVM: executors come and go, their counts stay.
  */
 final class Ledger {
     private static final long PERIOD_MS = 200;
@@ -28,14 +34,20 @@ final class Ledger {
     final LongAdder ticks = new LongAdder();
     private final Set<Integer> tasks = new ConcurrentSkipListSet<>();
     private final List<SpoutLedger> spouts = new CopyOnWriteArrayList<>();
+    private final Path dir;
     private final Path rateFile;
+    private final Path askedFile;
     private final Path file;
     private volatile double rateTps;
+    private volatile int asked;
 
     private Ledger(Path dir, int port) {
+        this.dir = dir;
         rateFile = dir.resolve("rate");
+        askedFile = dir.resolve("asked");
         file = dir.resolve(port + "-" + ProcessHandle.current().pid() + ".jsonl");
-        rateTps = readRate();
+        rateTps = read(rateFile, 0);
+        asked = (int) read(askedFile, 0);
     }
 
     static synchronized Ledger join(Map<String, Object> conf, TopologyContext context) {
@@ -65,13 +77,50 @@ final class Ledger {
         return rateTps;
     }
 
-    private double readRate() {
+    /** The number of the newest account that was asked for: each bolt gives it once. */
+    int asked() {
+        return asked;
+    }
+
+    /** Writes a row of its own, of a kind and by a task; it is in the file when this returns. */
+    void tell(String kind, int task, Map<String, ?> row) {
+        Map<String, Object> whole = new LinkedHashMap<>();
+        whole.put("row", kind);
+        whole.put("task", task);
+        whole.putAll(row);
         try {
-            return Double.parseDouble(Files.readString(rateFile).strip());
+            write(JSONValue.toJSONString(whole) + "\n");
+        } catch (IOException e) {
+            throw new UncheckedIOException("ledger " + file + " not written", e);
+        }
+    }
+
+    /** Leaves word what a task keeps, in place of what it left before; for those whom nobody can ask. */
+    void keep(int task, Map<String, ?> kept) {
+        replace(task + ".kept", JSONValue.toJSONString(kept));
+    }
+
+    /** Leaves word which lines a task of a source repeats; line i is the (i mod size)-th. */
+    void lines(int task, String[] lines) {
+        replace(task + ".lines", Arrays.stream(lines).map(Sentences::withoutFiller).collect(Collectors.joining("\n")));
+    }
+
+    private void replace(String name, String content) {
+        try {
+            Path partial = Files.writeString(dir.resolve(name + "." + ProcessHandle.current().pid()), content);
+            Files.move(partial, dir.resolve(name), StandardCopyOption.ATOMIC_MOVE);
+        } catch (IOException e) {
+            throw new UncheckedIOException(name + " in " + dir + " not written", e);
+        }
+    }
+
+    private static double read(Path file, double otherwise) {
+        try {
+            return Double.parseDouble(Files.readString(file).strip());
         } catch (NoSuchFileException e) {
             return 0;
         } catch (IOException | NumberFormatException e) {
-            return rateTps;
+            return otherwise;
         }
     }
 
@@ -79,7 +128,8 @@ final class Ledger {
         while (true) {
             try {
                 Thread.sleep(PERIOD_MS);
-                rateTps = readRate();
+                rateTps = read(rateFile, rateTps);
+                asked = (int) read(askedFile, asked);
                 append();
             } catch (InterruptedException e) {
                 return;
@@ -101,6 +151,10 @@ final class Ledger {
         lines.append("{\"t_ms\":").append(nowMillis).append(",\"words_emitted\":").append(wordsEmitted.sum())
             .append(",\"words_counted\":").append(wordsCounted.sum()).append(",\"ticks\":").append(ticks.sum())
             .append(",\"tasks\":").append(tasks).append(",\"spouts\":").append(totals).append("}\n");
+        write(lines);
+    }
+
+    private synchronized void write(CharSequence lines) throws IOException {
         Files.writeString(file, lines, StandardCharsets.UTF_8, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
     }
 }

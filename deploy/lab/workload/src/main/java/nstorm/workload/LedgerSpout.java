@@ -8,10 +8,12 @@ import org.apache.storm.topology.base.BaseRichSpout;
 import org.apache.storm.tuple.Fields;
 import org.apache.storm.tuple.Values;
 
-/** Emits sentences at the rate the ledger asks for and books the fate of each. */
+/** Emits lines at the rate the ledger asks for, the same ones again and again, and books the fate of each. */
 public final class LedgerSpout extends BaseRichSpout {
     private static final double CATCH_UP_SECS = 1;
 
+    private final Lines source;
+    private final boolean numbered;
     private transient SpoutOutputCollector collector;
     private transient Ledger ledger;
     private transient SpoutLedger book;
@@ -21,15 +23,22 @@ public final class LedgerSpout extends BaseRichSpout {
     private long rateSinceNanos;
     private long emittedAtRate;
 
+    /**
+     * @param numbered whether each line comes with its number, which counts from 0 in every task
+     */
+    LedgerSpout(Lines source, boolean numbered) {
+        this.source = source;
+        this.numbered = numbered;
+    }
+
     @Override
     public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {
         this.collector = collector;
         ledger = Ledger.join(conf, context);
         book = ledger.spout(context.getThisTaskId());
         spoutTasks = context.getComponentTasks(context.getThisComponentId()).size();
-        sentences = Sentences.of(WordCount.integer(conf, WordCount.SEED, 1), context.getThisTaskId(),
-            WordCount.integer(conf, WordCount.VOCABULARY, 1000), WordCount.integer(conf, WordCount.SENTENCE_WORDS, 5),
-            WordCount.number(conf, WordCount.ZIPF_EXPONENT, 1));
+        sentences = source.of(conf, context.getThisTaskId());
+        ledger.lines(context.getThisTaskId(), sentences);
     }
 
     @Override
@@ -40,7 +49,8 @@ public final class LedgerSpout extends BaseRichSpout {
         long id = book.emit();
         if (id >= 0) {
             emittedAtRate++;
-            collector.emit(new Values(sentences[(int) (id % sentences.length)]), id);
+            String sentence = sentences[(int) (id % sentences.length)];
+            collector.emit(numbered ? new Values(sentence, id) : new Values(sentence), id);
         }
     }
 
@@ -71,6 +81,6 @@ public final class LedgerSpout extends BaseRichSpout {
 
     @Override
     public void declareOutputFields(OutputFieldsDeclarer declarer) {
-        declarer.declare(new Fields("sentence"));
+        declarer.declare(numbered ? new Fields("sentence", "number") : new Fields("sentence"));
     }
 }

@@ -24,7 +24,7 @@ public final class SplitBolt extends BaseRichBolt {
 
     @Override
     public void execute(Tuple tuple) {
-        for (String word : tuple.getString(0).split(" ")) {
+        for (String word : Sentences.withoutFiller(tuple.getString(0)).split(" ")) {
             ledger.wordsEmitted.increment();
             collector.emit(tuple, new Values(word));
         }

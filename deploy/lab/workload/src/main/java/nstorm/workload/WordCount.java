@@ -4,6 +4,7 @@ import java.util.Map;
 import org.apache.storm.Config;
 import org.apache.storm.generated.StormTopology;
 import org.apache.storm.topology.BoltDeclarer;
+import org.apache.storm.topology.IRichBolt;
 import org.apache.storm.topology.TopologyBuilder;
 import org.apache.storm.tuple.Fields;
 
@@ -13,24 +14,53 @@ final class WordCount {
     static final String SEED = "workload.seed";
     static final String VOCABULARY = "workload.vocabulary";
     static final String SENTENCE_WORDS = "workload.sentence.words";
+    static final String SENTENCE_BYTES = "workload.sentence.bytes";
+    static final String LINES = "workload.lines";
+    static final String SHIFT_LINES = "workload.shift.lines";
+    static final String SHIFT_WORDS = "workload.shift.words";
+    static final String WORDS = "workload.words";
     static final String ZIPF_EXPONENT = "workload.zipf.exponent";
     static final String COUNT_WAIT_NS = "workload.count.wait.ns";
+    static final String SPOUTS = "workload.spouts";
+    static final String COUNTS = "workload.counts";
     static final String TICK_SECS = "workload.tick.secs";
 
     private WordCount() {
     }
 
     static StormTopology build(Map<String, Object> conf) {
+        return build(conf, new CountBolt());
+    }
+
+    static StormTopology build(Map<String, Object> conf, KeepingBolt count) {
         TopologyBuilder builder = new TopologyBuilder();
-        builder.setSpout("spout", new LedgerSpout(), integer(conf, "workload.spouts", 2));
+        split(builder, conf);
+        ticking(builder.setBolt("count", count, integer(conf, COUNTS, 8)).fieldsGrouping("split", new Fields("word")),
+            conf);
+        return builder.createTopology();
+    }
+
+    /** The same with a bolt between split and count that hands the words on. */
+    static StormTopology through(Map<String, Object> conf, String component, IRichBolt bolt) {
+        TopologyBuilder builder = new TopologyBuilder();
+        split(builder, conf);
+        ticking(builder.setBolt(component, bolt, integer(conf, "workload.between", 2)).shuffleGrouping("split"), conf);
+        ticking(builder.setBolt("count", new CountBolt(), integer(conf, COUNTS, 8))
+            .fieldsGrouping(component, new Fields("word")), conf);
+        return builder.createTopology();
+    }
+
+    private static void split(TopologyBuilder builder, Map<String, Object> conf) {
+        builder.setSpout("spout", new LedgerSpout(Sentences::of, false), integer(conf, SPOUTS, 2));
         builder.setBolt("split", new SplitBolt(), integer(conf, "workload.splits", 6)).shuffleGrouping("spout");
-        BoltDeclarer count = builder.setBolt("count", new CountBolt(), integer(conf, "workload.counts", 8))
-            .fieldsGrouping("split", new Fields("word"));
+    }
+
+    /** A bolt tells what it keeps at a tick; without ticks it is never asked. */
+    static void ticking(BoltDeclarer bolt, Map<String, Object> conf) {
         int tickSecs = integer(conf, TICK_SECS, 0);
         if (tickSecs > 0) {
-            count.addConfiguration(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS, tickSecs);
+            bolt.addConfiguration(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS, tickSecs);
         }
-        return builder.createTopology();
     }
 
     static int integer(Map<String, Object> conf, String key, int otherwise) {

@@ -2,8 +2,10 @@ package nstorm.workload;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -25,5 +27,52 @@ final class SentencesTest {
     @Test
     void theSeedDecides() {
         assertArrayEquals(Sentences.of(4, 1, 50, 3, 1), Sentences.of(4, 1, 50, 3, 1));
+    }
+
+    @Test
+    void theDefaultIsWhatItWasBeforeThereWereSettings() {
+        assertArrayEquals(Sentences.of(1, 7, 1000, 5, 1), Sentences.of(Map.of(), 7));
+    }
+
+    @Test
+    void aSentenceIsAsLongAsAskedForAndHasTheSameWords() {
+        String[] plain = Sentences.of(Map.of(), 7);
+        String[] filled = Sentences.of(Map.of(WordCount.SENTENCE_BYTES, 2000), 7);
+        assertEquals((4 << 20) / 2000, filled.length);
+        for (int i = 0; i < filled.length; i++) {
+            assertEquals(2000, filled[i].length());
+            assertEquals(plain[i], Sentences.withoutFiller(filled[i]));
+        }
+    }
+
+    @Test
+    void aSentenceThatIsTooLongIsRefused() {
+        Map<String, Object> conf = Map.of(WordCount.SENTENCE_BYTES, 10);
+        assertThrows(IllegalArgumentException.class, () -> Sentences.of(conf, 7));
+    }
+
+    /** All ranks are the first, so each sentence has one word: the one that is the hottest then. */
+    @Test
+    void theHottestWordChanges() {
+        Map<String, Object> conf = Map.of(WordCount.ZIPF_EXPONENT, 100, WordCount.SENTENCE_WORDS, 1,
+            WordCount.VOCABULARY, 10, WordCount.LINES, 16, WordCount.SHIFT_LINES, 4, WordCount.SHIFT_WORDS, 5);
+        String[] names = Sentences.words(1, 10);
+        String[] hottest = Sentences.of(conf, 7);
+        for (int i = 0; i < 16; i++) {
+            assertEquals(names[i / 4 % 2 * 5], hottest[i]);
+        }
+    }
+
+    @Test
+    void newWordsComeEveryPeriod() {
+        Map<String, Object> conf = Map.of(WordCount.VOCABULARY, 10, WordCount.LINES, 40, WordCount.SHIFT_LINES, 20,
+            WordCount.SHIFT_WORDS, 10, WordCount.WORDS, 20);
+        List<String> names = List.of(Sentences.words(1, 20));
+        String[] sentences = Sentences.of(conf, 7);
+        for (int i = 0; i < 40; i++) {
+            for (String word : sentences[i].split(" ")) {
+                assertEquals(i / 20, names.indexOf(word) / 10);
+            }
+        }
     }
 }

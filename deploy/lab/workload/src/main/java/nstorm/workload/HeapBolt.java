@@ -1,0 +1,32 @@
+package nstorm.workload;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.storm.task.TopologyContext;
+
+/** Counts words, and keeps a piece of heap for each until it holds as much as it may. */
+final class HeapBolt extends CountBolt {
+    private final List<byte[]> held = new ArrayList<>();
+    private int chunkBytes;
+    private int chunksMax;
+
+    @Override
+    void open(Map<String, Object> conf, TopologyContext context) {
+        super.open(conf, context);
+        chunkBytes = WordCount.integer(conf, "workload.heap.chunk.bytes", 65_536);
+        chunksMax = (int) (WordCount.number(conf, "workload.heap.mb", 32) * (1 << 20) / chunkBytes);
+    }
+
+    @Override
+    void counted(String word) {
+        if (held.size() < chunksMax) {
+            held.add(new byte[chunkBytes]);
+        }
+    }
+
+    @Override
+    Map<String, ?> kept() {
+        return Map.of("counts", super.kept().get("counts"), "held_bytes", (long) held.size() * chunkBytes);
+    }
+}

@@ -1,0 +1,39 @@
+package nstorm.workload;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+final class WorkloadsTest {
+    @ParameterizedTest
+    @ValueSource(strings = {"wordcount", "counters", "unacked", "drift", "harmonic", "heap", "batches", "slow-prepare",
+        "threads", "windows", "page-views", "trident"})
+    void aTopologyIsBuiltThatStormCanSend(String name) {
+        assertFalse(Workloads.build(name, Map.of()).get_bolts().isEmpty());
+    }
+
+    @Test
+    void anUnknownNameIsRefusedWithThoseThereAre() {
+        String refusal = assertThrows(IllegalArgumentException.class, () -> Workloads.build("count", Map.of()))
+            .getMessage();
+        assertEquals("no workload count, there are [batches, counters", refusal.substring(0, 47));
+    }
+
+    @Test
+    void harmonicNumbersAreSumsOfFractions() {
+        assertEquals(1 + 1.0 / 2 + 1.0 / 3, HarmonicBolt.harmonic(3));
+    }
+
+    @Test
+    void theSharedClientAnswersUntilAnyOfThemClosesIt() {
+        SharedClient one = SharedClient.get();
+        assertEquals("word", SharedClient.get().ask("word"));
+        one.close();
+        assertThrows(IllegalStateException.class, () -> SharedClient.get().ask("word"));
+    }
+}

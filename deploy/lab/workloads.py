@@ -1,0 +1,506 @@
+"""Topologies like those that users run, and for each an oracle that says if it came out right.
+
+A source repeats lines that it has left beside the ledger, so how many it has emitted says what it
+has emitted. What bolts keep, they tell when they are asked; what they write, they write there.
+"""
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from controller.strict import meant
+from deploy.lab import LabError
+from deploy.lab.ledger import SATURATE, WRITE_DELAY_S, Ledger, Totals
+
+_FILE = "workload.json"
+# Bolts tell at a tick, one a second; on a busy machine ticks come late.
+_ASK_EVERY_S = 3.0
+_REGIONS = ("africa", "america", "asia", "europe", "oceania")
+# Lowest and highest value of the keys "workload.*"; a whole number where both are.
+_BOUNDS: Mapping[str, tuple[float, float]] = {
+    "workload.batch.size": (1, 100_000),
+    "workload.between": (1, 1000),
+    "workload.count.wait.ns": (0, 10**9),
+    "workload.counts": (1, 1000),
+    "workload.harmonic.terms": (1, 10**8),
+    "workload.heap.chunk.bytes": (1024, 1 << 24),
+    "workload.heap.mb": (1, 65_536),
+    "workload.lines": (16, 1 << 20),
+    "workload.lookup.threads": (1, 64),
+    "workload.minute.lines": (1, 10**9),
+    "workload.minutes.kept": (1, 1000),
+    "workload.parses": (1, 1000),
+    "workload.places": (1, 1000),
+    "workload.prepare.secs": (0.0, 600.0),
+    "workload.seed": (0, 2**31 - 1),
+    "workload.sentence.bytes": (0, 1 << 20),
+    "workload.sentence.words": (1, 1000),
+    "workload.shift.lines": (1, 1 << 20),
+    "workload.shift.words": (0, 1 << 20),
+    "workload.splits": (1, 1000),
+    "workload.spouts": (1, 1000),
+    "workload.tick.secs": (0, 3600),
+    "workload.views": (1, 1000),
+    "workload.vocabulary": (1, 1 << 20),
+    "workload.window.line.ms": (1, 60_000),
+    "workload.window.ms": (1, 3_600_000),
+    "workload.window.slide.ms": (1, 3_600_000),
+    "workload.windows": (1, 1000),
+    "workload.words": (1, 1 << 20),
+    "workload.zipf.exponent": (0.0, 10.0),
+}
+# The longest word of Sentences.java, and what stands between it and the next.
+_WORD_BYTES = 7
+# A filler would make other keys of their lines.
+_WHOLE_LINES = ("windows", "page-views")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not what the ledger says it must be."""
+
+    what: str
+    expected: object
+    found: object
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.found}, must be {self.expected}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that an oracle looks at.
+
+    Attributes
+    ----------
+    emitted : sequence of (int, int)
+        Task (of Trident: partition) and number of lines of each life of a source, which begins at
+        line 0.
+    lines : mapping of int to sequence of str
+        What a task of a source repeats, without filler.
+    told : sequence of mapping
+        What the bolts keep: the newest account asked for, one row a task.
+    rows : mapping of str to sequence of mapping
+        What the bolts have written, by kind.
+    """
+
+    conf: Mapping[str, Any]
+    totals: Totals
+    emitted: Sequence[tuple[int, int]]
+    lines: Mapping[int, Sequence[str]]
+    told: Sequence[Mapping[str, Any]]
+    rows: Mapping[str, Sequence[Mapping[str, Any]]]
+
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        """Give each line that was emitted, with its number."""
+        for task, count in self.emitted:
+            lines = self.lines.get(task, ())
+            yield from ((number, lines[number % len(lines)]) for number in range(count))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an oracle has found."""
+
+    workload: str
+    lines: int
+    differences: tuple[Difference, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything is as it must be."""
+        return not self.differences
+
+    def __str__(self) -> str:
+        if self.ok:
+            return f"{self.workload}: right, {self.lines} lines"
+        some = "; ".join(map(str, self.differences[:5]))
+        return f"{self.workload}: {len(self.differences)} differences in {self.lines} lines: {some}"
+
+
+Oracle = Callable[[Evidence], list[Difference]]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A topology that the lab can submit."""
+
+    like: str
+    oracle: Oracle
+    conf: Mapping[str, Any]
+
+
+def differences(
+    what: str, expected: Mapping[Any, Any], found: Mapping[Any, Any]
+) -> list[Difference]:
+    """Compare by key; a key that is missing stands for 0."""
+    pairs = {key: (expected.get(key, 0), found.get(key, 0)) for key in {*expected, *found}}
+    wrong = [
+        Difference(f"{what} {key!r}", *pair) for key, pair in pairs.items() if pair[0] != pair[1]
+    ]
+    return sorted(wrong, key=lambda difference: difference.what)
+
+
+def words(evidence: Evidence) -> Counter[str]:
+    """Count the words that the sources have emitted."""
+    found: Counter[str] = Counter()
+    for task, count in evidence.emitted:
+        if count:
+            lines = evidence.lines[task]
+            whole, rest = divmod(count, len(lines))
+            for place, line in enumerate(lines):
+                for word in line.split(" "):
+                    found[word] += whole + (place < rest)
+    # Without the words of lines that have not been reached yet.
+    return +found
+
+
+def fates(evidence: Evidence) -> list[Difference]:
+    """Every sentence was acked, once."""
+    totals = evidence.totals
+    wanted = {"acked": totals.emitted, "failed": 0, "double_acked": 0, "pending": 0}
+    found = {name: getattr(totals, name) for name in wanted}
+    return differences("sentences", wanted, found)
+
+
+def arrivals(evidence: Evidence) -> list[Difference]:
+    """Every sentence was acked, and every word that was sent has arrived."""
+    totals = evidence.totals
+    lost = differences("words", {"sent": totals.words_emitted}, {"sent": totals.words_counted})
+    return fates(evidence) + lost
+
+
+def counts(evidence: Evidence) -> list[Difference]:
+    """What the counters hold is what was emitted, and no task has two copies that answer."""
+    return [
+        *fates(evidence),
+        *differences("answers of task", *_answers(evidence)),
+        *differences("count of", words(evidence), _summed(evidence.told)),
+    ]
+
+
+def heap(evidence: Evidence) -> list[Difference]:
+    """As `counts`; each counter holds a piece of heap for each word, up to its limit."""
+    chunk_bytes = evidence.conf["workload.heap.chunk.bytes"]
+    most = (evidence.conf["workload.heap.mb"] << 20) // chunk_bytes
+    wanted = {row["task"]: min(most, sum(row["counts"].values())) for row in evidence.told}
+    found = {row["task"]: row["held_bytes"] / chunk_bytes for row in evidence.told}
+    return counts(evidence) + differences("pieces held by task", wanted, found)
+
+
+def harmonic(evidence: Evidence) -> list[Difference]:
+    """As `counts`; the sum of each word's harmonic numbers is right to the last bit."""
+    number = 0.0
+    for k in range(1, evidence.conf["workload.harmonic.terms"] + 1):
+        number += 1.0 / k
+    wanted: dict[str, float] = {}
+    for word, count in words(evidence).items():
+        # One after the other, as the bolt does: `sum` rounds less from Python 3.12 on.
+        wanted[word] = 0.0
+        for _ in repeat(None, count):
+            wanted[word] += number
+    found = {word: total for row in evidence.told for word, total in row["sums"].items()}
+    return counts(evidence) + differences("harmonic sum of", wanted, found)
+
+
+def batches(evidence: Evidence) -> list[Difference]:
+    """What was written in batches is what was emitted."""
+    written = _summed(evidence.rows.get("batch", ()))
+    return fates(evidence) + differences("written", words(evidence), written)
+
+
+def slow(evidence: Evidence) -> list[Difference]:
+    """As `counts`; every bolt that is slow to prepare took its time."""
+    least_ms = evidence.conf["workload.prepare.secs"] * 1000
+    hasty = [
+        Difference(f"milliseconds of prepare of task {row['task']}", least_ms, row["prepared_ms"])
+        for row in evidence.told
+        if row.get("prepared_ms", least_ms) < least_ms
+    ]
+    return counts(evidence) + hasty
+
+
+def threads(evidence: Evidence) -> list[Difference]:
+    """As `counts`; the client that bolts share was open whenever one asked it."""
+    refusals = {row["task"]: row["refusals"] for row in evidence.told if row.get("refusals")}
+    return counts(evidence) + differences("refusals in task", {}, refusals)
+
+
+def windows(evidence: Evidence) -> list[Difference]:
+    """Every window that had to close has the sum of each of its words, once.
+
+    What is in the last windows stays un-acked: nothing comes after it that would close them. A
+    word's windows up to its last line have closed for certain, later ones perhaps.
+    """
+    conf, totals = evidence.conf, evidence.totals
+    slide_ms = conf["workload.window.slide.ms"]
+    wanted: Counter[tuple[int, str]] = Counter()
+    last_ms: dict[str, int] = {}
+    for number, word in evidence.numbered():
+        at_ms = (number + 1) * conf["workload.window.line.ms"]
+        last_ms[word] = at_ms
+        first_ms = -(-at_ms // slide_ms) * slide_ms
+        for end_ms in range(first_ms, at_ms + conf["workload.window.ms"], slide_ms):
+            wanted[end_ms, word] += number
+    found = [
+        ((row["end_ms"], word), total)
+        for row in evidence.rows.get("window", ())
+        for word, total in row["sums"].items()
+    ]
+    times = Counter(key for key, _ in found)
+    closed = {
+        key: total for key, total in wanted.items() if key in times or key[0] <= last_ms[key[1]]
+    }
+    lost = {"failed": totals.failed, "double_acked": totals.double_acked}
+    return [
+        *differences("sentences", {}, lost),
+        *differences("times that came window", dict.fromkeys(closed, 1), times),
+        *differences("sum of window", closed, dict(found)),
+    ]
+
+
+def page_views(evidence: Evidence) -> list[Difference]:
+    """What minutes were written, and what is kept of others, is every view of the log."""
+    wanted: Counter[tuple[str, str]] = Counter()
+    for number, line in evidence.numbered():
+        address, method, page, status, agent = line.split(" ")
+        if (method, status) == ("GET", "200") and agent != "robot" and not page.endswith(".png"):
+            minute = number // evidence.conf["workload.minute.lines"]
+            region = _REGIONS[int(address.partition(".")[0]) % len(_REGIONS)]
+            wanted[str(minute), f"{region} {page}"] += 1
+    found: Counter[tuple[str, str]] = Counter()
+    for written in (*evidence.rows.get("views", ()), *evidence.told):
+        for minute, views in written["minutes"].items():
+            found.update({(minute, view): count for view, count in views.items()})
+    repeated = differences("answers of task", *_answers(evidence))
+    return fates(evidence) + repeated + differences("views", wanted, found)
+
+
+def trident(evidence: Evidence) -> list[Difference]:
+    """Batches are the same each time and leave no line out; the counts hold each batch once."""
+    ranges: dict[tuple[int, int], tuple[int, int]] = {}
+    wrong = []
+    for row in evidence.rows.get("emitted", ()):
+        batch, found = (row["partition"], row["transaction"]), (row["from"], row["to"])
+        if ranges.setdefault(batch, found) != found:
+            wrong.append(Difference(f"lines of partition and batch {batch}", ranges[batch], found))
+    reached: dict[int, int] = {}
+    for batch, (first, end) in sorted(ranges.items()):
+        if first != reached.get(batch[0], 0):
+            wrong.append(
+                Difference(
+                    f"first line of partition and batch {batch}", reached.get(batch[0], 0), first
+                )
+            )
+        reached[batch[0]] = end
+    repeated = differences("answers of task", *_answers(evidence))
+    return [
+        *wrong,
+        *repeated,
+        *differences("count of", words(evidence), _summed(evidence.told)),
+    ]
+
+
+_TICKS = {"workload.tick.secs": 1}
+_SHIFTING = {"workload.lines": 32_768, "workload.shift.lines": 4096, **_TICKS}
+
+WORKLOADS: Mapping[str, Workload] = {
+    "wordcount": Workload("the acked WordCount, whose counts nobody looks at", arrivals, {}),
+    "counters": Workload("a WordCount whose counts must be right", counts, _TICKS),
+    "unacked": Workload(
+        "the same without acks: what is lost stays lost",
+        counts,
+        {"topology.acker.executors": 0, **_TICKS},
+    ),
+    "drift": Workload(
+        "a WordCount whose hot words change while it runs",
+        counts,
+        {"workload.shift.words": 100, **_SHIFTING},
+    ),
+    "harmonic": Workload(
+        "a WordCount that needs CPU for each word, with new words every period",
+        harmonic,
+        {
+            "workload.harmonic.terms": 10_000,
+            "workload.shift.words": 1000,
+            "workload.words": 8000,
+            **_SHIFTING,
+        },
+    ),
+    "heap": Workload(
+        "counters that fill the heap of their worker",
+        heap,
+        {"workload.heap.mb": 16, "workload.heap.chunk.bytes": 65_536, **_TICKS},
+    ),
+    "batches": Workload(
+        "a sink that keeps tuples, writes them in batches and acks them then",
+        batches,
+        {"workload.batch.size": 100, **_TICKS},
+    ),
+    "slow-prepare": Workload(
+        "a bolt that takes seconds to prepare and heeds no interrupt",
+        slow,
+        {"workload.prepare.secs": 5, **_TICKS},
+    ),
+    "threads": Workload(
+        "a bolt that answers on threads of its own, with a client that its JVM shares",
+        threads,
+        {"workload.lookup.threads": 2, **_TICKS},
+    ),
+    "windows": Workload(
+        "sums in sliding windows of event time",
+        windows,
+        {
+            "workload.sentence.words": 1,
+            "workload.vocabulary": 16,
+            "workload.window.line.ms": 10,
+            "workload.window.ms": 2000,
+            "workload.window.slide.ms": 500,
+            # What the last windows hold is not acked before more comes.
+            "topology.message.timeout.secs": 120,
+        },
+    ),
+    "page-views": Workload(
+        "a web site's log: parsed, filtered, placed, counted by minute, region and page",
+        page_views,
+        {"workload.minute.lines": 500, "workload.minutes.kept": 3, **_TICKS},
+    ),
+    "trident": Workload(
+        "Trident's WordCount, with a transactional spout",
+        trident,
+        {"workload.spouts": 1, "topology.trident.batch.emit.interval.millis": 200},
+    ),
+}
+
+
+def configure(workload: str, conf: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay a topology's configuration over its workload's.
+
+    Raises
+    ------
+    LabError
+        When there is no such workload, or a key "workload.*" cannot be what it is.
+    """
+    if workload not in WORKLOADS:
+        raise LabError(f"no workload {workload!r}: {meant(workload, WORKLOADS)}")
+    whole = {**WORKLOADS[workload].conf, **conf}
+    for key, value in whole.items():
+        if key.startswith("workload."):
+            _check(key, value)
+    if workload in _WHOLE_LINES and "workload.sentence.bytes" in whole:
+        raise LabError(
+            f"workload.sentence.bytes: cannot be set for {workload}, which takes lines as they are"
+        )
+    longest = _WORD_BYTES * whole.get("workload.sentence.words", 5)
+    if 0 < whole.get("workload.sentence.bytes", 0) < longest:
+        raise LabError(
+            f"workload.sentence.bytes: must be {longest} or more for the words of a sentence, "
+            f"is {whole['workload.sentence.bytes']}"
+        )
+    return whole
+
+
+def conf_of(settings: Iterable[str]) -> dict[str, Any]:
+    """Read settings as somebody types them, KEY=VALUE."""
+    conf: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        try:
+            conf[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            equals = ""
+        if not equals:
+            raise LabError(f"{setting!r}: must be KEY=VALUE, as workload.heap.mb=64")
+    return conf
+
+
+def check_rate(rate_tps: float) -> None:
+    """Refuse what is no rate."""
+    if rate_tps != SATURATE and not 0 <= rate_tps < math.inf:
+        raise LabError(f"rate: must be sentences per second, 0 or more, is {rate_tps}")
+
+
+def record(directory: Path, workload: str, conf: Mapping[str, Any]) -> None:
+    """Note beside the ledger what was submitted, for `judge`."""
+    (directory / _FILE).write_text(json.dumps({"workload": workload, "conf": dict(conf)}))
+
+
+def judge(ledger: Ledger, limit_s: float = 30.0) -> Verdict:
+    """Pause the sources, ask the bolts what they keep, and let the workload's oracle judge.
+
+    Returns
+    -------
+    Verdict
+        The first that finds nothing wrong, else the last within the limit. Of `windows` it holds
+        for the two minutes until what is in open windows times out.
+    """
+    file = ledger.directory / _FILE
+    if not file.exists():
+        raise LabError(f"no topology {file.parent.name!r} was ever submitted to this lab")
+    submitted = json.loads(file.read_text())
+    name, conf = submitted["workload"], submitted["conf"]
+    ledger.set_rate(0)
+    time.sleep(WRITE_DELAY_S)
+    deadline, asked_s, account = time.monotonic() + limit_s, -math.inf, 0
+    while True:
+        if time.monotonic() > asked_s + _ASK_EVERY_S:
+            account, asked_s = ledger.ask(), time.monotonic()
+        evidence = gather(ledger, conf, account)
+        lines = sum(count for _, count in evidence.emitted)
+        # Of nothing nothing can be wrong.
+        nothing = [] if lines else [Difference("lines emitted", "1 or more", 0)]
+        found = (*nothing, *WORKLOADS[name].oracle(evidence))
+        if not found or time.monotonic() > deadline:
+            return Verdict(name, lines, found)
+        time.sleep(0.5)
+
+
+def gather(ledger: Ledger, conf: Mapping[str, Any], account: int) -> Evidence:
+    """Read a ledger for an oracle; `account` is the number of the one that was asked for."""
+    rows: dict[str, list[Mapping[str, Any]]] = {}
+    for row in ledger.rows():
+        rows.setdefault(row["row"], []).append(row)
+    reached: Counter[int] = Counter()
+    for batch in rows.get("emitted", ()):
+        reached[batch["partition"]] = max(reached[batch["partition"]], batch["to"])
+    return Evidence(
+        conf=conf,
+        totals=ledger.totals(),
+        emitted=[*ledger.emitted(), *reached.items()],
+        lines=ledger.lines(),
+        told=[*rows.get(f"kept-{account}", ()), *ledger.kept()],
+        rows=rows,
+    )
+
+
+def _summed(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for row in rows:
+        found.update(row.get("counts", {}))
+    return found
+
+
+def _answers(evidence: Evidence) -> tuple[dict[int, int], Counter[int]]:
+    found = Counter(row["task"] for row in evidence.told)
+    return dict.fromkeys(found, 1), found
+
+
+def _check(key: str, value: object) -> None:
+    if key == "workload.ledger.dir":
+        return
+    if key not in _BOUNDS:
+        raise LabError(f"{key}: unknown key, {meant(key, _BOUNDS)}")
+    low, high = _BOUNDS[key]
+    whole = isinstance(low, int)
+    kind = int if whole else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
+        number = "whole number" if whole else "number"
+        raise LabError(f"{key}: must be a {number} between {low} and {high}, is {value!r}")

@@ -1,0 +1,76 @@
+"""Each workload of the lab runs, comes out right, and is seen to be wrong once it has forgotten."""
+
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab
+from deploy.lab.workloads import WORKLOADS, judge
+
+pytestmark = pytest.mark.cluster
+
+# Two of a kind side by side must not mix. The WordCount that keeps nothing is in test_lab.py.
+RUNS = {**{name: name for name in WORKLOADS if name != "wordcount"}, "counters-2": "counters"}
+CONF = {
+    "topology.workers": 1,
+    "topology.acker.executors": 1,
+    "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
+    "workload.spouts": 1,
+    "workload.splits": 1,
+    "workload.counts": 2,
+}
+OF_ONE = {
+    "unacked": {"topology.acker.executors": 0},
+    "counters": {"workload.sentence.bytes": 2000},
+    "counters-2": {"workload.seed": 2, "workload.spouts": 2},
+    "drift": {"workload.lines": 1024, "workload.shift.lines": 128},
+    "harmonic": {"workload.lines": 1024, "workload.shift.lines": 128},
+    "heap": {"workload.heap.mb": 8},
+    "page-views": {"workload.parses": 1, "workload.places": 1, "workload.views": 2},
+    "slow-prepare": {"workload.prepare.secs": 3},
+}
+RATE_TPS = 150
+FED_S = 6
+FORGETFUL = ("counters", "page-views", "trident")
+# It keeps nothing that it has acked.
+UNHARMED = "batches"
+
+
+@pytest.fixture(scope="module")
+def fed() -> Iterator[Lab]:
+    """A lab of its own on which all workloads run and have been fed for a while."""
+    agent_jar = AGENT_JAR if AGENT_JAR.is_file() else None
+    with plan_lab(f"workloads-{os.getpid()}", slots=6, agent_jar=agent_jar) as lab:
+        for name, workload in RUNS.items():
+            lab.submit(name, {**CONF, **OF_ONE.get(name, {})}, RATE_TPS, workload)
+        for name in RUNS:
+            lab.wait_ready(name)
+        time.sleep(FED_S)
+        yield lab
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_it_comes_out_right(fed: Lab, name: str) -> None:
+    verdict = judge(fed.ledger(name))
+    assert verdict.ok, verdict
+    assert verdict.lines > RATE_TPS * FED_S / 2
+
+
+def test_a_killed_worker_has_forgotten_and_the_oracle_tells(fed: Lab) -> None:
+    killed = [*FORGETFUL, UNHARMED]
+    before = {*fed.worker_pids().values()}
+    for name in killed:
+        fed.kill_worker(fed.assignment(name)[0].slot)
+    fed.wait_until(
+        "the workers are back",
+        lambda: len({*fed.worker_pids().values()} - before) == len(killed),
+    )
+    for name in killed:
+        fed.wait_ready(name)
+    assert judge(fed.ledger(UNHARMED)).ok
+    for name in FORGETFUL:
+        verdict = judge(fed.ledger(name), 3.0)
+        print(verdict)
+        assert not verdict.ok

@@ -1,0 +1,333 @@
+"""Each oracle finds right what is right, and wrong what is wrong by one."""
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.lab import LabError, workloads
+from deploy.lab.layout import REPOSITORY
+from deploy.lab.ledger import SATURATE, Ledger, Totals
+from deploy.lab.workloads import (
+    WORKLOADS,
+    Evidence,
+    check_rate,
+    conf_of,
+    configure,
+    judge,
+    record,
+)
+
+JAVA = REPOSITORY / "deploy/lab/workload/src/main/java/nstorm/workload"
+LINES = {1: ["a b", "b c"], 2: ["c c"]}
+# Task 1 has emitted "a b", "b c", "a b", and task 2 "c c".
+EMITTED = [(1, 3), (2, 1)]
+RIGHT = {"a": 2, "b": 3, "c": 3}
+H3 = 1 + 1 / 2 + 1 / 3
+
+
+def evidence(workload: str, **told: Any) -> Evidence:
+    """Make one of four sentences, all acked."""
+    return replace(
+        Evidence(
+            conf=configure(workload, {"workload.harmonic.terms": 3}),
+            totals=Totals(emitted=4, acked=4, words_emitted=8, words_counted=8),
+            emitted=EMITTED,
+            lines=LINES,
+            told=[{"task": 5, "counts": {"a": 2, "b": 3}}, {"task": 6, "counts": {"c": 3}}],
+            rows={},
+        ),
+        **told,
+    )
+
+
+def told(found: Evidence, workload: str) -> list[str]:
+    return [str(difference) for difference in WORKLOADS[workload].oracle(found)]
+
+
+COUNTING = ("counters", "unacked", "drift", "slow-prepare", "threads")
+
+
+@pytest.mark.parametrize("workload", COUNTING)
+def test_counts_must_be_what_was_emitted(workload: str) -> None:
+    found = evidence(workload)
+    assert told(found, workload) == []
+    forgotten = replace(found, told=[{"task": 5, "counts": {"a": 1, "b": 3}}, found.told[1]])
+    assert told(forgotten, workload) == ["count of 'a': 1, must be 2"]
+    invented = replace(found, told=[*found.told, {"task": 7, "counts": {"d": 1}}])
+    assert told(invented, workload) == ["count of 'd': 1, must be 0"]
+    silent = replace(found, told=[found.told[0]])
+    assert told(silent, workload) == ["count of 'c': 0, must be 3"]
+
+
+def test_two_copies_of_a_task_must_not_share_its_counts() -> None:
+    halves = [{"task": 5, "counts": RIGHT}, {"task": 5, "counts": {}}]
+    assert told(evidence("counters", told=halves), "counters") == [
+        "answers of task 5: 2, must be 1"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("totals", "wrong"),
+    [
+        (Totals(4, 3, 1), ["sentences 'acked': 3, must be 4", "sentences 'failed': 1, must be 0"]),
+        (Totals(4, 3), ["sentences 'acked': 3, must be 4", "sentences 'pending': 1, must be 0"]),
+        (Totals(4, 4, 0, 2), ["sentences 'double_acked': 2, must be 0"]),
+    ],
+)
+def test_sentences_must_all_be_acked_once(totals: Totals, wrong: list[str]) -> None:
+    assert told(evidence("counters", totals=totals), "counters") == wrong
+
+
+def test_words_must_arrive_where_nobody_counts_them() -> None:
+    assert told(evidence("wordcount"), "wordcount") == []
+    lost = Totals(emitted=4, acked=4, words_emitted=8, words_counted=7)
+    assert told(evidence("wordcount", totals=lost), "wordcount") == ["words 'sent': 7, must be 8"]
+
+
+def test_heap_must_be_held() -> None:
+    rows = [{"task": 5, "counts": RIGHT, "held_bytes": 8 * 65_536}]
+    assert told(evidence("heap", told=rows), "heap") == []
+    rows[0]["held_bytes"] = 7 * 65_536
+    assert told(evidence("heap", told=rows), "heap") == ["pieces held by task 5: 7.0, must be 8"]
+
+
+def test_heap_is_held_up_to_its_limit() -> None:
+    rows = [{"task": 5, "counts": RIGHT, "held_bytes": 2 * (1 << 19)}]
+    limited = evidence("heap", told=rows)
+    conf = {**limited.conf, "workload.heap.mb": 1, "workload.heap.chunk.bytes": 1 << 19}
+    assert told(replace(limited, conf=conf), "heap") == []
+
+
+def test_harmonic_sums_must_be_right_to_the_last_bit() -> None:
+    sums = {"a": H3 + H3, "b": H3 + H3 + H3, "c": H3 + H3 + H3}
+    rows = [{"task": 5, "counts": RIGHT, "sums": sums}]
+    assert told(evidence("harmonic", told=rows), "harmonic") == []
+    sums["a"] = math.nextafter(sums["a"], 0)
+    assert [line[:20] for line in told(evidence("harmonic", told=rows), "harmonic")] == [
+        "harmonic sum of 'a':"
+    ]
+
+
+def test_batches_must_be_written() -> None:
+    rows = {"batch": [{"counts": {"a": 2, "b": 1}}, {"counts": {"b": 2, "c": 3}}]}
+    assert told(evidence("batches", rows=rows), "batches") == []
+    rows["batch"].append({"counts": {"c": 1}})
+    assert told(evidence("batches", rows=rows), "batches") == ["written 'c': 4, must be 3"]
+    del rows["batch"][1:]
+    assert len(told(evidence("batches", rows=rows), "batches")) == 2
+
+
+def test_prepare_must_take_its_time() -> None:
+    found = evidence("slow-prepare")
+    rows = [*found.told, {"task": 8, "prepared_ms": 5000}]
+    assert told(replace(found, told=rows), "slow-prepare") == []
+    rows[2]["prepared_ms"] = 4999
+    assert told(replace(found, told=rows), "slow-prepare") == [
+        "milliseconds of prepare of task 8: 4999, must be 5000"
+    ]
+
+
+def test_shared_client_must_be_open() -> None:
+    found = evidence("threads")
+    rows = [*found.told, {"task": 8, "answers": 8, "refusals": 0}]
+    assert told(replace(found, told=rows), "threads") == []
+    rows[2]["refusals"] = 1
+    assert told(replace(found, told=rows), "threads") == ["refusals in task 8: 1, must be 0"]
+
+
+def of_windows(*rows: Mapping[str, Any], emitted: int = 6) -> list[str]:
+    """Judge windows of 4 lines that slide by 2: lines 0 to 5 are at 10 to 60 ms."""
+    sizes = {"workload.window.ms": 40, "workload.window.slide.ms": 20}
+    found = evidence("windows", emitted=[(1, emitted)], lines={1: ["x", "y"]})
+    found = replace(found, conf={**found.conf, **sizes}, rows={"window": rows})
+    return told(replace(found, totals=Totals(emitted, emitted - 3)), "windows")
+
+
+# x has the numbers 0, 2, 4 at 10, 30, 50 ms; y has 1, 3, 5 at 20, 40, 60 ms.
+CLOSED = (
+    {"end_ms": 20, "sums": {"x": 0, "y": 1}},
+    {"end_ms": 40, "sums": {"x": 2, "y": 4}},
+    {"end_ms": 60, "sums": {"y": 8}},
+)
+
+
+def test_windows_must_have_their_sums_once() -> None:
+    last = {"end_ms": 60, "sums": {"x": 6}}
+    assert of_windows(*CLOSED) == []
+    assert of_windows(*CLOSED, last) == []
+    last["sums"] = {"x": 4}
+    assert of_windows(*CLOSED, last) == ["sum of window (60, 'x'): 4, must be 6"]
+    assert of_windows(*CLOSED, CLOSED[2]) == ["times that came window (60, 'y'): 2, must be 1"]
+    assert of_windows(*CLOSED[:2]) == [
+        "times that came window (60, 'y'): 0, must be 1",
+        "sum of window (60, 'y'): 0, must be 8",
+    ]
+
+
+def test_a_window_nobody_can_have_seen_is_wrong() -> None:
+    assert of_windows(*CLOSED, {"end_ms": 120, "sums": {"x": 1}}) == [
+        "times that came window (120, 'x'): 1, must be 0",
+        "sum of window (120, 'x'): 1, must be 0",
+    ]
+
+
+LOG = [
+    "6.0.0.1 GET /a 200 browser",
+    "7.0.0.1 GET /a 200 robot",
+    "7.0.0.1 POST /a 200 browser",
+    "7.0.0.1 GET /a 404 browser",
+    "7.0.0.1 GET /a.png 200 browser",
+]
+
+
+def of_views(written: Mapping[str, Any], kept: Mapping[str, Any]) -> list[str]:
+    found = evidence("page-views", emitted=[(1, 11)], lines={1: LOG})
+    rows = {"views": [{"task": 5, "minutes": written}]}
+    whole = replace(found, rows=rows, told=[{"task": 5, "minutes": kept}])
+    return told(replace(whole, conf={"workload.minute.lines": 6}), "page-views")
+
+
+def test_views_must_be_written_or_kept() -> None:
+    assert of_views({"0": {"america /a": 2}}, {"1": {"america /a": 1}}) == []
+    assert of_views({}, {"1": {"america /a": 1}}) == ["views ('0', 'america /a'): 0, must be 2"]
+    assert of_views({"0": {"america /a": 2}}, {"1": {"america /a": 1, "asia /a": 1}}) == [
+        "views ('1', 'asia /a'): 1, must be 0"
+    ]
+
+
+def batch(transaction: int, first: int, end: int) -> dict[str, int]:
+    return {"partition": 1, "transaction": transaction, "from": first, "to": end}
+
+
+def test_a_batch_that_comes_again_must_be_the_same() -> None:
+    found = evidence("trident", emitted=[(1, 3)])
+    right = [{"task": 5, "counts": {"a": 2, "b": 3, "c": 1}}]
+    found = replace(found, told=right, totals=Totals())
+    rows = [batch(1, 0, 2), batch(2, 2, 3), batch(2, 2, 3)]
+    assert told(replace(found, rows={"emitted": rows}), "trident") == []
+    twice = replace(found, rows={"emitted": rows}, told=[{"task": 5, "counts": {"a": 4, "b": 3}}])
+    assert told(twice, "trident") == ["count of 'a': 4, must be 2", "count of 'c': 0, must be 1"]
+    rows[2] = batch(2, 2, 4)
+    assert told(replace(found, rows={"emitted": rows}), "trident") == [
+        "lines of partition and batch (1, 2): (2, 4), must be (2, 3)"
+    ]
+    rows[1:] = [batch(2, 1, 3)]
+    assert told(replace(found, rows={"emitted": rows}), "trident") == [
+        "first line of partition and batch (1, 2): 1, must be 2"
+    ]
+
+
+def write(file: Path, *rows: object) -> None:
+    with file.open("a") as stream:
+        stream.write("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def account(emitted: int) -> dict[str, object]:
+    """Make a ledger's row of one spout, whose sentences are all acked."""
+    spout = {"task": 1, "emitted": emitted, "acked": emitted, "failed": 0, "double_acked": 0}
+    counts = {"t_ms": 0, "words_emitted": 0, "words_counted": 0, "ticks": 0}
+    return {**counts, "tasks": [1], "spouts": [spout]}
+
+
+def test_a_ledger_is_judged_by_its_newest_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workloads, "WRITE_DELAY_S", 0)
+    ledger, file = Ledger(tmp_path), tmp_path / f"6700-{os.getpid()}.jsonl"
+    with pytest.raises(LabError, match="was ever submitted"):
+        judge(ledger)
+    record(tmp_path, "counters", {})
+    assert str(judge(ledger, 0)).endswith("lines emitted: 0, must be 1 or more")
+    (tmp_path / "1.lines").write_text("a b\nb c\n")
+    older = {"row": "kept-2", "task": 5, "counts": {"a": 2, "b": 3, "c": 1}}
+    write(file, account(3), older)
+    assert judge(ledger, 0).ok
+    assert (tmp_path / "rate").read_text() == "0"
+    # The third account has not come.
+    verdict = judge(ledger, 0)
+    assert (verdict.ok, verdict.lines, len(verdict.differences)) == (False, 3, 3)
+    assert str(verdict).startswith("counters: 3 differences in 3 lines: count of 'a': 0, must be 2")
+    write(file, {**older, "row": "kept-4"})
+    assert str(judge(Ledger(tmp_path), 0)) == "counters: right, 3 lines"
+
+
+def test_what_a_trident_task_leaves_replaces_what_it_left(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    write(tmp_path / "6700-1.jsonl", {"row": "emitted", "task": 9, **batch(1, 0, 3)})
+    (tmp_path / "5.kept").write_text('{"task": 5, "counts": {"a": 2}}')
+    found = workloads.gather(ledger, {}, 1)
+    assert found.emitted == [(1, 3)]
+    assert found.told == [{"task": 5, "counts": {"a": 2}}]
+
+
+def test_java_and_python_know_the_same_workloads_and_settings() -> None:
+    java = "".join(file.read_text() for file in JAVA.glob("*.java"))
+    names = re.findall(r'Map\.entry\("([\w-]+)"', (JAVA / "Workloads.java").read_text())
+    assert sorted(names) == sorted(WORKLOADS)
+    known = {*re.findall(r'"(workload\.[\w.]+)"', java)} - {"workload.ledger.dir"}
+    assert known == set(workloads._BOUNDS)
+
+
+def test_every_workload_has_its_row_in_the_page() -> None:
+    page = (REPOSITORY / "docs/workloads.md").read_text()
+    assert re.findall(r"^\| `(\w[\w-]*)` ", page, re.MULTILINE) == [*WORKLOADS]
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_every_workload_can_be_submitted(workload: str) -> None:
+    assert configure(workload, {"topology.workers": 1}).items() >= WORKLOADS[workload].conf.items()
+
+
+@pytest.mark.parametrize(
+    ("workload", "conf", "refusal"),
+    [
+        ("page-view", {}, r"no workload 'page-view': did you mean page-views\?"),
+        ("?", {}, r"no workload '\?': known are wordcount, counters, "),
+        ("heap", {"workload.heap.nb": 1}, r"workload.heap.nb: unknown key, did you mean workload"),
+        (
+            "heap",
+            {"workload.heap.mb": "9"},
+            r"heap.mb: must be a whole number between 1 and 6.*'9'",
+        ),
+        (
+            "heap",
+            {"workload.heap.mb": 0},
+            r"heap.mb: must be a whole number between 1 and 65536, i",
+        ),
+        ("heap", {"workload.heap.mb": True}, r"heap.mb: must be a whole number .* is True"),
+        ("drift", {"workload.zipf.exponent": math.nan}, r"zipf.exponent: must be a number betwee"),
+        ("counters", {"workload.sentence.bytes": 34}, r"sentence.bytes: must be 35 or more for"),
+        (
+            "windows",
+            {"workload.sentence.bytes": 99},
+            r"sentence.bytes: cannot be set for windows, ",
+        ),
+        ("counters", {"workload.sentence.bytes": 2.5}, r"sentence.bytes: must be a whole number"),
+    ],
+)
+def test_what_cannot_be_is_refused(workload: str, conf: dict[str, Any], refusal: str) -> None:
+    with pytest.raises(LabError, match=refusal):
+        configure(workload, conf)
+
+
+def test_rates() -> None:
+    for rate_tps in (0, 0.5, 1e6, SATURATE):
+        check_rate(rate_tps)
+    for rate_tps in (-2, math.nan, math.inf):
+        with pytest.raises(LabError, match="rate: must be sentences per second, 0 or more, is"):
+            check_rate(rate_tps)
+
+
+def test_settings_as_typed() -> None:
+    typed = ["workload.heap.mb=64", "topology.debug=true", "a=b=c"]
+    assert conf_of(typed) == {"workload.heap.mb": 64, "topology.debug": True, "a": "b=c"}
+    for wrong in ("workload.heap.mb", "workload.heap.mb={"):
+        with pytest.raises(LabError, match=r"'workload\.heap\.mb.*': must be KEY=VALUE, as"):
+            conf_of([wrong])
