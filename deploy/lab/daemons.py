@@ -18,8 +18,8 @@ from deploy.lab import LabError
 from deploy.lab.client import NimbusClient
 from deploy.lab.layout import LabLayout, LabNode, save
 from deploy.lab.meters import read_meters
+from deploy.lab.network import remove, token
 from deploy.lab.processes import Child, Processes, start_ticks
-from migration.storm_yaml import STORM_ROOT
 
 # Two cores shared with a build or another lab need minutes for what takes half of one alone.
 UP_LIMIT_S = 240.0
@@ -72,12 +72,12 @@ class Daemons:
     @property
     def zookeeper(self) -> str:
         """ZooKeeper's address."""
-        return f"127.0.0.1:{self.layout.zookeeper_port}"
+        return f"{self.layout.zookeeper_host}:{self.layout.zookeeper_port}"
 
     @property
     def storm_zookeeper(self) -> str:
         """ZooKeeper's address with Storm's root there."""
-        return f"{self.zookeeper}{STORM_ROOT}"
+        return f"{self.zookeeper}{self.layout.options.zookeeper_root}"
 
     @property
     def nodes(self) -> tuple[LabNode, ...]:
@@ -94,10 +94,18 @@ class Daemons:
             could not.
         """
         self.prepare(owned)
-        self.start_zookeeper()
-        for name in ("nimbus", *(node.host for node in self.nodes)):
+        layout = self.layout
+        if layout.options.network is not None:
+            layout.options.network.create(layout.options.ensemble_host)
+        if layout.options.ensemble_host is None:
+            self.start_zookeeper()
+        nimbuses = [nimbus.name for nimbus in layout.nimbuses]
+        for name in (*nimbuses, *(node.host for node in self.nodes)):
             self.start_daemon(name)
-        self._wait_start("Nimbus listens", lambda: _listens(self.layout.nimbus_port))
+        port = layout.nimbus_port
+        self._wait_start(
+            "Nimbus listens", lambda: all(_listens(n.host, port) for n in layout.nimbuses)
+        )
         self._wait_start("supervisors register", self._learn_supervisor_ids)
 
     def prepare(self, owned: bool = False) -> None:
@@ -119,17 +127,23 @@ class Daemons:
     def start_zookeeper(self) -> None:
         """Start ZooKeeper and wait until it listens."""
         self.start_daemon("zookeeper")
-        self._wait_start("ZooKeeper listens", lambda: _listens(self.layout.zookeeper_port))
+        host, port = self.layout.zookeeper_host, self.layout.zookeeper_port
+        self._wait_start("ZooKeeper listens", lambda: _listens(host, port))
+
+    def release(self) -> None:
+        """Let the cluster outlive the process that owns it."""
+        (self.layout.run_dir / "owner").unlink()
 
     def down(self) -> None:
         """End every process of the lab and remove its state; logs and ledgers stay."""
         self._client.close()
         self._processes.stop()
+        remove(token(self.layout.run_dir))
         for state in ("lab.json", "owner"):
             (self.layout.run_dir / state).unlink(missing_ok=True)
         shutil.rmtree(self.layout.run_dir / "zookeeper" / "data", ignore_errors=True)
         shutil.rmtree(self.layout.tmp_dir, ignore_errors=True)
-        for root in (self.layout.nimbus_dir, *(node.root for node in self.nodes)):
+        for root in self.layout.roots:
             shutil.rmtree(root / "local", ignore_errors=True)
 
     def start_daemon(self, name: str) -> Child:
@@ -138,18 +152,21 @@ class Daemons:
         Parameters
         ----------
         name : str
-            "zookeeper", "nimbus", or the host of a supervisor.
+            "zookeeper", "nimbus", "nimbus-2", or the host of a supervisor.
         """
         layout = self.layout
         if name == "zookeeper":
             log = layout.run_dir / "zookeeper" / "zookeeper.out"
             return self._processes.start(name, layout.zookeeper_command(), log)
-        if name == "nimbus":
-            root, command = layout.nimbus_dir, layout.nimbus_command()
+        nimbus = next((n for n in layout.nimbuses if n.name == name), None)
+        if nimbus is not None:
+            root, command = nimbus.root, layout.nimbus_command(nimbus)
         else:
             node = self.node(name)
             root, command = node.root, layout.supervisor_command(node)
         env = {"STORM_CONF_DIR": str(root / "conf")}
+        if layout.options.java_home is not None:
+            env["JAVA_HOME"] = layout.options.java_home  # of the workers
         return self._processes.start(name, command, root / "logs" / "daemon.out", env)
 
     def kill_daemon(self, name: str, sig: signal.Signals = signal.SIGKILL) -> None:
@@ -187,7 +204,8 @@ class Daemons:
     def start_agent(self, node: LabNode) -> Child:
         """Start nstorm's agent on a node."""
         conf = str(node.conf_dir / "storm.yaml")
-        command = [sys.executable, "-m", "agent", "--conf", conf]
+        inside = self.layout.inside(node.host)
+        command = [*inside, sys.executable, "-m", "agent", "--conf", conf]
         return self._processes.start(f"agent-{node.host}", command, node.log_dir / "agent.log")
 
     def start_controller(self, mode: str, name: str = "controller") -> Child:
@@ -242,10 +260,10 @@ class Daemons:
         Parameters
         ----------
         key : str
-            "nimbus", "zookeeper", a host for its supervisor, or a slot for its workers.
+            "nimbus", "nimbus-2", "zookeeper", a host for its supervisor, or a slot for its workers.
         """
         run_dir = self.layout.run_dir
-        if key in ("nimbus", "zookeeper"):
+        if key in ("zookeeper", *(nimbus.name for nimbus in self.layout.nimbuses)):
             files = [*(run_dir / key).glob("logs/*.log"), *(run_dir / key).glob("*.out")]
         elif ":" in key:
             supervisor_id, _, port = key.rpartition(":")
@@ -304,9 +322,9 @@ class Daemons:
             time.sleep(0.3)
 
 
-def _listens(port: int) -> bool:
+def _listens(host: str, port: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        socket.create_connection((host, port), timeout=1).close()
     except OSError:
         return False
     return True

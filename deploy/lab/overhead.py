@@ -1,0 +1,107 @@
+"""``python -m deploy.lab.overhead``: what bridge and shaping cost, by transfers in turn."""
+
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from deploy.lab import LabError
+from deploy.lab.network import Network, plan_network, remove, token
+
+ROUNDS = 15
+_BYTES = 200_000_000
+# Far above what two cores of a small machine carry, so that it is the work that shows.
+_WIDE = "10gbit"
+_RECEIVER = """
+import resource, socket, sys, time
+with socket.create_server((sys.argv[1], 7777)) as server:
+    print("listens", flush=True)
+    taken, _ = server.accept()
+    with taken:
+        began = time.monotonic()
+        while taken.recv(65536):
+            pass
+        took_s = time.monotonic() - began
+    print(took_s, sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
+"""
+_SENDER = """
+import resource, socket, sys
+with socket.create_connection((sys.argv[1], 7777), timeout=60) as link:
+    block = bytes(65536)
+    for _ in range(int(sys.argv[2]) // len(block)):
+        link.sendall(block)
+print(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
+"""
+
+
+def transfer(network: Network | None, source: str, target: str) -> tuple[float, float]:
+    """Send between two addresses; give the time that it took and the CPU time of both ends."""
+    inside = network.inside if network else lambda host: []
+    receiver = [*inside(target), sys.executable, "-c", _RECEIVER, target]
+    sender = [*inside(source), sys.executable, "-c", _SENDER, target, str(_BYTES)]
+    with subprocess.Popen(receiver, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        sent = subprocess.run(sender, check=True, stdout=subprocess.PIPE, text=True)
+        took_s, cpu_s = map(float, process.communicate()[0].split())
+    return took_s, cpu_s + float(sent.stdout)
+
+
+def compare(networks: Mapping[str, Network | None]) -> dict[str, tuple[float, float]]:
+    """Transfer over each in turn, round after round.
+
+    Returns
+    -------
+    dict of str to (float, float)
+        For all but the first, time and CPU time as multiples of the first's; medians over the
+        rounds.
+    """
+    first, *others = networks
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in others}
+    for _ in range(ROUNDS):
+        taken = {name: transfer(network, *_ends(network)) for name, network in networks.items()}
+        for name in others:
+            pair = zip(taken[name], taken[first], strict=True)
+            time_ratio, cpu_ratio = (value / base for value, base in pair)
+            found[name].append((time_ratio, cpu_ratio))
+    return {name: _medians(rows) for name, rows in found.items()}
+
+
+def _ends(network: Network | None) -> Sequence[str]:
+    return ("127.0.0.2", "127.0.0.3") if network is None else network.node_hosts
+
+
+def _medians(rows: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    times, cpus = zip(*rows, strict=True)
+    return statistics.median(times), statistics.median(cpus)
+
+
+def main() -> None:
+    """Measure and print.
+
+    Raises
+    ------
+    LabError
+        This machine cannot have what is to be measured.
+    """
+    networks: dict[str, Network | None] = {"loopback": None}
+    tokens = []
+    try:
+        for name, link in (("bridge", None), (f"bridge and tbf of {_WIDE}", _WIDE)):
+            run_dir = Path(__file__, name)
+            network, cannot_show = plan_network(run_dir, 2, 0, None, link)
+            if network is None or cannot_show:
+                raise LabError("; ".join(cannot_show))
+            tokens.append(token(run_dir))
+            network.create()
+            networks[name] = network
+        for name, (time_ratio, cpu_ratio) in compare(networks).items():
+            print(f"{name}: {time_ratio:.2f} times as long, {cpu_ratio:.2f} times the CPU time")
+    finally:
+        for one in tokens:
+            remove(one)
+
+
+if __name__ == "__main__":
+    main()

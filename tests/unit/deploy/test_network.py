@@ -1,0 +1,280 @@
+"""The network of a lab: planned, refused, fallen back from, made or undone; without a kernel."""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import pytest
+
+from deploy.lab import LabError, network
+from deploy.lab.network import Network, parse_rate, plan_network, refuse_cores, remove, token
+
+PLANNED = Network("ns-0123abcd", "10.77.9.0/24", 2, 1, 20_000_000, 0.7, "/cgroup/cpu")
+
+
+class Kernel:
+    """Devices and namespaces as files, and the commands that make and remove them."""
+
+    def __init__(self, root: Path) -> None:
+        self.devices, self.namespaces = root / "devices", root / "namespaces"
+        self.said: list[str] = []
+        self.fails_at = -1
+        for folder in (self.devices, self.namespaces):
+            folder.mkdir()
+
+    def run(self, command: Sequence[str]) -> str:
+        self.said.append(" ".join(command))
+        if len(self.said) - 1 == self.fails_at:
+            raise LabError(f"{self.said[-1]}: refused")
+        match command:
+            case ["ip", "link", "add", name, *_]:
+                (self.devices / name).touch(exist_ok=False)
+            case ["ip", "netns", "add", name]:
+                (self.namespaces / name).touch(exist_ok=False)
+            case ["ip", "link", "del", name]:
+                (self.devices / name).unlink()
+            case ["ip", "netns", "del", name]:
+                (self.namespaces / name).unlink()
+            case ["ip", "-j", *_]:
+                return '[{"dst": "default"}, {"dst": "192.0.2.0/24"}]'
+        return ""
+
+    def left(self) -> list[str]:
+        return sorted(file.name for file in (*self.devices.iterdir(), *self.namespaces.iterdir()))
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    made = Kernel(tmp_path)
+    monkeypatch.setattr(network, "_DEVICES", made.devices)
+    monkeypatch.setattr(network, "_NAMESPACES", made.namespaces)
+    monkeypatch.setattr(network, "_run", made.run)
+    monkeypatch.setattr(network, "cpu_cgroups", lambda: None)
+    return made
+
+
+@pytest.fixture
+def capable(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, object], None]:
+    """A machine that can do everything; calling it takes something away."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(shutil, "which", lambda tool: f"/sbin/{tool}")
+    monkeypatch.setattr(network, "_tried", lambda script: None)
+    monkeypatch.setattr(network, "cpu_cgroups", lambda: Path("/cgroup/cpu"))
+    return monkeypatch.setattr
+
+
+@pytest.mark.parametrize(
+    ("text", "bps"), [("20mbit", 20_000_000), ("0.5Mbit", 500_000), ("1gbit", 1_000_000_000)]
+)
+def test_a_rate_is_read(text: str, bps: int) -> None:
+    assert parse_rate(text) == bps
+
+
+@pytest.mark.parametrize("text", ["20", "fast", "20mbit/s", "-5mbit", "20MB", "1e3kbit", ""])
+def test_what_is_no_rate_is_refused(text: str) -> None:
+    with pytest.raises(LabError, match="not a rate: type a number with kbit, mbit or gbit"):
+        parse_rate(text)
+
+
+@pytest.mark.parametrize("text", ["0mbit", "99kbit", "11gbit"])
+def test_a_rate_that_cannot_be_shaped_is_refused(text: str) -> None:
+    with pytest.raises(LabError, match="carries 100kbit to 10gbit"):
+        parse_rate(text)
+
+
+def test_slots_are_refused_that_could_not_start_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    refuse_cores(0.7, 8)
+    with pytest.raises(LabError, match=r"--slots 9: 0\.7 cores carry at most 8, since"):
+        refuse_cores(0.7, 9)
+
+
+@pytest.mark.parametrize("cores", [0.0, -1.0, 2.5, float("nan")])
+def test_cores_that_the_machine_has_not_are_refused(
+    cores: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    with pytest.raises(LabError, match=r"a node has at least 0\.05 and here at most 2"):
+        refuse_cores(cores, 1)
+
+
+def test_addresses_and_names() -> None:
+    assert PLANNED.bridge_host == "10.77.9.1"
+    assert PLANNED.node_hosts == ("10.77.9.2", "10.77.9.3")
+    assert PLANNED.nimbus_hosts == ("10.77.9.202",)
+    assert PLANNED.name("10.77.9.202") == "ns-0123abcd-202"
+    assert len(PLANNED.name("10.77.9.202")) <= 15  # the kernel's limit
+    one, other = token(Path("/a/build/lab/lab")), token(Path("/b/build/lab/lab"))
+    assert one != other
+    assert one == token(Path("/a/build/lab/lab"))
+    assert len(f"{one}-254") <= 15
+
+
+def test_a_nodes_link_is_bounded_at_both_ends_and_a_nimbus_link_at_none() -> None:
+    shaped = [command for command in PLANNED.commands() if command[0] == "tc"]
+    tbf = "root tbf rate 20000000bit burst 32768b latency 50ms"
+    assert [" ".join(command) for command in shaped] == [
+        f"tc qdisc add dev ns-0123abcd-2 {tbf}",
+        f"tc -n ns-0123abcd-2 qdisc add dev eth0 {tbf}",
+        f"tc qdisc add dev ns-0123abcd-3 {tbf}",
+        f"tc -n ns-0123abcd-3 qdisc add dev eth0 {tbf}",
+    ]
+    assert not any(c[0] == "tc" for c in replace(PLANNED, link_bps=None).commands())
+
+
+def test_the_bucket_of_a_fast_link_holds_ten_milliseconds() -> None:
+    assert "burst 1250000b" in " ".join(network.tbf(1_000_000_000))
+
+
+def test_another_labs_zookeeper_is_reached_by_a_route() -> None:
+    said = [" ".join(command) for command in PLANNED.commands("10.77.4.1")]
+    routes = [line for line in said if " route " in line]
+    assert routes == [
+        f"ip -n ns-0123abcd-{place} route add 10.77.4.1 via 10.77.9.1" for place in (2, 3, 202)
+    ]
+    assert not any("route" in command for command in PLANNED.commands())
+
+
+def test_what_runs_at_a_node_is_in_its_cgroup_and_namespace() -> None:
+    *shell, group, enter, space, end = PLANNED.inside("10.77.9.3")
+    assert shell == ["sh", "-c", 'echo $$ > "$0" && exec "$@"']
+    assert group == "/cgroup/cpu/ns-0123abcd-3/cgroup.procs"
+    assert [enter, space, end] == ["nsenter", "--net=/run/netns/ns-0123abcd-3", "--"]
+    assert PLANNED.inside("10.77.9.202") == ["nsenter", "--net=/run/netns/ns-0123abcd-202", "--"]
+    assert PLANNED.inside("10.77.9.1") == []
+    unbounded = replace(PLANNED, cores=None, cgroups=None)
+    assert unbounded.inside("10.77.9.3") == [enter, space, end]
+
+
+def test_whoever_has_all_gets_all(capable: object, tmp_path: Path) -> None:
+    planned, cannot_show = plan_network(tmp_path, 2, 1, 0.7, "20mbit")
+    assert planned is not None
+    assert cannot_show == []
+    assert (planned.link_bps, planned.cores, planned.cgroups) == (20_000_000, 0.7, "/cgroup/cpu")
+    assert (planned.nodes, planned.nimbuses, planned.token) == (2, 1, token(tmp_path))
+
+
+def test_without_root_all_is_on_loopback(
+    capable: Callable[[str, object], None], tmp_path: Path
+) -> None:
+    capable("os.geteuid", lambda: 1000)
+    planned, cannot_show = plan_network(tmp_path, 2, 0, 0.7, "20mbit")
+    assert planned is None
+    assert cannot_show == ["not root: all nodes share this machine's loopback, its links and cores"]
+    with pytest.raises(LabError, match="not a rate"):  # refused here, too
+        plan_network(tmp_path, 2, 0, 0.7, "fast")
+
+
+def test_without_a_tool_or_the_kernels_leave_all_is_on_loopback(
+    capable: Callable[[str, object], None], tmp_path: Path
+) -> None:
+    capable("deploy.lab.network._tried", lambda script: "Operation not permitted")
+    planned, (line,) = plan_network(tmp_path, 2, 0, None, "20mbit")
+    assert planned is None
+    assert line.startswith("no namespaces, veth or bridge here (Operation not permitted)")
+    capable("shutil.which", lambda tool: None if tool == "tc" else tool)
+    planned, (line,) = plan_network(tmp_path, 2, 0, None, "20mbit")
+    assert planned is None
+    assert line.startswith("no `tc` (Debian's packages iproute2 and util-linux have it)")
+
+
+def test_without_tbf_links_have_no_bound(
+    capable: Callable[[str, object], None], tmp_path: Path
+) -> None:
+    capable("deploy.lab.network._tried", lambda script: "Unknown" if "tbf" in script else None)
+    planned, cannot_show = plan_network(tmp_path, 2, 0, 0.7, "20mbit")
+    assert planned is not None
+    assert (planned.link_bps, planned.cores) == (None, 0.7)
+    assert cannot_show == ["no tbf in this kernel (Unknown): links have no bound"]
+
+
+def test_without_a_cgroup_nodes_share_the_cores(
+    capable: Callable[[str, object], None], tmp_path: Path
+) -> None:
+    capable("deploy.lab.network.cpu_cgroups", lambda: None)
+    planned, (line,) = plan_network(tmp_path, 2, 0, 0.7, "20mbit")
+    assert planned is not None
+    assert (planned.link_bps, planned.cores, planned.cgroups) == (20_000_000, None, None)
+    assert line.startswith("no cgroup (v1) with CPU quotas to write to")
+
+
+def test_more_cores_together_than_there_are_is_said(capable: object, tmp_path: Path) -> None:
+    planned, (line,) = plan_network(tmp_path, 3, 0, 0.7, None)
+    assert planned is not None
+    assert planned.cores == 0.7
+    assert line == "3 nodes of 0.7 cores on a machine of 2: they cannot all use theirs at once"
+
+
+def test_more_nodes_than_addresses_are_refused(capable: object, tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="a lab has addresses for 200 nodes"):
+        plan_network(tmp_path, 201, 0, 0.7, None)
+
+
+def test_no_subnet_is_taken_that_has_a_route() -> None:
+    routed = [IPv4Network(name) for name in ("10.77.128.0/17", "10.77.5.0/24", "10.77.6.7/32")]
+    free = {subnet.network_address.packed[2] for subnet in network._free(routed)}
+    assert free == {*range(128)} - {5, 6}
+
+
+def test_the_cgroup_is_where_the_machine_has_the_cpu_controller(tmp_path: Path) -> None:
+    mounts, group = tmp_path / "mounts", tmp_path / "cpu,cpuacct"
+    group.mkdir()
+    mounts.write_text(
+        f"cgroup2 {tmp_path}/unified cgroup2 rw 0 0\n"
+        f"cgroup {tmp_path}/cpuset cgroup rw,cpuset 0 0\n"
+        f"cgroup {group} cgroup rw,relatime,cpu,cpuacct 0 0\n"
+    )
+    assert network.cpu_cgroups(mounts) is None  # a kernel without quotas
+    (group / "cpu.cfs_quota_us").touch()
+    assert network.cpu_cgroups(mounts) == group
+    mounts.write_text(f"cgroup2 {tmp_path}/unified cgroup2 rw 0 0\n")
+    assert network.cpu_cgroups(mounts) is None
+
+
+def test_quotas_are_written(kernel: Kernel, tmp_path: Path) -> None:
+    replace(PLANNED, cgroups=str(tmp_path)).create()
+    for name in ("ns-0123abcd-2", "ns-0123abcd-3"):
+        assert (tmp_path / name / "cpu.cfs_quota_us").read_text() == "70000"
+        assert (tmp_path / name / "cpu.cfs_period_us").read_text() == "100000"
+    assert not (tmp_path / "ns-0123abcd-202").exists()
+
+
+def test_a_step_that_fails_undoes_all_before_it(kernel: Kernel) -> None:
+    planned = replace(PLANNED, cores=None, cgroups=None)
+    planned.create()
+    steps = len(kernel.said)
+    assert len(kernel.left()) == 7  # a bridge; three devices; three namespaces
+    remove(planned.token)
+    for step in range(1, steps):
+        kernel.said, kernel.fails_at = [], step
+        with pytest.raises(LabError, match="refused"):
+            planned.create()
+        assert kernel.left() == [], kernel.said[step]
+
+
+def test_whatever_a_dead_owner_left_is_removed_and_nothing_else(kernel: Kernel) -> None:
+    other = replace(PLANNED, token="ns-ffffffff")
+    for command in other.commands():
+        kernel.run(command)
+    others = kernel.left()
+    commands = PLANNED.commands()
+    for steps in range(len(commands) + 1):
+        for command in commands[:steps]:
+            kernel.run(command)
+        remove(PLANNED.token)
+        assert kernel.left() == others
+    kernel.said = []
+    remove(PLANNED.token)
+    assert kernel.said == []
+
+
+def test_addresses_that_somebody_else_has_taken_since_are_refused(kernel: Kernel) -> None:
+    with pytest.raises(LabError, match=r"192\.0\.2\.0/24 has a route since it was chosen"):
+        replace(PLANNED, subnet="192.0.2.0/24").create()
+    assert kernel.left() == []
