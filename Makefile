@@ -60,8 +60,8 @@ lint: build/venv.stamp
 
 # Two at a time, on two cores: first what starts no cluster, then clusters beside what waits for ZooKeeper.
 test: setup build/java-11 build/java-25
-	$(MAKE) --jobs 2 --output-sync=line test-java test-python
-	$(MAKE) --jobs 2 --output-sync=line test-cluster test-zookeeper
+	$(MAKE) --jobs 2 test-java test-python
+	$(MAKE) --jobs 2 test-cluster test-zookeeper
 
 test-cluster:
 	.venv/bin/python -m pytest tests/integration -m cluster

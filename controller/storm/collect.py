@@ -138,10 +138,10 @@ class LiveCluster:
         return "" if stored is None else stored.data.decode(errors="replace")
 
     def controllers(self) -> list[Candidacy]:
-        """Return the controllers whose word can be read, the leader first."""
+        """Return the controllers, the leader first; none while the leader's word cannot be read."""
         paths = [f"{wire.LEADER}/{name}" for name in in_line(self._mirror.children(wire.LEADER))]
         said = [self._mirror.message(Candidacy, path) for path in paths]
-        return [one for one in said if one is not None]
+        return [one for one in said if one is not None] if said and said[0] is not None else []
 
     def acks(self) -> tuple[NodeAcks, ...]:
         """Return the answers of the nodes whose agents have spoken lately."""

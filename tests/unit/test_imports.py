@@ -1,6 +1,7 @@
 """Imports point down only."""
 
 import ast
+import os
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,10 +128,17 @@ PURE_LIBRARIES = frozenset(
 PARTITIONER = ("controller.policies.partition.metis", "pymetis")
 
 
+def sources(package: Path) -> Iterator[Path]:
+    """List the files of a package, and do not look where Maven may build at the same time."""
+    for folder, below, names in os.walk(package):
+        below[:] = set(below) - {"jvm"}
+        yield from (Path(folder, name) for name in names if name.endswith(".py"))
+
+
 def modules() -> list[tuple[str, Path]]:
     found = []
     for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
+        for path in sorted(sources(ROOT / package)):
             parts = path.relative_to(ROOT).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             found.append((name, path))

@@ -8,7 +8,7 @@ from messages import publication
 from controller.storm.collect import LiveCluster
 from kvstore.zookeeper import Session, Stored
 from migration import model, wire
-from migration.model import Plan, Slot
+from migration.model import Candidacy, Plan, Slot
 
 WC = "wc-1"
 
@@ -58,3 +58,32 @@ def test_a_plan_of_garbage_is_not_for_people_to_delete():
     assert "/nstorm/plans/wc-1 is garbled" in view.stand_back
     assert "the leader writes it anew" in view.stand_back
     assert "delete" not in view.stand_back
+
+
+def test_a_sign_of_life_is_read_before_what_it_vouches_for():
+    asked: list[str] = []
+
+    class Noting(Nodes):
+        def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
+            asked.append(path)
+            return super().read(path)
+
+        exists = read
+
+    data = {
+        f"/storms/{WC}": b"",
+        wire.topology_path(WC): wire.encode(publication({1: Slot("s1", 6700)})),
+        wire.NODES: wire.encode(model.Nodes(())),
+    }
+    LiveCluster.of_session(cast(Session, cast(Any, Noting(data)))).topologies()
+    assert asked.index(wire.NIMBUS) < asked.index(wire.topology_path(WC))
+
+
+def test_controllers_are_listed_the_leader_first():
+    one, two = Candidacy("one", "0.2.0", 1), Candidacy("two", "0.3.0", 2)
+    leads, waits = f"{wire.LEADER}/zz-0000000001", f"{wire.LEADER}/aa-0000000002"
+    data = {waits: wire.encode(two), leads: wire.encode(one), f"{wire.LEADER}/other": b""}
+    assert cluster(data).controllers() == [one, two]
+    # As controllers of before wrote it: who stands by must not be taken for the leader.
+    assert cluster({**data, leads: b"nimbus-1:4711"}).controllers() == []
+    assert cluster({}).controllers() == []
