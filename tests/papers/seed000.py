@@ -7,9 +7,9 @@ import numpy as np
 from controller.core.cluster import Ints
 from controller.policies.heterogeneity.growth import first_assignment, maximize_throughput
 from controller.policies.heterogeneity.model import Model
-from controller.policies.heterogeneity.optimum import best_placement, instance_numbers
 from controller.policies.heterogeneity.policy import AT_ONCE
-from controller.policies.heterogeneity.profiles import rolling_count, unique_visitor
+from tests.papers.machine_profiles import rolling_count, unique_visitor
+from tests.papers.optimum import best_placement, instance_numbers
 from tests.papers.table import Chart, Line, Paper
 
 # The step of the authors' simulator does not become smaller than the input over this.

@@ -15,11 +15,11 @@ from controller.policies.heterogeneity.growth import (
     first_assignment,
     maximize_throughput,
 )
-from controller.policies.heterogeneity.model import Model, utilisation
-from controller.policies.heterogeneity.optimum import best_placement, instance_numbers
+from controller.policies.heterogeneity.model import Model
 from controller.policies.heterogeneity.policy import heterogeneity
-from controller.policies.heterogeneity.profiles import rolling_count, unique_visitor
 from migration.model import Component, Edge
+from tests.papers.machine_profiles import rolling_count, unique_visitor, utilisation
+from tests.papers.optimum import best_placement, instance_numbers
 
 NONE_YET = np.zeros((2, 3), dtype=np.int64)
 ALL_OPEN = np.ones(3, dtype=np.bool_)
