@@ -12,21 +12,13 @@ from migration.storm_yaml import own_keys, storm_zookeeper
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """The agent's settings.
+    """The agent's settings."""
 
-    Attributes
-    ----------
-    zookeeper : str
-        ``host:port`` with commas, then Storm's root.
-    supervisor : str or None
-        The node's supervisor id; None to take it from what the JVMs say.
-    sync_s, load_s : float
-        The periods of the poll that finds plans if a watch was missed, and of the load reports.
-    """
-
-    zookeeper: str
+    zookeeper: str  # ``host:port`` with commas, then Storm's root
     store_dir: Path
+    # The node's supervisor id; None to take it from what the JVMs say.
     supervisor: str | None = None
+    # The periods of the poll that finds plans if a watch was missed, and of the load reports.
     sync_s: float = DEFAULT["agent.sync.secs"]
     load_s: float = DEFAULT["load.secs"]
 

@@ -18,7 +18,7 @@ from kvstore.service import serve, without_storm
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session
 from migration.model import MOVING
-from migration.wire import CLUSTER
+from migration.wire import CLUSTER, PLAN_KEY
 
 LOOK_EVERY_S = 0.05
 # While a move waits for an answer of this node, each turn of the wait lengthens its phase.
@@ -120,7 +120,7 @@ def run(config: AgentConfig, stop: threading.Event) -> int:
     """
     wake = threading.Event()
     try:
-        writer = PlanWriter(config.store_dir / "plan")
+        writer = PlanWriter(config.store_dir / "plan", PLAN_KEY)
     except StoreError as error:
         log.error("agent_cannot_start", reason=str(error))
         return 1

@@ -59,7 +59,7 @@ class Pusher:
             samples.supervisor,
             held,
         )
-        timeless = _timeless(acks)
+        timeless = acks.timeless()
         # At rest a load report says that the node is alive, and the acks need not.
         old = now_s - self._acked_s >= ACKS_AT_LEAST_EVERY_S
         if timeless != self._acked or old or now_s - self._heard_s >= SIGN_OF_LIFE_S:
@@ -143,17 +143,6 @@ def _with_most(load: NodeLoad, count: int) -> NodeLoad:
         for worker in load.workers
     )
     return replace(load, workers=workers, left_out=len(rows) - count)
-
-
-def _timeless(acks: NodeAcks) -> NodeAcks:
-    """Leave the times out: a JVM that only says that it is alive is no news."""
-    supervisor = acks.supervisor
-    return replace(
-        acks,
-        time_ms=0,
-        workers=tuple(replace(worker, time_ms=0) for worker in acks.workers),
-        supervisor=None if supervisor is None else replace(supervisor, time_ms=0),
-    )
 
 
 def _unix_ms() -> int:

@@ -40,19 +40,7 @@ class JournalBounds:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The controller's settings; the defaults are in `migration.settings`.
-
-    Attributes
-    ----------
-    worker_capacity_cores : float or None
-        Capacity of every worker; None divides a node's CPU by its slots in use.
-    link_tps : float or None
-        What can go from one node to another, for the head-room; None if that is not known.
-    vetoes : bool
-        Whether `decide` on a file keeps the rules of the live run.
-    keys : mapping of str to value
-        Every key with the value that was read or taken by default, for the journal.
-    """
+    """The controller's settings; the defaults are in `migration.settings`."""
 
     mode: Mode = field(default_factory=lambda: Mode(DEFAULT["mode"]))
     policy: str = DEFAULT["policy"]
@@ -63,11 +51,14 @@ class Config:
     max_moves: int = DEFAULT["max.moves.per.cycle"]
     cooldown_s: float = DEFAULT["cooldown.executor.secs"]
     ewma: float = DEFAULT["load.ewma"]
+    # Capacity of every worker; None divides a node's CPU by its slots in use.
     worker_capacity_cores: float | None = DEFAULT["worker.cpu.capacity"]
+    # What can go from one node to another, for the head-room; None if that is not known.
     link_tps: float | None = DEFAULT["link.capacity.tps"]
     excluded: Excluded = field(default_factory=Excluded)
-    vetoes: bool = DEFAULT["vetoes"]
+    vetoes: bool = DEFAULT["vetoes"]  # whether `decide` on a file keeps the rules of the live run
     journal: JournalBounds = field(default_factory=JournalBounds)
+    # Every key with the value that was read or taken by default, for the journal.
     keys: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -157,11 +148,6 @@ def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, str]:
     if isinstance(local_dir, str) and Path(local_dir).is_absolute():
         own.setdefault("journal.dir", str(Path(local_dir) / "nstorm-journal"))
     return build(own), storm_zookeeper(document)
-
-
-def from_assignments(assignments: Sequence[str]) -> Config:
-    """Read ``key=value`` arguments of a command; raises ConfigError as `build` and `keys_of`."""
-    return build(keys_of(assignments))
 
 
 def keys_of(assignments: Sequence[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from controller.core.decision import Move, Outcome
 from controller.core.gate import gate_each, moves_under_way
 from controller.core.metrics import Rates, observe_each
 from controller.core.picture import Picture, picture_each
-from controller.core.plan import plan_each
+from controller.core.plan import next_plan
 from controller.core.topology import TopologyView
 from controller.core.veto import veto_each
 from controller.policies.partition.policy import Remembered, Targeting
@@ -25,96 +25,47 @@ from migration.model import ExecutorId, NodeLoad, Plan, Slot
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """All that a cycle may depend on besides its memory and the settings.
+    """All that a cycle may depend on besides its memory and the settings."""
 
-    Attributes
-    ----------
-    now_s, time_s : float
-        Monotonic and Unix seconds.
-    epoch : int or None
-        The epoch to write under; None while another controller leads.
-    paused : str or None
-        Who paused the controller and why.
-    topologies : tuple of TopologyView
-        Every topology that the hooks in Nimbus publish, by id.
-    loads : tuple of NodeLoad
-        The newest report of each node.
-    rests : tuple of (str, ExecutorId, float)
-        Topology, executor and monotonic seconds of each move that has ended since the last cycle.
-    not_begun : tuple of (str, ExecutorId)
-        Topology and executor of each move of the last cycle whose plan could not be written.
-    answers : tuple of (str, Answer)
-        Searches that have ended since the last cycle, by topology.
-    """
-
-    now_s: float
-    time_s: float
-    epoch: int | None
-    paused: str | None = None
-    topologies: tuple[TopologyView, ...] = ()
-    loads: tuple[NodeLoad, ...] = ()
+    now_s: float  # monotonic
+    time_s: float  # Unix seconds
+    epoch: int | None  # the epoch to write under; None while another controller leads
+    paused: str | None = None  # who paused the controller and why
+    topologies: tuple[TopologyView, ...] = ()  # all that the hooks in Nimbus publish
+    loads: tuple[NodeLoad, ...] = ()  # the newest report of each node
+    # Topology, executor and monotonic seconds of each move that has ended since the last cycle.
     rests: tuple[tuple[str, ExecutorId, float], ...] = ()
+    # Topology and executor of each move of the last cycle whose plan could not be written.
     not_begun: tuple[tuple[str, ExecutorId], ...] = ()
-    answers: tuple[tuple[str, Answer], ...] = ()
+    answers: tuple[tuple[str, Answer], ...] = ()  # ends of searches, by topology
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What one cycle leaves for the next.
+    """What one cycle leaves for the next."""
 
-    Attributes
-    ----------
-    tick : int
-        Number of the last cycle.
-    rates : mapping of str to mapping of Slot to WorkerRates
-        By topology.
-    moved_s : mapping of (str, ExecutorId) to float
-        When executors began to rest, monotonic seconds.
-    unheard_s : mapping of (str, Slot) to float
-        Since when workers are missed.
-    answers : tuple of (str, Answer)
-        Ends of searches that no policy has asked for yet.
-    targeting : Remembered or None
-        What the policy `target` remembers; None with any other.
-    """
-
-    tick: int = 0
-    rates: Mapping[str, Rates] = field(default_factory=dict)
+    tick: int = 0  # number of the last cycle
+    rates: Mapping[str, Rates] = field(default_factory=dict)  # by topology
+    # Since when, in monotonic seconds, executors rest, and workers are missed.
     moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
-    answers: tuple[tuple[str, Answer], ...] = ()
-    targeting: Remembered | None = None
+    answers: tuple[tuple[str, Answer], ...] = ()  # that no policy has asked for yet
+    targeting: Remembered | None = None  # what the policy `target` remembers; None with any other
 
 
 @dataclass(frozen=True, slots=True)
 class TopologyReport:
-    """How one cycle ended for one topology.
-
-    Attributes
-    ----------
-    topology : str
-        Its id; empty if the cycle did not get as far.
-    time_s : float
-        Unix seconds.
-    moves : tuple of Move
-        The moves that begin, or would.
-    plan : Plan or None
-        The plan to write, or that would be.
-    warnings : tuple of str
-        What placement cannot repair.
-    picture : Picture or None
-        What the decision looked at.
-    """
+    """How one cycle ended for one topology."""
 
     tick: int
-    topology: str
-    time_s: float
+    topology: str  # its id; empty if the cycle did not get as far
+    time_s: float  # Unix seconds
     outcome: Outcome
     reason: str
-    moves: tuple[Move, ...] = ()
-    plan: Plan | None = None
-    warnings: tuple[str, ...] = ()
-    picture: Picture | None = None
+    moves: tuple[Move, ...] = ()  # the moves that begin, or would
+    plan: Plan | None = None  # the plan to write, or that would be
+    warnings: tuple[str, ...] = ()  # what placement cannot repair
+    picture: Picture | None = None  # what the decision looked at
 
     @property
     def inter_node_frac(self) -> float | None:
@@ -127,21 +78,11 @@ class TopologyReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How one cycle ended.
+    """How one cycle ended."""
 
-    Attributes
-    ----------
-    topologies : tuple of TopologyReport
-        One each; one without a topology if none could be looked at.
-    questions : tuple of Question
-        Searches to begin; their answers belong into a later `Seen`.
-    error : Exception or None
-        The surprise that ended the cycle.
-    """
-
-    topologies: tuple[TopologyReport, ...]
-    questions: tuple[Question, ...] = ()
-    error: Exception | None = None
+    topologies: tuple[TopologyReport, ...]  # a nameless one if none could be looked at
+    questions: tuple[Question, ...] = ()  # searches to begin, for answers in a later `Seen`
+    error: Exception | None = None  # the surprise that ended the cycle
 
     @property
     def plans(self) -> dict[str, Plan]:
@@ -217,7 +158,7 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         first=memory.tick,
         begins=settings.mode is Mode.AUTO,
     )
-    plans = plan_each(views, decisions, seen.epoch)
+    plans = {view.id: next_plan(view, decisions[view.id], seen.epoch) for view in views}
 
     reports = tuple(
         TopologyReport(

@@ -5,20 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.core.classify import Limits
-from controller.core.cluster import Cluster, Floats, LoadSnapshot, inter_node_tps, worker_cpu_cores
+from controller.core.cluster import Cluster, Floats, LoadSnapshot, inter_node_tps
 
 # 004 section 5.2.1.
 DEGRADATION_LEVELS = (0.2, 0.4, 0.6, 0.8, 1.0)
 _SLACK = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class CpuUse:
-    """How much of the CPU is used: of all workers together, and of the fullest one."""
-
-    mean_frac: float
-    max_frac: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,33 +22,9 @@ class NodeMove:
     target: str
 
 
-def inter_worker_tps(snapshot: LoadSnapshot) -> float:
-    """Add up the traffic that crosses between workers, on one node or on two."""
-    traffic = snapshot.traffic
-    return float(
-        traffic.tps[snapshot.place[traffic.source] != snapshot.place[traffic.target]].sum()
-    )
-
-
 def inter_node_ratio(cluster: Cluster, snapshot: LoadSnapshot) -> float:
     """Compute the share of all traffic that crosses between nodes; 0 without traffic."""
     return inter_node_tps(cluster, snapshot) / (snapshot.traffic.total_tps or 1.0)
-
-
-def weighted_cost_tps(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> float:
-    """Compute what `safe` and `target` lower.
-
-    Tuples per second between nodes times `weight_node`, plus those between workers, which include
-    them, times `weight_worker`.
-    """
-    between_nodes = limits.weight_node * inter_node_tps(cluster, snapshot)
-    return between_nodes + limits.weight_worker * inter_worker_tps(snapshot)
-
-
-def cpu_use(cluster: Cluster, snapshot: LoadSnapshot) -> CpuUse:
-    """Measure the CPU use of one worker or more; above 1 where more is asked for than there is."""
-    load, capacity = worker_cpu_cores(cluster, snapshot), cluster.capacity_cores
-    return CpuUse(float(load.sum() / capacity.sum()), float((load / capacity).max()))
 
 
 def degradation_s(
@@ -65,9 +32,9 @@ def degradation_s(
 ) -> tuple[float, ...]:
     """Add up for how long a run was worse than undisturbed, by how much at least.
 
-    One value a level, in seconds; `levels` are shares of the baseline that are missing. All are 0
-    if the baseline is 0, nothing can be lost then. 004, section 5.2.1: a window counts for a level
-    if 1 - throughput/baseline is at least that, so for 100 % only if nothing came through.
+    One value a level, in seconds; a level is a share of the baseline that is missing. All are 0 if
+    the baseline is 0, nothing can be lost then. 004, section 5.2.1: a window counts for a level if
+    1 - throughput/baseline is at least that, so for 100 % only if nothing came through.
     """
     if baseline_tps <= 0:
         return (0.0,) * len(DEGRADATION_LEVELS)

@@ -31,14 +31,6 @@ class Candidate:
             queue = self._queue()
         return bool(queue) and queue[0].startswith(self._prefix)
 
-    def leader(self) -> bytes | None:
-        """Return what the head of the queue says of itself, None if the queue is empty."""
-        for node in self._queue():
-            stored = self._session.read(f"{self._path}/{node}")
-            if stored is not None:
-                return stored.data
-        return None
-
     def resign(self) -> None:
         for node in self._queue():
             if node.startswith(self._prefix):

@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
 
 import lmdb
 
@@ -127,12 +126,6 @@ class Env:
         os.truncate(self._lock, self._lock_seen[1])
         self._env.close()
         os.truncate(self._lock, cut_bytes)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 class Files:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from kvstore.env import Env, Files
 from kvstore.envelope import Envelope, unpack
@@ -102,12 +101,6 @@ class StoreReader:
         if self._env is not None:
             self._env.close()
             self._env = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 def _version(envelope: Envelope | None) -> int:

@@ -27,7 +27,7 @@ class PlanWriter:
     def __init__(
         self,
         path: Path,
-        key: bytes = b"plan",
+        key: bytes,
         wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._key = key

@@ -38,7 +38,6 @@ class Stored:
 
     data: bytes
     version: int
-    czxid: int
     mzxid: int
 
 
@@ -55,29 +54,18 @@ class Waiting:
 class Session:
     """One session with a ZooKeeper ensemble.
 
-    Parameters
-    ----------
-    hosts : str
-        ``host:port``, several with commas, then the root that all nodes are under, if any.
-    session_timeout_s : float
-        After this long without a connection the ensemble ends the session.
-    deadline_s : float
-        How long a call may take.
-    on_state : callable, optional
-        Called with CONNECTED, SUSPENDED or LOST from kazoo's own thread; it must not block.
-
-    Notes
-    -----
     A leader steps down as soon as `interruptions` has risen since its election: until the session
     is reported lost, a rival may have led for a while.
     """
 
     def __init__(
         self,
-        hosts: str,
+        hosts: str,  # ``host:port``, several with commas, then the root of all nodes, if any
         *,
+        # After this long without a connection the ensemble ends the session.
         session_timeout_s: float = 10.0,
-        deadline_s: float = 5.0,
+        deadline_s: float = 5.0,  # how long a call may take
+        # Called with CONNECTED, SUSPENDED or LOST from kazoo's own thread; it must not block.
         on_state: Callable[[str], None] = lambda state: None,
     ) -> None:
         self.hosts = hosts
@@ -334,7 +322,7 @@ def _watch(on_change: Callable[[], None] | None) -> Callable[[object], None] | N
 
 
 def _stored(data: bytes, stat: Any) -> Stored:
-    return Stored(data, stat.version, stat.czxid, stat.mzxid)
+    return Stored(data, stat.version, stat.mzxid)
 
 
 def _countdown(total_s: float) -> Iterator[float]:

@@ -206,10 +206,6 @@ class Plan(Struct, frozen=True, gc=False):
     def stamp(self) -> PlanVersion:
         return PlanVersion(self.epoch, self.version)
 
-    def with_entry(self, entry: Entry) -> Plan:
-        """Lay one more move over it, to see whether a further one may be."""
-        return Plan(self.cluster, self.epoch, self.version, self.topology, (*self.entries, entry))
-
     def followed_by(self, entries: tuple[Entry, ...], epoch: int) -> Plan:
         """Make the plan that a leader of this epoch writes next, with these entries.
 
@@ -351,6 +347,12 @@ class NodeAcks(Struct, frozen=True, gc=False):
     workers: tuple[WorkerAck, ...] = ()
     supervisor: SupervisorAck | None = None
     held: tuple[Plan, ...] = ()
+
+    def timeless(self) -> NodeAcks:
+        """Leave the times out: a JVM that only says that it is alive is no news."""
+        workers = tuple(replace(worker, time_ms=0) for worker in self.workers)
+        supervisor = self.supervisor and replace(self.supervisor, time_ms=0)
+        return replace(self, time_ms=0, workers=workers, supervisor=supervisor)
 
 
 class ExecutorLoad(Struct, frozen=True, gc=False):

@@ -121,33 +121,19 @@ def _unread(ack: WorkerAck) -> WorkerAck:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a leader remembers of one entry; `_s` are monotonic seconds of its own clock.
-
-    Attributes
-    ----------
-    began_s : float or None
-        When the move was made; None if an earlier leader made it.
-    since_s : float
-        When the phase was written, or when this leader took over.
-    made, written : PlanVersion
-        The plans that wrote the entry and its phase, or later ones: older answers do not count.
-    target_incarnation : str or None
-        The target's JVM that was ready.
-    routed_s, absorbed_s : float or None
-        Since when both ends route to the target, and Storm has the executor there.
-    stuck : bool
-        Whether the source's thread is stuck in user code, reported once.
-    """
+    """What a leader remembers of one entry; `_s` are monotonic seconds of its own clock."""
 
     id: str
-    began_s: float | None
-    since_s: float
+    began_s: float | None  # when the move was made; None if an earlier leader made it
+    since_s: float  # when the phase was written, or when this leader took over
+    # The plans that wrote the entry and its phase, or later ones: older answers do not count.
     made: PlanVersion
     written: PlanVersion
-    target_incarnation: str | None = None
+    target_incarnation: str | None = None  # the target's JVM that was ready
+    # Since when both ends route to the target, and Storm has the executor there.
     routed_s: float | None = None
     absorbed_s: float | None = None
-    stuck: bool = False
+    stuck: bool = False  # whether the source's thread is stuck in user code, reported once
     undo_reason: str | None = None
 
 

@@ -109,18 +109,19 @@ def begin(held_plan: HeldPlan, entries: Iterable[Entry], now_s: float) -> Step:
 
 def step(
     held_plan: HeldPlan,
-    publication: Publication | None,
+    publication: Publication,
     fresh_acks: Iterable[NodeAcks],
     now_s: float,
     timing: Timing,
 ) -> Step:
     """Look once at everything and say what to write; `now_s` are monotonic seconds.
 
-    `fresh_acks` are of all nodes and at most `timing.ack_fresh_s` old. Nothing is done without a
-    publication, nor while an entry is in a phase of a later version: who wrote it has to end it.
+    `fresh_acks` are of all nodes and at most `timing.ack_fresh_s` old. Nothing is done in an
+    inactive topology, nor while an entry is in a phase of a later version: who wrote it has to end
+    it.
     """
     unknown = any(entry.phase is Phase.UNKNOWN for entry in held_plan.plan.entries)
-    if publication is None or publication.status != "ACTIVE" or unknown:
+    if publication.status != "ACTIVE" or unknown:
         # READY never comes in an inactive topology: what is judged again gets its full time again.
         waiting = tuple(replace(one, since_s=now_s, routed_s=None) for one in held_plan.progress)
         return Step(None, replace(held_plan, progress=waiting))

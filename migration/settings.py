@@ -1,7 +1,4 @@
-"""Every key of nstorm in one table; parsers, hints, sweeps and docs/settings.md come from it.
-
-``python -m migration.settings`` prints docs/settings.md.
-"""
+"""Every key of nstorm in one table; parsers, hints, sweeps and docs/settings.md come from it."""
 
 import difflib
 import json
@@ -44,39 +41,22 @@ class Reader(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A key.
+    """A key: a row of the table."""
 
-    Attributes
-    ----------
-    key : str
-        Without the leading ``nstorm.``.
-    default : value
-        None where leaving the key out means something else than any value.
-    unset : str
-        In words, what holds where the default is None or empty.
-    choices : tuple of str
-        Of a `CHOICE`; empty where only the reader knows them, as it knows its policies.
-    tunable : bool
-        Whether a sweep may vary it.
-    tried : tuple
-        The values of a sweep that is not told which.
-    only_for : str
-        The only policy that reads it.
-    """
-
-    key: str
+    key: str  # without the leading ``nstorm.``
     kind: Kind
-    default: Any
+    default: Any  # None where leaving the key out means something else than any value
     sentence: str
     reader: Reader = Reader.CONTROLLER
     unit: str = ""
     least: float = 0.0
     most: float = UNBOUNDED
-    unset: str = ""
+    unset: str = ""  # in words, what holds where the default is None or empty
+    # Of a `CHOICE`; empty where only the reader knows them, as it knows its policies.
     choices: tuple[str, ...] = ()
-    tunable: bool = False
-    tried: tuple[Any, ...] = ()
-    only_for: str = ""
+    tunable: bool = False  # whether a sweep may vary it
+    tried: tuple[Any, ...] = ()  # the values of a sweep that is not told which
+    only_for: str = ""  # the only policy that reads it
 
     def read(self, value: Any, choices: Sequence[str] = ()) -> Any:
         """Check a value, as YAML or JSON gives it; `choices` are words that only the reader knows.
@@ -306,54 +286,3 @@ def nested(key: str, value: Any) -> str:
         flat = f"{flat}.{_shown(str(name))}"
     told = f"{flat}: {json.dumps(inmost, default=str)}" if flat != key else f"{PREFIX}mode: advise"
     return f"{key}: keys within keys are not read; write each flat, like Storm's own: {told}"
-
-
-_HEAD = """# Settings
-
-<!-- Generated: python -m migration.settings > docs/settings.md -->
-
-All keys are optional. In `storm.yaml` each begins with `nstorm.` and stands flat, like Storm's own:
-`nstorm.load.high: 0.9`. A key that is not known, and a value out of range, is refused by name.
-`nstorm decide` and `nstorm replay` take the same keys as `--set load.high=0.9`, and a scenario of
-`nstorm simulate` in its text. `nstorm tune` can vary the keys that are marked so.
-"""
-_COLUMNS = "| key | default | values | what it does | tuned |\n|---|---|---|---|---|"
-
-
-def page() -> str:
-    """Write docs/settings.md."""
-    parts = [_HEAD]
-    for reader in Reader:
-        rows = "\n".join(_row(row) for row in SETTINGS if row.reader is reader)
-        parts.append(f"## {reader}\n\n{_COLUMNS}\n{rows}\n")
-    return "\n".join(parts)
-
-
-def _row(row: Setting) -> str:
-    only = f"Policy `{row.only_for}`: " if row.only_for else ""
-    sentence = row.sentence[0].lower() + row.sentence[1:] if only else row.sentence
-    tuned = "yes" if row.tunable else ""
-    return f"| `{row.key}` | {_default(row)} | {_values(row)} | {only}{sentence} | {tuned} |"
-
-
-def _default(row: Setting) -> str:
-    if row.unset:
-        return row.unset
-    if row.kind is Kind.SWITCH:
-        return "off"
-    number = isinstance(row.default, int | float)
-    return f"{row.default:g} {row.unit}".strip() if number else str(row.default)
-
-
-def _values(row: Setting) -> str:
-    if row.choices:
-        return ", ".join(f"`{word}`" for word in row.choices)
-    if row.kind not in {Kind.NUMBER, Kind.COUNT}:
-        return row.kind.value
-    whole = "whole, " if row.kind is Kind.COUNT else ""
-    bounds = f"from {row.least:g}" + (f" to {row.most:,.10g}" if row.most < UNBOUNDED else "")
-    return f"{whole}{bounds} {row.unit}".strip()
-
-
-if __name__ == "__main__":
-    print(page(), end="")

@@ -54,13 +54,11 @@ def validate_move(
     target: Slot,
     *,
     move_id: str,
-    keep_last: bool = False,
 ) -> Entry | Refusal:
     """Make the entry of a move in PREPARE, or name the first thing that is in its way.
 
     The caller sees to it that the publication is fresh, and the acks of all nodes are at most
-    `Timing.ack_fresh_s` old. With `keep_last` no worker loses its last executor, because Storm
-    would end its JVM.
+    `Timing.ack_fresh_s` old. No worker loses its last executor: Storm would end its JVM.
     """
     placed = publication.find(executor)
     refusal = _unknown(publication, placed, executor, target)
@@ -77,7 +75,7 @@ def validate_move(
         or _not_understood(observation)
         or _pinned(observation.workers[placed.slot], executor)
     )
-    if refusal is None and keep_last and _is_last(publication, plan, placed):
+    if refusal is None and _is_last(publication, plan, placed):
         refusal = Refusal(
             RefusalCode.LAST_IN_WORKER, f"{executor} is the last executor of {placed.slot}"
         )

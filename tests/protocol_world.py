@@ -286,7 +286,6 @@ class World:
             executor,
             target,
             move_id=f"m{self.moves}",
-            keep_last=True,
         )
         if isinstance(entry, Entry):
             self.write(begin(self.held_plan, [entry], self.now_s))

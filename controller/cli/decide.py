@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from controller.cli.offline import WalkStep, as_document, walk
-from controller.config import Config, from_assignments
+from controller.config import Config, build, keys_of
 from controller.core.cluster import Cluster, LoadSnapshot, worker_cpu_cores
 from controller.core.compiled import run_as_python_until
 from controller.core.headroom import headroom
@@ -62,7 +62,7 @@ def decide(
     Nothing is changed anywhere. docs/snapshot.md has the format, docs/settings.md the keys. The
     last step may be one without a move: the policy has come to rest then.
     """
-    config = from_assignments(assignments or [])
+    config = build(keys_of(assignments or []))
     config = replace(config, policy=policy or config.policy)
     cluster, start = _read(snapshot)
     # A search for a target is a long loop by itself.

@@ -19,28 +19,17 @@ from migration.model import Edge
 
 def choose_each(
     policy: Policy,
-    pictures: Mapping[str, Picture | Veto],
+    pictures: Mapping[str, Picture | Veto],  # by topology; a veto is the decision
     vetoes: Mapping[str, Vetoes],
     limits: Limits,
-    free_moves: int,
+    free_moves: int,  # how many more moves the cluster may have under way
     *,
+    # Which topology is first, modulo their number: with another one in each cycle, none takes all
+    # the moves for ever.
     first: int,
-    begins: bool,
+    begins: bool,  # whether the moves will begin; advice takes no move from another topology
 ) -> dict[str, Decision]:
-    """Decide topology by topology, as long as the cluster may have one more move.
-
-    Parameters
-    ----------
-    pictures : mapping of str to Picture or Veto
-        By topology; a veto is the decision.
-    free_moves : int
-        How many more moves the cluster may have under way.
-    first : int
-        Which topology is first, modulo their number: with another one in each cycle, none takes
-        all the moves for ever.
-    begins : bool
-        Whether the moves will begin; advice takes no move from another topology.
-    """
+    """Decide topology by topology, as long as the cluster may have one more move."""
     decisions: dict[str, Decision] = {}
     turns = list(pictures.items())
     start = first % max(len(turns), 1)

@@ -24,37 +24,24 @@ FULL_SHARE_EXECUTORS = 40
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a policy gets besides the load.
+    """What a policy gets besides the load."""
 
-    Attributes
-    ----------
-    high_frac, low_frac : float
-        Shares of a worker's CPU.
-    gain_frac : float
-        A move for traffic must gain more than this share of all traffic; with more than
-        `FULL_SHARE_EXECUTORS` executors, more than this share of what that many of them have.
-    gain_tps : float or None
-        The same as an absolute number; wins over the share.
-    weight_node, weight_worker : float
-        What traffic between nodes and between workers counts for `safe`.
-    max_moves : int
-        How many moves one decision may have; a policy that lists a whole placement ignores it.
-    keep_workers : bool
-        Whether two moves that belong together may leave no worker empty, as in a live run, where
-        that would end the worker's JVM. A single executor that must stay is pinned.
-    explain : bool
-        Whether a decision without a move looks once more for what came closest, to name it. If not,
-        the outcome may be NOTHING_TO_GAIN in place of a better reason.
-    """
-
-    high_frac: float = DEFAULT["load.high"]
-    low_frac: float = DEFAULT["load.low"]
+    high_frac: float = DEFAULT["load.high"]  # of a worker's CPU
+    low_frac: float = DEFAULT["load.low"]  # of a worker's CPU
+    # A move for traffic must gain more than this share of all traffic; with more than
+    # `FULL_SHARE_EXECUTORS` executors, more than this share of what that many of them have.
     gain_frac: float = DEFAULT["asc.threshold"]
-    gain_tps: float | None = DEFAULT["asc.threshold.tps"]
+    gain_tps: float | None = DEFAULT["asc.threshold.tps"]  # wins over the share
+    # What traffic between nodes and between workers counts for `safe`.
     weight_node: float = DEFAULT["weight.node"]
     weight_worker: float = DEFAULT["weight.worker"]
+    # How many moves one decision may have; a policy that lists a whole placement ignores it.
     max_moves: int = DEFAULT["max.moves.per.cycle"]
+    # Whether two moves that belong together may leave no worker empty, as in a live run, where that
+    # would end the worker's JVM. A single executor that must stay is pinned.
     keep_workers: bool = False
+    # Whether a decision without a move looks once more for what came closest, to name it. If not,
+    # the outcome may be NOTHING_TO_GAIN in place of a better reason.
     explain: bool = True
 
     @property

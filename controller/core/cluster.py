@@ -5,7 +5,7 @@ is the first index everywhere, whatever order a file or a report had.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -75,48 +75,24 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What was measured of a component beforehand; only some policies need it.
+    """What was measured of a component beforehand; only some policies need it."""
 
-    Attributes
-    ----------
-    selectivity : float
-        Tuples out, to every consumer, for one tuple in.
-    performance : tuple of Performance
-        By rising number of threads.
-    costs : tuple of Cost
-        One a kind of machine.
-    """
-
-    selectivity: float = 1.0
-    performance: tuple[Performance, ...] = ()
-    costs: tuple[Cost, ...] = ()
+    selectivity: float = 1.0  # tuples out, to every consumer, for one tuple in
+    performance: tuple[Performance, ...] = ()  # by rising number of threads
+    costs: tuple[Cost, ...] = ()  # one a kind of machine
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """Nodes and workers a topology may use, ids in natural order.
-
-    Attributes
-    ----------
-    node_of : Ints, shape (W,)
-        Index of each worker's node.
-    capacity_cores : Floats, shape (W,)
-        CPU a worker may use.
-    closed : tuple of (str or None), length W
-        Why nothing may move to the worker now; None where it may.
-    machines : mapping of str to Machine
-        By node, where something is known of it.
-    is_open : array of bool, shape (W,)
-        Workers something may move to.
-    """
+    """Nodes and workers a topology may use, ids in natural order."""
 
     nodes: tuple[str, ...]
     workers: tuple[str, ...]
-    node_of: Ints
-    capacity_cores: Floats
-    closed: tuple[str | None, ...]
-    machines: Mapping[str, Machine] = field(default_factory=dict)
-    is_open: NDArray[np.bool_] = field(init=False, repr=False)
+    node_of: Ints  # (W,), index of each worker's node
+    capacity_cores: Floats  # (W,), CPU a worker may use
+    closed: tuple[str | None, ...]  # (W,), why nothing may move there now; None where it may
+    machines: Mapping[str, Machine] = field(default_factory=dict)  # by node, where known
+    is_open: NDArray[np.bool_] = field(init=False, repr=False)  # (W,), something may move there
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_open", _is_none(self.closed))
@@ -163,44 +139,22 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadSnapshot:
-    """One topology at one moment: where its executors are, what they use, and their traffic.
-
-    Attributes
-    ----------
-    executors : tuple of str
-        Ids in natural order.
-    component_of : tuple of str, length E
-        Component of each executor.
-    place : Ints, shape (E,)
-        Index of each executor's worker.
-    cpu_cores : Floats, shape (E,)
-        CPU used, own thread and share of the process's other CPU.
-    queue : Floats, shape (E,)
-        Tuples waiting.
-    pinned : tuple of (str or None), length E
-        Why the executor may not move now; None where it may.
-    profiles : mapping of str to Profile
-        By component, where it was measured.
-    rate_tps : float or None
-        Input rate to plan for, of every spout together; None: as it is.
-    is_movable : array of bool, shape (E,)
-        Executors that may move.
-    """
+    """One topology at one moment: where its executors are, what they use, and their traffic."""
 
     topology: str
     time_s: float
     components: tuple[Component, ...]
     edges: tuple[Edge, ...]
-    executors: tuple[str, ...]
-    component_of: tuple[str, ...]
-    place: Ints
-    cpu_cores: Floats
-    queue: Floats
-    pinned: tuple[str | None, ...]
+    executors: tuple[str, ...]  # ids in natural order
+    component_of: tuple[str, ...]  # (E,), component of each executor
+    place: Ints  # (E,), index of each executor's worker
+    cpu_cores: Floats  # (E,), CPU used, own thread and share of the process's other CPU
+    queue: Floats  # (E,), tuples waiting
+    pinned: tuple[str | None, ...]  # (E,), why the executor may not move now; None where it may
     traffic: Traffic
-    profiles: Mapping[str, Profile] = field(default_factory=dict)
-    rate_tps: float | None = None
-    is_movable: NDArray[np.bool_] = field(init=False, repr=False)
+    profiles: Mapping[str, Profile] = field(default_factory=dict)  # by component, if measured
+    rate_tps: float | None = None  # input rate to plan for, of every spout together; None: as it is
+    is_movable: NDArray[np.bool_] = field(init=False, repr=False)  # (E,), executors that may move
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_movable", _is_none(self.pinned))
@@ -269,8 +223,3 @@ def inter_node_tps(cluster: Cluster, snapshot: LoadSnapshot) -> float:
     node = cluster.node_of[snapshot.place]
     traffic = snapshot.traffic
     return float(traffic.tps[node[traffic.source] != node[traffic.target]].sum())
-
-
-def order(ids: Sequence[str]) -> list[int]:
-    """List positions such that ``[ids[i] for i in order(ids)]`` is in natural order."""
-    return sorted(range(len(ids)), key=lambda i: natural_key(ids[i]))

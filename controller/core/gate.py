@@ -26,28 +26,17 @@ def moves_under_way(views: Iterable[TopologyView]) -> tuple[tuple[str, Entry], .
 
 
 def gate_each(
-    pictures: Mapping[str, Picture | Veto],
-    under_way: tuple[tuple[str, Entry], ...],
+    pictures: Mapping[str, Picture | Veto],  # by topology; a veto passes as it is
+    under_way: tuple[tuple[str, Entry], ...],  # from `moves_under_way`
     *,
-    paused: str | None,
-    observes: bool,
+    paused: str | None,  # who paused the controller and why
+    observes: bool,  # whether the controller only measures
     excluded: Excluded,
-    max_moves: int,
+    max_moves: int,  # how many moves the cluster may have under way
 ) -> dict[str, Picture | Veto]:
-    """Put a veto, PAUSED, EXCLUDED, STAND_BACK or MOVE_IN_FLIGHT, where nothing may be decided now.
+    """Put a veto where nothing may be decided now.
 
-    Parameters
-    ----------
-    pictures : mapping of str to Picture or Veto
-        By topology; a veto passes as it is.
-    under_way : tuple of (str, Entry)
-        From `moves_under_way`.
-    paused : str or None
-        Who paused the controller and why.
-    observes : bool
-        Whether the controller only measures.
-    max_moves : int
-        How many moves the cluster may have under way.
+    It is PAUSED, EXCLUDED, STAND_BACK or MOVE_IN_FLIGHT.
     """
     everywhere = None
     if paused is not None or observes:

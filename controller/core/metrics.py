@@ -22,46 +22,24 @@ _NOTHING = Traffic(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkerRates:
-    """What one worker does per second, smoothed.
+    """What one worker does per second, smoothed."""
 
-    Attributes
-    ----------
-    incarnation : str
-        Of the JVM.
-    time_ms, process_ns : int
-        When its newest report was made, and the CPU of the whole JVM until then.
-    queues : mapping of ExecutorId to int
-        Tuples that waited then.
-    seen_s : float
-        When it came, by the controller's clock: clocks of nodes are not compared.
-    total_ns : mapping of ExecutorId to int
-        CPU totals, those of executors that have left too: they may come back.
-    total : Traffic
-        Tuples sent since the JVM started, between task ids instead of executors, as reported; of
-        what the worker has folded the target is a component, as of `component_targets`.
-    known : bool
-        False until there are two reports of one incarnation to compare.
-    cpu_cores : mapping of ExecutorId to float
-        CPU of the executors' own threads.
-    process_cores : float
-        CPU of the whole JVM.
-    sent : Traffic
-        Tuples sent per second, between task ids; rows of zero may be among them.
-    left_out : int or None
-        How many rows of traffic the node had to leave out of its newest report; None if none.
-    """
-
-    incarnation: str
-    time_ms: int
-    process_ns: int
-    queues: Mapping[ExecutorId, int]
-    seen_s: float
+    incarnation: str  # of the JVM
+    time_ms: int  # when its newest report was made
+    process_ns: int  # CPU of the whole JVM until then
+    queues: Mapping[ExecutorId, int]  # tuples that waited then
+    seen_s: float  # when it came, by the controller's clock: clocks of nodes are not compared
+    # CPU totals, those of executors that have left too: they may come back.
     total_ns: Mapping[ExecutorId, int]
+    # Tuples sent since the JVM started, between task ids instead of executors, as reported; of what
+    # the worker has folded the target is a component, as of `component_targets`.
     total: Traffic
-    known: bool = False
-    cpu_cores: Mapping[ExecutorId, float] = field(default_factory=dict)
-    process_cores: float = 0.0
+    known: bool = False  # False until there are two reports of one incarnation to compare
+    cpu_cores: Mapping[ExecutorId, float] = field(default_factory=dict)  # of their own threads
+    process_cores: float = 0.0  # CPU of the whole JVM
+    # Tuples sent per second, between task ids; rows of zero may be among them.
     sent: Traffic = field(default_factory=lambda: _NOTHING)
+    # How many rows of traffic the node had to leave out of its newest report; None if none.
     left_out: int | None = None
 
 
@@ -229,16 +207,9 @@ def _of_pairs_in(other: Traffic, one: Traffic) -> Traffic:
 def total_sent(traffic: bytes, folded: Sequence[FoldedRow], targets: Mapping[str, int]) -> Traffic:
     """Read what a worker has sent since its JVM started, `traffic` and `folded` of its report.
 
-    Returns
-    -------
-    Traffic
-        Tuples between task ids, in the order of the report, then what was folded, to components.
-        Storm's own tasks, below 0, are left out, and what cannot be.
-
-    Raises
-    ------
-    ValueError
-        It is no list of rows of three whole numbers.
+    Gives tuples between task ids, in the order of the report, then what was folded, to components.
+    Storm's own tasks, below 0, are left out, and what cannot be. Raises ValueError if it is no list
+    of rows of three whole numbers.
     """
     table = _numbers(traffic)
     if table.min(initial=0) < 0 or table[:, :2].max(initial=0) > _LAST_TASK:
@@ -258,18 +229,9 @@ def total_sent(traffic: bytes, folded: Sequence[FoldedRow], targets: Mapping[str
 
 
 def _numbers(rows: bytes) -> Ints:
-    """Read a JSON list of rows of three whole numbers.
+    """Read a JSON list of rows of three whole numbers, shape (R, 3); ValueError if it is none.
 
     They are most of what is read, and a tuple of each would take six times as long.
-
-    Returns
-    -------
-    Ints, shape (R, 3)
-
-    Raises
-    ------
-    ValueError
-        It is no such list.
     """
     text = rows.translate(None, b"[]")
     # Brackets are what is left out; counting them would be another look at all of it.

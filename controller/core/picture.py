@@ -223,15 +223,9 @@ def whole_cpu_cores(
 ) -> Floats:
     """Add each executor's share, by tuples, of its JVM's other CPU (network, GC) to its own.
 
-    Parameters
-    ----------
-    index : mapping of E to int
-        Row of each executor.
-    jvms : sequence of JvmCpu
-        CPU of the threads of each executor, and of the whole JVM, in cores, and the rows of the
-        executors that are placed there.
-    handled_tps : Floats, shape (E,)
-        Tuples that each executor sent and got.
+    `index` has the row of each executor; `jvms` the CPU of the threads of each executor, and of the
+    whole JVM, in cores, and the rows of the executors that are placed there; `handled_tps`, shape
+    (E,), the tuples that each executor sent and got.
     """
     # A copy that is leaving still runs elsewhere: own CPU counts wherever it was used.
     own = [0.0] * len(handled_tps)

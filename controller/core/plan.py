@@ -1,7 +1,9 @@
 """Lays the moves of a decision over the plan of a topology: the next plan, as a value."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+
+from msgspec import structs
 
 from controller.core.decision import Decision, Move, Outcome
 from controller.core.topology import TopologyView
@@ -24,13 +26,6 @@ _OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
 }
 
 
-def plan_each(
-    views: Iterable[TopologyView], decisions: Mapping[str, Decision], epoch: int
-) -> dict[str, tuple[Plan | None, Decision]]:
-    """Make the plans that begin the moves of decisions: `next_plan` of each topology."""
-    return {view.id: next_plan(view, decisions[view.id], epoch) for view in views}
-
-
 def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan | None, Decision]:
     """Make the plan that begins the moves of a decision, with the epoch of the leader that writes.
 
@@ -47,12 +42,11 @@ def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan 
             ExecutorId.parse(move.executor),
             Slot.parse(move.target),
             move_id=free_id(plan),
-            keep_last=True,
         )
         if isinstance(entry, Refusal):
             refused = entry
             break
-        plan = plan.with_entry(entry)
+        plan = structs.replace(plan, entries=(*plan.entries, entry))
         moves.append(move)
     if not moves:
         if refused is None:

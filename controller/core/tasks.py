@@ -24,25 +24,13 @@ def component_targets(publication: Publication) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskMap:
-    """Which executor, by its row, has which task.
+    """Which executor, by its row, has which task."""
 
-    Attributes
-    ----------
-    executor_of : Ints, shape (tasks,)
-        Row by task; -1 where a task is nobody's, as Storm's own system task.
-    first, count : Ints, shape (C,)
-        Where the executors of each component stand in `members`, and how many.
-    members : Ints, shape (E,)
-        Rows by component.
-    share : Floats, shape (E,)
-        Which part of the component's tasks each member has.
-    """
-
-    executor_of: Ints
-    first: Ints
-    count: Ints
-    members: Ints
-    share: Floats
+    executor_of: Ints  # (tasks,), row by task; -1 where it is nobody's, as Storm's system task
+    first: Ints  # (C,), where the executors of each component begin in `members`
+    count: Ints  # (C,), how many they are
+    members: Ints  # (E,), rows by component
+    share: Floats  # (E,), which part of the component's tasks each member has
 
     @classmethod
     def of(
@@ -64,18 +52,11 @@ class TaskMap:
         return cls(executor_of, np.cumsum(count) - count, count, members, share)
 
     def between(self, source: Ints, target: Ints) -> tuple[Ints, Ints, Ints, Floats]:
-        """Find the executors of pairs; what was folded is spread evenly over the tasks.
+        """Find the executors of pairs of tasks, shape (P,); a target may be a component.
 
-        Parameters
-        ----------
-        source, target : Ints, shape (P,)
-            Tasks; a target may be a component.
-
-        Returns
-        -------
-        Ints, Ints, Ints, Floats, shape (R,)
-            Which pair, source and target executor, and which part of the pair's tuples: the named
-            pairs first. Tasks of nobody are left out.
+        Gives which pair, source and target executor, and which part of the pair's tuples, each of
+        shape (R,): the named pairs first. What was folded is spread evenly over the tasks; tasks of
+        nobody are left out.
         """
         size = len(self.executor_of)
         sender = np.where((source >= 0) & (source < size), self.executor_of[source % size], -1)

@@ -10,24 +10,13 @@ from migration.observation import Observation
 # Without slots, so that what is worked out of it is kept.
 @dataclass(frozen=True)
 class TopologyView:
-    """One topology as ZooKeeper shows it.
-
-    Attributes
-    ----------
-    plan : Plan
-        As it is written; version -1 if there is none yet.
-    acks : tuple of NodeAcks
-        The fresh answers of all nodes.
-    stand_back : str or None
-        Why nothing may be moved now.
-    nimbus : NimbusReport or None
-        The newest sign of life of the hook in Nimbus; no decision depends on it.
-    """
+    """One topology as ZooKeeper shows it."""
 
     publication: Publication
-    plan: Plan
-    acks: tuple[NodeAcks, ...]
-    stand_back: str | None = None
+    plan: Plan  # as it is written; version -1 if there is none yet
+    acks: tuple[NodeAcks, ...]  # the fresh answers of all nodes
+    stand_back: str | None = None  # why nothing may be moved now
+    # The newest sign of life of the hook in Nimbus; no decision depends on it.
     nimbus: NimbusReport | None = None
 
     @property

@@ -16,9 +16,7 @@ from controller.policies.component_graph import (
 )
 
 
-def input_rates(
-    graph: Any, selectivity: Mapping[str, float], rate_tps: float, *, split: bool = False
-) -> dict[str, float]:
+def input_rates(graph: Any, selectivity: Mapping[str, float], rate_tps: float) -> dict[str, float]:
     """Compute how many tuples/s each component has to take in, upstream first.
 
     `rate_tps` comes into every component that nothing feeds. A component's `selectivity` is tuples
@@ -26,7 +24,7 @@ def input_rates(
 
     GetRate of 001, with one selectivity for all out-edges of a component. 000, equation 6, with the
     instances of a component added up; its authors' code splits the output between the downstream
-    components (`split`), Storm gives each of them all of it.
+    components, Storm gives each of them all of it.
     """
     forward = acyclic(graph)
     rates: dict[str, float] = {}
@@ -34,8 +32,7 @@ def input_rates(
         sources = feeders(forward, name)
         rates[name] = 0.0 if sources else rate_tps
         for source in sources:
-            shares = len(consumers(forward, source)) if split else 1
-            rates[name] += rates[source] * selectivity.get(source, 1.0) / shares
+            rates[name] += rates[source] * selectivity.get(source, 1.0)
     return rates
 
 

@@ -239,16 +239,7 @@ def _compared(name: str, scores: dict[str, Score]) -> dict[str, Any]:
         "topology": name,
         "ticks": len(series["changed"].time_s),
         **{kind: _score(one) for kind, one in series.items()},
-        "moves": [
-            {
-                "time_s": m.time_s,
-                "executor": m.executor,
-                "from": m.source,
-                "to": m.target,
-                "asc": m.asc_tps,
-            }
-            for m in series["changed"].moves
-        ],
+        "moves": [{"time_s": move.time_s, **move.as_row()} for move in series["changed"].moves],
     }
 
 

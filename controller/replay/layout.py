@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from msgspec import structs
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.picture import (
@@ -21,12 +20,7 @@ from controller.replay.rates import TASK_BITS, JvmRates
 
 def ageless(view: TopologyView) -> TopologyView:
     """Leave out what tells the age of the messages and of the answers in them."""
-    acks = []
-    for ack in view.acks:
-        workers = tuple(structs.replace(worker, time_ms=0) for worker in ack.workers)
-        supervisor = ack.supervisor and structs.replace(ack.supervisor, time_ms=0)
-        acks.append(structs.replace(ack, time_ms=0, workers=workers, supervisor=supervisor))
-    return replace(view, acks=tuple(acks), stand_back=None)
+    return replace(view, acks=tuple(ack.timeless() for ack in view.acks), stand_back=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,10 +80,7 @@ class Layout:
     def pairs(self, tasks: Ints) -> tuple[Ints, Ints, Floats]:
         """Map pairs of tasks, as in `JvmRates`, to pairs of executors.
 
-        Returns
-        -------
-        Ints, Ints, Floats, shape (R,)
-            Which pair of tasks, source times E plus target, and which part of its tuples.
+        Gives which pair of tasks, source times E plus target, and which part of its tuples.
         """
         found = self.tasks.between(tasks >> TASK_BITS, tasks & (1 << TASK_BITS) - 1)
         rows, source, target, share = found

@@ -25,33 +25,18 @@ SOON_S = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulationResult:
-    """What a run has shown; series have one value a second, S of them.
-
-    Attributes
-    ----------
-    throughput_tps : Floats, shape (S,)
-        Sentences (or clicks) finished.
-    inter_node_frac : Floats, shape (S,)
-        Share of the tuples that went to another node; the last one known where none were sent.
-    cpu_frac : Floats, shape (S, W)
-        Processor used, as a share of what each worker has if all of its node are alike.
-    pending : Floats, shape (S,)
-        Sentences in flight: queued, on links, and on their way.
-    moves : tuple of (float, SimulatedMove)
-        Moves begun, and when.
-    reports : tuple of TopologyReport
-        Every cycle of the controller.
-    emitted, done, queued, lost : float
-        Sentences; the first is the sum of the others.
-    """
+    """What a run has shown; series have one value a second, S of them."""
 
     name: str
-    throughput_tps: Floats
+    throughput_tps: Floats  # (S,), sentences (or clicks) finished
+    # (S,), share of the tuples that went to another node; the last one known where none were sent
     inter_node_frac: Floats
+    # (S, W), processor used, as a share of what each worker has if all of its node are alike
     cpu_frac: Floats
-    pending: Floats
-    moves: tuple[tuple[float, SimulatedMove], ...]
-    reports: tuple[TopologyReport, ...]
+    pending: Floats  # (S,), sentences in flight: queued, on links, and on their way
+    moves: tuple[tuple[float, SimulatedMove], ...]  # moves begun, and when
+    reports: tuple[TopologyReport, ...]  # every cycle of the controller
+    # Sentences; the first is the sum of the others.
     emitted: float
     done: float
     queued: float

@@ -30,35 +30,23 @@ class System(StrEnum):
 
 
 class Delays(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long things take, each with its source.
+    """How long things take, each with its source."""
 
-    Attributes
-    ----------
-    rebalance_s : float
-        Silence of a rebalance: 30 in 004, section 5.2.1; 13 to 16 measured on Storm 2.8.3.
-    worker_start_s : float
-        From a worker's end to its successor's first tuple: 10 in 004, section 5.2.1.
-    supervisor_s, worker_s : float
-        TS and TW of 004, section 5.2: 10 and 3.
-    kill_s : float
-        DK of 004, how long a thread works on that N-Storm is to stop; 0: no lazy kill.
-    answer_s : float
-        Of nstorm: from the write of a phase to the workers' answer. Four of them make the median
-        of a move, 0.98 s as measured (docs/measured.md).
-    pause_s : float
-        Of nstorm: how long the executor rests when routes switch. Median of the longest ack latency
-        during a move less the same without one, 0.37 - 0.19 s (docs/measured.md).
-    nimbus_s : float
-        Between two rounds of Nimbus (nimbus.monitor.freq.secs).
-    """
-
+    # Silence of a rebalance: 30 in 004, section 5.2.1; 13 to 16 measured on Storm 2.8.3.
     rebalance_s: Quantity = 30.0
+    # From a worker's end to its successor's first tuple: 10 in 004, section 5.2.1.
     worker_start_s: Quantity = 10.0
-    supervisor_s: Annotated[float, Meta(ge=0.001, le=MOST)] = 10.0
-    worker_s: Annotated[float, Meta(ge=0.001, le=MOST)] = 3.0
+    supervisor_s: Annotated[float, Meta(ge=0.001, le=MOST)] = 10.0  # TS of 004, section 5.2
+    worker_s: Annotated[float, Meta(ge=0.001, le=MOST)] = 3.0  # TW of 004, section 5.2
+    # DK of 004, how long a thread works on that N-Storm is to stop; 0: no lazy kill.
     kill_s: Quantity = 0.0
+    # Of nstorm: from the write of a phase to the workers' answer. Four of them make the median of a
+    # move, 0.98 s as measured (docs/measured.md).
     answer_s: Quantity = 0.25
+    # Of nstorm: how long the executor rests when routes switch. Median of the longest ack latency
+    # during a move less the same without one, 0.37 - 0.19 s (docs/measured.md).
     pause_s: Quantity = 0.18
+    # Between two rounds of Nimbus (nimbus.monitor.freq.secs).
     nimbus_s: Annotated[float, Meta(ge=0.1, le=MOST)] = 10.0
 
 

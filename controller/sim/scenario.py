@@ -39,23 +39,13 @@ class What(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something unplanned that happens to the cluster.
-
-    Attributes
-    ----------
-    every_s : float
-        After how long it comes again; 0: never.
-    who : str
-        A worker (kill) or a node (slow).
-    value : float
-        Tuples per second (feed) or the part of the capacity that is left (slow).
-    """
+    """Something unplanned that happens to the cluster."""
 
     at_s: float
     what: What
-    every_s: float = 0.0
-    who: str = ""
-    value: float = 0.0
+    every_s: float = 0.0  # after how long it comes again; 0: never
+    who: str = ""  # a worker (kill) or a node (slow)
+    value: float = 0.0  # tuples per second (feed) or the part of the capacity that is left (slow)
 
 
 class Redeploy(Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,37 +58,24 @@ class Redeploy(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class RunSetting:
-    """One run.
-
-    Attributes
-    ----------
-    seconds, step_s : float
-        How long, in steps of what.
-    window_s : float
-        Figures of the start are means over the first window after `warm_s`, figures of the end over
-        the last one.
-    begin_s : float
-        The controller's first cycle.
-    redeploy : Redeploy or None
-        Random moves, beside those of the controller.
-    controller : Config or None
-        None: no controller decides.
-    """
+    """One run."""
 
     name: str
     topology: SimulatedTopology
-    seconds: float
+    seconds: float  # how long it is
     step_s: float
     warm_s: float
+    # Figures of the start are means over the first window after `warm_s`, figures of the end over
+    # the last one.
     window_s: float
-    begin_s: float
+    begin_s: float  # the controller's first cycle
     system: System
     hardware: Hardware
     feed: Feed
     metering: Metering
     delays: Delays
-    redeploy: Redeploy | None
-    controller: Config | None
+    redeploy: Redeploy | None  # random moves, beside those of the controller
+    controller: Config | None  # None: no controller decides
     happenings: tuple[Happening, ...]
 
 
@@ -131,9 +108,6 @@ class Scenario:
     baseline: str | None
     expect: tuple[Expectation, ...]
     figures: tuple[Figure, ...]
-
-    def run(self, name: str) -> RunSetting:
-        return next(setting for setting in self.runs if setting.name == name)
 
 
 class _Keys(Struct, forbid_unknown_fields=True, kw_only=True):

@@ -121,7 +121,6 @@ class Storm:
             self._ids[executor],
             self._slots[target],
             move_id=f"r{len(self.moved)}-{executor + 1}",
-            keep_last=True,
         )
 
     def advance(self) -> None:

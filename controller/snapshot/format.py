@@ -20,7 +20,7 @@ from controller.core.cluster import (
     Performance,
     Profile,
     Traffic,
-    order,
+    natural_key,
 )
 from controller.errors import SnapshotError
 from controller.strict import MOST, Count, Name, Quantity, joined, read
@@ -181,7 +181,8 @@ def _load(given: _Snapshot, cluster: Cluster) -> LoadSnapshot:
     for i, edge in enumerate(given.edges):
         _refuse_unknown("component", edge.source, components, f"edges[{i}].from")
         _refuse_unknown("component", edge.target, components, f"edges[{i}].to")
-    rows = [given.executors[i] for i in order(list(_ids(given.executors, "executors")))]
+    _ids(given.executors, "executors")
+    rows = sorted(given.executors, key=lambda one: natural_key(one.id))
     executors = tuple(one.id for one in rows)
     return LoadSnapshot(
         topology=given.topology,

@@ -29,30 +29,19 @@ REMEMBERED_MOVES = 200
 
 @dataclass(frozen=True, slots=True)
 class MoveRecord:
-    """How a move ended.
-
-    Attributes
-    ----------
-    outcome, reason : str
-        MOVED, UNDONE or VOID, and why.
-    phase_s : dict of str to float
-        How long each phase lasted.
-    stopped_after_s : float or None
-        From PREPARE to STOPPED; None if it did not get there, or began under an earlier leader.
-    ended_s : float
-        Unix seconds.
-    """
+    """How a move ended."""
 
     topology: str
     id: str
     executor: str
     source: str
     target: str
-    outcome: str
+    outcome: str  # MOVED, UNDONE or VOID
     reason: str
-    phase_s: dict[str, float]
+    phase_s: dict[str, float]  # how long each phase lasted
+    # From PREPARE to STOPPED; None if it did not get there, or began under an earlier leader.
     stopped_after_s: float | None
-    ended_s: float
+    ended_s: float  # Unix seconds
 
 
 @dataclass(slots=True)

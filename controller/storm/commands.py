@@ -27,25 +27,15 @@ ENDS = frozenset({REFUSED, "MOVED", "UNDONE", "VOID"})
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A wish to move an executor to a slot, and what has become of it.
-
-    Attributes
-    ----------
-    state : str
-        WAITING, REFUSED, a phase of the move, or how it ended.
-    move : str
-        Id of the move, once begun.
-    stopped_after_s : float or None
-        From PREPARE to STOPPED, once known.
-    """
+    """A wish to move an executor to a slot, and what has become of it."""
 
     topology: str
     executor: str
     slot: str
-    state: str = WAITING
+    state: str = WAITING  # WAITING, REFUSED, a phase of the move, or how it ended
     reason: str = ""
-    move: str = ""
-    stopped_after_s: float | None = None
+    move: str = ""  # id of the move, once begun
+    stopped_after_s: float | None = None  # from PREPARE to STOPPED, once known
 
     @property
     def ended(self) -> bool:
@@ -123,7 +113,6 @@ class CommandQueue:
             executor,
             slot,
             move_id=free_id(view.plan),
-            keep_last=True,
         )
         if isinstance(entry, Refusal):
             return replace(command, state=REFUSED, reason=entry.reason)

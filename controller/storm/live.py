@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 
 import structlog
@@ -35,18 +35,10 @@ IDLE_S = 0.5
 class LiveController:
     """One controller process; `name` says who it is, for people who look."""
 
-    def __init__(
-        self,
-        session: Session,
-        config: Config,
-        *,
-        name: str,
-        on_cycle: Callable[[tuple[TopologyReport, ...]], None] = lambda reports: None,
-    ) -> None:
+    def __init__(self, session: Session, config: Config, *, name: str) -> None:
         self._session = session
         self._config = config
         self._name = name
-        self._on_cycle = on_cycle
         self._wake = threading.Event()
         timing = replace(Timing(), lazy_kill_ms=config.lazy_kill_ms)
         mirror = Mirror(session, self._wake)
@@ -150,7 +142,6 @@ class LiveController:
         reports = tuple(_unwritten(r) if r.topology in unwritten else r for r in report.topologies)
         self._log(replace(report, topologies=reports))
         self._publish(reports)
-        self._on_cycle(reports)
         return len(unwritten) < len(report.plans)
 
     def _look(self, time_s: float) -> Seen:

@@ -6,7 +6,7 @@ import shutil
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ def in_python(path: Path, entries: int) -> dict[str, float]:
             began_s = time.perf_counter()
             writer.write(payload)
             commit_ms.append(1000 * (time.perf_counter() - began_s))
-    with StoreReader(path) as reader:
+    with closing(StoreReader(path)) as reader:
         for _ in range(READS):
             began_s = time.perf_counter()
             envelope = reader.read(PLAN_KEY).envelope
@@ -232,7 +232,7 @@ def arrivals(lab: Lab, writes: int) -> list[Arrival]:
             Watched(path, ACK_KEY) for path in paths if int(path.name.rpartition("-")[2]) in alive
         ]
         for watched in (*nodes, *workers):
-            opened.enter_context(watched.reader)
+            opened.enter_context(closing(watched.reader))
         session.connect()
         plan = _plan_now(session, lab.topology_id(TOPOLOGY))
         made = []

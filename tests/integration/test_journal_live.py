@@ -15,6 +15,7 @@ from controller.replay.rerun.run import AsRecorded, Rerun
 from controller.storm.live import LiveController
 from controller.storm.status import read
 from kvstore.zookeeper import Session
+from tests.bench.replay.score import through
 from tests.integration.test_controller_live import Puppets, new_root, wait_for
 from tests.recorded_world import plain
 
@@ -59,9 +60,9 @@ def test_a_live_run_is_decided_again_byte_for_byte(
     ended = [move for record in records for move in record.get("ended", ())]
     assert [move["outcome"] for move in ended[:2]] == ["MOVED", "MOVED"]
     found = list(spans(log))
-    moves = [(m.executor, m.target) for m in AsRecorded().through(found).moves]
+    moves = [(m.executor, m.target) for m in through(AsRecorded(), found).moves]
     assert moves[:1] == [("2-2", "a:6700")]
     assert (
-        Rerun(config).through(found).inter_node_frac
-        <= AsRecorded().through(found).inter_node_frac + 0.1
+        through(Rerun(config), found).inter_node_frac
+        <= through(AsRecorded(), found).inter_node_frac + 0.1
     )

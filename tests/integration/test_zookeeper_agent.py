@@ -105,7 +105,7 @@ class World:
     def plan(self) -> LocalPlan | None:
         """Return what the JVMs of the node would read."""
         try:
-            with StoreReader(self.store / "plan") as reader:
+            with contextlib.closing(StoreReader(self.store / "plan")) as reader:
                 envelope = reader.read(b"plan").envelope
         except StoreError:
             return None
@@ -211,12 +211,12 @@ def test_a_killed_agent_leaves_the_plan_and_the_next_goes_on(world: World):
     agent.kill()
     agent.wait()
     assert world.holds(plan)
-    with StoreReader(world.store / "plan") as reader:
+    with contextlib.closing(StoreReader(world.store / "plan")) as reader:
         before = reader.read(b"plan").envelope
     world.started()
     world.write(Plan("c1", 1, 1, "wc-1"))
     eventually(lambda: world.holds(Plan("c1", 1, 1, "wc-1")))
-    with StoreReader(world.store / "plan") as reader:
+    with contextlib.closing(StoreReader(world.store / "plan")) as reader:
         after = reader.read(b"plan").envelope
     assert before is not None and after is not None and after.version > before.version
 
@@ -286,7 +286,7 @@ def test_truncated_stores_do_not_end_the_agent(world: World):
     plan = Plan("c1", 1, 0, "wc-1", (MOVE,))
     world.write(plan)
     folder = world.store / "w" / f"6700-{os.getpid()}"
-    with Env(folder, writable=True) as samples:
+    with contextlib.closing(Env(folder, writable=True)) as samples:
         samples.put(b"ack", pack(1, encode(ack(version=1))))
         os.utime(folder, (time.time() - 60,) * 2)
         agent = world.started()

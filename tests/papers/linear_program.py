@@ -47,7 +47,7 @@ def solve(problem: PlacementProblem, time_limit_s: float) -> Solution:
     Parameters
     ----------
     problem : PlacementProblem
-        What to place; `between_nodes` of a large one is much smaller.
+        What to place; `bound.between_nodes` of a large one is much smaller.
     time_limit_s : float
         How long it may take, about.
 

@@ -7,9 +7,9 @@ import numpy as np
 from controller.core.cluster import Ints
 from controller.policies.heterogeneity.growth import first_assignment, maximize_throughput
 from controller.policies.heterogeneity.model import Model
-from controller.policies.heterogeneity.optimum import best_placement, instance_numbers
 from controller.policies.heterogeneity.policy import AT_ONCE
-from controller.policies.heterogeneity.profiles import rolling_count, unique_visitor
+from tests.papers.machine_profiles import rolling_count, unique_visitor
+from tests.papers.optimum import best_placement, instance_numbers
 from tests.papers.table import Chart, Line, Paper
 
 # The step of the authors' simulator does not become smaller than the input over this.
@@ -75,12 +75,13 @@ def _grow(paper: Paper, topology: Topology) -> tuple[float, float, float]:
     model, where = topology.model, "figure 13"
     components, machines = model.cost_s.shape
     nothing = np.zeros((components, machines), dtype=np.int64)
-    first = first_assignment(model, 1.0, nothing, np.ones(machines, dtype=np.bool_))
+    every = np.ones(machines, dtype=np.bool_)
+    first = first_assignment(model, 1.0, nothing, every)
     if isinstance(first, int):
         raise AssertionError(f"component {first} fits nowhere")
-    letter, letter_tps = maximize_throughput(model, first, 1.0)
+    letter, letter_tps = maximize_throughput(model, first, 1.0, is_open=every)
     several, several_tps = maximize_throughput(
-        model, first, 1.0, at_once=AT_ONCE, most_scale=MOST_SCALE
+        model, first, 1.0, is_open=every, at_once=AT_ONCE, most_scale=MOST_SCALE
     )
     best, best_tps = best_placement(model, MOST_INSTANCES)
     what = f"{topology.name}, instances"

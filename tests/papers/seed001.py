@@ -8,23 +8,31 @@ from typing import Any
 
 from controller.core.cluster import Performance
 from controller.policies.component_rates import input_rates
-from controller.policies.model_driven.allocation import Allocation, lsa, mba, slots_needed
 from controller.policies.model_driven.mapping import (
+    Allocation,
     Lacking,
     Need,
     Placed,
-    Slots,
     dsm,
-    literal_bundles,
-    map_growing,
     rsm,
     sam,
-    slots_used,
 )
 from controller.policies.model_driven.performance import at
-from controller.policies.model_driven.prediction import predicted_rate, task_rate
-from controller.policies.model_driven.profiles import SINK, SOURCE, TASKS, diamond, linear, star
+from tests.papers.acquisition import (
+    cpu_of,
+    empty_slots,
+    literal_bundles,
+    lsa,
+    map_growing,
+    mba,
+    memory_of,
+    slots_needed,
+    slots_used,
+    threads_of,
+)
+from tests.papers.prediction import predicted_rate, task_rate
 from tests.papers.table import Chart, Line, Paper
+from tests.papers.task_profiles import SINK, SOURCE, TASKS, diamond, linear, star
 
 Allocate = Callable[[Sequence[Performance], float], Allocation]
 Tasks = dict[str, Allocation]
@@ -68,11 +76,11 @@ def _tasks(allocate: Allocate, graph: Any, rate_tps: float) -> Tasks:
 
 
 def _cpu(tasks: Tasks) -> float:
-    return fsum(task.cpu_frac for task in tasks.values())
+    return fsum(map(cpu_of, tasks.values()))
 
 
 def _memory(tasks: Tasks) -> float:
-    return fsum(task.memory_frac for task in tasks.values())
+    return fsum(map(memory_of, tasks.values()))
 
 
 def _profile(paper: Paper) -> None:
@@ -111,13 +119,13 @@ def _lsa_sums(paper: Paper) -> None:
             differs=truncated,
             within=0.005,
         )
-        row(f"{what}: Blob threads", blob[rate], tasks["blob"].threads)
+        row(f"{what}: Blob threads", blob[rate], threads_of(tasks["blob"]))
         slip = "a slip: the text's own split of them, 4 × 2 + 9, is 17, as 50/3 rounded up"
-        row(f"{what}: Table threads", table.get(rate), tasks["table"].threads, differs=slip)
+        row(f"{what}: Table threads", table.get(rate), threads_of(tasks["table"]), differs=slip)
     at_100 = _tasks(lsa, linear(), 100)["blob"]
-    use = (100 * at_100.cpu_frac, 100 * at_100.memory_frac)
+    use = (100 * cpu_of(at_100), 100 * memory_of(at_100))
     paper.row("8.4.1", "linear, 100 t/s, LSA: Blob CPU, memory, %", (337, 1196), use, within=0.5)
-    memory_50 = 100 * _tasks(lsa, linear(), 50)["blob"].memory_frac
+    memory_50 = 100 * memory_of(_tasks(lsa, linear(), 50)["blob"])
     paper.row("8.4.1", "linear, 50 t/s, LSA: Blob memory, %", 598, memory_50, within=0.5)
 
 
@@ -127,14 +135,14 @@ def _mba_sums(paper: Paper) -> None:
         tasks, what = _tasks(mba, linear(), rate), f"linear, {rate} t/s, MBA"
         row = partial(paper.row, "8.4.1")
         row(f"{what}: CPU, slots", cpu.get(rate), _cpu(tasks), within=0.005)
-        row(f"{what}: Blob threads", blob.get(rate), tasks["blob"].threads)
-        row(f"{what}: Table threads", None, tasks["table"].threads)
+        row(f"{what}: Blob threads", blob.get(rate), threads_of(tasks["blob"]))
+        row(f"{what}: Table threads", None, threads_of(tasks["table"]))
     one = _tasks(mba, linear(), 100)["blob"]
-    use = (one.cpu_frac, one.memory_frac)
+    use = (cpu_of(one), memory_of(one))
     paper.row(
         "8.4.1", "linear, 100 t/s, MBA: Blob CPU, memory, slots", (3.15, 3.26), use, within=0.005
     )
-    memory_50 = 100 * _tasks(mba, linear(), 50)["blob"].memory_frac
+    memory_50 = 100 * memory_of(_tasks(mba, linear(), 50)["blob"])
     paper.row(
         "8.4.1",
         "linear, 50 t/s, MBA: Blob memory, %",
@@ -196,7 +204,7 @@ def _needs(tasks: Tasks) -> dict[str, list[Need]]:
     found = {"source": [SOURCE]}
     for name, task in tasks.items():
         one = at(TASKS[name], 1)
-        found[name] = [Need(one.cpu_frac, one.memory_frac)] * task.threads
+        found[name] = [Need(one.cpu_frac, one.memory_frac)] * threads_of(task)
     return found | {"sink": [SINK]}
 
 
@@ -246,12 +254,14 @@ def _highest(paper: Paper) -> None:
             paper.row(where, what, printed.get((name, label)), rate)
     by_lsa = _tasks(lsa, linear(), _highest_rate(lsa, linear()))
     by_mba = _tasks(mba, linear(), _highest_rate(mba, linear()))
-    paper.row(where, f"linear, LSA on {slots} slots: Table threads", 54, by_lsa["table"].threads)
+    paper.row(
+        where, f"linear, LSA on {slots} slots: Table threads", 54, threads_of(by_lsa["table"])
+    )
     paper.row(where, f"linear, LSA on {slots} slots: memory, slots", None, _memory(by_lsa))
     paper.row(where, f"linear, MBA on {slots} slots: CPU, slots", None, _cpu(by_mba))
     for task, threads in (("blob", 470), ("table", 420)):
         what = f"linear, MBA on {slots} slots: {task} threads"
-        paper.row(where, what, threads, by_mba[task].threads)
+        paper.row(where, what, threads, threads_of(by_mba[task]))
     into_xml = input_rates(star(), {}, _highest_rate(mba, star()))["xml"]
     paper.row("8.5.2", f"star, MBA on {slots} slots: t/s into XML", 480, into_xml)
 
@@ -275,7 +285,7 @@ def _predicted(paper: Paper) -> None:
         return predicted_rate(TASKS, relative, placed)
 
     where, what = "8.5.1, figure 10a", "linear, MBA on 20 slots: predicted t/s with"
-    by_dsm = dsm({name: task.threads for name, task in tasks.items()}, sum(VMS))
+    by_dsm = dsm({name: threads_of(task) for name, task in tasks.items()}, sum(VMS))
     paper.row(
         where,
         f"{what} DSM",
@@ -288,7 +298,7 @@ def _predicted(paper: Paper) -> None:
         where,
         f"{what} RSM",
         315,
-        predicted(rsm(_needs(tasks), Slots.of(VMS))),
+        predicted(rsm(_needs(tasks), empty_slots(VMS))),
         differs="memory of a thread alone is a hard limit in algorithm 5, so four Blob"
         " threads fill a slot; the printed 25 to 30 a slot need another reading",
     )
@@ -296,7 +306,7 @@ def _predicted(paper: Paper) -> None:
         where,
         f"{what} SAM",
         280,
-        predicted(sam(tasks, Slots.of(VMS))),
+        predicted(sam(tasks, empty_slots(VMS))),
         differs="a shuffle gives every thread the same share, which is too much for the slot"
         " with the rest; the slots' own peaks add up to the printed rate",
         within=5,
@@ -320,7 +330,7 @@ def _examples(paper: Paper) -> None:
     }
     by_dsm = "B: s11 s12 s21 s22 s31, O: s32 s11 s12 s21, Y: s22 s31 s32, G: s11 s12 s21 s22 s31"
     by_sam = "B: s11 s11 s31 s31 s32, O: s12 s12 s12 s32, Y: s21 s21 s21, G: s22 s22 s22 s22 s32"
-    placed = sam(tasks, Slots.of([2, 2, 2]))
+    placed = sam(tasks, empty_slots([2, 2, 2]))
     paper.row("figure 4", "mapping by DSM", by_dsm, _slots_text(dsm(threads, 6)))
     if not isinstance(placed, Lacking):
         paper.row("figure 4", "mapping by SAM", by_sam, _slots_text(placed))

@@ -13,14 +13,15 @@ from controller.core.decision import Decision, Outcome
 from controller.policies.exhaustive.policy import exhaustive, search
 from controller.policies.exhaustive.problem import PlacementProblem
 from controller.policies.heterogeneity.policy import heterogeneity
-from controller.policies.model_driven.allocation import Allocation
-from controller.policies.model_driven.mapping import Lacking, Need, Slots
+from controller.policies.model_driven.mapping import Allocation, Lacking, Need
 from controller.policies.model_driven.mapping import rsm as map_rsm
 from controller.policies.model_driven.mapping import sam as map_sam
 from controller.policies.model_driven.policies import dsm, rsm, sam
 from controller.policies.otd import otd
 from controller.policies.safe import safe
 from migration.model import Component, Edge
+from tests.papers.acquisition import empty_slots, threads_of
+from tests.papers.bound import between_nodes
 from tests.papers.linear_program import solve
 
 World = tuple[Cluster, LoadSnapshot]
@@ -144,7 +145,7 @@ def test_sam_gives_bundles_their_own_slots_and_overfills_none(
     allocations: list[Allocation], machines: list[int]
 ) -> None:
     tasks = {f"t{i}": task for i, task in enumerate(allocations)}
-    slots = Slots.of(machines)
+    slots = empty_slots(machines)
     placed = map_sam(tasks, slots)
     if isinstance(placed, Lacking):
         # A slot for every bundle and every rest would have been enough.
@@ -154,7 +155,7 @@ def test_sam_gives_bundles_their_own_slots_and_overfills_none(
     cpu, memory = np.zeros((2, len(slots.machine)))
     for name, task in tasks.items():
         where = placed[name]
-        assert len(where) == task.threads
+        assert len(where) == threads_of(task)
         full = where[: task.bundles * 5]
         bundles += full[::5]
         assert full == [slot for slot in full[::5] for _ in range(5)]
@@ -173,7 +174,7 @@ def test_rsm_overfills_no_machine_and_no_slots_memory(
     threads: list[list[Need]], machines: list[int]
 ) -> None:
     tasks = {f"t{i}": needs for i, needs in enumerate(threads)}
-    slots = Slots.of(machines)
+    slots = empty_slots(machines)
     placed = map_rsm(tasks, slots)
     if isinstance(placed, Lacking):
         assert sum(map(len, threads)) > len(slots.machine)
@@ -232,7 +233,7 @@ def test_the_linear_program_agrees_with_the_search(
         assert solution.place is None
         return
     assert abs(solution.cost_tps - problem.cost_tps(best)) <= 1e-6
-    assert solve(problem.between_nodes(), 60.0).lower_tps <= between_nodes_tps(problem, best) + 1e-6
+    assert solve(between_nodes(problem), 60.0).lower_tps <= between_nodes_tps(problem, best) + 1e-6
 
 
 def between_nodes_tps(problem: PlacementProblem, place: Ints) -> float:

@@ -47,22 +47,13 @@ class KernelWorld(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known already of the executors, each array of shape (E,).
+    """What is known already of the executors, each array of shape (E,)."""
 
-    Attributes
-    ----------
-    to : Ints
-        Worker of the best move among those of `gather`; -1 if there is none, `NOT_LOOKED_AT` if it
-        is not known yet.
-    score : Floats
-        Score of that move.
-    loudest_tps : Floats
-        No pair of the executor has more traffic; may be infinite.
-    """
-
+    # Worker of the best move among those of `gather`; -1 if there is none, `NOT_LOOKED_AT` if it is
+    # not known yet.
     to: Ints
-    score: Floats
-    loudest_tps: Floats
+    score: Floats  # of that move
+    loudest_tps: Floats  # no pair of the executor has more traffic; may be infinite
 
 
 class _Scratch(NamedTuple):
@@ -353,15 +344,11 @@ def best(world: KernelWorld, bound: Floats, first: int, above: float, slack: flo
 
     Executor by executor. Some that do not score more than `above` themselves may be missing.
 
-    Parameters
-    ----------
-    bound : Floats, shape (E,)
-        No move of the executor scores more. Lowered, in place, to what is found for each executor
-        that is looked at; one whose bound does not reach the best found so far is skipped.
-    first : int
-        Executor to look at first: the better its best move, the more others are skipped.
-    slack : float
-        How much below the best still counts as the best; not less than what scores are rounded to.
+    No move of an executor scores more than its `bound`, shape (E,), which is lowered, in place, to
+    what is found for each executor that is looked at; one whose bound does not reach the best found
+    so far is skipped. The better the best move of the executor to look at `first`, the more others
+    are skipped. `slack` is how much below the best still counts as the best, not less than what
+    scores are rounded to.
     """
     scratch = _scratch(world)
     _, most = _best_of(world, scratch, first)
@@ -392,16 +379,10 @@ def open_pairs(
 
     Each is the first move of the pair (executor, worker, ASC) and the score of both moves.
 
-    Parameters
-    ----------
-    both : Floats, shape (2, E)
-        As `View.bounds`: the first row is of the moves of `gather`, the second of all.
-    known : Known
-        Filled in where an executor is looked at.
-    least : float
-        What two moves have to gain more than the better one of them.
-    must_stay : array of bool, shape (W,)
-        Workers that no two executors may leave together.
+    `both` is as `View.bounds`, shape (2, E): the first row is of the moves of `gather`, the second
+    of all. `known` is filled in where an executor is looked at; `least` is what two moves have to
+    gain more than the better one of them; no two executors may leave a worker of `must_stay`, shape
+    (W,), together.
     """
     found = [(0, 0, 0.0, 0.0) for _ in range(0)]  # so that its type is known
     place, node_of, scratch = world.place, world.node_of, _scratch(world)

@@ -11,26 +11,15 @@ from controller.core.view import kernels
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of executors that exchange tuples, to be asked by executor, in both directions.
+    """Pairs of executors that exchange tuples, to be asked by executor, in both directions."""
 
-    Attributes
-    ----------
-    traffic_source, traffic_target : Ints
-        The rows of the traffic that it was made of.
-    begin : Ints, shape (E + 1,)
-        Where the rows of each executor begin in `peer` and `row`, and the end.
-    peer : Rows
-        The executors at the other end: first those that it sends to, then those that send to it;
-        never itself, for that never crosses anything.
-    row : Rows
-        The row of the traffic.
-    """
-
-    traffic_source: Ints
+    traffic_source: Ints  # of the traffic that it was made of; so is the next
     traffic_target: Ints
-    begin: Ints
+    begin: Ints  # (E + 1,), where the rows of each executor begin in `peer` and `row`, and the end
+    # The executors at the other end: first those that it sends to, then those that send to it;
+    # never itself, for that never crosses anything.
     peer: kernels.Rows
-    row: kernels.Rows
+    row: kernels.Rows  # the row of the traffic
 
     @classmethod
     def of(cls, traffic: Traffic, count: int) -> "Pairs":

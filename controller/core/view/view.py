@@ -35,21 +35,7 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """All that one decision looks at; after a move most of it is carried on to the next.
-
-    Attributes
-    ----------
-    movable : array of bool, shape (E,)
-        Executors that may move.
-    taken : Ints
-        Pairs of nodes between which nothing more may move: the lower index, times N, plus the
-        higher.
-    roomiest : Ints, shape (N,)
-        The open worker with most room of each node, of equal ones the first; -1 where none is
-        open.
-    room : Floats, shape (W,)
-        Cores that a move for traffic may bring; minus infinity where nothing may move to.
-    """
+    """All that one decision looks at; after a move most of it is carried on to the next."""
 
     cluster: Cluster
     snapshot: LoadSnapshot
@@ -57,10 +43,13 @@ class View:
     classes: Classes
     total_tps: float
     pairs: Pairs
-    movable: NDArray[np.bool_]
+    movable: NDArray[np.bool_]  # (E,), executors that may move
+    # Pairs of nodes between which nothing more may move: the lower index, times N, plus the higher.
     taken: Ints
+    # (N,), the open worker with most room of each node, of equal ones the first; -1 where none is
+    # open.
     roomiest: Ints
-    room: Floats
+    room: Floats  # (W,), cores that a move for traffic may bring; -inf where nothing may move to
 
     @classmethod
     def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> "View":

@@ -27,18 +27,14 @@ def limit_formula(alpha: float, executors: int, workers: int) -> float:
     002, section 3: M = ⌈E/W⌉ + α·(E - W + 1 - ⌈E/W⌉), α from 0 to 1, W being the workers used,
     min(E, W).
     """
-    least, most = _range(executors, workers)
+    used = max(min(executors, workers), 1)
+    least, most = ceil(executors / used), executors - used + 1
     return least + alpha * (most - least)
 
 
 def executor_limit(alpha: float, executors: int, workers: int) -> int:
     """Compute M as a count: the formula rounded up, as the authors' code does."""
     return ceil(limit_formula(alpha, executors, workers) - _SLACK)
-
-
-def _range(executors: int, workers: int) -> tuple[int, int]:
-    used = max(min(executors, workers), 1)
-    return ceil(executors / used), executors - used + 1
 
 
 def offline_groups(snapshot: LoadSnapshot, workers: int, options: Aniello) -> Ints:

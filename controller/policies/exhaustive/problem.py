@@ -3,7 +3,7 @@
 Axes: E executors, W places, N nodes, P pairs of executors that talk.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,22 +61,6 @@ class PlacementProblem:
             allowed=own | (snapshot.is_movable[:, None] & cluster.is_open[None, :]),
             weight_node=limits.weight_node,
             weight_place=limits.weight_worker,
-        )
-
-    def between_nodes(self) -> "PlacementProblem":
-        """Count traffic between nodes only, and take each node as one place.
-
-        It is without the workers' own capacities, so no cost of it is above the original's.
-        """
-        nodes = np.arange(len(self.node_cores))
-        at_node = self.node_of[:, None] == nodes
-        return replace(
-            self,
-            node_of=nodes,
-            place_cores=self.node_cores,
-            allowed=(self.allowed[:, :, None] & at_node).any(axis=1),
-            weight_node=1.0,
-            weight_place=0.0,
         )
 
     def cost_tps(self, place: Ints) -> float:

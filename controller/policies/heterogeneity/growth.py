@@ -60,7 +60,7 @@ def maximize_throughput(
     rate_tps: float,
     *,
     most: Ints | None = None,  # of each component, shape (C,); None: as many as fit
-    is_open: Mask | None = None,  # machines that take more, shape (M,); None: all
+    is_open: Mask,  # machines that take more, shape (M,)
     at_once: int = 1,  # most new instances that are tried together where fewer do not fit
     most_scale: float = inf,  # the step is not made smaller than the input over this
 ) -> tuple[Ints, float]:
@@ -75,8 +75,6 @@ def maximize_throughput(
     weak machines out otherwise, and 2048 for `most_scale`; the text has neither. It ends: every
     instance adds its overhead, every failed raise halves the step.
     """
-    if is_open is None:
-        is_open = np.ones(placement.shape[1], dtype=np.bool_)
     final, scale = (placement, rate_tps), 1
     while True:
         load = model.load(placement, rate_tps)

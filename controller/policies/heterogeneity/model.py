@@ -51,16 +51,3 @@ class Model:
             return 0.0
         room = np.maximum(1 - overhead, 0.0)
         return float(np.min(room[slope > 0] / slope[slope > 0], initial=np.inf))
-
-
-def utilisation(cost_s: Floats, used: Floats) -> float:
-    """Average the CPU in use over kinds of machines, more for those that can do more.
-
-    `cost_s`, shape (C, T), is what a tuple costs each kind of component on each kind of machine,
-    above 0; `used`, shape (T,), the mean share of CPU in use of each kind of machine. 000,
-    equations 7 and 8, whose indices are the other way round than equation 5's. The weights printed
-    add up to the number of kinds of components, so it is divided by that.
-    """
-    speed = 1 / cost_s
-    weights = (speed / speed.sum(axis=1, keepdims=True)).sum(axis=0)
-    return float(weights @ used) / len(cost_s)

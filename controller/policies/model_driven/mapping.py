@@ -1,20 +1,36 @@
 """Maps the threads of tasks to slots: DSM, RSM (R-Storm) and SAM (001, section 7)."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
 from controller.core.view.view import rounded
-from controller.policies.model_driven.allocation import SLACK, VM_SLOTS, Allocation, acquire
 
+# Sums of shares miss whole numbers in the last digits; that must not cost a slot.
+SLACK = 1e-9
 # NWDist of 001. Racks are not known, so every other machine is in the same one.
 OTHER_MACHINE = 0.5
 
 # The slot of every thread, by task.
 Placed = dict[str, list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """The threads of a task, and the shares of slots they need.
+
+    Full bundles have `bundle_threads` threads and a slot of its own each; there are none by linear
+    scaling. The rest needs its shares of CPU and memory together.
+    """
+
+    bundles: int
+    bundle_threads: int
+    rest_threads: int
+    rest_cpu_frac: float
+    rest_memory_frac: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +57,6 @@ class Slots:
     machine: Ints  # (S,)
     cpu: Floats  # (S,)
     memory: Floats  # (S,)
-
-    @classmethod
-    def of(cls, machines: Sequence[int]) -> "Slots":
-        """Build empty slots of size 1 from the number of slots of each machine."""
-        machine = np.repeat(np.arange(len(machines)), np.array(machines, dtype=np.int64))
-        return cls(machine, np.ones(len(machine)), np.ones(len(machine)))
 
 
 def dsm(threads: Mapping[str, int], slots: int) -> Placed:
@@ -109,7 +119,7 @@ def sam(tasks: Mapping[str, Allocation], slots: Slots) -> Placed | Lacking:
 
     001, algorithm 6, with "full" for the bundles that MBA counted as a slot. Its printed test for
     them, that τ̂ threads are left, also gives whole slots to what MBA counted as a share, when one
-    thread is a bundle or the rest needs as many threads as a bundle: see `literal_bundles`.
+    thread is a bundle or the rest needs as many threads as a bundle.
     """
     cpu, memory = slots.cpu.copy(), slots.memory.copy()
     empty = (cpu >= 1 - SLACK) & (memory >= 1 - SLACK)
@@ -148,39 +158,3 @@ def _next_empty(empty: NDArray[np.bool_], machine: Ints, current: int) -> int | 
 def _best_fit(need: Need, cpu: Floats, memory: Floats) -> int | None:
     slots = np.flatnonzero((cpu >= need.cpu_frac - SLACK) & (memory >= need.memory_frac - SLACK))
     return int(slots[np.argmin(rounded((cpu + memory)[slots]))]) if slots.size else None
-
-
-def literal_bundles(task: Allocation) -> Allocation:
-    """Count bundles by the printed test of algorithm 6: as long as τ̂ threads are left."""
-    bundles, rest = divmod(task.threads, task.bundle_threads)
-    more = bundles - task.bundles
-    return replace(
-        task,
-        bundles=bundles,
-        rest_threads=rest,
-        rest_cpu_frac=task.rest_cpu_frac - more,
-        rest_memory_frac=task.rest_memory_frac - more,
-    )
-
-
-def map_growing(
-    needed: int,
-    mapper: Callable[[Slots], Placed | Lacking],
-    sizes: Sequence[int] = VM_SLOTS,
-    *,
-    most: int = 10_000,
-) -> tuple[int, Placed]:
-    """Acquire machines, one slot more each time that the mapping fails, from `needed` to `most`.
-
-    Gives how many slots had to be asked for, and where everything is. Raises ValueError if not even
-    `most` slots are enough: some thread needs more than a slot or a machine has.
-    """
-    for slots in range(needed, most + 1):
-        placed = mapper(Slots.of(acquire(slots, sizes)))
-        if not isinstance(placed, Lacking):
-            return slots, placed
-    raise ValueError(f"the threads cannot be mapped to {most} slots")
-
-
-def slots_used(placed: Placed) -> int:
-    return len({slot for slots in placed.values() for slot in slots})

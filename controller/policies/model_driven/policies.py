@@ -11,8 +11,7 @@ from controller.core.decision import Decision, Outcome
 from controller.errors import PolicyError
 from controller.policies.component_graph import acyclic, component_graph, executors_of
 from controller.policies.component_rates import planned_rates
-from controller.policies.model_driven.allocation import SLACK, Allocation
-from controller.policies.model_driven.mapping import Lacking, Need, Placed, Slots
+from controller.policies.model_driven.mapping import SLACK, Allocation, Lacking, Need, Placed, Slots
 from controller.policies.model_driven.mapping import dsm as map_dsm
 from controller.policies.model_driven.mapping import rsm as map_rsm
 from controller.policies.model_driven.mapping import sam as map_sam

@@ -25,30 +25,16 @@ def _sparse() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class TargetOptions:
-    """What `target` is told besides the limits.
+    """What `target` is told besides the limits."""
 
-    Attributes
-    ----------
-    gain_frac : float
-        A target is adopted only if it gains more than this share of what today's placement
-        costs (δ).
-    move_price_frac : float
-        What moving every executor costs, as a share of the same (λ times E).
-    fill_frac : float
-        How much of the upper threshold a target may use of a worker.
-    detours : bool
-        Whether the way to a target may cost more than to stay, in the mean of its placements. Not
-        while loads jitter, for then it may end anywhere: a worker gets hot, or an executor no
-        longer fits.
-    effort : int
-        How many times as long annealing may take as it has to.
-    """
-
-    gain_frac: float = DEFAULT["target.gain"]
-    move_price_frac: float = DEFAULT["target.move.price"]
-    fill_frac: float = DEFAULT["target.fill"]
+    gain_frac: float = DEFAULT["target.gain"]  # δ, of what today's placement costs
+    move_price_frac: float = DEFAULT["target.move.price"]  # λ times E, of the same
+    fill_frac: float = DEFAULT["target.fill"]  # of the upper threshold
+    # Whether the way to a target may cost more than to stay, in the mean of its placements. Not
+    # while loads jitter, for then it may end anywhere: a worker gets hot, or an executor no longer
+    # fits.
     detours: bool = False
-    effort: int = 1
+    effort: int = 1  # how many times as long annealing may take as it has to
 
     @property
     def on_still_loads(self) -> "TargetOptions":

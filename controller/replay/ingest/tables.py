@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,7 @@ from controller.core.cluster import Floats, Ints, natural_key
 from controller.errors import ControllerError
 from controller.journal.writer import Bounds, Writer
 from controller.output import counted
-from controller.replay.ingest import parquet
 from controller.replay.ingest.metrics_log import loads, samples
-from controller.replay.ingest.parquet import ParquetError
 from controller.replay.ingest.world import Window, WindowWorld, record_windows
 from migration import ModelError
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
@@ -131,15 +130,33 @@ def _read(path: Path, tables: _Tables) -> None:
         if path.suffix == ".parquet":
             if not path.exists():
                 raise IngestError(f"{path}: No such file or directory")
-            _take(path, parquet.rows(path), tables)
+            _take(path, parquet_rows(path), tables)
         elif path.suffix == ".csv":
             with path.open(newline="", encoding="utf-8-sig") as file:
                 _take(path, list(csv.DictReader(file)), tables)
         else:
             with path.open(errors="replace") as file:
                 _take_metrics(path, file, tables)
-    except (OSError, UnicodeDecodeError, csv.Error, ParquetError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise IngestError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def parquet_rows(path: Path) -> list[dict[str, Any]]:
+    """Read a table from a file, or from a folder of files as Spark writes it.
+
+    Raises `IngestError` where pyarrow, of the extra ``nstorm[replay]``, is missing, or where it is
+    no Parquet.
+    """
+    try:
+        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        install = "Parquet needs pyarrow; type: pip install 'nstorm[replay]'"
+        raise IngestError(f"{path}: {install}") from None
+    try:
+        found: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
+    except arrow.ArrowException as error:
+        raise IngestError(f"{path}: {str(error).splitlines()[0]}") from error
+    return found
 
 
 def _take(path: Path, rows: list[dict[str, Any]], tables: _Tables) -> None:

@@ -8,7 +8,7 @@ move would have been undone. Moves take no time here, and workers that report la
 the others. Topologies run apart, so `max.moves.per.cycle` limits each of them, not the cluster.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -67,12 +67,6 @@ class Score:
     def take(self, span: Span) -> None:
         """Go through the next span, which may have no tick."""
         raise NotImplementedError
-
-    def through(self, spans: Iterable[Span]) -> Series:
-        """Go through spans in their order; they are read once."""
-        for span in spans:
-            self.take(span)
-        return self.series()
 
     def series(self) -> Series:
         """Give the score so far, one row a tick."""
@@ -245,9 +239,7 @@ class Rerun(Score):
         for move in decision.moves:
             rests_until_s[move.executor] = now_s + self._config.cooldown_s
             ends = move.executor, move.source, move.target
-            self._moves.append(
-                ReplayedMove(snapshot.time_s, snapshot.topology, *ends, move.asc_tps)
-            )
+            self._moves.append(ReplayedMove(*ends, move.asc_tps, snapshot.time_s))
         return decision
 
 
@@ -261,11 +253,9 @@ class AsRecorded(Score):
         for begin, end, shifts in _stretches(span):
             for shift in shifts:
                 if shift.own:
-                    time_s, executor = span.time_s[begin], span.first.executors[shift.executor]
+                    executor, time_s = span.first.executors[shift.executor], span.time_s[begin]
                     ends = workers[place[shift.executor]], workers[shift.worker]
-                    self._moves.append(
-                        ReplayedMove(float(time_s), span.topology, executor, *ends, 0.0)
-                    )
+                    self._moves.append(ReplayedMove(executor, *ends, 0.0, float(time_s)))
                 place[shift.executor] = shift.worker
             hops = PairHops.of(span, place)
             for row in range(begin, end):

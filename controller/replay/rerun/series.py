@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller.core.cluster import Floats, Ints
-from controller.core.decision import Outcome
+from controller.core.decision import Move, Outcome
 
 OUTCOMES = tuple(Outcome)
 NO_CYCLE = -1
@@ -14,13 +14,8 @@ COLUMNS, OUTCOME = 8, 7
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayedMove:
-    time_s: float
-    topology: str
-    executor: str
-    source: str
-    target: str
-    asc_tps: float
+class ReplayedMove(Move):
+    time_s: float  # Unix seconds of its tick
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,20 +17,11 @@ NS_PER_S, MS_PER_S = 1e9, 1e3
 
 
 class Metering(Struct, frozen=True, forbid_unknown_fields=True):
-    """How well the controller sees.
+    """How well the controller sees."""
 
-    Attributes
-    ----------
-    period_s : float
-        Between two reports of a worker.
-    delay_s : float
-        From a report to the controller.
-    noise : float
-        Sigma of the log-normal factor on each count and each CPU time of a report.
-    """
-
-    period_s: Annotated[float, Meta(ge=0.1, le=MOST)] = 5.0
-    delay_s: Quantity = 0.5
+    period_s: Annotated[float, Meta(ge=0.1, le=MOST)] = 5.0  # between two reports of a worker
+    delay_s: Quantity = 0.5  # from a report to the controller
+    # Sigma of the log-normal factor on each count and each CPU time of a report.
     noise: Quantity = 0.0
 
 

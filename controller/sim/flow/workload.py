@@ -20,44 +20,29 @@ ACKER = "__acker"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A component; `kind` is spout, bolt or system.
-
-    Attributes
-    ----------
-    cost_us : float
-        Processor time of one tuple.
-    max_tps : float
-        What one executor does at most, however much processor it has: it waits for others.
-    uneven : float
-        Sigma of the log-normal factor by which the executors' costs differ, as their keys do.
-    """
+    """A component; `kind` is spout, bolt or system."""
 
     id: str
     kind: str
     executors: int
-    cost_us: float
+    cost_us: float  # processor time of one tuple
+    # What one executor does at most, however much processor it has: it waits for others.
     max_tps: float = math.inf
+    # Sigma of the log-normal factor by which the executors' costs differ, as their keys do.
     uneven: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A stream between two components.
-
-    Attributes
-    ----------
-    selectivity : float
-        Tuples for each one that the source emits (spout) or works off (bolt).
-    grouping : str
-        shuffle; near (a shuffle that prefers the own worker, then the own node); fields.
-    zipf, keys : float, int
-        For fields: exponent of the frequencies of the keys, and how many different keys there are.
-    """
+    """A stream between two components."""
 
     source: str
     target: str
+    # shuffle; near (a shuffle that prefers the own worker, then the own node); fields.
     grouping: str
+    # Tuples for each one that the source emits (spout) or works off (bolt).
     selectivity: float = 1.0
+    # For fields: exponent of the frequencies of the keys, and how many different keys there are.
     zipf: float = 1.0
     keys: int = 6000
 

@@ -23,45 +23,29 @@ NOTHING_S = 1e-100
 
 
 class Hardware(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the topology runs on.
-
-    Attributes
-    ----------
-    shared_by : str
-        worker: each worker has an even share of its node's cores, and no more (004, equation 3);
-        node: all executors of a node share them; all: those of all nodes, as in a lab where all
-        nodes are on one machine.
-    link_tps : float
-        Tuples per second from one node to another.
-    worker_us, node_us : float
-        Processor time of a tuple between workers of a node and between nodes, at either end.
-    """
+    """What the topology runs on."""
 
     nodes: Count = 2
     workers: Count = 4
     cores: Annotated[float, Meta(ge=0.01, le=MOST)] = 4.0
+    # worker: each worker has an even share of its node's cores, and no more (004, equation 3);
+    # node: all executors of a node share them; all: those of all nodes, as in a lab where all nodes
+    # are on one machine.
     shared_by: Literal["worker", "node", "all"] = "worker"
-    link_tps: Unbounded = math.inf
+    link_tps: Unbounded = math.inf  # tuples per second from one node to another
+    # Processor time of a tuple between workers of a node and between nodes, at either end.
     worker_us: Quantity = 4.0
     node_us: Quantity = 5.0
 
 
 class Feed(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the spouts get.
+    """What the spouts get."""
 
-    Attributes
-    ----------
-    rate_tps : float
-        Of all spouts together; infinite: as much as goes.
-    pending : int
-        Sentences in flight that one spout executor allows (topology.max.spout.pending). All of them
-        together should be what comes through in three steps or more, or else the steps bind.
-    timeout_s : float
-        When what is lost no longer counts as in flight (topology.message.timeout.secs).
-    """
-
-    rate_tps: Unbounded = math.inf
+    rate_tps: Unbounded = math.inf  # of all spouts together; infinite: as much as goes
+    # Sentences in flight that one spout executor allows (topology.max.spout.pending). All of them
+    # together should be what comes through in three steps or more, or else the steps bind.
     pending: Count = 5000
+    # When what is lost no longer counts as in flight (topology.message.timeout.secs).
     timeout_s: Quantity = 30.0
 
 

@@ -17,7 +17,7 @@ from controller.core.decision import Decision, Policy
 from controller.policies.aniello.online import aniello_online
 from controller.policies.aniello.options import Aniello
 from controller.policies.model_driven.policies import rsm
-from controller.yardstick import cpu_use, weighted_cost_tps
+from tests.bench.decide.measures import cpu_use, weighted_cost_tps
 
 # From as many executors in each worker to nearly all in one.
 ALPHAS = (0.0, 0.5, 1.0)

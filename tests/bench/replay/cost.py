@@ -23,6 +23,7 @@ from controller.replay.rerun.run import Rerun
 from migration import wire
 from migration.model import NodeAcks, NodeLoad, Publication
 from tests.bench.replay.cases import publication, windows
+from tests.bench.replay.score import through
 
 M = TypeVar("M", Publication, NodeAcks, NodeLoad)
 # The first ticks have nothing to compare with, and load what they need.
@@ -126,11 +127,11 @@ def _replayed(folder: Path) -> dict[str, float]:
     found = list(spans(Log.open([folder])))
     ticks = sum(len(span.time_s) for span in found)
     config = build({})
-    Rerun(config).through(found)  # which compiles, where nothing is compiled yet
+    through(Rerun(config), found)  # which compiles, where nothing is compiled yet
     return {
         "replay_ms": _ms(cpu_s(lambda: list(replay(Log.open([folder]), 0))) / ticks),
         "read_ms": _ms(cpu_s(lambda: list(spans(Log.open([folder])))) / ticks),
-        "rerun_ms": _ms(cpu_s(lambda: Rerun(config).through(found)) / ticks),
+        "rerun_ms": _ms(cpu_s(lambda: through(Rerun(config), found)) / ticks),
     }
 
 

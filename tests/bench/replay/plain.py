@@ -13,6 +13,7 @@ from controller.replay.recording import Span
 from controller.replay.rerun.run import OVERLOAD_FRAC, Rerun
 from tests.bench.decide.plain import plain_otd
 from tests.bench.replay.cost import cpu_s
+from tests.bench.replay.score import through
 
 # Nothing rests, and every gain counts, as in the paper.
 KEYS = {"policy": "otd", "cooldown.executor.secs": 0, "asc.threshold": 0.0, "load.ewma": 0.3}
@@ -37,8 +38,8 @@ def against_plain_python(span: Span, repeats: int) -> dict[str, Any]:
     config = build(KEYS)
     limits = replace(config.limits, gain_frac=0.0)
     plain_s, plain_moves = plain_replay(span, limits, config.ewma)
-    times_s = [cpu_s(lambda: Rerun(config).through([span])) for _ in range(repeats)]
-    moves = [(m.executor, m.target) for m in Rerun(config).through([span]).moves]
+    times_s = [cpu_s(lambda: through(Rerun(config), [span])) for _ in range(repeats)]
+    moves = [(m.executor, m.target) for m in through(Rerun(config), [span]).moves]
     ticks = len(span.time_s)
     return {
         "executors": len(span.first.executors),

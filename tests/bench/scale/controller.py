@@ -85,9 +85,16 @@ def run(hosts: str, journal: Path | None) -> None:
     with Session(hosts) as session, ended_by_signals() as stop:
         if not session.connect(stop=stop):
             return
-        controller = LiveController(session, config, name="scale", on_cycle=tell)
+        controller = LiveController(session, config, name="scale")
         for method, name in _PARTS.items():
             setattr(controller, method, meter.metered(name, getattr(controller, method)))
+        publish = controller._publish
+
+        def publish_and_tell(reports: tuple[TopologyReport, ...]) -> None:
+            publish(reports)
+            tell(reports)
+
+        setattr(controller, "_publish", publish_and_tell)  # noqa: B010
         recorder: Any = controller._recorder
         recorder.record = meter.metered("journal", recorder.record)
         setattr(live, "cycle", meter.metered("decide", cycle))  # noqa: B010

@@ -22,7 +22,7 @@ from controller.yardstick import inter_node_ratio
 from kvstore.envelope import pack
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot
 from migration.wire import encode
-from tests.papers.bound import word_count_ratio
+from tests.papers.bound import between_nodes, word_count_ratio
 from tests.papers.table import Chart, Line, Paper
 from tests.papers.worlds import cluster, hand_graph, ping_pong, saddle, topology
 
@@ -79,7 +79,7 @@ def _ascs(places: Cluster, snapshot: LoadSnapshot) -> tuple[float, ...]:
 def _best_tps(places: Cluster, snapshot: LoadSnapshot, node_cores: float) -> float:
     """Find the least traffic between nodes that hold so much each."""
     full = np.full(len(places.nodes), node_cores)
-    nodes = PlacementProblem.of(places, snapshot, NODES_ONLY).between_nodes()
+    nodes = between_nodes(PlacementProblem.of(places, snapshot, NODES_ONLY))
     nodes = replace(nodes, place_cores=full, node_cores=full)
     best = search(nodes, places.node_of[snapshot.place])
     return float("inf") if best is None else nodes.cost_tps(best)

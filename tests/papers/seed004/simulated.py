@@ -70,10 +70,11 @@ def _one_move(paper: Paper) -> None:
     lines = tuple(_series(result.name, result.throughput_tps) for result in report.results)
     title = "One random move a minute (figure 8), simulated"
     paper.charts.append(Chart("004_moves", title, "seconds", "sentences/s", lines))
+    runs = {setting.name: setting for setting in given.runs}
     still = next(result for result in report.results if result.name == given.baseline)
-    usual_tps = float(still.throughput_tps[round(given.run(still.name).warm_s) :].mean())
+    usual_tps = float(still.throughput_tps[round(runs[still.name].warm_s) :].mean())
     one_s = report.measures["n-storm.down_60_s"]
-    _many_moves(paper, given.run("n-storm"), given.seed, usual_tps, one_s)
+    _many_moves(paper, runs["n-storm"], given.seed, usual_tps, one_s)
 
 
 def _degradation(paper: Paper, got: Measures) -> None:

@@ -77,7 +77,7 @@ def test_a_surprise_does_not_end_it(loop: Callable[..., list[str]]):
 
 def test_a_store_that_is_taken_keeps_it_from_starting(tmp_path: Path):
     config = AgentConfig("127.0.0.1:1", tmp_path)
-    with PlanWriter(tmp_path / "plan"), capture_logs() as logs:
+    with PlanWriter(tmp_path / "plan", b"plan"), capture_logs() as logs:
         assert run(config, threading.Event()) == 1
     assert [entry["event"] for entry in logs] == ["agent_cannot_start"]
 
@@ -93,7 +93,7 @@ def test_a_full_disk_does_not_silence_the_node(
 
     session = cast(Session, cast(Any, SimpleNamespace(interruptions=0)))
     config = AgentConfig("localhost:1", tmp_path, supervisor="s1")
-    with PlanWriter(tmp_path / "plan") as writer:
+    with PlanWriter(tmp_path / "plan", b"plan") as writer:
         agent = Agent(config, session, writer, threading.Event())
     puller = SimpleNamespace(
         sync=lambda node, here: None,

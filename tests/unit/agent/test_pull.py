@@ -25,7 +25,7 @@ class Nodes:
         self.data: dict[str, bytes] = {CLUSTER: b"c1"}
 
     def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
-        return Stored(self.data[path], 0, 0, 0) if path in self.data else None
+        return Stored(self.data[path], 0, 0) if path in self.data else None
 
     exists = read
 
@@ -56,7 +56,7 @@ class Node:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:
-    with PlanWriter(tmp_path / "plan") as writer:
+    with PlanWriter(tmp_path / "plan", b"plan") as writer:
         made = Node(Nodes(), writer, tmp_path)
         made.publish(HERE, THERE)
         made.zookeeper.data[plan_path("wc-1")] = encode(HELD)

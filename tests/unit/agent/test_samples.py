@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def store(folder: Path, pid: int | None = None, port: int = 6700, **values: byte
     """Write a worker's store as a JVM does, two minutes ago; without a port a supervisor's."""
     pid = os.getpid() if pid is None else pid
     path = folder / "w" / f"{port}-{pid}" if port else folder / "s" / str(pid)
-    with Env(path, writable=True) as env:
+    with closing(Env(path, writable=True)) as env:
         for key, value in values.items():
             env.put(key.encode(), value)
     os.utime(path, (time.time() - 120,) * 2)

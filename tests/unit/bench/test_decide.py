@@ -12,8 +12,8 @@ from controller.policies.exhaustive.policy import exhaustive
 from controller.policies.otd import otd
 from controller.policies.safe import safe
 from controller.snapshot import parse
-from controller.yardstick import weighted_cost_tps
 from tests.bench.decide.cases import LITERAL, QUALITY, Groups, Hardware, crowd, keyed, planted
+from tests.bench.decide.measures import weighted_cost_tps
 from tests.bench.decide.plain import plain_otd
 from tests.bench.decide.quality import follow, long_search, quality
 from tests.bench.decide.report import as_tables

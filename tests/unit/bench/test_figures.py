@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -178,9 +179,9 @@ def test_a_store_shows_a_plan_once(tmp_path: Path) -> None:
     with PlanWriter(tmp_path, PLAN_KEY) as writer:
         writer.write(encode(stored))
     watched = Watched(tmp_path, PLAN_KEY)
-    with watched.reader:
+    with closing(watched.reader):
         assert watched.shows(stored.plans[0])
         assert not watched.shows(stored.plans[0])
     another = Watched(tmp_path, PLAN_KEY)
-    with another.reader:
+    with closing(another.reader):
         assert not another.shows(sample_plan(5, 0).plans[0])

@@ -9,8 +9,8 @@ from controller.config import (
     Config,
     Mode,
     build,
-    from_assignments,
     from_storm_yaml,
+    keys_of,
 )
 from migration import ConfigError, storm_yaml
 
@@ -141,9 +141,9 @@ def test_the_lower_limit_goes_down_with_the_upper_one() -> None:
 
 
 def test_assignments_of_the_command_line() -> None:
-    config = from_assignments(["nstorm.load.high=0.7", "vetoes=on", "excluded.hosts=[a, b]"])
+    config = build(keys_of(["nstorm.load.high=0.7", "vetoes=on", "excluded.hosts=[a, b]"]))
     assert config.limits.high_frac == 0.7
     assert config.vetoes
     assert config.excluded.hosts == {"a", "b"}
     with pytest.raises(ConfigError, match="not YAML"):
-        from_assignments(["excluded.hosts=[a"])
+        build(keys_of(["excluded.hosts=[a"]))

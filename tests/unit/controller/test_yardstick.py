@@ -3,21 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.core.classify import Limits
 from controller.yardstick import (
-    CpuUse,
     NodeMove,
-    cpu_use,
     degradation_s,
     inter_node_ratio,
-    inter_worker_tps,
     ping_pongs,
     thrash,
-    weighted_cost_tps,
 )
 from tests.unit.controller.policies.placement_worlds import cluster, topology
 
@@ -30,22 +24,12 @@ SNAPSHOT = replace(
 
 
 def test_traffic_between_places() -> None:
-    assert inter_worker_tps(SNAPSHOT) == 10
     assert inter_node_ratio(PLACES, SNAPSHOT) == 4 / 20
-    limits = Limits(weight_node=0.8, weight_worker=0.2)
-    assert weighted_cost_tps(PLACES, SNAPSHOT, limits) == pytest.approx(0.8 * 4 + 0.2 * 10)
-    assert weighted_cost_tps(PLACES, SNAPSHOT, Limits(weight_node=1, weight_worker=0)) == 4
 
 
 def test_no_traffic_is_no_ratio_but_a_number() -> None:
     silent = topology({"c": 2})
     assert inter_node_ratio(PLACES, silent) == 0.0
-
-
-def test_cpu_of_all_and_of_the_fullest() -> None:
-    assert cpu_use(PLACES, SNAPSHOT) == CpuUse(pytest.approx(0.5), 0.75)
-    unlike = replace(PLACES, capacity_cores=np.array([1.0, 0.1, 1.9]))
-    assert cpu_use(unlike, SNAPSHOT) == CpuUse(pytest.approx(0.5), pytest.approx(1.5))
 
 
 def test_degradation_counts_windows_at_a_level_or_worse() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import lmdb
@@ -21,7 +22,7 @@ HAMMER = """
 import sys, time
 from pathlib import Path
 from kvstore.writer import PlanWriter
-with PlanWriter(Path(sys.argv[1])) as writer:
+with PlanWriter(Path(sys.argv[1]), b"plan") as writer:
     for count in range(1, 1_000_000):
         writer.write(b"%d," % count * 100)
         if count == 1:
@@ -44,13 +45,13 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def writer(folder: Path) -> Iterator[PlanWriter]:
-    with PlanWriter(folder) as made:
+    with PlanWriter(folder, b"plan") as made:
         yield made
 
 
 def raw(folder: Path, key: bytes, value: bytes) -> None:
     """Write bytes past the envelope, as nobody should."""
-    with Env(folder, writable=True) as env:
+    with closing(Env(folder, writable=True)) as env:
         env.put(key, value)
 
 
@@ -70,9 +71,9 @@ def test_a_payload_is_written_and_the_same_one_not_again(writer: PlanWriter, fol
 
 
 def test_versions_rise_when_the_clock_stands_still_and_over_a_restart(folder: Path):
-    with PlanWriter(folder, wall_ms=lambda: 1000) as writer:
+    with PlanWriter(folder, b"plan", wall_ms=lambda: 1000) as writer:
         assert [writer.write(b"a"), writer.write(b"b"), writer.write(b"c")] == [1000, 1001, 1002]
-    with PlanWriter(folder, wall_ms=lambda: 5) as writer:
+    with PlanWriter(folder, b"plan", wall_ms=lambda: 5) as writer:
         assert writer.last == Envelope(1002, b"c")
         assert writer.write(b"d") == 1003
 
@@ -87,7 +88,7 @@ def test_an_older_version_is_refused(writer: PlanWriter):
 
 def test_there_is_one_writer(writer: PlanWriter, folder: Path):
     with pytest.raises(StoreError, match="another process writes"):
-        PlanWriter(folder)
+        PlanWriter(folder, b"plan")
 
 
 def test_an_environment_is_not_opened_twice_in_a_process(writer: PlanWriter, folder: Path):
@@ -99,7 +100,7 @@ def test_the_format_is_the_old_one_whatever_the_environment_says(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("LMDB_DEFAULT_LIB_VERSION", "1")
-    with PlanWriter(folder) as writer:
+    with PlanWriter(folder, b"plan") as writer:
         writer.write(b"plan")
     data = (folder / "data.mdb").read_bytes()
     assert data[16:20] == (0xBEEFC0DE).to_bytes(4, sys.byteorder)
@@ -107,9 +108,9 @@ def test_the_format_is_the_old_one_whatever_the_environment_says(
 
 
 def test_the_reader_finds_the_newest(folder: Path):
-    with PlanWriter(folder, wall_ms=lambda: 7) as writer:
+    with PlanWriter(folder, b"plan", wall_ms=lambda: 7) as writer:
         writer.write(b"plan")
-    with StoreReader(folder) as reader:
+    with closing(StoreReader(folder)) as reader:
         assert reader.read(b"plan").envelope == Envelope(7, b"plan")
         assert reader.read(b"other") == type(reader.read(b"other"))(None, None)
 
@@ -120,7 +121,7 @@ def test_the_reader_keeps_the_last_good_and_says_so(tmp_path: Path):
     file = path / "ack.bin"
     file.write_bytes(pack(5, b"good"))
     good = Envelope(5, b"good")
-    with StoreReader(path) as reader:
+    with closing(StoreReader(path)) as reader:
         assert reader.read(b"ack").envelope == good
         for content, said in (
             (b"garbage", "fewer than its own frame"),
@@ -146,11 +147,11 @@ def test_a_reader_needs_an_environment(tmp_path: Path):
 
 def test_a_damaged_envelope_is_reported_and_written_over(folder: Path):
     raw(folder, b"plan", b"garbage")
-    with PlanWriter(folder) as writer:
+    with PlanWriter(folder, b"plan") as writer:
         assert writer.last is None
         assert writer.problem is not None and "began without it" in writer.problem
         writer.write(b"plan")
-    with StoreReader(folder) as reader:
+    with closing(StoreReader(folder)) as reader:
         assert reader.read(b"plan").problem is None
 
 
@@ -159,7 +160,7 @@ def test_a_file_that_is_no_lmdb_is_put_aside_whole(folder: Path):
     (folder / "data.mdb").write_bytes(b"garbage" * 4000)
     with pytest.raises(FormatError):
         Env(folder, writable=True)
-    with PlanWriter(folder) as writer:
+    with PlanWriter(folder, b"plan") as writer:
         assert writer.problem is not None and "began anew" in writer.problem
         writer.write(b"plan")
     (aside,) = folder.glob("data.mdb.bad-*")
@@ -171,7 +172,7 @@ def test_a_file_of_the_newer_format_is_put_aside(folder: Path):
     with lmdb.open(str(folder), lib_version=1) as env, env.begin(write=True) as txn:
         txn.put(b"plan", b"new format")
     (folder / "lock.mdb").unlink()
-    with PlanWriter(folder) as writer:
+    with PlanWriter(folder, b"plan") as writer:
         assert writer.problem is not None
         assert writer.write(b"plan") > 0
 
@@ -205,7 +206,7 @@ def test_a_killed_writer_leaves_a_whole_plan(folder: Path):
         os.kill(hammer.pid, signal.SIGKILL)
         hammer.wait()
         hammer.stdout.close()
-        with PlanWriter(folder) as writer:
+        with PlanWriter(folder, b"plan") as writer:
             assert writer.problem is None
             assert writer.last is not None
             numbers = set(writer.last.payload.split(b",")[:-1])
@@ -217,7 +218,7 @@ def test_a_reader_beside_a_writer_sees_whole_and_rising_versions(folder: Path):
     hammer = python(HAMMER, folder)
     assert hammer.stdout is not None and hammer.stdout.readline() == "up\n"
     seen = []
-    with StoreReader(folder) as reader:
+    with closing(StoreReader(folder)) as reader:
         began_s = time.monotonic()
         while time.monotonic() < began_s + 1.0 or len(set(seen)) <= 20:
             assert time.monotonic() < began_s + 300

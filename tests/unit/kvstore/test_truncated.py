@@ -8,6 +8,7 @@ import pytest
 
 PREPARE = """
 import os, sys
+from contextlib import closing
 from pathlib import Path
 from kvstore.env import Env
 from kvstore.envelope import pack
@@ -27,47 +28,47 @@ def later():
     now_s += 2.0
 """
 WRITES = """
-with PlanWriter(folder) as writer:
+with PlanWriter(folder, b"plan") as writer:
     before = writer.write(b"plan" * 5000)
     truncate()
     assert writer.write(b"next") > before
     assert "was truncated" in writer.problem, writer.problem
-with StoreReader(folder) as reader:
+with closing(StoreReader(folder)) as reader:
     assert reader.read(b"plan").envelope.payload == b"next"
 """
 RESTS = """
-with PlanWriter(folder) as writer:
+with PlanWriter(folder, b"plan") as writer:
     before = writer.write(b"plan" * 5000)
     truncate()
     later()
     writer.check_readers()
     assert "was truncated" in writer.problem, writer.problem
-with StoreReader(folder) as reader:
+with closing(StoreReader(folder)) as reader:
     found = reader.read(b"plan").envelope
     assert found.payload == b"plan" * 5000 and found.version > before
 """
 CLOSES = """
-with PlanWriter(folder) as writer:
+with PlanWriter(folder, b"plan") as writer:
     writer.write(b"plan" * 5000)
     truncate()
 """
 OPENS = """
-with PlanWriter(folder) as writer:
+with PlanWriter(folder, b"plan") as writer:
     writer.write(b"plan" * 5000)
 truncate()
 try:
-    with StoreReader(folder) as reader:
+    with closing(StoreReader(folder)) as reader:
         assert reader.read(b"plan").envelope is None
 except StoreError as error:
     print(error)
-with PlanWriter(folder) as writer:
+with PlanWriter(folder, b"plan") as writer:
     assert writer.last is None
     writer.write(b"next")
 """
 READS = """
-with Env(folder, writable=True) as env:
+with closing(Env(folder, writable=True)) as env:
     env.put(b"ack", pack(1, b"ack" * 5000))
-with StoreReader(folder) as reader:
+with closing(StoreReader(folder)) as reader:
     good = reader.read(b"ack").envelope
     truncate()
     for _ in range(3):
@@ -76,7 +77,7 @@ with StoreReader(folder) as reader:
         assert "was truncated" in reading.problem, reading.problem
         reader.check_readers()
     (folder / "data.mdb").unlink()
-    with Env(folder, writable=True) as env:
+    with closing(Env(folder, writable=True)) as env:
         env.put(b"ack", pack(2, b"new" * 5000))
     reader.check_readers()
     assert reader.read(b"ack").envelope.version == 2
@@ -108,9 +109,9 @@ def test_a_truncated_lock_file_ends_nobody(tmp_path: Path, code: str):
 
 
 READS_LOCK = """
-with Env(folder, writable=True) as env:
+with closing(Env(folder, writable=True)) as env:
     env.put(b"ack", pack(1, b"ack"))
-with StoreReader(folder) as reader:
+with closing(StoreReader(folder)) as reader:
     good = reader.read(b"ack").envelope
     truncate()
     for _ in range(3):
@@ -125,7 +126,7 @@ def test_a_reader_outlives_a_truncated_lock_file(tmp_path: Path):
 
 def test_a_lock_file_stays_cut_so_that_the_jvm_that_writes_there_sees_it(tmp_path: Path):
     code = """
-with Env(folder, writable=True) as env:
+with closing(Env(folder, writable=True)) as env:
     env.put(b"ack", pack(1, b"ack"))
     truncate()
 assert (folder / "lock.mdb").stat().st_size == 0
@@ -135,13 +136,13 @@ assert (folder / "lock.mdb").stat().st_size == 0
 
 def test_a_data_file_that_is_gone_is_written_anew(tmp_path: Path):
     code = """
-with PlanWriter(folder) as writer:
+with PlanWriter(folder, b"plan") as writer:
     writer.write(b"plan")
     (folder / "data.mdb").unlink()
     later()
     writer.check_readers()
     assert "is gone" in writer.problem
-with StoreReader(folder) as reader:
+with closing(StoreReader(folder)) as reader:
     assert reader.read(b"plan").envelope.payload == b"plan"
 """
     run(code, tmp_path / "store", "data.mdb", 0)

@@ -27,7 +27,7 @@ class Nodes:
             self.watches[path].append(on_change)
         version = self.versions.get(path)
         self.during()
-        return None if version is None else Stored(b"", version, 0, 0)
+        return None if version is None else Stored(b"", version, 0)
 
     exists = read
 

@@ -473,11 +473,6 @@ def test_nothing_is_written_while_a_topology_is_not_active(status: str):
     assert phase(look(result.held_plan, node(A), node(B), at=120.0)) is Phase.UNDO
 
 
-def test_nothing_is_written_without_a_publication():
-    result = step(held_plan(Phase.PREPARE), None, [node(A), node(B, READY)], 1.0, TIMING)
-    assert result.plan is None
-
-
 def test_a_new_leader_starts_the_limits_anew_and_writes_under_its_epoch():
     held = resume(Plan("c", 3, 17, "wc", (entry(Phase.PREPARE),)), 4, 1000.0)
     assert look(held, node(A), node(B), at=1019.0).plan is None

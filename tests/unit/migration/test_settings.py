@@ -7,18 +7,19 @@ from pathlib import Path
 import pytest
 
 from agent.config import AgentConfig
-from controller.config import Config, build, from_assignments, from_storm_yaml
+from controller.config import Config, build, from_storm_yaml, keys_of
 from controller.policies.registry import NAMES
 from migration import ConfigError
-from migration.settings import DEFAULT, SETTINGS, TRIED, TUNABLE, Kind, Reader, page, values
+from migration.settings import DEFAULT, SETTINGS, TRIED, TUNABLE, Kind, Reader, values
 from migration.storm_yaml import read, storm_zookeeper
+from tests.settings_page import page
 
 ROOT = Path(__file__).parents[3]
 
 
 def test_the_page_is_the_table() -> None:
     assert (ROOT / "docs" / "settings.md").read_text() == page(), (
-        "type  python -m migration.settings > docs/settings.md"
+        "type  python -m tests.settings_page > docs/settings.md"
     )
 
 
@@ -81,13 +82,13 @@ def test_a_number_may_be_written_with_a_power_of_ten(tmp_path: Path, number: str
     path.write_text(f"nstorm.asc.threshold: {number}\nothers: [e1, 1e, 0x1e5, 1-1e2]")
     assert from_storm_yaml(read(path))[0].limits.gain_frac == 1e-3
     assert read(path)["others"] == ["e1", "1e", 0x1E5, "1-1e2"]
-    assert from_assignments([f"asc.threshold={number}"]).limits.gain_frac == 1e-3
+    assert build(keys_of([f"asc.threshold={number}"])).limits.gain_frac == 1e-3
 
 
 @pytest.mark.parametrize("value", ["2024-99-99", "9" * 5000, "[" * 5000], ids=["a", "b", "c"])
 def test_a_value_that_cannot_be_is_refused(value: str) -> None:
     with pytest.raises(ConfigError, match="the value is not YAML"):
-        from_assignments([f"load.high={value}"])
+        build(keys_of([f"load.high={value}"]))
 
 
 @pytest.mark.parametrize("content", [b"a: [", b"\xff\xfe\xff", b"- a\n", b"1: 2"])

@@ -56,11 +56,8 @@ def ask(
     publication: Publication = PUBLICATION,
     plan: Plan = PLAN,
     nodes: list[NodeAcks] = NODES,
-    keep_last: bool = False,
 ) -> Entry | Refusal:
-    return validate_move(
-        publication, plan, nodes, executor, target, move_id="m1", keep_last=keep_last
-    )
+    return validate_move(publication, plan, nodes, executor, target, move_id="m1")
 
 
 def test_a_move_that_may_be():
@@ -101,9 +98,8 @@ def test_an_executor_with_an_entry_does_not_move(void: str | None):
     assert "m0" in refusal.reason
 
 
-def test_the_last_executor_stays_only_if_asked_for():
-    assert isinstance(ask(E3, A), Entry)
-    refusal = ask(E3, A, keep_last=True)
+def test_the_last_executor_stays():
+    refusal = ask(E3, A)
     assert isinstance(refusal, Refusal)
     assert refusal.code is RefusalCode.LAST_IN_WORKER
 
@@ -118,14 +114,14 @@ def test_the_last_executor_stays_only_if_asked_for():
     ],
 )
 def test_departures_count_at_once_for_the_last_executor(entry: Entry, last: bool):
-    answer = ask(plan=replace(PLAN, entries=(entry,)), keep_last=True)
+    answer = ask(plan=replace(PLAN, entries=(entry,)))
     assert isinstance(answer, Refusal) is last
 
 
 @pytest.mark.parametrize("phase", [Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP])
 def test_arrivals_count_once_storm_has_absorbed_them(phase: Phase):
     coming = Entry("m0", E1, A, B, phase, Base(A, 100))
-    asked = {"plan": replace(PLAN, entries=(coming,)), "keep_last": True}
+    asked = {"plan": replace(PLAN, entries=(coming,))}
     refusal = ask(E3, A, **asked)
     assert isinstance(refusal, Refusal)
     assert refusal.code is RefusalCode.LAST_IN_WORKER

@@ -25,11 +25,9 @@ def graph(*edges: str) -> nx.DiGraph:
     return built
 
 
-def test_outputs_go_to_every_consumer_whole_or_are_split() -> None:
+def test_outputs_go_to_every_consumer_whole() -> None:
     fork = graph("ab", "ac", "bd", "cd")
     assert input_rates(fork, {"a": 2.0, "b": 0.5}, 10) == {"a": 10, "b": 20, "c": 20, "d": 30}
-    split = input_rates(fork, {"a": 2.0, "b": 0.5}, 10, split=True)
-    assert split == {"a": 10, "b": 10, "c": 10, "d": 15}
 
 
 def test_every_source_gets_the_rate_and_a_loop_counts_once() -> None:

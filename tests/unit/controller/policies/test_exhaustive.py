@@ -16,7 +16,7 @@ from controller.policies.exhaustive.policy import exhaustive, search
 from controller.policies.exhaustive.problem import PlacementProblem
 from controller.policies.registry import NAMES, Options, policy
 from controller.snapshot import parse
-from tests.papers.bound import word_count_ratio
+from tests.papers.bound import between_nodes, word_count_ratio
 from tests.papers.linear_program import solve
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "decide"
@@ -48,7 +48,7 @@ def test_hand_graph(cores: float, cost_tps: float) -> None:
     assert best is not None
     assert problem.fits(best)
     assert problem.cost_tps(best) == cost_tps
-    for version in (problem, problem.between_nodes()):
+    for version in (problem, between_nodes(problem)):
         solution = solve(version, 30.0)
         assert solution.is_proven
         assert solution.cost_tps == pytest.approx(cost_tps)

@@ -15,11 +15,11 @@ from controller.policies.heterogeneity.growth import (
     first_assignment,
     maximize_throughput,
 )
-from controller.policies.heterogeneity.model import Model, utilisation
-from controller.policies.heterogeneity.optimum import best_placement, instance_numbers
+from controller.policies.heterogeneity.model import Model
 from controller.policies.heterogeneity.policy import heterogeneity
-from controller.policies.heterogeneity.profiles import rolling_count, unique_visitor
 from migration.model import Component, Edge
+from tests.papers.machine_profiles import rolling_count, unique_visitor, utilisation
+from tests.papers.optimum import best_placement, instance_numbers
 
 NONE_YET = np.zeros((2, 3), dtype=np.int64)
 ALL_OPEN = np.ones(3, dtype=np.bool_)
@@ -28,7 +28,7 @@ ALL_OPEN = np.ones(3, dtype=np.bool_)
 def grown(model: Model, rate_tps: float, **options: float) -> tuple[list[int], float, Model]:
     first = first_assignment(model, rate_tps, NONE_YET, ALL_OPEN)
     assert not isinstance(first, int)
-    placement, reached = maximize_throughput(model, first, rate_tps, **options)
+    placement, reached = maximize_throughput(model, first, rate_tps, is_open=ALL_OPEN, **options)
     assert model.load(placement, reached).max() <= 1 + 1e-9
     return placement.sum(axis=1).tolist(), reached, model
 
@@ -37,7 +37,7 @@ def grown(model: Model, rate_tps: float, **options: float) -> tuple[list[int], f
 def test_rolling_count_to_the_letter(start_tps: float) -> None:
     model = rolling_count()
     first = first_assignment(model, start_tps, NONE_YET, ALL_OPEN)
-    placement, reached = maximize_throughput(model, first, start_tps)
+    placement, reached = maximize_throughput(model, first, start_tps, is_open=ALL_OPEN)
     assert placement.sum(axis=1).tolist() == [3, 4]
     assert round(reached) == 9_876
     assert model.load(placement, reached) == pytest.approx([1.0, 0.945, 0.902], abs=6e-4)
@@ -113,7 +113,7 @@ def test_what_costs_nothing_has_no_limit() -> None:
     model = Model(np.array([1.0]), np.zeros((1, 1)), np.array([[0.5]]))
     one = np.array([[1]])
     assert model.reachable_tps(one) == inf
-    assert maximize_throughput(model, one, 1.0)[1] == 1.0
+    assert maximize_throughput(model, one, 1.0, is_open=ALL_OPEN[:1])[1] == 1.0
     assert model.reachable_tps(3 * one) == 0.0
 
 
@@ -275,5 +275,7 @@ def test_measured_cpu_counts_although_the_spouts_emit_nothing() -> None:
 def test_where_nearly_everything_fits_the_raise_of_the_input_ends() -> None:
     """The step became too small to change the number, and the loop went on for ever."""
     model = Model(np.array([1.0]), np.array([[1e-17]]), np.zeros((1, 1)))
-    placement, reached = maximize_throughput(model, np.ones((1, 1), dtype=np.int64), 800.0)
+    placement, reached = maximize_throughput(
+        model, np.ones((1, 1), dtype=np.int64), 800.0, is_open=ALL_OPEN[:1]
+    )
     assert reached == pytest.approx(model.reachable_tps(placement))

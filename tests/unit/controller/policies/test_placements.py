@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.config import build, from_assignments
+from controller.config import build, keys_of
 from controller.core.classify import Limits
 from controller.core.cluster import inter_node_tps
 from controller.core.decision import Outcome
@@ -53,7 +53,7 @@ def test_the_command_knows_names_and_keys() -> None:
 def test_keys_of_002() -> None:
     assert build({}).options.aniello == Aniello(alpha=0.0, beta=0.5)
     given = ["aniello.alpha=1", "nstorm.aniello.beta=0.25", "aniello.gamma=1.5"]
-    config = from_assignments([*given, "aniello.delta=0", "aniello.spread=1"])
+    config = build(keys_of([*given, "aniello.delta=0", "aniello.spread=1"]))
     assert config.options.aniello == Aniello(alpha=1, beta=0.25, gamma=1.5, delta=0, spread=1)
 
 

@@ -16,6 +16,7 @@ from controller.replay.recording import Span, spans
 from controller.replay.rerun.run import AsRecorded, Rerun
 from controller.replay.rerun.series import NO_CYCLE, OUTCOMES
 from migration.model import ExecutorId
+from tests.bench.replay.score import through
 from tests.recorded_world import SLOTS, TICK_S, Recorded, record
 
 KEYS = {"cooldown.executor.secs": 12}
@@ -32,10 +33,10 @@ def measured(folder: Path) -> list[Span]:
 def test_the_recorded_configuration_makes_the_live_moves(tmp_path: Path) -> None:
     reports = record(tmp_path, ticks=range(30))
     (span,) = measured(tmp_path)
-    series = Rerun(build(KEYS)).through([span])
+    series = through(Rerun(build(KEYS)), [span])
     assert [(m.executor, m.source, m.target) for m in series.moves] == moves(reports)
     assert len(series.moves) > 2
-    live = AsRecorded().through([span])
+    live = through(AsRecorded(), [span])
     assert series.inter_node_tps.tolist() == live.inter_node_tps.tolist()
     assert len(live.moves) == len(series.moves)
     measured_frac = [r.inter_node_frac for r in reports if r.inter_node_frac is not None]
@@ -48,18 +49,18 @@ def test_a_log_of_advice_shows_what_auto_would_have_done(tmp_path: Path) -> None
     record(tmp_path / "advise", ticks=range(30), mode="advise")
     reports = record(tmp_path / "auto", ticks=range(30))
     (advised,) = measured(tmp_path / "advise")
-    series = Rerun(build(KEYS)).through([advised])
+    series = through(Rerun(build(KEYS)), [advised])
     assert [(m.executor, m.source, m.target) for m in series.moves] == moves(reports)
-    assert series.inter_node_frac < AsRecorded().through([advised]).inter_node_frac
-    assert AsRecorded().through([advised]).moves == ()
+    assert series.inter_node_frac < through(AsRecorded(), [advised]).inter_node_frac
+    assert through(AsRecorded(), [advised]).moves == ()
 
 
 def test_what_is_excluded_stays_where_it_is(tmp_path: Path) -> None:
     record(tmp_path, ticks=range(30), mode="advise")
     (span,) = measured(tmp_path)
-    assert Rerun(build(KEYS)).through([span]).moves
+    assert through(Rerun(build(KEYS)), [span]).moves
     for name in (span.topology, topology_name(span.topology)):
-        series = Rerun(build({**KEYS, "excluded.topologies": [name]})).through([span])
+        series = through(Rerun(build({**KEYS, "excluded.topologies": [name]})), [span])
         assert not series.moves
         assert OUTCOMES.index(Outcome.EXCLUDED) in series.outcome
 
@@ -70,19 +71,19 @@ def test_hosts_are_excluded_by_their_name_as_in_a_live_run(tmp_path: Path) -> No
     node, host = next(iter(span.hosts.items()))
     assert node != host
     for name in (node, host):
-        found = Rerun(build({**KEYS, "excluded.hosts": [name]})).through([span]).moves
+        found = through(Rerun(build({**KEYS, "excluded.hosts": [name]})), [span]).moves
         assert not any(end.startswith(f"{node}:") for m in found for end in (m.source, m.target))
-    assert any(m.source.startswith(f"{node}:") for m in Rerun(build(KEYS)).through([span]).moves)
+    assert any(m.source.startswith(f"{node}:") for m in through(Rerun(build(KEYS)), [span]).moves)
 
 
 def test_spans_may_be_cut_anywhere(tmp_path: Path) -> None:
     record(tmp_path, ticks=range(30))
     (span,) = measured(tmp_path)
-    whole = Rerun(build(KEYS)).through([span])
+    whole = through(Rerun(build(KEYS)), [span])
     for at in (1, 7, 20):
         parts = [span.within(0, span.time_s[at - 1]), span.within(span.time_s[at], np.inf)]
         assert [len(part.time_s) for part in parts] == [at, len(span.time_s) - at]
-        series = Rerun(build(KEYS)).through(parts)
+        series = through(Rerun(build(KEYS)), parts)
         assert series.moves == whole.moves
         assert series.inter_node_tps.tolist() == whole.inter_node_tps.tolist()
     assert len(span.within(0, 1).time_s) == 0
@@ -91,7 +92,7 @@ def test_spans_may_be_cut_anywhere(tmp_path: Path) -> None:
 def test_a_higher_threshold_moves_less_and_leaves_more_between_nodes(tmp_path: Path) -> None:
     record(tmp_path, ticks=range(20), mode="advise")
     found = measured(tmp_path)
-    runs = [Rerun(build({**KEYS, "asc.threshold": t})).through(found) for t in (0.002, 0.1, 1.0)]
+    runs = [through(Rerun(build({**KEYS, "asc.threshold": t})), found) for t in (0.002, 0.1, 1.0)]
     assert len(runs[0].moves) > len(runs[1].moves) > len(runs[2].moves) == 0
     assert runs[0].inter_node_frac < runs[2].inter_node_frac
 
@@ -99,7 +100,7 @@ def test_a_higher_threshold_moves_less_and_leaves_more_between_nodes(tmp_path: P
 def test_a_longer_cycle_decides_less_often(tmp_path: Path) -> None:
     record(tmp_path, ticks=range(20), mode="advise")
     found = measured(tmp_path)
-    series = Rerun(build({**KEYS, "cycle.secs": 4 * TICK_S})).through(found)
+    series = through(Rerun(build({**KEYS, "cycle.secs": 4 * TICK_S})), found)
     assert np.flatnonzero(series.outcome != NO_CYCLE).tolist() == [0, 4, 8, 12, 16]
 
 
@@ -107,10 +108,10 @@ def test_overload_is_counted_in_worker_seconds(tmp_path: Path) -> None:
     record(tmp_path, ticks=range(6), mode="advise")
     (span,) = measured(tmp_path)
     hot = replace(span, cpu_cores=np.where(span.place == 0, 9.0, 0.0) * np.ones((5, 1), np.float32))
-    series = Rerun(
-        build({**KEYS, "asc.threshold": 1.0, "load.high": 1.0}), overload_frac=1.0
-    ).through([hot])
-    assert AsRecorded(overload_frac=1.0).through([hot]).overload_s.tolist() == [TICK_S] * 5
+    series = through(
+        Rerun(build({**KEYS, "asc.threshold": 1.0, "load.high": 1.0}), overload_frac=1.0), [hot]
+    )
+    assert through(AsRecorded(overload_frac=1.0), [hot]).overload_s.tolist() == [TICK_S] * 5
     assert series.max_load_frac[0] == pytest.approx(9.0)
 
 
@@ -123,16 +124,16 @@ def test_what_storm_places_anew_is_followed_and_the_replays_own_moves_stay(tmp_p
     (span,) = measured(tmp_path)
     (shift,) = span.shifts
     assert (shift.row, shift.executor, shift.worker, shift.own) == (9, 3, 0, False)
-    nothing = Rerun(build({"asc.threshold": 1.0, "load.high": 1.0})).through([span])
+    nothing = through(Rerun(build({"asc.threshold": 1.0, "load.high": 1.0})), [span])
     assert nothing.moves == ()
-    assert nothing.inter_node_tps.tolist() == AsRecorded().through([span]).inter_node_tps.tolist()
+    assert nothing.inter_node_tps.tolist() == through(AsRecorded(), [span]).inter_node_tps.tolist()
 
 
 def test_nothing_is_decided_while_storm_does_something_of_its_own(tmp_path: Path) -> None:
     record(tmp_path, ticks=range(12), mode="advise")
     (span,) = measured(tmp_path)
     held = replace(span, held=np.ones_like(span.held))
-    assert Rerun(build(KEYS)).through([held]).moves == ()
+    assert through(Rerun(build(KEYS)), [held]).moves == ()
 
 
 def test_a_worker_that_comes_begins_a_new_span_and_replayed_places_stay(tmp_path: Path) -> None:
@@ -144,15 +145,15 @@ def test_a_worker_that_comes_begins_a_new_span_and_replayed_places_stay(tmp_path
     found = measured(tmp_path)
     assert len(found) >= 1
     assert sum(len(span.time_s) for span in found) >= 18
-    series = Rerun(build({**KEYS, "asc.threshold": 1.0, "load.high": 1.0})).through(found)
-    assert series.inter_node_tps.tolist() == AsRecorded().through(found).inter_node_tps.tolist()
+    series = through(Rerun(build({**KEYS, "asc.threshold": 1.0, "load.high": 1.0})), found)
+    assert series.inter_node_tps.tolist() == through(AsRecorded(), found).inter_node_tps.tolist()
 
 
 def test_a_recording_can_be_sent_to_other_processes(tmp_path: Path) -> None:
     record(tmp_path)
     (span,) = measured(tmp_path)
     again = pickle.loads(pickle.dumps(span))
-    assert Rerun(build(KEYS)).through([again]).moves == Rerun(build(KEYS)).through([span]).moves
+    assert through(Rerun(build(KEYS)), [again]).moves == through(Rerun(build(KEYS)), [span]).moves
 
 
 def test_a_clock_that_goes_back_holds_nothing_up(tmp_path: Path) -> None:
@@ -163,12 +164,12 @@ def test_a_clock_that_goes_back_holds_nothing_up(tmp_path: Path) -> None:
     record(tmp_path / "plain", ticks=range(20), mode="advise")
     (back,), (plain,) = measured(tmp_path / "set"), measured(tmp_path / "plain")
     assert (np.diff(back.time_s) < 0).sum() == 1
-    series, wanted = Rerun(build(KEYS)).through([back]), Rerun(build(KEYS)).through([plain])
+    series, wanted = through(Rerun(build(KEYS)), [back]), through(Rerun(build(KEYS)), [plain])
     assert series.outcome.tolist() == wanted.outcome.tolist()
     assert [m.executor for m in series.moves] == [m.executor for m in wanted.moves]
     assert {m.time_s for m in series.moves} <= set(back.time_s.tolist())
 
 
 def test_no_load_gives_an_empty_series() -> None:
-    series = Rerun(build({})).through([])
+    series = through(Rerun(build({})), [])
     assert (len(series.time_s), series.moves, series.inter_node_frac) == (0, (), 0.0)

@@ -27,7 +27,6 @@ def test_a_run_is_the_head_with_its_own_keys_laid_over() -> None:
     assert (b.name, b.hardware.nodes, b.hardware.cores) == ("b", 3, 8.0)
     assert a.system is System.NSTORM
     assert a.controller is None
-    assert scenario.run("b") is b
 
 
 def test_one_run_needs_no_name() -> None:

@@ -51,7 +51,7 @@ class Store:
         if path in self.nodes:
             raise NodeExistsError(path)
         self.zxid += 1
-        self.nodes[path] = Stored(data, 0, self.zxid, self.zxid)
+        self.nodes[path] = Stored(data, 0, self.zxid)
         return path
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
@@ -61,7 +61,7 @@ class Store:
         if version not in (ANY_VERSION, held.version):
             raise ConflictError(path)
         self.zxid += 1
-        self.nodes[path] = Stored(data, held.version + 1, held.czxid, self.zxid)
+        self.nodes[path] = Stored(data, held.version + 1, self.zxid)
         return held.version + 1
 
     def put_checked(
@@ -91,7 +91,7 @@ class Led(World):
         self.leader = leader = Leader(self.store, "one")  # type: ignore[arg-type]
         leader._candidate.leads = lambda: True  # type: ignore[method-assign]
         leader.refresh()
-        self.store.nodes[wire.CLUSTER] = Stored(CLUSTER.encode(), 0, 1, 1)
+        self.store.nodes[wire.CLUSTER] = Stored(CLUSTER.encode(), 0, 1)
         self.applier = Applier(
             self.store,  # type: ignore[arg-type]
             mirror=self.mirror,

@@ -20,7 +20,7 @@ class Nodes:
         self.data = data
 
     def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
-        return Stored(self.data[path], 0, 0, 0) if path in self.data else None
+        return Stored(self.data[path], 0, 0) if path in self.data else None
 
     exists = read
 

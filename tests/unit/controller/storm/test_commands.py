@@ -23,7 +23,7 @@ class Nodes:
 
     def node(self, path: str) -> Stored | None:
         data = self.nodes[path.removeprefix(f"{COMMANDS}/")]
-        return None if data is None else Stored(data, 0, 0, 0)
+        return None if data is None else Stored(data, 0, 0)
 
     def set(self, path: str, data: bytes) -> None:
         self.nodes[path.removeprefix(f"{COMMANDS}/")] = data

@@ -36,7 +36,7 @@ class World:
     report: NimbusReport = REPORT
 
     def node(self, path: str) -> Stored | None:
-        return Stored(b"", 0, 0, self.mzxid[path]) if path in self.mzxid else None
+        return Stored(b"", 0, self.mzxid[path]) if path in self.mzxid else None
 
     stat = node
 

@@ -21,7 +21,7 @@ class OneNode:
         return 0
 
     def read(self, path: str) -> Stored | None:
-        return None if self.data is None else Stored(self.data, 0, 0, 0)
+        return None if self.data is None else Stored(self.data, 0, 0)
 
 
 def session(data: bytes | None = None) -> Session:

@@ -20,6 +20,7 @@ from controller.tune.choice import MOVE_S, Objective, suggest
 from controller.tune.chunks import DAY_S, HELD_BACK_FRAC, unpack, waves
 from controller.tune.space import Space
 from controller.tune.sweep import Figures
+from tests.bench.replay.score import through
 from tests.tuned_world import BEGIN_S, HUBS, TICK_S, span, strong_and_fickle, swept
 
 THRESHOLDS = (0.0, 0.005, 0.02, 0.03, 0.06)
@@ -104,7 +105,7 @@ def test_pieces_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             assert figures.inter_node == pytest.approx(same.inter_node, rel=1e-12)
     assert whole[0].chosen_by.ticks == 84
     assert whole[0].held_back.ticks == 36
-    (series,) = [Rerun(build(RESTLESS)).through([load])]
+    (series,) = [through(Rerun(build(RESTLESS)), [load])]
     assert len(series.moves) == whole[0].chosen_by.moves + whole[0].held_back.moves
 
 

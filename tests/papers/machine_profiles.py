@@ -1,12 +1,13 @@
-"""Holds the two topologies of 000 whose profiles are known.
+"""Holds the two topologies of 000 whose profiles are known, and weighs what machines do.
 
-From the authors' simulator (github.com/h-nasiri/Scheduling-Simulator): one point at which a share
-U0 of the machine is in use by IR0 tuples per second, and how many more it takes for one per cent.
-Table 3 of the paper is missing in our copy; which machine is which is not said.
+The profiles are from the authors' simulator (github.com/h-nasiri/Scheduling-Simulator): one point
+at which a share U0 of the machine is in use by IR0 tuples per second, and how many more it takes
+for one per cent. Table 3 of the paper is missing in our copy; which machine is which is not said.
 """
 
 import numpy as np
 
+from controller.core.cluster import Floats
 from controller.policies.heterogeneity.model import Model
 
 # By component and machine: IR0 in tuples/s, tuples/s for one per cent of CPU, U0 in per cent.
@@ -35,3 +36,16 @@ def rolling_count() -> Model:
 def unique_visitor() -> Model:
     """Build UniqueVisitor on one machine of each kind: two components, one tuple for one."""
     return _chain(_UNIQUE_VISITOR, 1.0)
+
+
+def utilisation(cost_s: Floats, used: Floats) -> float:
+    """Average the CPU in use over kinds of machines, more for those that can do more.
+
+    `cost_s`, shape (C, T), is what a tuple costs each kind of component on each kind of machine,
+    above 0; `used`, shape (T,), the mean share of CPU in use of each kind of machine. 000,
+    equations 7 and 8, whose indices are the other way round than equation 5's. The weights printed
+    add up to the number of kinds of components, so it is divided by that.
+    """
+    speed = 1 / cost_s
+    weights = (speed / speed.sum(axis=1, keepdims=True)).sum(axis=0)
+    return float(weights @ used) / len(cost_s)

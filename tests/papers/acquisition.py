@@ -1,46 +1,32 @@
 """Computes how many threads and slots a rate needs: LSA, MBA and the acquisition of VMs (001)."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import ceil, fsum
 
+import numpy as np
+
 from controller.core.cluster import Performance
+from controller.policies.model_driven.mapping import SLACK, Allocation, Lacking, Placed, Slots
 from controller.policies.model_driven.performance import at, enough, peak
 
 # Slots of the machines one can rent, 001 section 8.3: D1, D2 and D3; section 7.1 has D4 with 8 too.
 VM_SLOTS = (1, 2, 4)
-# Sums of shares miss whole numbers in the last digits; that must not cost a slot.
-SLACK = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """The threads of a task, and the shares of slots they need.
+def threads_of(task: Allocation) -> int:
+    """Count all threads, τ of 001."""
+    return task.bundles * task.bundle_threads + task.rest_threads
 
-    Full bundles have `bundle_threads` threads and a slot of its own each; there are none by linear
-    scaling. The rest needs its shares of CPU and memory together.
-    """
 
-    bundles: int
-    bundle_threads: int
-    rest_threads: int
-    rest_cpu_frac: float
-    rest_memory_frac: float
+def cpu_of(task: Allocation) -> float:
+    """Add up the CPU in slots, c of 001."""
+    return task.bundles + task.rest_cpu_frac
 
-    @property
-    def threads(self) -> int:
-        """All threads, τ of 001."""
-        return self.bundles * self.bundle_threads + self.rest_threads
 
-    @property
-    def cpu_frac(self) -> float:
-        """CPU in slots, c of 001."""
-        return self.bundles + self.rest_cpu_frac
-
-    @property
-    def memory_frac(self) -> float:
-        """Memory in slots, m of 001."""
-        return self.bundles + self.rest_memory_frac
+def memory_of(task: Allocation) -> float:
+    """Add up the memory in slots, m of 001."""
+    return task.bundles + task.rest_memory_frac
 
 
 def lsa(table: Sequence[Performance], rate_tps: float) -> Allocation:
@@ -77,8 +63,8 @@ def mba(table: Sequence[Performance], rate_tps: float) -> Allocation:
 def slots_needed(allocations: Iterable[Allocation]) -> int:
     """Count the slots that all tasks need, ρ of 001: the larger of CPU and memory, rounded up."""
     rows = list(allocations)
-    cpu = fsum(row.cpu_frac for row in rows)
-    memory = fsum(row.memory_frac for row in rows)
+    cpu = fsum(map(cpu_of, rows))
+    memory = fsum(map(memory_of, rows))
     return max(ceil(cpu - SLACK), ceil(memory - SLACK))
 
 
@@ -90,3 +76,45 @@ def acquire(slots: int, sizes: Sequence[int] = VM_SLOTS) -> list[int]:
     machines, left = divmod(slots, max(sizes))
     smallest = [min(size for size in sizes if size >= left)] if left else []
     return [max(sizes)] * machines + smallest
+
+
+def literal_bundles(task: Allocation) -> Allocation:
+    """Count bundles by the printed test of algorithm 6: as long as τ̂ threads are left."""
+    bundles, rest = divmod(threads_of(task), task.bundle_threads)
+    more = bundles - task.bundles
+    return replace(
+        task,
+        bundles=bundles,
+        rest_threads=rest,
+        rest_cpu_frac=task.rest_cpu_frac - more,
+        rest_memory_frac=task.rest_memory_frac - more,
+    )
+
+
+def empty_slots(machines: Sequence[int]) -> Slots:
+    """Build empty slots of size 1 from the number of slots of each machine."""
+    machine = np.repeat(np.arange(len(machines)), np.array(machines, dtype=np.int64))
+    return Slots(machine, np.ones(len(machine)), np.ones(len(machine)))
+
+
+def map_growing(
+    needed: int,
+    mapper: Callable[[Slots], Placed | Lacking],
+    sizes: Sequence[int] = VM_SLOTS,
+    *,
+    most: int = 10_000,
+) -> tuple[int, Placed]:
+    """Acquire machines, one slot more each time that the mapping fails, from `needed` to `most`.
+
+    Gives how many slots had to be asked for, and where everything is. Raises ValueError if not even
+    `most` slots are enough: some thread needs more than a slot or a machine has.
+    """
+    for slots in range(needed, most + 1):
+        placed = mapper(empty_slots(acquire(slots, sizes)))
+        if not isinstance(placed, Lacking):
+            return slots, placed
+    raise ValueError(f"the threads cannot be mapped to {most} slots")
+
+
+def slots_used(placed: Placed) -> int:
+    return len({slot for slots in placed.values() for slot in slots})

@@ -1,0 +1,14 @@
+"""Takes a configuration through recorded spans in one go."""
+
+from collections.abc import Iterable
+
+from controller.replay.recording import Span
+from controller.replay.rerun.run import Score
+from controller.replay.rerun.series import Series
+
+
+def through(score: Score, spans: Iterable[Span]) -> Series:
+    """Go through spans in their order; they are read once."""
+    for span in spans:
+        score.take(span)
+    return score.series()
