@@ -19,6 +19,7 @@ import yaml
 from controller.strict import meant
 from deploy.lab import LabError
 from deploy.lab.ledger import SATURATE, WRITE_DELAY_S, Ledger, Totals
+from migration import storm_yaml
 
 _FILE = "workload.json"
 # Bolts tell at a tick, one a second; on a busy machine ticks come late.
@@ -59,6 +60,9 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
 }
 # The longest word of Sentences.java, and what stands between it and the next.
 _WORD_BYTES = 7
+# How many lines it makes, and how many bytes of them at most.
+_LINES = 4096
+_POOL_BYTES = 4 << 20
 # A filler would make other keys of their lines.
 _WHOLE_LINES = ("windows", "page-views")
 
@@ -405,25 +409,56 @@ def configure(workload: str, conf: Mapping[str, Any]) -> dict[str, Any]:
             f"workload.sentence.bytes: must be {longest} or more for the words of a sentence, "
             f"is {whole['workload.sentence.bytes']}"
         )
+    if whole.get("workload.tick.secs", 0) < 1 and "workload.tick.secs" in WORKLOADS[workload].conf:
+        raise LabError(
+            f"workload.tick.secs: must be 1 or more for {workload}, whose bolts answer then"
+        )
+    _check_shift(whole)
     return whole
 
 
+def _check_shift(conf: Mapping[str, Any]) -> None:
+    """Refuse a shift that no line comes after."""
+    # As in Sentences.java.
+    lines = conf.get("workload.lines", _LINES)
+    size_bytes = conf.get("workload.sentence.bytes", 0)
+    if size_bytes:
+        lines = max(16, min(lines, _POOL_BYTES // size_bytes))
+    every = conf.get("workload.shift.lines", lines)
+    if conf.get("workload.shift.words", 0) and every > lines // 2:
+        raise LabError(
+            f"workload.shift.lines: must be {lines // 2} or less, since a source has {lines} "
+            f"lines, is {every}"
+        )
+
+
 def conf_of(settings: Iterable[str]) -> dict[str, Any]:
-    """Read settings as somebody types them, KEY=VALUE."""
+    """Read settings as somebody types them, KEY=VALUE, the value as in a storm.yaml.
+
+    Raises
+    ------
+    LabError
+        When one is nothing of the kind, or a value that Storm, which takes JSON, cannot have.
+    """
     conf: dict[str, Any] = {}
     for setting in settings:
-        key, equals, value = setting.partition("=")
+        key, equals, text = setting.partition("=")
+        if not (key and equals):
+            raise LabError(f"--set {setting}: type KEY=VALUE, the value as in a storm.yaml")
         try:
-            conf[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            equals = ""
-        if not equals:
-            raise LabError(f"{setting!r}: must be KEY=VALUE, as workload.heap.mb=64")
+            conf[key] = storm_yaml.load(text)
+            json.dumps(conf[key], allow_nan=False)
+        except yaml.YAMLError as error:
+            raise LabError(f"--set {setting}: no YAML: {storm_yaml.problem(error)}") from None
+        except (TypeError, ValueError, RecursionError) as error:
+            raise LabError(f"--set {setting}: Storm cannot have this value: {error}") from None
     return conf
 
 
-def check_rate(rate_tps: float) -> None:
-    """Refuse what is no rate."""
+def check_rate(rate_tps: float, workload: str = "wordcount") -> None:
+    """Refuse what is no rate, or none for a workload."""
+    if rate_tps == SATURATE and workload == "trident":
+        raise LabError("rate: trident has no SATURATE, since a batch must end: give a rate")
     if rate_tps != SATURATE and not 0 <= rate_tps < math.inf:
         raise LabError(f"rate: must be sentences per second, 0 or more, is {rate_tps}")
 

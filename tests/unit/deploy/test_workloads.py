@@ -4,14 +4,16 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from deploy.lab import LabError, workloads
+from deploy.lab.cluster import Lab
 from deploy.lab.layout import REPOSITORY
 from deploy.lab.ledger import SATURATE, Ledger, Totals
 from deploy.lab.workloads import (
@@ -310,6 +312,15 @@ def test_every_workload_can_be_submitted(workload: str) -> None:
             r"sentence.bytes: cannot be set for windows, ",
         ),
         ("counters", {"workload.sentence.bytes": 2.5}, r"sentence.bytes: must be a whole number"),
+        ("drift", {"workload.sentence.bytes": 2000}, r"shift.lines: must be 1048 or less, .* 4096"),
+        (
+            "harmonic",
+            {"workload.sentence.bytes": 1 << 20},
+            r"shift.lines: must be 8 or less, .* 16",
+        ),
+        ("drift", {"workload.lines": 8191}, r"shift.lines: must be 4095 or less, since .* 8191 li"),
+        ("counters", {"workload.shift.words": 9}, r"shift.lines: must be 2048 or less, .* is 4096"),
+        ("counters", {"workload.tick.secs": 0}, r"tick.secs: must be 1 or more for counters, whos"),
     ],
 )
 def test_what_cannot_be_is_refused(workload: str, conf: dict[str, Any], refusal: str) -> None:
@@ -323,11 +334,56 @@ def test_rates() -> None:
     for rate_tps in (-2, math.nan, math.inf):
         with pytest.raises(LabError, match="rate: must be sentences per second, 0 or more, is"):
             check_rate(rate_tps)
+    with pytest.raises(LabError, match="rate: trident has no SATURATE, since a batch must end"):
+        check_rate(SATURATE, "trident")
+    check_rate(2, "trident")
 
 
 def test_settings_as_typed() -> None:
-    typed = ["workload.heap.mb=64", "topology.debug=true", "a=b=c"]
-    assert conf_of(typed) == {"workload.heap.mb": 64, "topology.debug": True, "a": "b=c"}
-    for wrong in ("workload.heap.mb", "workload.heap.mb={"):
-        with pytest.raises(LabError, match=r"'workload\.heap\.mb.*': must be KEY=VALUE, as"):
-            conf_of([wrong])
+    typed = ["workload.heap.mb=64", "topology.debug=true", "a=b=c", "e=1e-1"]
+    assert conf_of(typed) == {
+        "workload.heap.mb": 64, "topology.debug": True, "a": "b=c", "e": 0.1
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", ["a", "=5", "a={", "a=2026-11-23", "a=.nan", "a=&b [*b]"])
+def test_settings_that_are_none(wrong: str) -> None:
+    with pytest.raises(LabError) as refusal:
+        conf_of([wrong])
+    assert str(refusal.value).startswith(f"--set {wrong}: ")
+    assert "\n" not in str(refusal.value)
+
+
+class OneRuns(Lab):
+    """A lab of the topology "wc"; notes what else is asked of Nimbus."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.layout: Any = SimpleNamespace(run_dir=run_dir)
+        self._rates_at_start: dict[str, float] = {}
+        self.asked: list[str] = []
+        self._client: Any = SimpleNamespace(ask=self._ask)
+
+    def _ask(self, command: str, *_: object) -> dict[str, Any]:
+        self.asked.append(command)
+        return {"topologies": [{"name": "wc"}], "id": "id"}
+
+
+@pytest.mark.parametrize("name", ["wc", "../..", "..", "", "a/b", ".", "a\n"])
+def test_a_refused_name_destroys_no_ledger(tmp_path: Path, name: str) -> None:
+    lab = OneRuns(tmp_path / "lab")
+    kept = tmp_path / "lab/ledgers/wc/workload.json"
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    with pytest.raises(LabError, match=r"runs: kill it first|must be of letters"):
+        lab.submit(name)
+    assert kept.exists()
+    assert "submit" not in lab.asked
+
+
+def test_a_new_name_begins_a_new_ledger(tmp_path: Path) -> None:
+    lab = OneRuns(tmp_path)
+    old = tmp_path / "ledgers/wc-2/1.lines"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    assert lab.submit("wc-2") == "id"
+    assert not old.exists()
