@@ -88,6 +88,7 @@ final class TridentCount {
             this.counts = counts;
             this.ledger = ledger;
             this.task = task;
+            ledger.expect(task);
             tell();
         }
 
