@@ -394,6 +394,8 @@ def test_java_and_python_know_the_same_workloads_and_settings() -> None:
     assert sorted(names) == sorted(WORKLOADS)
     known = {*re.findall(r'"(workload\.[\w.]+)"', java)} - {"workload.ledger.dir"}
     assert known == set(workloads._BOUNDS)
+    assert f" COUNT = {workloads._LINES};" in (JAVA / "Sentences.java").read_text()
+    assert f" POOL_BYTES = {workloads._POOL_BYTES >> 20} << 20;" in java
 
 
 def test_every_workload_has_its_row_in_the_page() -> None:
