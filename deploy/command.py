@@ -5,7 +5,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 from rich.console import Console
 
 from controller.cli.running import new_app
@@ -110,7 +109,7 @@ def up(
     """
     from deploy.lab.cluster import AGENT_JAR, plan_lab, sweep  # noqa: PLC0415
 
-    conf = _parsed(settings or [])
+    conf = conf_of(settings or [])
     if scheduler is not Scheduler.DEFAULT:
         conf["storm.scheduler"] = _SCHEDULERS[scheduler]
     sweep()
@@ -138,21 +137,6 @@ def up(
         lab.down()
         raise
     typer.echo(_describe(lab))
-
-
-def _parsed(settings: list[str]) -> dict[str, Any]:
-    conf: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not (key and equals):
-            raise CommandError(f"--set {setting}: type KEY=VALUE, the value as in a storm.yaml")
-        try:
-            conf[key] = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise CommandError(
-                f"--set {setting}: no YAML: {' '.join(str(error).split())}"
-            ) from None
-    return conf
 
 
 @lab_app.command(epilog=example("python -m deploy lab down"))
@@ -210,7 +194,10 @@ def verdict(
     limit: Annotated[float, typer.Option(min=0, help="Seconds to wait for all acks.")] = 30.0,
     name: Name = "lab",
 ) -> None:
-    """Pause a topology and check that nothing was lost; the exit code is 1 when something was."""
+    """Pause a topology and check that nothing was lost; the exit code is 1 when something was.
+
+    Afterwards it has the rate again that it had.
+    """
     from deploy.lab.cluster import attach  # noqa: PLC0415
     from deploy.lab.workloads import judge  # noqa: PLC0415
 

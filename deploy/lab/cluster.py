@@ -1,6 +1,7 @@
 """Runs a real Storm cluster on this machine and leaves nothing of it behind."""
 
 import os
+import re
 import shutil
 import signal
 import uuid
@@ -85,8 +86,13 @@ class Lab(Daemons):
         workload : str
             One of `WORKLOADS`.
         """
-        check_rate(rate_tps)
+        check_rate(rate_tps, workload)
         shaped = configure(workload, conf or {})
+        # It names a directory, which goes; Storm would refuse most others, too late.
+        if not re.fullmatch(r"\w[\w-]*", name, re.ASCII):
+            raise LabError(f"topology {name!r}: must be of letters, digits, _ and -")
+        if any(row["name"] == name for row in self._client.ask("cluster")["topologies"]):
+            raise LabError(f"topology {name!r} runs: kill it first")
         directory = self.layout.run_dir / "ledgers" / name
         shutil.rmtree(directory, ignore_errors=True)
         self.ledger(name).set_rate(0)

@@ -112,6 +112,11 @@ class Ledger:
         """
         self._put("rate", str(tps))
 
+    def rate(self) -> float:
+        """Give the rate that the spouts are asked for."""
+        file = self.directory / "rate"
+        return float(file.read_text()) if file.exists() else 0.0
+
     def ask(self) -> int:
         """Ask every bolt that keeps something to tell what, at its next tick.
 
@@ -131,8 +136,14 @@ class Ledger:
         return self._rows
 
     def kept(self) -> list[dict[str, Any]]:
-        """Read what tasks keep that nobody can ask: each leaves it when it changes."""
-        return [json.loads(file.read_text()) for file in self.directory.glob("*.kept")]
+        """Read what tasks of living JVMs keep that nobody can ask: each leaves it at a change."""
+        living = (f for f in self.directory.glob("*.kept") if start_ticks(_pid(f)) is not None)
+        return [json.loads(file.read_text()) for file in living]
+
+    def keepers(self) -> set[int]:
+        """Tell which tasks keep something; that their JVM has died does not excuse them."""
+        self._read()
+        return {task for row in self._newest.values() for task in row["keepers"]}
 
     def emitted(self) -> list[tuple[int, int]]:
         """Give the task of each spout that ever was open, with its count of sentences."""

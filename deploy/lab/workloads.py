@@ -8,7 +8,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -19,6 +19,7 @@ import yaml
 from controller.strict import meant
 from deploy.lab import LabError
 from deploy.lab.ledger import SATURATE, WRITE_DELAY_S, Ledger, Totals
+from migration import storm_yaml
 
 _FILE = "workload.json"
 # Bolts tell at a tick, one a second; on a busy machine ticks come late.
@@ -59,6 +60,9 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
 }
 # The longest word of Sentences.java, and what stands between it and the next.
 _WORD_BYTES = 7
+# How many lines it makes, and how many bytes of them at most.
+_LINES = 4096
+_POOL_BYTES = 4 << 20
 # A filler would make other keys of their lines.
 _WHOLE_LINES = ("windows", "page-views")
 
@@ -90,6 +94,8 @@ class Evidence:
         What the bolts keep: the newest account asked for, one row a task.
     rows : mapping of str to sequence of mapping
         What the bolts have written, by kind.
+    keepers : set of int
+        The tasks that must tell what they keep.
     """
 
     conf: Mapping[str, Any]
@@ -98,6 +104,7 @@ class Evidence:
     lines: Mapping[int, Sequence[str]]
     told: Sequence[Mapping[str, Any]]
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
+    keepers: Set[int] = frozenset()
 
     def numbered(self) -> Iterator[tuple[int, str]]:
         """Give each line that was emitted, with its number."""
@@ -108,18 +115,30 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an oracle has found."""
+    """What an oracle has found.
+
+    Attributes
+    ----------
+    answers : int
+        How many tasks have told what they keep.
+    runs : bool
+        Whether a worker of the topology lives.
+    """
 
     workload: str
     lines: int
     differences: tuple[Difference, ...]
+    answers: int
+    runs: bool
 
     @property
     def ok(self) -> bool:
         """Whether everything is as it must be."""
-        return not self.differences
+        return self.runs and not self.differences
 
     def __str__(self) -> str:
+        if not self.runs:
+            return f"{self.workload}: no bolt answered: is it running?"
         if self.ok:
             return f"{self.workload}: right, {self.lines} lines"
         some = "; ".join(map(str, self.differences[:5]))
@@ -178,11 +197,17 @@ def arrivals(evidence: Evidence) -> list[Difference]:
     return fates(evidence) + lost
 
 
+def answers(evidence: Evidence) -> list[Difference]:
+    """Every task that keeps something has told what, and has no copy that tells, too."""
+    found = Counter(row["task"] for row in evidence.told)
+    return differences("answers of task", dict.fromkeys({*found, *evidence.keepers}, 1), found)
+
+
 def counts(evidence: Evidence) -> list[Difference]:
-    """What the counters hold is what was emitted, and no task has two copies that answer."""
+    """What the counters hold is what was emitted; each task answers, once."""
     return [
         *fates(evidence),
-        *differences("answers of task", *_answers(evidence)),
+        *answers(evidence),
         *differences("count of", words(evidence), _summed(evidence.told)),
     ]
 
@@ -214,18 +239,21 @@ def harmonic(evidence: Evidence) -> list[Difference]:
 def batches(evidence: Evidence) -> list[Difference]:
     """What was written in batches is what was emitted."""
     written = _summed(evidence.rows.get("batch", ()))
-    return fates(evidence) + differences("written", words(evidence), written)
+    return fates(evidence) + answers(evidence) + differences("written", words(evidence), written)
 
 
 def slow(evidence: Evidence) -> list[Difference]:
-    """As `counts`; every bolt that is slow to prepare took its time."""
+    """As `counts`; every bolt that is slow to prepare says so, and took its time."""
     least_ms = evidence.conf["workload.prepare.secs"] * 1000
+    took_ms = {row["task"]: row["prepared_ms"] for row in evidence.told if "prepared_ms" in row}
     hasty = [
-        Difference(f"milliseconds of prepare of task {row['task']}", least_ms, row["prepared_ms"])
-        for row in evidence.told
-        if row.get("prepared_ms", least_ms) < least_ms
+        Difference(f"milliseconds of prepare of task {task}", least_ms, ms)
+        for task, ms in took_ms.items()
+        if ms < least_ms
     ]
-    return counts(evidence) + hasty
+    # As many as WordCount.java makes.
+    wanted = {"slow": evidence.conf.get("workload.between", 2)}
+    return counts(evidence) + differences("tasks", wanted, {"slow": len(took_ms)}) + hasty
 
 
 def threads(evidence: Evidence) -> list[Difference]:
@@ -280,8 +308,7 @@ def page_views(evidence: Evidence) -> list[Difference]:
     for written in (*evidence.rows.get("views", ()), *evidence.told):
         for minute, views in written["minutes"].items():
             found.update({(minute, view): count for view, count in views.items()})
-    repeated = differences("answers of task", *_answers(evidence))
-    return fates(evidence) + repeated + differences("views", wanted, found)
+    return fates(evidence) + answers(evidence) + differences("views", wanted, found)
 
 
 def trident(evidence: Evidence) -> list[Difference]:
@@ -301,10 +328,9 @@ def trident(evidence: Evidence) -> list[Difference]:
                 )
             )
         reached[batch[0]] = end
-    repeated = differences("answers of task", *_answers(evidence))
     return [
         *wrong,
-        *repeated,
+        *answers(evidence),
         *differences("count of", words(evidence), _summed(evidence.told)),
     ]
 
@@ -405,25 +431,56 @@ def configure(workload: str, conf: Mapping[str, Any]) -> dict[str, Any]:
             f"workload.sentence.bytes: must be {longest} or more for the words of a sentence, "
             f"is {whole['workload.sentence.bytes']}"
         )
+    if whole.get("workload.tick.secs", 0) < 1 and "workload.tick.secs" in WORKLOADS[workload].conf:
+        raise LabError(
+            f"workload.tick.secs: must be 1 or more for {workload}, whose bolts answer then"
+        )
+    _check_shift(whole)
     return whole
 
 
+def _check_shift(conf: Mapping[str, Any]) -> None:
+    """Refuse a shift that no line comes after."""
+    # As in Sentences.java.
+    lines = conf.get("workload.lines", _LINES)
+    size_bytes = conf.get("workload.sentence.bytes", 0)
+    if size_bytes:
+        lines = max(16, min(lines, _POOL_BYTES // size_bytes))
+    every = conf.get("workload.shift.lines", lines)
+    if conf.get("workload.shift.words", 0) and every > lines // 2:
+        raise LabError(
+            f"workload.shift.lines: must be {lines // 2} or less, since a source has {lines} "
+            f"lines, is {every}"
+        )
+
+
 def conf_of(settings: Iterable[str]) -> dict[str, Any]:
-    """Read settings as somebody types them, KEY=VALUE."""
+    """Read settings as somebody types them, KEY=VALUE, the value as in a storm.yaml.
+
+    Raises
+    ------
+    LabError
+        When one is nothing of the kind, or a value that Storm, which takes JSON, cannot have.
+    """
     conf: dict[str, Any] = {}
     for setting in settings:
-        key, equals, value = setting.partition("=")
+        key, equals, text = setting.partition("=")
+        if not (key and equals):
+            raise LabError(f"--set {setting}: type KEY=VALUE, the value as in a storm.yaml")
         try:
-            conf[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            equals = ""
-        if not equals:
-            raise LabError(f"{setting!r}: must be KEY=VALUE, as workload.heap.mb=64")
+            conf[key] = storm_yaml.load(text)
+            json.dumps(conf[key], allow_nan=False)
+        except yaml.YAMLError as error:
+            raise LabError(f"--set {setting}: no YAML: {storm_yaml.problem(error)}") from None
+        except (TypeError, ValueError, RecursionError) as error:
+            raise LabError(f"--set {setting}: Storm cannot have this value: {error}") from None
     return conf
 
 
-def check_rate(rate_tps: float) -> None:
-    """Refuse what is no rate."""
+def check_rate(rate_tps: float, workload: str = "wordcount") -> None:
+    """Refuse what is no rate, or none for a workload."""
+    if rate_tps == SATURATE and workload == "trident":
+        raise LabError("rate: trident has no SATURATE, since a batch must end: give a rate")
     if rate_tps != SATURATE and not 0 <= rate_tps < math.inf:
         raise LabError(f"rate: must be sentences per second, 0 or more, is {rate_tps}")
 
@@ -436,31 +493,59 @@ def record(directory: Path, workload: str, conf: Mapping[str, Any]) -> None:
 def judge(ledger: Ledger, limit_s: float = 30.0) -> Verdict:
     """Pause the sources, ask the bolts what they keep, and let the workload's oracle judge.
 
+    Then the sources have the rate again that they had.
+
+    Parameters
+    ----------
+    limit_s : float
+        How long to wait for what is still on its way; two ticks at least.
+
     Returns
     -------
     Verdict
-        The first that finds nothing wrong, else the last within the limit. Of `windows` it holds
-        for the two minutes until what is in open windows times out.
+        The first that finds nothing wrong, nor a tick later, else the last within the limit. Of
+        `windows` it holds for the two minutes until what is in open windows times out.
     """
     file = ledger.directory / _FILE
     if not file.exists():
         raise LabError(f"no topology {file.parent.name!r} was ever submitted to this lab")
     submitted = json.loads(file.read_text())
     name, conf = submitted["workload"], submitted["conf"]
+    rate_tps = ledger.rate()
     ledger.set_rate(0)
-    time.sleep(WRITE_DELAY_S)
-    deadline, asked_s, account = time.monotonic() + limit_s, -math.inf, 0
+    try:
+        time.sleep(WRITE_DELAY_S)
+        return _settled(ledger, name, conf, limit_s)
+    finally:
+        ledger.set_rate(rate_tps)
+
+
+def _settled(ledger: Ledger, name: str, conf: Mapping[str, Any], limit_s: float) -> Verdict:
+    """Ask again and again, ever more rarely, until nothing is wrong or the limit is reached."""
+    tick_s = conf.get("workload.tick.secs", 0)
+    wait_s = max(_ASK_EVERY_S, 2 * tick_s)
+    now_s = time.monotonic()
+    deadline_s, ask_s, account = now_s + max(limit_s, 2 * tick_s), now_s, 0
     while True:
-        if time.monotonic() > asked_s + _ASK_EVERY_S:
-            account, asked_s = ledger.ask(), time.monotonic()
-        evidence = gather(ledger, conf, account)
-        lines = sum(count for _, count in evidence.emitted)
-        # Of nothing nothing can be wrong.
-        nothing = [] if lines else [Difference("lines emitted", "1 or more", 0)]
-        found = (*nothing, *WORKLOADS[name].oracle(evidence))
-        if not found or time.monotonic() > deadline:
-            return Verdict(name, lines, found)
+        now_s = time.monotonic()
+        if now_s >= ask_s:
+            account, ask_s, wait_s = ledger.ask(), now_s + wait_s, 2 * wait_s
+        verdict = _verdict(name, gather(ledger, conf, account), ledger)
+        if verdict.ok:
+            # A second copy may answer later, or ack what is acked.
+            time.sleep(tick_s + WRITE_DELAY_S)
+            verdict = _verdict(name, gather(ledger, conf, account), ledger)
+        if verdict.ok or time.monotonic() >= deadline_s:
+            return verdict
         time.sleep(0.5)
+
+
+def _verdict(name: str, evidence: Evidence, ledger: Ledger) -> Verdict:
+    lines = sum(count for _, count in evidence.emitted)
+    # Of nothing nothing can be wrong.
+    nothing = [] if lines else [Difference("lines emitted", "1 or more", 0)]
+    found = (*nothing, *WORKLOADS[name].oracle(evidence))
+    return Verdict(name, lines, found, len(evidence.told), bool(ledger.tasks()))
 
 
 def gather(ledger: Ledger, conf: Mapping[str, Any], account: int) -> Evidence:
@@ -478,6 +563,7 @@ def gather(ledger: Ledger, conf: Mapping[str, Any], account: int) -> Evidence:
         lines=ledger.lines(),
         told=[*rows.get(f"kept-{account}", ()), *ledger.kept()],
         rows=rows,
+        keepers=ledger.keepers(),
     )
 
 
@@ -486,11 +572,6 @@ def _summed(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
     for row in rows:
         found.update(row.get("counts", {}))
     return found
-
-
-def _answers(evidence: Evidence) -> tuple[dict[int, int], Counter[int]]:
-    found = Counter(row["task"] for row in evidence.told)
-    return dict.fromkeys(found, 1), found
 
 
 def _check(key: str, value: object) -> None:

@@ -4,14 +4,16 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from deploy.lab import LabError, workloads
+from deploy.lab.cluster import Lab
 from deploy.lab.layout import REPOSITORY
 from deploy.lab.ledger import SATURATE, Ledger, Totals
 from deploy.lab.workloads import (
@@ -33,14 +35,15 @@ H3 = 1 + 1 / 2 + 1 / 3
 
 
 def evidence(workload: str, **told: Any) -> Evidence:
-    """Make one of four sentences, all acked."""
+    """Make one of four sentences, all acked; what is slow to prepare has prepared."""
+    slow = [{"task": task, "prepared_ms": 5000} for task in (8, 9) if workload == "slow-prepare"]
     return replace(
         Evidence(
             conf=configure(workload, {"workload.harmonic.terms": 3}),
             totals=Totals(emitted=4, acked=4, words_emitted=8, words_counted=8),
             emitted=EMITTED,
             lines=LINES,
-            told=[{"task": 5, "counts": {"a": 2, "b": 3}}, {"task": 6, "counts": {"c": 3}}],
+            told=[{"task": 5, "counts": {"a": 2, "b": 3}}, {"task": 6, "counts": {"c": 3}}, *slow],
             rows={},
         ),
         **told,
@@ -58,12 +61,23 @@ COUNTING = ("counters", "unacked", "drift", "slow-prepare", "threads")
 def test_counts_must_be_what_was_emitted(workload: str) -> None:
     found = evidence(workload)
     assert told(found, workload) == []
-    forgotten = replace(found, told=[{"task": 5, "counts": {"a": 1, "b": 3}}, found.told[1]])
+    forgotten = replace(found, told=[{"task": 5, "counts": {"a": 1, "b": 3}}, *found.told[1:]])
     assert told(forgotten, workload) == ["count of 'a': 1, must be 2"]
     invented = replace(found, told=[*found.told, {"task": 7, "counts": {"d": 1}}])
     assert told(invented, workload) == ["count of 'd': 1, must be 0"]
-    silent = replace(found, told=[found.told[0]])
+    silent = replace(found, told=[found.told[0], *found.told[2:]])
     assert told(silent, workload) == ["count of 'c': 0, must be 3"]
+
+
+ANSWERING = ("counters", "batches", "page-views", "trident")
+
+
+@pytest.mark.parametrize("workload", ANSWERING)
+def test_a_task_that_keeps_something_must_answer_once(workload: str) -> None:
+    rows = [{"task": task, "minutes": {}} for task in (5, 5, 6)]
+    found = evidence(workload, keepers={5, 6, 7}, told=rows, emitted=[])
+    answers = [line for line in told(found, workload) if line.startswith("answers")]
+    assert answers == ["answers of task 5: 2, must be 1", "answers of task 7: 0, must be 1"]
 
 
 def test_two_copies_of_a_task_must_not_share_its_counts() -> None:
@@ -126,12 +140,12 @@ def test_batches_must_be_written() -> None:
 
 def test_prepare_must_take_its_time() -> None:
     found = evidence("slow-prepare")
-    rows = [*found.told, {"task": 8, "prepared_ms": 5000}]
-    assert told(replace(found, told=rows), "slow-prepare") == []
-    rows[2]["prepared_ms"] = 4999
+    rows = [*found.told[:2], {"task": 8, "prepared_ms": 4999}, {"task": 9, "prepared_ms": 5000}]
     assert told(replace(found, told=rows), "slow-prepare") == [
         "milliseconds of prepare of task 8: 4999, must be 5000"
     ]
+    del rows[2]["prepared_ms"]
+    assert told(replace(found, told=rows), "slow-prepare") == ["tasks 'slow': 1, must be 2"]
 
 
 def test_shared_client_must_be_open() -> None:
@@ -229,11 +243,113 @@ def write(file: Path, *rows: object) -> None:
         stream.write("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def account(emitted: int) -> dict[str, object]:
+def account(emitted: int, double_acked: int = 0) -> dict[str, object]:
     """Make a ledger's row of one spout, whose sentences are all acked."""
-    spout = {"task": 1, "emitted": emitted, "acked": emitted, "failed": 0, "double_acked": 0}
+    spout = {
+        "task": 1, "emitted": emitted, "acked": emitted, "failed": 0, "double_acked": double_acked
+    }  # fmt: skip
     counts = {"t_ms": 0, "words_emitted": 0, "words_counted": 0, "ticks": 0}
-    return {**counts, "tasks": [1], "spouts": [spout]}
+    return {**counts, "tasks": [1, 5], "keepers": [5], "spouts": [spout]}
+
+
+COUNTS = {"a": 2, "b": 3, "c": 1}
+
+
+class Played:
+    """Three lines of `counters`, in a time that goes on when the judge sleeps."""
+
+    def __init__(self, directory: Path, tick_s: int) -> None:
+        self.ledger = Ledger(directory)
+        self.now_s = 0.0
+        self.asked_s: dict[int, float] = {}
+        self.events: list[tuple[float, dict[str, object]]] = []
+        self.file = directory / f"6700-{os.getpid()}.jsonl"
+        record(directory, "counters", {"workload.tick.secs": tick_s})
+        (directory / "1.lines").write_text("a b\nb c\n")
+        write(self.file, account(3))
+
+    def answer(self, at_s: float, number: int, **counts: int) -> None:
+        self.events.append((at_s, {"row": f"kept-{number}", "task": 5, "counts": counts}))
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+        write(self.file, *[row for at_s, row in self.events if at_s <= self.now_s])
+        self.events = [event for event in self.events if event[0] > self.now_s]
+
+
+@pytest.fixture
+def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], Played]]:
+    """Give a topology whose ticks come as often as asked for."""
+
+    def play(tick_s: int) -> Played:
+        made = Played(tmp_path, tick_s)
+        clock = SimpleNamespace(monotonic=lambda: made.now_s, sleep=made.sleep)
+        monkeypatch.setattr(workloads, "time", clock)
+        return made
+
+    return play
+
+
+def test_a_second_copy_that_answers_later_is_seen(played: Callable[[int], Played]) -> None:
+    topology = played(1)
+    topology.answer(0.5, 1, **COUNTS)
+    topology.answer(2.0, 1)
+    verdict = judge(topology.ledger, 0)
+    assert [str(wrong) for wrong in verdict.differences] == ["answers of task 5: 2, must be 1"]
+    assert verdict.answers == 2
+
+
+def test_a_second_ack_that_comes_later_is_seen(played: Callable[[int], Played]) -> None:
+    topology = played(1)
+    topology.answer(0.5, 1, **COUNTS)
+    topology.events.append((2.0, account(3, double_acked=1)))
+    verdict = judge(topology.ledger, 0)
+    assert [str(wrong) for wrong in verdict.differences] == [
+        "sentences 'double_acked': 1, must be 0"
+    ]
+
+
+def test_what_is_late_but_right_is_right(played: Callable[[int], Played]) -> None:
+    topology = played(1)
+    topology.answer(20.0, 3, **COUNTS)
+    verdict = judge(topology.ledger)
+    assert verdict.ok
+    # Asked at 0.6, 3.6, 9.6, next at 21.6 seconds.
+    assert (topology.ledger.directory / "asked").read_text() == "3"
+    assert topology.now_s < 22
+
+
+def test_ticks_may_be_longer_than_the_limit(played: Callable[[int], Played]) -> None:
+    topology = played(60)
+    topology.answer(61.0, 1, **COUNTS)
+    assert judge(topology.ledger, 1.0).ok
+
+
+def test_the_rate_is_restored_whatever_comes(
+    played: Callable[[int], Played], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topology = played(1)
+    topology.ledger.set_rate(150.0)
+    rates_tps: list[float] = []
+    sleep = topology.sleep
+
+    def noting(seconds: float) -> None:
+        rates_tps.append(topology.ledger.rate())
+        sleep(seconds)
+
+    monkeypatch.setattr(workloads.time, "sleep", noting)
+    assert not judge(topology.ledger, 0).ok
+    assert {*rates_tps} == {0}
+    assert topology.ledger.rate() == 150
+
+
+def test_what_does_not_run_is_not_right(tmp_path: Path, played: Callable[[int], Played]) -> None:
+    topology = played(1)
+    (tmp_path / f"6700-{os.getpid()}.jsonl").unlink()
+    write(tmp_path / "6700-0.jsonl", account(3))
+    assert str(judge(topology.ledger, 0)) == "counters: no bolt answered: is it running?"
+    record(tmp_path, "wordcount", {})
+    assert not judge(Ledger(tmp_path), 0).ok
 
 
 def test_a_ledger_is_judged_by_its_newest_account(
@@ -244,26 +360,31 @@ def test_a_ledger_is_judged_by_its_newest_account(
     with pytest.raises(LabError, match="was ever submitted"):
         judge(ledger)
     record(tmp_path, "counters", {})
-    assert str(judge(ledger, 0)).endswith("lines emitted: 0, must be 1 or more")
+    write(file, {**account(0), "spouts": []})
+    assert "lines emitted: 0, must be 1 or more" in str(judge(ledger, 0))
     (tmp_path / "1.lines").write_text("a b\nb c\n")
     older = {"row": "kept-2", "task": 5, "counts": {"a": 2, "b": 3, "c": 1}}
     write(file, account(3), older)
     assert judge(ledger, 0).ok
-    assert (tmp_path / "rate").read_text() == "0"
     # The third account has not come.
     verdict = judge(ledger, 0)
-    assert (verdict.ok, verdict.lines, len(verdict.differences)) == (False, 3, 3)
-    assert str(verdict).startswith("counters: 3 differences in 3 lines: count of 'a': 0, must be 2")
+    assert (verdict.ok, verdict.lines, len(verdict.differences)) == (False, 3, 4)
+    assert str(verdict).startswith(
+        "counters: 4 differences in 3 lines: answers of task 5: 0, must be 1; count of 'a': 0, must"
+    )
     write(file, {**older, "row": "kept-4"})
     assert str(judge(Ledger(tmp_path), 0)) == "counters: right, 3 lines"
 
 
 def test_what_a_trident_task_leaves_replaces_what_it_left(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
-    write(tmp_path / "6700-1.jsonl", {"row": "emitted", "task": 9, **batch(1, 0, 3)})
-    (tmp_path / "5.kept").write_text('{"task": 5, "counts": {"a": 2}}')
+    write(tmp_path / "6700-0.jsonl", {"row": "emitted", "task": 9, **batch(1, 0, 3)}, account(0))
+    (tmp_path / f"5-{os.getpid()}.kept").write_text('{"task": 5, "counts": {"a": 2}}')
+    # No process has this number: what it kept is lost.
+    (tmp_path / "5-0.kept").write_text('{"task": 5, "counts": {"a": 1}}')
     found = workloads.gather(ledger, {}, 1)
-    assert found.emitted == [(1, 3)]
+    assert found.emitted == [(1, 0), (1, 3)]
+    assert found.keepers == {5}
     assert found.told == [{"task": 5, "counts": {"a": 2}}]
 
 
@@ -273,6 +394,8 @@ def test_java_and_python_know_the_same_workloads_and_settings() -> None:
     assert sorted(names) == sorted(WORKLOADS)
     known = {*re.findall(r'"(workload\.[\w.]+)"', java)} - {"workload.ledger.dir"}
     assert known == set(workloads._BOUNDS)
+    assert f" COUNT = {workloads._LINES};" in (JAVA / "Sentences.java").read_text()
+    assert f" POOL_BYTES = {workloads._POOL_BYTES >> 20} << 20;" in java
 
 
 def test_every_workload_has_its_row_in_the_page() -> None:
@@ -310,6 +433,15 @@ def test_every_workload_can_be_submitted(workload: str) -> None:
             r"sentence.bytes: cannot be set for windows, ",
         ),
         ("counters", {"workload.sentence.bytes": 2.5}, r"sentence.bytes: must be a whole number"),
+        ("drift", {"workload.sentence.bytes": 2000}, r"shift.lines: must be 1048 or less, .* 4096"),
+        (
+            "harmonic",
+            {"workload.sentence.bytes": 1 << 20},
+            r"shift.lines: must be 8 or less, .* 16",
+        ),
+        ("drift", {"workload.lines": 8191}, r"shift.lines: must be 4095 or less, since .* 8191 li"),
+        ("counters", {"workload.shift.words": 9}, r"shift.lines: must be 2048 or less, .* is 4096"),
+        ("counters", {"workload.tick.secs": 0}, r"tick.secs: must be 1 or more for counters, whos"),
     ],
 )
 def test_what_cannot_be_is_refused(workload: str, conf: dict[str, Any], refusal: str) -> None:
@@ -323,11 +455,56 @@ def test_rates() -> None:
     for rate_tps in (-2, math.nan, math.inf):
         with pytest.raises(LabError, match="rate: must be sentences per second, 0 or more, is"):
             check_rate(rate_tps)
+    with pytest.raises(LabError, match="rate: trident has no SATURATE, since a batch must end"):
+        check_rate(SATURATE, "trident")
+    check_rate(2, "trident")
 
 
 def test_settings_as_typed() -> None:
-    typed = ["workload.heap.mb=64", "topology.debug=true", "a=b=c"]
-    assert conf_of(typed) == {"workload.heap.mb": 64, "topology.debug": True, "a": "b=c"}
-    for wrong in ("workload.heap.mb", "workload.heap.mb={"):
-        with pytest.raises(LabError, match=r"'workload\.heap\.mb.*': must be KEY=VALUE, as"):
-            conf_of([wrong])
+    typed = ["workload.heap.mb=64", "topology.debug=true", "a=b=c", "e=1e-1"]
+    assert conf_of(typed) == {
+        "workload.heap.mb": 64, "topology.debug": True, "a": "b=c", "e": 0.1
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", ["a", "=5", "a={", "a=2026-11-23", "a=.nan", "a=&b [*b]"])
+def test_settings_that_are_none(wrong: str) -> None:
+    with pytest.raises(LabError) as refusal:
+        conf_of([wrong])
+    assert str(refusal.value).startswith(f"--set {wrong}: ")
+    assert "\n" not in str(refusal.value)
+
+
+class OneRuns(Lab):
+    """A lab of the topology "wc"; notes what else is asked of Nimbus."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.layout: Any = SimpleNamespace(run_dir=run_dir)
+        self._rates_at_start: dict[str, float] = {}
+        self.asked: list[str] = []
+        self._client: Any = SimpleNamespace(ask=self._ask)
+
+    def _ask(self, command: str, *_: object) -> dict[str, Any]:
+        self.asked.append(command)
+        return {"topologies": [{"name": "wc"}], "id": "id"}
+
+
+@pytest.mark.parametrize("name", ["wc", "../..", "..", "", "a/b", ".", "a\n"])
+def test_a_refused_name_destroys_no_ledger(tmp_path: Path, name: str) -> None:
+    lab = OneRuns(tmp_path / "lab")
+    kept = tmp_path / "lab/ledgers/wc/workload.json"
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    with pytest.raises(LabError, match=r"runs: kill it first|must be of letters"):
+        lab.submit(name)
+    assert kept.exists()
+    assert "submit" not in lab.asked
+
+
+def test_a_new_name_begins_a_new_ledger(tmp_path: Path) -> None:
+    lab = OneRuns(tmp_path)
+    old = tmp_path / "ledgers/wc-2/1.lines"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    assert lab.submit("wc-2") == "id"
+    assert not old.exists()

@@ -62,11 +62,24 @@ final class BatchSpout implements IPartitionedTridentSpout<Integer, BatchSpout.P
         return new Fields("sentence");
     }
 
+    /** How many lines a batch has; what is not a whole line yet is left to the next batch. */
+    static final class Due {
+        private double owed;
+
+        long lines(double tps, double seconds) {
+            owed += Math.max(0, tps) * seconds;
+            long whole = (long) owed;
+            owed -= whole;
+            return whole;
+        }
+    }
+
     private final class LineEmitter implements Emitter<Integer, Partition, List<Long>> {
         private final Map<String, Object> conf;
         private final Ledger ledger;
         private final int task;
         private final Map<Integer, String[]> lines = new HashMap<>();
+        private final Due due = new Due();
         private long sinceNanos = System.nanoTime();
 
         LineEmitter(Map<String, Object> conf, TopologyContext context) {
@@ -90,7 +103,7 @@ final class BatchSpout implements IPartitionedTridentSpout<Integer, BatchSpout.P
             long nowNanos = System.nanoTime();
             double seconds = Math.min(1, (nowNanos - sinceNanos) / 1e9);
             sinceNanos = nowNanos;
-            long count = Math.round(Math.max(0, ledger.rateTps()) / partitions * seconds);
+            long count = due.lines(ledger.rateTps() / partitions, seconds);
             Map<Partition, List<Long>> batches = new HashMap<>();
             for (Partition partition : mine) {
                 List<? extends Number> before = last == null ? null : last.get(partition);

@@ -24,6 +24,7 @@ abstract class KeepingBolt extends BaseRichBolt {
         task = context.getThisTaskId();
         open(conf, context);
         ledger = Ledger.join(conf, context);
+        ledger.expect(task);
         answered = ledger.asked();
     }
 

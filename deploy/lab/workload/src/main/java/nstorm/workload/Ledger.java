@@ -33,6 +33,7 @@ final class Ledger {
     final LongAdder wordsCounted = new LongAdder();
     final LongAdder ticks = new LongAdder();
     private final Set<Integer> tasks = new ConcurrentSkipListSet<>();
+    private final Set<Integer> keepers = new ConcurrentSkipListSet<>();
     private final List<SpoutLedger> spouts = new CopyOnWriteArrayList<>();
     private final Path dir;
     private final Path rateFile;
@@ -68,8 +69,14 @@ final class Ledger {
         return spout;
     }
 
+    /** Expects of a task that it tells what it keeps. */
+    void expect(int task) {
+        keepers.add(task);
+    }
+
     void leave(int task) {
         tasks.remove(task);
+        keepers.remove(task);
     }
 
     /** Tuples per second asked of all spout tasks together; 0 pauses, a negative number saturates. */
@@ -95,9 +102,9 @@ final class Ledger {
         }
     }
 
-    /** Leaves word what a task keeps, in place of what it left before; for those whom nobody can ask. */
+    /** Leaves word what a task keeps, in place of what it left before in this JVM; for those whom nobody can ask. */
     void keep(int task, Map<String, ?> kept) {
-        replace(task + ".kept", JSONValue.toJSONString(kept));
+        replace(task + "-" + ProcessHandle.current().pid() + ".kept", JSONValue.toJSONString(kept));
     }
 
     /** Leaves word which lines a task of a source repeats; line i is the (i mod size)-th. */
@@ -150,7 +157,7 @@ final class Ledger {
         String totals = spouts.stream().map(SpoutLedger::totals).collect(Collectors.joining(",", "[", "]"));
         lines.append("{\"t_ms\":").append(nowMillis).append(",\"words_emitted\":").append(wordsEmitted.sum())
             .append(",\"words_counted\":").append(wordsCounted.sum()).append(",\"ticks\":").append(ticks.sum())
-            .append(",\"tasks\":").append(tasks).append(",\"spouts\":").append(totals).append("}\n");
+            .append(",\"tasks\":").append(tasks).append(",\"keepers\":").append(keepers).append(",\"spouts\":").append(totals).append("}\n");
         write(lines);
     }
 

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import org.apache.storm.generated.StormTopology;
 import org.apache.storm.task.TopologyContext;
 import org.apache.storm.trident.TridentTopology;
@@ -25,7 +26,8 @@ final class TridentCount {
 
     static StormTopology build(Map<String, Object> conf) {
         TridentTopology topology = new TridentTopology();
-        topology.newStream("lines", new BatchSpout(WordCount.integer(conf, WordCount.SPOUTS, 1)))
+        // Trident remembers batches by this name, in ZooKeeper, for ever: each submission begins anew.
+        topology.newStream("lines-" + UUID.randomUUID(), new BatchSpout(WordCount.integer(conf, WordCount.SPOUTS, 1)))
             .parallelismHint(WordCount.integer(conf, WordCount.SPOUTS, 1))
             .shuffle()
             .each(new Fields("sentence"), new Split(), new Fields("word"))
@@ -86,6 +88,7 @@ final class TridentCount {
             this.counts = counts;
             this.ledger = ledger;
             this.task = task;
+            ledger.expect(task);
             tell();
         }
 

@@ -3,8 +3,11 @@ package nstorm.workload;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -22,6 +25,16 @@ final class WorkloadsTest {
         String refusal = assertThrows(IllegalArgumentException.class, () -> Workloads.build("count", Map.of()))
             .getMessage();
         assertEquals("no workload count, there are [batches, counters", refusal.substring(0, 47));
+    }
+
+    /** Trident keeps its batches in ZooKeeper under the name of the stream. */
+    @Test
+    void noTwoTopologiesOfTridentShareTheirState() {
+        Set<String> one = Workloads.build("trident", Map.of()).get_bolts().keySet();
+        Set<String> other = Workloads.build("trident", Map.of()).get_bolts().keySet();
+        assertEquals(Set.of(), one.stream().filter(id -> id.contains("lines") && other.contains(id))
+            .collect(Collectors.toSet()));
+        assertTrue(one.stream().anyMatch(id -> id.startsWith("$spoutcoord-spout-lines-")), one::toString);
     }
 
     @Test
