@@ -11,6 +11,7 @@ from rich.console import Console
 from controller.cli.running import new_app
 from controller.errors import CommandError
 from controller.output import example
+from deploy.lab import LabError
 from deploy.lab.workloads import WORKLOADS, conf_of
 
 if TYPE_CHECKING:
@@ -113,7 +114,10 @@ def up(
     conf = _parsed(settings or [])
     if scheduler is not Scheduler.DEFAULT:
         conf["storm.scheduler"] = _SCHEDULERS[scheduler]
-    sweep()
+    try:
+        sweep()
+    except LabError as error:
+        typer.echo(error, err=True)
     lab = plan_lab(
         name,
         nodes=nodes,

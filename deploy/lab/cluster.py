@@ -1,16 +1,18 @@
 """Runs a real Storm cluster on this machine and leaves nothing of it behind."""
 
+import fcntl
 import os
 import shutil
 import signal
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from deploy.lab import LabError
-from deploy.lab.daemons import UP_LIMIT_S, Daemons
+from deploy.lab.daemons import UP_LIMIT_S, Daemons, clear
 from deploy.lab.home.assemble import REPOSITORY, assemble
 from deploy.lab.layout import (
     WORKLOAD_JAR,
@@ -393,12 +395,47 @@ def attach(name: str) -> Lab:
     return Lab(load(RUNS_DIR / name))
 
 
+@contextmanager
+def unswept() -> Iterator[None]:
+    """Let no process sweep inside the block; a sweep in it would wait for itself."""
+    RUNS_DIR.mkdir(parents=True, exist_ok=True)
+    with (RUNS_DIR / "sweep.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def sweep() -> list[str]:
-    """End the labs whose owning process has died without ending them."""
-    swept = []
-    for file in RUNS_DIR.glob("*/owner"):
-        pid, ticks = file.read_text().split()
-        if str(start_ticks(int(pid))) != ticks:
-            attach(file.parent.name).down()
-            swept.append(file.parent.name)
+    """End the labs whose owning process has died without ending them.
+
+    Returns
+    -------
+    list of str
+        Their names; several processes may sweep, and one of them ends a lab.
+
+    Raises
+    ------
+    LabError
+        Some could not be ended; the others are.
+    """
+    swept, failed = [], []
+    with unswept():
+        for run_dir in [file.parent for file in RUNS_DIR.glob("*/owner") if _is_stale(file)]:
+            try:
+                Processes(run_dir).stop()
+                clear(run_dir)
+            except (LabError, OSError) as error:
+                failed.append(f"{run_dir} outlives its owner and cannot be ended: {error}")
+            else:
+                swept.append(run_dir.name)
+    if failed:
+        raise LabError("; ".join(failed))
     return swept
+
+
+def _is_stale(owner: Path) -> bool:
+    """Tell whether the owner has died; not where the lab has ended meanwhile."""
+    try:
+        pid, ticks = owner.read_text().split()
+    except (FileNotFoundError, ValueError):
+        return False
+    return str(start_ticks(int(pid))) != ticks

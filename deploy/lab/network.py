@@ -300,20 +300,34 @@ def remove(token: str) -> None:
     Raises
     ------
     LabError
-        Something cannot be removed.
+        Something cannot be removed; what somebody else has removed meanwhile is removed.
     """
     groups = cpu_cgroups()
     for group in groups.glob(f"{token}-*") if groups else ():
         _remove_group(group)
     spaces = [*_NAMESPACES.glob(f"{token}-*")] if _NAMESPACES.is_dir() else []
     for space in spaces:
-        for pid in _run(["ip", "netns", "pids", space.name]).split():
+        for pid in _run_on(space, ["ip", "netns", "pids", space.name]).split():
             _kill(int(pid))
     # The device first: at the end of a namespace the kernel takes its time over what is in it.
     for device in sorted(_DEVICES.glob(f"{token}*"), reverse=True):
-        _run(["ip", "link", "del", device.name])
+        _run_on(device, ["ip", "link", "del", device.name])
     for space in spaces:
-        _run(["ip", "netns", "del", space.name])
+        _run_on(space, ["ip", "netns", "del", space.name])
+
+
+def _run_on(path: Path, command: Sequence[str], limit_s: float = 1.0) -> str:
+    """Run what needs something that somebody else may remove meanwhile; then it is done, too."""
+    try:
+        return _run(command)
+    except LabError:
+        deadline = time.monotonic() + limit_s
+        # The kernel forgets a device's name a moment before its path.
+        while path.exists():
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        return ""
 
 
 def _remove_group(group: Path, limit_s: float = 10.0) -> None:
@@ -321,13 +335,16 @@ def _remove_group(group: Path, limit_s: float = 10.0) -> None:
     while True:
         try:
             group.rmdir()
+        except FileNotFoundError:
+            return
         except OSError as error:
             if time.monotonic() > deadline:
                 raise LabError(f"{group} cannot be removed: {error}") from error
         else:
             return
-        for pid in (group / "cgroup.procs").read_text().split():
-            _kill(int(pid))
+        with suppress(OSError):  # somebody else was faster
+            for pid in (group / "cgroup.procs").read_text().split():
+                _kill(int(pid))
         time.sleep(0.05)
 
 

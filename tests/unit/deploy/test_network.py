@@ -22,6 +22,7 @@ class Kernel:
         self.devices, self.namespaces = root / "devices", root / "namespaces"
         self.said: list[str] = []
         self.fails_at = -1
+        self.others_are_faster = False
         for folder in (self.devices, self.namespaces):
             folder.mkdir()
 
@@ -37,9 +38,13 @@ class Kernel:
             case ["ip", "link", "del", name]:
                 (self.devices / name).unlink()
             case ["ip", "netns", "del", name]:
+                (self.namespaces / name).unlink(missing_ok=self.others_are_faster)
+            case ["ip", "netns", "pids", name] if self.others_are_faster:
                 (self.namespaces / name).unlink()
             case ["ip", "-j", *_]:
                 return '[{"dst": "default"}, {"dst": "192.0.2.0/24"}]'
+        if self.others_are_faster and {"del", "pids"} & {*command}:
+            raise LabError(f"{self.said[-1]}: Cannot find device")
         return ""
 
     def left(self) -> list[str]:
@@ -272,6 +277,40 @@ def test_whatever_a_dead_owner_left_is_removed_and_nothing_else(kernel: Kernel) 
     kernel.said = []
     remove(PLANNED.token)
     assert kernel.said == []
+
+
+def test_what_somebody_else_removes_meanwhile_is_removed(kernel: Kernel) -> None:
+    for command in PLANNED.commands():
+        kernel.run(command)
+    kernel.others_are_faster = True
+    remove(PLANNED.token)
+    assert kernel.left() == []
+
+
+def test_what_cannot_be_removed_is_said(kernel: Kernel) -> None:
+    for command in PLANNED.commands():
+        kernel.run(command)
+    kernel.said, kernel.fails_at = [], 3
+    with pytest.raises(LabError, match="ip link del ns-0123abcd-3: refused"):
+        remove(PLANNED.token)
+
+
+def test_a_cgroup_that_somebody_else_removes_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = tmp_path / "ns-0123abcd-2"
+    network._remove_group(group)
+    group.mkdir()
+    (group / "cgroup.procs").touch()
+    read = Path.read_text
+
+    def gone(path: Path) -> str:
+        shutil.rmtree(group)
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_text", gone)
+    network._remove_group(group)
+    assert not group.exists()
 
 
 def test_addresses_that_somebody_else_has_taken_since_are_refused(kernel: Kernel) -> None:
