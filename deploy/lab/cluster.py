@@ -325,8 +325,7 @@ def plan_lab(
         When a lab of this name runs, a jar is missing, no ports are free, or what was asked for
         cannot be.
     """
-    if cores is not None:
-        refuse_cores(cores, slots)
+    refuse_cores(cores, nodes, slots)
     for jar in (WORKLOAD_JAR, *([agent_jar] if agent_jar else [])):
         if not jar.is_file():
             raise LabError(f"{jar} is not built: run `make setup`")

@@ -28,6 +28,8 @@ _FIRST_NODE, _FIRST_NIMBUS, _END = 2, 202, 254
 # (supervisor.worker.start.timeout.secs). All slots may start at once, beside supervisor and agent.
 START_CPU_S = 10.0
 START_LIMIT_S = 120.0
+# One slot needs START_CPU_S / START_LIMIT_S.
+LEAST_CORES = 0.084
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,24 +227,31 @@ def plan_network(
     return Network(token(run_dir), subnet, nodes, nimbuses, link_bps, cores, folder), cannot_show
 
 
-def refuse_cores(cores: float, slots: int) -> None:
+def refuse_cores(cores: float | None, nodes: int, slots: int) -> None:
     """Refuse more than the machine has, and nodes whose workers could not start in time.
 
     Parameters
     ----------
-    cores : float
-        Of a node.
+    cores : float or None
+        Of a node; None where they have no bound.
+    nodes : int
+        Number of supervisors.
     slots : int
         Of a node.
     """
     machine = machine_cores()
-    if not 0.05 <= cores <= machine:
-        raise LabError(f"--cores {cores:g}: a node has at least 0.05 and here at most {machine}")
-    most = int(cores * START_LIMIT_S / START_CPU_S)
-    if slots > most:
+    if cores is not None and not LEAST_CORES <= cores <= machine:
         raise LabError(
-            f"--slots {slots}: {cores:g} cores carry at most {most}, since a worker needs about "
-            f"{START_CPU_S:.0f} s of CPU to start and Storm gives it {START_LIMIT_S:.0f} s"
+            f"--cores {cores:g}: a node has at least {LEAST_CORES} and here at most {machine}"
+        )
+    share = machine / max(nodes, 1)
+    usable = share if cores is None else min(cores, share)
+    most = int(usable * START_LIMIT_S / START_CPU_S)
+    if nodes and slots > most:
+        raise LabError(
+            f"--slots {slots}: {nodes} nodes on {machine} cores have {usable:.3g} each and carry "
+            f"at most {most}, since a worker needs about {START_CPU_S:.0f} s of CPU to start and "
+            f"Storm gives it {START_LIMIT_S:.0f} s"
         )
 
 

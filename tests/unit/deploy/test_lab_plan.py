@@ -90,6 +90,11 @@ def test_two_nimbuses_need_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_slots_are_refused_without_a_bound_on_cores_too() -> None:
+    with pytest.raises(LabError, match=r"--slots 9999: 2 nodes on \d+ cores have"):
+        plan_lab("slots", slots=9999)
+
+
 def test_nodes_in_namespaces_have_the_same_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "plan_network", lambda *_: (PLANNED, []))
     planned = plan_lab("same-ports", cores=0.7, slots=3).layout

@@ -91,22 +91,30 @@ def test_a_rate_that_cannot_be_shaped_is_refused(text: str) -> None:
         parse_rate(text)
 
 
+@pytest.mark.parametrize(
+    ("cores", "nodes", "most"),
+    [(0.7, 2, 8), (0.7, 3, 8), (0.7, 4, 6), (None, 2, 12), (None, 1, 24), (0.084, 1, 1)],
+)
 def test_slots_are_refused_that_could_not_start_in_time(
-    monkeypatch: pytest.MonkeyPatch,
+    cores: float | None, nodes: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    refuse_cores(0.7, 8)
-    with pytest.raises(LabError, match=r"--slots 9: 0\.7 cores carry at most 8, since"):
-        refuse_cores(0.7, 9)
+    refuse_cores(cores, nodes, most)
+    with pytest.raises(LabError, match=rf"--slots {most + 1}: .* carry at most {most}, since"):
+        refuse_cores(cores, nodes, most + 1)
 
 
-@pytest.mark.parametrize("cores", [0.0, -1.0, 2.5, float("nan")])
+def test_a_lab_without_nodes_has_no_slots_to_refuse() -> None:
+    refuse_cores(None, 0, 1000)
+
+
+@pytest.mark.parametrize("cores", [0.0, -1.0, 0.083, 2.5, float("nan")])
 def test_cores_that_the_machine_has_not_are_refused(
     cores: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    with pytest.raises(LabError, match=r"a node has at least 0\.05 and here at most 2"):
-        refuse_cores(cores, 1)
+    with pytest.raises(LabError, match=r"a node has at least 0\.084 and here at most 2"):
+        refuse_cores(cores, 1, 1)
 
 
 def test_addresses_and_names() -> None:
