@@ -127,7 +127,7 @@ def up(
         cores=cores,
         link=link,
         nimbuses=nimbus,
-        trimmed=cores is None and link is None and nimbus == 1 if trim is None else trim,
+        trimmed=trim,
         java_version=None if java is None else int(java),
         beside=beside,
     )

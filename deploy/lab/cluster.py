@@ -280,7 +280,7 @@ def plan_lab(
     cores: float | None = None,
     link: str | None = None,
     nimbuses: int = 1,
-    trimmed: bool = True,
+    trimmed: bool | None = None,
     java_version: int | None = None,
     beside: str | None = None,
 ) -> Lab:
@@ -307,8 +307,8 @@ def plan_lab(
         The rate of a node's link in each direction, such as "20mbit".
     nimbuses : int
         Number of Nimbuses; one of them leads.
-    trimmed : bool
-        As in `LabOptions`.
+    trimmed : bool or None
+        As in `LabOptions`; None where it follows from the network: loopback is trimmed.
     java_version : int or None
         Of all JVMs; None for the machine's own.
     beside : str or None
@@ -339,6 +339,7 @@ def plan_lab(
     if network is None and nimbuses > 1:
         cannot_show.append("all Nimbuses have one port, so addresses of their own: only one starts")
     home = None if java_version is None else java_home(java_version)
+    trimmed = network is None if trimmed is None else trimmed
     options = LabOptions(trimmed, home, network, cannot_show=tuple(cannot_show))
     if network is None:
         ports = free_ports(2 + nodes * (1 + slots))

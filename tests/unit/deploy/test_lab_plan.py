@@ -199,25 +199,38 @@ def test_a_scheduler_is_named_to_nimbus(asked: dict[str, Any], name: str, schedu
 def test_storms_own_scheduler_is_not_named(asked: dict[str, Any]) -> None:
     assert up() == "noted"
     assert asked["conf"] == {}
-    assert asked["trimmed"] is True
+    assert asked["trimmed"] is None
     assert asked["java_version"] is None
 
 
 @pytest.mark.parametrize(
-    ("flags", "trimmed"),
-    [
-        (["--cores", "0.7"], False),
-        (["--link", "20mbit"], False),
-        (["--nimbus", "2"], False),
-        (["--link", "20mbit", "--trim"], True),
-        (["--no-trim"], False),
-    ],
+    ("flags", "trimmed"), [(["--cores", "0.7"], None), (["--trim"], True), (["--no-trim"], False)]
 )
-def test_namespaces_have_storms_own_workers_unless_told_otherwise(
-    asked: dict[str, Any], flags: list[str], trimmed: bool
+def test_what_is_said_about_trimming_reaches_the_plan(
+    asked: dict[str, Any], flags: list[str], trimmed: bool | None
 ) -> None:
     assert up(*flags) == "noted"
     assert asked["trimmed"] is trimmed
+
+
+@pytest.mark.parametrize(
+    ("network", "asked_for", "trimmed"),
+    [
+        (PLANNED, None, False),
+        (PLANNED, True, True),
+        (None, None, True),  # fallen back to loopback
+        (None, False, False),
+    ],
+)
+def test_namespaces_have_storms_own_workers_unless_told_otherwise(
+    network: Network | None,
+    asked_for: bool | None,
+    trimmed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster, "plan_network", lambda *_: (network, []))
+    planned = plan_lab("trimming", cores=0.7, trimmed=asked_for).layout
+    assert planned.options.trimmed is trimmed
 
 
 def test_flags_reach_the_plan(asked: dict[str, Any]) -> None:
