@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import uuid
@@ -329,7 +330,7 @@ def plan_lab(
     for jar in (WORKLOAD_JAR, *([agent_jar] if agent_jar else [])):
         if not jar.is_file():
             raise LabError(f"{jar} is not built: run `make setup`")
-    run_dir = RUNS_DIR / name
+    run_dir = _run_dir(name)
     if any(Processes(run_dir).living()):
         raise LabError(f"the lab {name!r} runs: `python -m deploy lab down --name {name}` ends it")
     network: Network | None = None
@@ -392,7 +393,16 @@ def attach(name: str) -> Lab:
     name : str
         Its run directory below build/lab.
     """
-    return Lab(load(RUNS_DIR / name))
+    return Lab(load(_run_dir(name)))
+
+
+def _run_dir(name: str) -> Path:
+    """Give the folder of a lab, which is removed when a lab starts: never another than its own."""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) is None:
+        raise LabError(
+            f"--name {name!r}: type a letter or digit, then letters, digits, '.', '_' or '-'"
+        )
+    return RUNS_DIR / name
 
 
 @contextmanager

@@ -79,6 +79,13 @@ def test_a_layout_is_read_as_it_was_saved(tmp_path: Path, options: LabOptions) -
     assert load(tmp_path) == planned
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "/tmp/x", "a/b", "-a", "a b", "a\n"])
+def test_a_name_that_is_no_folder_below_the_labs_is_refused(name: str) -> None:
+    for use in (plan_lab, cluster.attach):
+        with pytest.raises(LabError, match=r"--name .*: type a letter or digit, then"):
+            use(name)
+
+
 def test_two_nimbuses_need_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network.os, "geteuid", lambda: 1000)
     planned = plan_lab("two-nimbuses", nimbuses=2).layout
