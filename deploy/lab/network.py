@@ -17,8 +17,9 @@ from pathlib import Path
 
 from deploy.lab import LabError
 
-# Of 10.77.0.0/16, a /24 for each lab.
-_SUBNETS = [IPv4Network(f"10.77.{third}.0/24") for third in range(256)]
+_ALL = IPv4Network("10.77.0.0/16")
+# A /24 for each lab.
+_SUBNETS = [*_ALL.subnets(new_prefix=24)]
 _NAMESPACES = Path("/run/netns")
 _DEVICES = Path("/sys/class/net")
 _PERIOD_US = 100_000
@@ -163,9 +164,7 @@ class Network:
             return
         group = Path(self.cgroups, self.name(host))
         try:
-            group.mkdir()
-            (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
-            (group / "cpu.cfs_quota_us").write_text(str(round(self.cores * _PERIOD_US)))
+            _make_group(group, self.cores)
         except OSError as error:
             raise LabError(f"the kernel refuses {self.cores} cores in {group}: {error}") from error
 
@@ -217,12 +216,20 @@ def plan_network(
     if cores is not None and cgroups is None:
         cannot_show.append("no cgroup (v1) with CPU quotas to write to: nodes share all the cores")
         cores = None
+    if cgroups and cores and (refused := _quota_refused(cgroups, run_dir, cores)):
+        cannot_show.append(f"no quota of {cores:g} cores ({refused}): nodes share all the cores")
+        cgroups = cores = None
     if cores is not None and cores * nodes > machine_cores():
         asked = f"{nodes} nodes of {cores:g} cores on a machine of {machine_cores()}"
         cannot_show.append(f"{asked}: they cannot all use theirs at once")
-    free = _free(_routed())
+    routed = _routed()
+    free = _free(routed)
     if not free:
-        raise LabError("each /24 of 10.77.0.0/16 has a route on this machine: end other labs")
+        names = ", ".join(str(route) for route in routed if route.overlaps(_ALL))
+        raise LabError(
+            f"each /24 of {_ALL} has a route on this machine ({names}): end what has them, such as "
+            "other labs"
+        )
     subnet, folder = str(random.choice(free)), None if cgroups is None else str(cgroups)
     return Network(token(run_dir), subnet, nodes, nimbuses, link_bps, cores, folder), cannot_show
 
@@ -339,6 +346,26 @@ def _run_on(path: Path, command: Sequence[str], limit_s: float = 1.0) -> str:
         return ""
 
 
+def _make_group(group: Path, cores: float) -> None:
+    group.mkdir()
+    (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
+    (group / "cpu.cfs_quota_us").write_text(str(round(cores * _PERIOD_US)))
+
+
+def _quota_refused(cgroups: Path, run_dir: Path, cores: float) -> str | None:
+    """Try a quota, which one of a group above may forbid; give the reason of a refusal."""
+    group = cgroups / f"{token(run_dir)}-try-{os.getpid()}"
+    try:
+        _make_group(group, cores)
+    except OSError as error:
+        return error.strerror
+    else:
+        return None
+    finally:
+        if group.is_dir():
+            group.rmdir()
+
+
 def _remove_group(group: Path, limit_s: float = 10.0) -> None:
     deadline = time.monotonic() + limit_s
     while True:
@@ -362,7 +389,11 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-_TRY_NAMESPACES = "ip link add b0 type bridge && ip link add v0 type veth peer name v1"
+# Namespaces are mounts in /run, which must not be this machine's.
+_TRY_NAMESPACES = (
+    "mount -t tmpfs t /run && ip netns add n && ip link add b0 type bridge && "
+    "ip link add v0 type veth peer name v1 netns n"
+)
 _TRY_TBF = f"{_TRY_NAMESPACES} && tc qdisc add dev v0 root tbf rate 1mbit burst 32k latency 50ms"
 
 
@@ -379,7 +410,7 @@ def _no_namespaces() -> str | None:
 
 def _tried(script: str) -> str | None:
     """Try commands in a namespace that ends with them; give the first line of a refusal."""
-    command = ["unshare", "--net", "sh", "-c", script]
+    command = ["unshare", "--net", "--mount", "sh", "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else (done.stderr.strip() or "refused").splitlines()[0]
 
@@ -397,7 +428,8 @@ def _routed() -> list[IPv4Network]:
 
 
 def _free(routed: Iterable[IPv4Network]) -> list[IPv4Network]:
-    taken = [*routed]
+    # Those of a VPN or the like may be wider than all that labs have: a lab's own route wins.
+    taken = [other for other in routed if other.prefixlen >= _ALL.prefixlen]
     return [subnet for subnet in _SUBNETS if not any(subnet.overlaps(other) for other in taken)]
 
 

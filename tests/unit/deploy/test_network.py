@@ -1,5 +1,6 @@
 """The network of a lab: planned, refused, fallen back from, made or undone; without a kernel."""
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -69,6 +70,7 @@ def capable(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, o
     monkeypatch.setattr(shutil, "which", lambda tool: f"/sbin/{tool}")
     monkeypatch.setattr(network, "_tried", lambda script: None)
     monkeypatch.setattr(network, "cpu_cgroups", lambda: Path("/cgroup/cpu"))
+    monkeypatch.setattr(network, "_quota_refused", lambda *_: None)
     return monkeypatch.setattr
 
 
@@ -217,6 +219,36 @@ def test_without_a_cgroup_nodes_share_the_cores(
     assert line.startswith("no cgroup (v1) with CPU quotas to write to")
 
 
+def test_a_quota_that_the_kernel_refuses_is_found_before_the_start(
+    capable: Callable[[str, object], None], tmp_path: Path
+) -> None:
+    capable("deploy.lab.network._quota_refused", lambda *_: "Invalid argument")
+    planned, (line,) = plan_network(tmp_path, 2, 0, 0.7, None)
+    assert planned is not None
+    assert (planned.cores, planned.cgroups) == (None, None)
+    assert line == "no quota of 0.7 cores (Invalid argument): nodes share all the cores"
+
+
+def test_a_refused_quota_leaves_no_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, text: str) -> None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    assert network._quota_refused(tmp_path, tmp_path, 0.7) == "Invalid argument"
+    assert [*tmp_path.iterdir()] == []
+    assert network._quota_refused(tmp_path / "gone", tmp_path, 0.7) == "No such file or directory"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="namespaces take root")
+def test_what_is_tried_leaves_nothing() -> None:
+    before = [*Path("/run/netns").glob("n")]
+    if refused := network._tried(network._TRY_NAMESPACES):
+        pytest.skip(refused)
+    assert network._tried(f"{network._TRY_NAMESPACES} && ip -n n link show v1") is None
+    assert [*Path("/run/netns").glob("n")] == before
+    assert not Path("/sys/class/net/b0").exists()
+
+
 def test_more_cores_together_than_there_are_is_said(capable: object, tmp_path: Path) -> None:
     planned, (line,) = plan_network(tmp_path, 3, 0, 0.7, None)
     assert planned is not None
@@ -233,6 +265,19 @@ def test_no_subnet_is_taken_that_has_a_route() -> None:
     routed = [IPv4Network(name) for name in ("10.77.128.0/17", "10.77.5.0/24", "10.77.6.7/32")]
     free = {subnet.network_address.packed[2] for subnet in network._free(routed)}
     assert free == {*range(128)} - {5, 6}
+
+
+def test_a_route_wider_than_all_labs_takes_nothing() -> None:
+    assert len(network._free([IPv4Network("10.0.0.0/8")])) == 256
+
+
+def test_the_routes_that_take_all_are_named(
+    capable: Callable[[str, object], None], tmp_path: Path
+) -> None:
+    routed = [IPv4Network("10.77.0.0/16"), IPv4Network("192.0.2.0/24")]
+    capable("deploy.lab.network._routed", lambda: routed)
+    with pytest.raises(LabError, match=r"has a route on this machine \(10\.77\.0\.0/16\): end"):
+        plan_network(tmp_path, 2, 0, None, None)
 
 
 def test_the_cgroup_is_where_the_machine_has_the_cpu_controller(tmp_path: Path) -> None:
