@@ -362,7 +362,7 @@ def _quota_refused(cgroups: Path, run_dir: Path, cores: float) -> str | None:
     else:
         return None
     finally:
-        if group.is_dir():
+        with suppress(FileNotFoundError):
             group.rmdir()
 
 

@@ -35,6 +35,7 @@ with plan_lab(sys.argv[1], slots=1, agent_jar=AGENT_JAR, conf=conf, cores=1.0, l
 RECEIVER = """
 import socket, sys, time
 with socket.create_server((sys.argv[1], 7777)) as server:
+    server.settimeout(60)
     print("listens", flush=True)
     taken, _ = server.accept()
     with taken:
