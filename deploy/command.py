@@ -49,6 +49,12 @@ _SCHEDULERS = {
 }
 
 
+_REFUSED = {
+    "worker.childopts": "the lab loads the hooks by it: set `topology.worker.childopts`",
+    "storm.zookeeper.root": "the lab chooses it: give `--beside NAME` for another root",
+}
+
+
 class Java(StrEnum):
     """Versions to try Storm on."""
 
@@ -150,6 +156,8 @@ def _parsed(settings: list[str]) -> dict[str, Any]:
         key, equals, text = setting.partition("=")
         if not (key and equals):
             raise CommandError(f"--set {setting}: type KEY=VALUE, the value as in a storm.yaml")
+        if key in _REFUSED:
+            raise CommandError(f"--set {key}: {_REFUSED[key]}")
         try:
             conf[key] = yaml.safe_load(text)
         except yaml.YAMLError as error:

@@ -79,6 +79,11 @@ def test_a_layout_is_read_as_it_was_saved(tmp_path: Path, options: LabOptions) -
     assert load(tmp_path) == planned
 
 
+def test_where_no_lab_is_the_command_that_starts_it_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="lab up --name none`"):
+        load(tmp_path / "none")
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", "/tmp/x", "a/b", "-a", "a b", "a\n"])
 def test_a_name_that_is_no_folder_below_the_labs_is_refused(name: str) -> None:
     for use in (plan_lab, cluster.attach):
@@ -253,4 +258,10 @@ def test_flags_reach_the_plan(asked: dict[str, Any]) -> None:
 @pytest.mark.parametrize("setting", ["key", "=1", "key={"])
 def test_a_setting_that_is_none_is_refused(asked: dict[str, Any], setting: str) -> None:
     assert f"--set {setting}: " in up("--set", setting)
+    assert asked == {}
+
+
+@pytest.mark.parametrize("key", ["worker.childopts", "storm.zookeeper.root"])
+def test_a_setting_that_the_lab_needs_itself_is_refused(asked: dict[str, Any], key: str) -> None:
+    assert f"--set {key}: the lab " in up("--set", f"{key}=x")
     assert asked == {}
