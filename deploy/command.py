@@ -10,6 +10,7 @@ from rich.console import Console
 from controller.cli.running import new_app
 from controller.errors import CommandError
 from controller.output import example
+from deploy.lab import LabError
 from deploy.lab.workloads import WORKLOADS, conf_of
 
 if TYPE_CHECKING:
@@ -44,6 +45,12 @@ _SCHEDULERS = {
     Scheduler.RAS: "org.apache.storm.scheduler.resource.ResourceAwareScheduler",
     Scheduler.ISOLATION: "org.apache.storm.scheduler.IsolationScheduler",
     Scheduler.MULTITENANT: "org.apache.storm.scheduler.multitenant.MultitenantScheduler",
+}
+
+
+_REFUSED = {
+    "worker.childopts": "the lab loads the hooks by it: set `topology.worker.childopts`",
+    "storm.zookeeper.root": "the lab chooses it: give `--beside NAME` for another root",
 }
 
 
@@ -110,9 +117,14 @@ def up(
     from deploy.lab.cluster import AGENT_JAR, plan_lab, sweep  # noqa: PLC0415
 
     conf = conf_of(settings or [])
+    for key in conf.keys() & _REFUSED.keys():
+        raise CommandError(f"--set {key}: {_REFUSED[key]}")
     if scheduler is not Scheduler.DEFAULT:
         conf["storm.scheduler"] = _SCHEDULERS[scheduler]
-    sweep()
+    try:
+        sweep()
+    except LabError as error:
+        typer.echo(error, err=True)
     lab = plan_lab(
         name,
         nodes=nodes,
@@ -122,7 +134,7 @@ def up(
         cores=cores,
         link=link,
         nimbuses=nimbus,
-        trimmed=cores is None and link is None and nimbus == 1 if trim is None else trim,
+        trimmed=trim,
         java_version=None if java is None else int(java),
         beside=beside,
     )

@@ -1,17 +1,19 @@
 """Runs a real Storm cluster on this machine and leaves nothing of it behind."""
 
+import fcntl
 import os
 import re
 import shutil
 import signal
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from deploy.lab import LabError
-from deploy.lab.daemons import UP_LIMIT_S, Daemons
+from deploy.lab.daemons import UP_LIMIT_S, Daemons, clear
 from deploy.lab.home.assemble import REPOSITORY, assemble
 from deploy.lab.layout import (
     WORKLOAD_JAR,
@@ -284,7 +286,7 @@ def plan_lab(
     cores: float | None = None,
     link: str | None = None,
     nimbuses: int = 1,
-    trimmed: bool = True,
+    trimmed: bool | None = None,
     java_version: int | None = None,
     beside: str | None = None,
 ) -> Lab:
@@ -311,8 +313,8 @@ def plan_lab(
         The rate of a node's link in each direction, such as "20mbit".
     nimbuses : int
         Number of Nimbuses; one of them leads.
-    trimmed : bool
-        As in `LabOptions`.
+    trimmed : bool or None
+        As in `LabOptions`; None where it follows from the network: loopback is trimmed.
     java_version : int or None
         Of all JVMs; None for the machine's own.
     beside : str or None
@@ -329,12 +331,11 @@ def plan_lab(
         When a lab of this name runs, a jar is missing, no ports are free, or what was asked for
         cannot be.
     """
-    if cores is not None:
-        refuse_cores(cores, slots)
+    refuse_cores(cores, nodes, slots)
     for jar in (WORKLOAD_JAR, *([agent_jar] if agent_jar else [])):
         if not jar.is_file():
             raise LabError(f"{jar} is not built: run `make setup`")
-    run_dir = RUNS_DIR / name
+    run_dir = _run_dir(name)
     if any(Processes(run_dir).living()):
         raise LabError(f"the lab {name!r} runs: `python -m deploy lab down --name {name}` ends it")
     network: Network | None = None
@@ -344,6 +345,7 @@ def plan_lab(
     if network is None and nimbuses > 1:
         cannot_show.append("all Nimbuses have one port, so addresses of their own: only one starts")
     home = None if java_version is None else java_home(java_version)
+    trimmed = network is None if trimmed is None else trimmed
     options = LabOptions(trimmed, home, network, cannot_show=tuple(cannot_show))
     if network is None:
         ports = free_ports(2 + nodes * (1 + slots))
@@ -396,15 +398,59 @@ def attach(name: str) -> Lab:
     name : str
         Its run directory below build/lab.
     """
-    return Lab(load(RUNS_DIR / name))
+    return Lab(load(_run_dir(name)))
+
+
+def _run_dir(name: str) -> Path:
+    """Give the folder of a lab, which is removed when a lab starts: never another than its own."""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) is None:
+        raise LabError(
+            f"--name {name!r}: type a letter or digit, then letters, digits, '.', '_' or '-'"
+        )
+    return RUNS_DIR / name
+
+
+@contextmanager
+def unswept() -> Iterator[None]:
+    """Let no process sweep inside the block; a sweep in it would wait for itself."""
+    RUNS_DIR.mkdir(parents=True, exist_ok=True)
+    with (RUNS_DIR / "sweep.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def sweep() -> list[str]:
-    """End the labs whose owning process has died without ending them."""
-    swept = []
-    for file in RUNS_DIR.glob("*/owner"):
-        pid, ticks = file.read_text().split()
-        if str(start_ticks(int(pid))) != ticks:
-            attach(file.parent.name).down()
-            swept.append(file.parent.name)
+    """End the labs whose owning process has died without ending them.
+
+    Returns
+    -------
+    list of str
+        Their names; several processes may sweep, and one of them ends a lab.
+
+    Raises
+    ------
+    LabError
+        Some could not be ended; the others are.
+    """
+    swept, failed = [], []
+    with unswept():
+        for run_dir in [file.parent for file in RUNS_DIR.glob("*/owner") if _is_stale(file)]:
+            try:
+                Processes(run_dir).stop()
+                clear(run_dir)
+            except (LabError, OSError) as error:
+                failed.append(f"{run_dir} outlives its owner and cannot be ended: {error}")
+            else:
+                swept.append(run_dir.name)
+    if failed:
+        raise LabError("; ".join(failed))
     return swept
+
+
+def _is_stale(owner: Path) -> bool:
+    """Tell whether the owner has died; not where the lab has ended meanwhile."""
+    try:
+        pid, ticks = owner.read_text().split()
+    except (FileNotFoundError, ValueError):
+        return False
+    return str(start_ticks(int(pid))) != ticks

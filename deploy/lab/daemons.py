@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -122,7 +123,7 @@ class Daemons:
         self.layout.write()
         save(self.layout)
         if owned:
-            (run_dir / "owner").write_text(f"{os.getpid()} {start_ticks(os.getpid())}")
+            own(run_dir)
 
     def start_zookeeper(self) -> None:
         """Start ZooKeeper and wait until it listens."""
@@ -138,13 +139,7 @@ class Daemons:
         """End every process of the lab and remove its state; logs and ledgers stay."""
         self._client.close()
         self._processes.stop()
-        remove(token(self.layout.run_dir))
-        for state in ("lab.json", "owner"):
-            (self.layout.run_dir / state).unlink(missing_ok=True)
-        shutil.rmtree(self.layout.run_dir / "zookeeper" / "data", ignore_errors=True)
-        shutil.rmtree(self.layout.tmp_dir, ignore_errors=True)
-        for root in self.layout.roots:
-            shutil.rmtree(root / "local", ignore_errors=True)
+        clear(self.layout.run_dir)
 
     def start_daemon(self, name: str) -> Child:
         """Start a daemon that does not run.
@@ -320,6 +315,25 @@ class Daemons:
                 message = f"waited {limit_s:.0f} s in vain until {what}{hint}"
                 raise LabError(f"{message}: see the logs in {self.layout.run_dir}")
             time.sleep(0.3)
+
+
+def own(run_dir: Path) -> None:
+    """Say in a run directory that what is in it ends with this process."""
+    partial = run_dir / "owner.partial"
+    partial.write_text(f"{os.getpid()} {start_ticks(os.getpid())}")
+    partial.rename(run_dir / "owner")
+
+
+def clear(run_dir: Path) -> None:
+    """Remove the network and the state of a lab whose processes have ended, record or not."""
+    remove(token(run_dir))
+    daemons = [conf.parent.parent for conf in run_dir.glob("*/conf/storm.yaml")]
+    states = [run_dir / "zookeeper" / "data", run_dir / "tmp", *(d / "local" for d in daemons)]
+    for state in states:
+        shutil.rmtree(state, ignore_errors=True)
+    # The owner last: as long as it is there, `sweep` finds what is left.
+    for name in ("lab.json", "owner"):
+        (run_dir / name).unlink(missing_ok=True)
 
 
 def _listens(host: str, port: int) -> bool:

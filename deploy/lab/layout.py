@@ -452,7 +452,8 @@ def load(run_dir: Path) -> LabLayout:
     try:
         row = json.loads((run_dir / "lab.json").read_text())
     except FileNotFoundError as error:
-        raise LabError(f"no lab in {run_dir}: start one with `python -m deploy lab up`") from error
+        start = f"python -m deploy lab up --name {run_dir.name}"
+        raise LabError(f"no lab in {run_dir}: start one with `{start}`") from error
     nodes = (
         LabNode(host, supervisor_id, tuple(ports), thrift_port, run_dir / host)
         for host, supervisor_id, ports, thrift_port in row["nodes"]

@@ -17,8 +17,9 @@ from pathlib import Path
 
 from deploy.lab import LabError
 
-# Of 10.77.0.0/16, a /24 for each lab.
-_SUBNETS = [IPv4Network(f"10.77.{third}.0/24") for third in range(256)]
+_ALL = IPv4Network("10.77.0.0/16")
+# A /24 for each lab.
+_SUBNETS = [*_ALL.subnets(new_prefix=24)]
 _NAMESPACES = Path("/run/netns")
 _DEVICES = Path("/sys/class/net")
 _PERIOD_US = 100_000
@@ -28,6 +29,8 @@ _FIRST_NODE, _FIRST_NIMBUS, _END = 2, 202, 254
 # (supervisor.worker.start.timeout.secs). All slots may start at once, beside supervisor and agent.
 START_CPU_S = 10.0
 START_LIMIT_S = 120.0
+# One slot needs START_CPU_S / START_LIMIT_S.
+LEAST_CORES = 0.084
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +164,7 @@ class Network:
             return
         group = Path(self.cgroups, self.name(host))
         try:
-            group.mkdir()
-            (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
-            (group / "cpu.cfs_quota_us").write_text(str(round(self.cores * _PERIOD_US)))
+            _make_group(group, self.cores)
         except OSError as error:
             raise LabError(f"the kernel refuses {self.cores} cores in {group}: {error}") from error
 
@@ -215,34 +216,49 @@ def plan_network(
     if cores is not None and cgroups is None:
         cannot_show.append("no cgroup (v1) with CPU quotas to write to: nodes share all the cores")
         cores = None
+    if cgroups and cores and (refused := _quota_refused(cgroups, run_dir, cores)):
+        cannot_show.append(f"no quota of {cores:g} cores ({refused}): nodes share all the cores")
+        cgroups = cores = None
     if cores is not None and cores * nodes > machine_cores():
         asked = f"{nodes} nodes of {cores:g} cores on a machine of {machine_cores()}"
         cannot_show.append(f"{asked}: they cannot all use theirs at once")
-    free = _free(_routed())
+    routed = _routed()
+    free = _free(routed)
     if not free:
-        raise LabError("each /24 of 10.77.0.0/16 has a route on this machine: end other labs")
+        names = ", ".join(str(route) for route in routed if route.overlaps(_ALL))
+        raise LabError(
+            f"each /24 of {_ALL} has a route on this machine ({names}): end what has them, such as "
+            "other labs"
+        )
     subnet, folder = str(random.choice(free)), None if cgroups is None else str(cgroups)
     return Network(token(run_dir), subnet, nodes, nimbuses, link_bps, cores, folder), cannot_show
 
 
-def refuse_cores(cores: float, slots: int) -> None:
+def refuse_cores(cores: float | None, nodes: int, slots: int) -> None:
     """Refuse more than the machine has, and nodes whose workers could not start in time.
 
     Parameters
     ----------
-    cores : float
-        Of a node.
+    cores : float or None
+        Of a node; None where they have no bound.
+    nodes : int
+        Number of supervisors.
     slots : int
         Of a node.
     """
     machine = machine_cores()
-    if not 0.05 <= cores <= machine:
-        raise LabError(f"--cores {cores:g}: a node has at least 0.05 and here at most {machine}")
-    most = int(cores * START_LIMIT_S / START_CPU_S)
-    if slots > most:
+    if cores is not None and not LEAST_CORES <= cores <= machine:
         raise LabError(
-            f"--slots {slots}: {cores:g} cores carry at most {most}, since a worker needs about "
-            f"{START_CPU_S:.0f} s of CPU to start and Storm gives it {START_LIMIT_S:.0f} s"
+            f"--cores {cores:g}: a node has at least {LEAST_CORES} and here at most {machine}"
+        )
+    share = machine / max(nodes, 1)
+    usable = share if cores is None else min(cores, share)
+    most = int(usable * START_LIMIT_S / START_CPU_S)
+    if nodes and slots > most:
+        raise LabError(
+            f"--slots {slots}: {nodes} nodes on {machine} cores have {usable:.3g} each and carry "
+            f"at most {most}, since a worker needs about {START_CPU_S:.0f} s of CPU to start and "
+            f"Storm gives it {START_LIMIT_S:.0f} s"
         )
 
 
@@ -300,20 +316,54 @@ def remove(token: str) -> None:
     Raises
     ------
     LabError
-        Something cannot be removed.
+        Something cannot be removed; what somebody else has removed meanwhile is removed.
     """
     groups = cpu_cgroups()
     for group in groups.glob(f"{token}-*") if groups else ():
         _remove_group(group)
     spaces = [*_NAMESPACES.glob(f"{token}-*")] if _NAMESPACES.is_dir() else []
     for space in spaces:
-        for pid in _run(["ip", "netns", "pids", space.name]).split():
+        for pid in _run_on(space, ["ip", "netns", "pids", space.name]).split():
             _kill(int(pid))
     # The device first: at the end of a namespace the kernel takes its time over what is in it.
     for device in sorted(_DEVICES.glob(f"{token}*"), reverse=True):
-        _run(["ip", "link", "del", device.name])
+        _run_on(device, ["ip", "link", "del", device.name])
     for space in spaces:
-        _run(["ip", "netns", "del", space.name])
+        _run_on(space, ["ip", "netns", "del", space.name])
+
+
+def _run_on(path: Path, command: Sequence[str], limit_s: float = 1.0) -> str:
+    """Run what needs something that somebody else may remove meanwhile; then it is done, too."""
+    try:
+        return _run(command)
+    except LabError:
+        deadline = time.monotonic() + limit_s
+        # The kernel forgets a device's name a moment before its path.
+        while path.exists():
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        return ""
+
+
+def _make_group(group: Path, cores: float) -> None:
+    group.mkdir()
+    (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
+    (group / "cpu.cfs_quota_us").write_text(str(round(cores * _PERIOD_US)))
+
+
+def _quota_refused(cgroups: Path, run_dir: Path, cores: float) -> str | None:
+    """Try a quota, which one of a group above may forbid; give the reason of a refusal."""
+    group = cgroups / f"{token(run_dir)}-try-{os.getpid()}"
+    try:
+        _make_group(group, cores)
+    except OSError as error:
+        return error.strerror
+    else:
+        return None
+    finally:
+        with suppress(FileNotFoundError):
+            group.rmdir()
 
 
 def _remove_group(group: Path, limit_s: float = 10.0) -> None:
@@ -321,13 +371,16 @@ def _remove_group(group: Path, limit_s: float = 10.0) -> None:
     while True:
         try:
             group.rmdir()
+        except FileNotFoundError:
+            return
         except OSError as error:
             if time.monotonic() > deadline:
                 raise LabError(f"{group} cannot be removed: {error}") from error
         else:
             return
-        for pid in (group / "cgroup.procs").read_text().split():
-            _kill(int(pid))
+        with suppress(OSError):  # somebody else was faster
+            for pid in (group / "cgroup.procs").read_text().split():
+                _kill(int(pid))
         time.sleep(0.05)
 
 
@@ -336,7 +389,11 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-_TRY_NAMESPACES = "ip link add b0 type bridge && ip link add v0 type veth peer name v1"
+# Namespaces are mounts in /run, which must not be this machine's.
+_TRY_NAMESPACES = (
+    "mount -t tmpfs t /run && ip netns add n && ip link add b0 type bridge && "
+    "ip link add v0 type veth peer name v1 netns n"
+)
 _TRY_TBF = f"{_TRY_NAMESPACES} && tc qdisc add dev v0 root tbf rate 1mbit burst 32k latency 50ms"
 
 
@@ -353,7 +410,7 @@ def _no_namespaces() -> str | None:
 
 def _tried(script: str) -> str | None:
     """Try commands in a namespace that ends with them; give the first line of a refusal."""
-    command = ["unshare", "--net", "sh", "-c", script]
+    command = ["unshare", "--net", "--mount", "sh", "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else (done.stderr.strip() or "refused").splitlines()[0]
 
@@ -371,7 +428,8 @@ def _routed() -> list[IPv4Network]:
 
 
 def _free(routed: Iterable[IPv4Network]) -> list[IPv4Network]:
-    taken = [*routed]
+    # Those of a VPN or the like may be wider than all that labs have: a lab's own route wins.
+    taken = [other for other in routed if other.prefixlen >= _ALL.prefixlen]
     return [subnet for subnet in _SUBNETS if not any(subnet.overlaps(other) for other in taken)]
 
 

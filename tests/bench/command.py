@@ -124,6 +124,14 @@ def bench_overhead(
     typer.echo(json.dumps({**report, "jmh": _tuple_cost() if jmh else None}, indent=1))
 
 
+@app.command("network", epilog=example("python -m tests.bench network"))
+def bench_network() -> None:
+    """Compare bulk transfers over a lab's bridge and links with loopback, in turn; takes root."""
+    from tests.bench.network import run_network  # noqa: PLC0415
+
+    typer.echo(json.dumps(run_network(), indent=1))
+
+
 @app.command("plan", epilog=example("python -m tests.bench plan --writes 100"))
 def bench_plan(
     writes: Annotated[int, typer.Option(min=1, help="How many plans go to the workers.")] = 300,

@@ -148,7 +148,7 @@ def test_nothing_stays_however_the_owner_ends(sig: signal.Signals, stage: str) -
         owner.communicate()
     if sig == signal.SIGKILL:
         assert any("daemon.worker.Worker" in line for line in processes_naming(run_dir))
-        assert name in sweep()
+        sweep()
     assert processes_naming(run_dir) == []
     with pytest.raises(LabError, match="no lab in"):
         attach(name)

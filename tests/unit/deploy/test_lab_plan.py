@@ -79,6 +79,18 @@ def test_a_layout_is_read_as_it_was_saved(tmp_path: Path, options: LabOptions) -
     assert load(tmp_path) == planned
 
 
+def test_where_no_lab_is_the_command_that_starts_it_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="lab up --name none`"):
+        load(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "/tmp/x", "a/b", "-a", "a b", "a\n"])
+def test_a_name_that_is_no_folder_below_the_labs_is_refused(name: str) -> None:
+    for use in (plan_lab, cluster.attach):
+        with pytest.raises(LabError, match=r"--name .*: type a letter or digit, then"):
+            use(name)
+
+
 def test_two_nimbuses_need_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network.os, "geteuid", lambda: 1000)
     planned = plan_lab("two-nimbuses", nimbuses=2).layout
@@ -88,6 +100,11 @@ def test_two_nimbuses_need_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
         "not root",
         "all Nimbuses have one port, so addresses of their own",
     ]
+
+
+def test_slots_are_refused_without_a_bound_on_cores_too() -> None:
+    with pytest.raises(LabError, match=r"--slots 9999: 2 nodes on \d+ cores have"):
+        plan_lab("slots", slots=9999)
 
 
 def test_nodes_in_namespaces_have_the_same_ports(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,25 +211,38 @@ def test_a_scheduler_is_named_to_nimbus(asked: dict[str, Any], name: str, schedu
 def test_storms_own_scheduler_is_not_named(asked: dict[str, Any]) -> None:
     assert up() == "noted"
     assert asked["conf"] == {}
-    assert asked["trimmed"] is True
+    assert asked["trimmed"] is None
     assert asked["java_version"] is None
 
 
 @pytest.mark.parametrize(
-    ("flags", "trimmed"),
-    [
-        (["--cores", "0.7"], False),
-        (["--link", "20mbit"], False),
-        (["--nimbus", "2"], False),
-        (["--link", "20mbit", "--trim"], True),
-        (["--no-trim"], False),
-    ],
+    ("flags", "trimmed"), [(["--cores", "0.7"], None), (["--trim"], True), (["--no-trim"], False)]
 )
-def test_namespaces_have_storms_own_workers_unless_told_otherwise(
-    asked: dict[str, Any], flags: list[str], trimmed: bool
+def test_what_is_said_about_trimming_reaches_the_plan(
+    asked: dict[str, Any], flags: list[str], trimmed: bool | None
 ) -> None:
     assert up(*flags) == "noted"
     assert asked["trimmed"] is trimmed
+
+
+@pytest.mark.parametrize(
+    ("network", "asked_for", "trimmed"),
+    [
+        (PLANNED, None, False),
+        (PLANNED, True, True),
+        (None, None, True),  # fallen back to loopback
+        (None, False, False),
+    ],
+)
+def test_namespaces_have_storms_own_workers_unless_told_otherwise(
+    network: Network | None,
+    asked_for: bool | None,
+    trimmed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster, "plan_network", lambda *_: (network, []))
+    planned = plan_lab("trimming", cores=0.7, trimmed=asked_for).layout
+    assert planned.options.trimmed is trimmed
 
 
 def test_flags_reach_the_plan(asked: dict[str, Any]) -> None:
@@ -228,4 +258,10 @@ def test_flags_reach_the_plan(asked: dict[str, Any]) -> None:
 @pytest.mark.parametrize("setting", ["key", "=1", "key={"])
 def test_a_setting_that_is_none_is_refused(asked: dict[str, Any], setting: str) -> None:
     assert f"--set {setting}: " in up("--set", setting)
+    assert asked == {}
+
+
+@pytest.mark.parametrize("key", ["worker.childopts", "storm.zookeeper.root"])
+def test_a_setting_that_the_lab_needs_itself_is_refused(asked: dict[str, Any], key: str) -> None:
+    assert f"--set {key}: the lab " in up("--set", f"{key}=x")
     assert asked == {}

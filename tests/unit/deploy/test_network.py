@@ -1,5 +1,6 @@
 """The network of a lab: planned, refused, fallen back from, made or undone; without a kernel."""
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ class Kernel:
         self.devices, self.namespaces = root / "devices", root / "namespaces"
         self.said: list[str] = []
         self.fails_at = -1
+        self.others_are_faster = False
         for folder in (self.devices, self.namespaces):
             folder.mkdir()
 
@@ -37,9 +39,13 @@ class Kernel:
             case ["ip", "link", "del", name]:
                 (self.devices / name).unlink()
             case ["ip", "netns", "del", name]:
+                (self.namespaces / name).unlink(missing_ok=self.others_are_faster)
+            case ["ip", "netns", "pids", name] if self.others_are_faster:
                 (self.namespaces / name).unlink()
             case ["ip", "-j", *_]:
                 return '[{"dst": "default"}, {"dst": "192.0.2.0/24"}]'
+        if self.others_are_faster and {"del", "pids"} & {*command}:
+            raise LabError(f"{self.said[-1]}: Cannot find device")
         return ""
 
     def left(self) -> list[str]:
@@ -64,6 +70,7 @@ def capable(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, o
     monkeypatch.setattr(shutil, "which", lambda tool: f"/sbin/{tool}")
     monkeypatch.setattr(network, "_tried", lambda script: None)
     monkeypatch.setattr(network, "cpu_cgroups", lambda: Path("/cgroup/cpu"))
+    monkeypatch.setattr(network, "_quota_refused", lambda *_: None)
     return monkeypatch.setattr
 
 
@@ -86,22 +93,30 @@ def test_a_rate_that_cannot_be_shaped_is_refused(text: str) -> None:
         parse_rate(text)
 
 
+@pytest.mark.parametrize(
+    ("cores", "nodes", "most"),
+    [(0.7, 2, 8), (0.7, 3, 8), (0.7, 4, 6), (None, 2, 12), (None, 1, 24), (0.084, 1, 1)],
+)
 def test_slots_are_refused_that_could_not_start_in_time(
-    monkeypatch: pytest.MonkeyPatch,
+    cores: float | None, nodes: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    refuse_cores(0.7, 8)
-    with pytest.raises(LabError, match=r"--slots 9: 0\.7 cores carry at most 8, since"):
-        refuse_cores(0.7, 9)
+    refuse_cores(cores, nodes, most)
+    with pytest.raises(LabError, match=rf"--slots {most + 1}: .* carry at most {most}, since"):
+        refuse_cores(cores, nodes, most + 1)
 
 
-@pytest.mark.parametrize("cores", [0.0, -1.0, 2.5, float("nan")])
+def test_a_lab_without_nodes_has_no_slots_to_refuse() -> None:
+    refuse_cores(None, 0, 1000)
+
+
+@pytest.mark.parametrize("cores", [0.0, -1.0, 0.083, 2.5, float("nan")])
 def test_cores_that_the_machine_has_not_are_refused(
     cores: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    with pytest.raises(LabError, match=r"a node has at least 0\.05 and here at most 2"):
-        refuse_cores(cores, 1)
+    with pytest.raises(LabError, match=r"a node has at least 0\.084 and here at most 2"):
+        refuse_cores(cores, 1, 1)
 
 
 def test_addresses_and_names() -> None:
@@ -204,6 +219,36 @@ def test_without_a_cgroup_nodes_share_the_cores(
     assert line.startswith("no cgroup (v1) with CPU quotas to write to")
 
 
+def test_a_quota_that_the_kernel_refuses_is_found_before_the_start(
+    capable: Callable[[str, object], None], tmp_path: Path
+) -> None:
+    capable("deploy.lab.network._quota_refused", lambda *_: "Invalid argument")
+    planned, (line,) = plan_network(tmp_path, 2, 0, 0.7, None)
+    assert planned is not None
+    assert (planned.cores, planned.cgroups) == (None, None)
+    assert line == "no quota of 0.7 cores (Invalid argument): nodes share all the cores"
+
+
+def test_a_refused_quota_leaves_no_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, text: str) -> None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    assert network._quota_refused(tmp_path, tmp_path, 0.7) == "Invalid argument"
+    assert [*tmp_path.iterdir()] == []
+    assert network._quota_refused(tmp_path / "gone", tmp_path, 0.7) == "No such file or directory"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="namespaces take root")
+def test_what_is_tried_leaves_nothing() -> None:
+    before = [*Path("/run/netns").glob("n")]
+    if refused := network._tried(network._TRY_NAMESPACES):
+        pytest.skip(refused)
+    assert network._tried(f"{network._TRY_NAMESPACES} && ip -n n link show v1") is None
+    assert [*Path("/run/netns").glob("n")] == before
+    assert not Path("/sys/class/net/b0").exists()
+
+
 def test_more_cores_together_than_there_are_is_said(capable: object, tmp_path: Path) -> None:
     planned, (line,) = plan_network(tmp_path, 3, 0, 0.7, None)
     assert planned is not None
@@ -220,6 +265,19 @@ def test_no_subnet_is_taken_that_has_a_route() -> None:
     routed = [IPv4Network(name) for name in ("10.77.128.0/17", "10.77.5.0/24", "10.77.6.7/32")]
     free = {subnet.network_address.packed[2] for subnet in network._free(routed)}
     assert free == {*range(128)} - {5, 6}
+
+
+def test_a_route_wider_than_all_labs_takes_nothing() -> None:
+    assert len(network._free([IPv4Network("10.0.0.0/8")])) == 256
+
+
+def test_the_routes_that_take_all_are_named(
+    capable: Callable[[str, object], None], tmp_path: Path
+) -> None:
+    routed = [IPv4Network("10.77.0.0/16"), IPv4Network("192.0.2.0/24")]
+    capable("deploy.lab.network._routed", lambda: routed)
+    with pytest.raises(LabError, match=r"has a route on this machine \(10\.77\.0\.0/16\): end"):
+        plan_network(tmp_path, 2, 0, None, None)
 
 
 def test_the_cgroup_is_where_the_machine_has_the_cpu_controller(tmp_path: Path) -> None:
@@ -272,6 +330,40 @@ def test_whatever_a_dead_owner_left_is_removed_and_nothing_else(kernel: Kernel) 
     kernel.said = []
     remove(PLANNED.token)
     assert kernel.said == []
+
+
+def test_what_somebody_else_removes_meanwhile_is_removed(kernel: Kernel) -> None:
+    for command in PLANNED.commands():
+        kernel.run(command)
+    kernel.others_are_faster = True
+    remove(PLANNED.token)
+    assert kernel.left() == []
+
+
+def test_what_cannot_be_removed_is_said(kernel: Kernel) -> None:
+    for command in PLANNED.commands():
+        kernel.run(command)
+    kernel.said, kernel.fails_at = [], 3
+    with pytest.raises(LabError, match="ip link del ns-0123abcd-3: refused"):
+        remove(PLANNED.token)
+
+
+def test_a_cgroup_that_somebody_else_removes_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = tmp_path / "ns-0123abcd-2"
+    network._remove_group(group)
+    group.mkdir()
+    (group / "cgroup.procs").touch()
+    read = Path.read_text
+
+    def gone(path: Path) -> str:
+        shutil.rmtree(group)
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_text", gone)
+    network._remove_group(group)
+    assert not group.exists()
 
 
 def test_addresses_that_somebody_else_has_taken_since_are_refused(kernel: Kernel) -> None:

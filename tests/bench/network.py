@@ -1,13 +1,17 @@
-"""``python -m deploy.lab.overhead``: what bridge and shaping cost, by transfers in turn."""
+"""What bridge and shaping of a lab cost, by transfers in turn."""
 
+import os
+import shutil
 import statistics
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from contextlib import ExitStack
 
 from deploy.lab import LabError
-from deploy.lab.network import Network, plan_network, remove, token
+from deploy.lab.cluster import RUNS_DIR, sweep
+from deploy.lab.daemons import clear, own
+from deploy.lab.network import Network, plan_network
 
 ROUNDS = 15
 _BYTES = 200_000_000
@@ -16,6 +20,7 @@ _WIDE = "10gbit"
 _RECEIVER = """
 import resource, socket, sys, time
 with socket.create_server((sys.argv[1], 7777)) as server:
+    server.settimeout(60)
     print("listens", flush=True)
     taken, _ = server.accept()
     with taken:
@@ -77,8 +82,13 @@ def _medians(rows: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return statistics.median(times), statistics.median(cpus)
 
 
-def main() -> None:
-    """Measure and print.
+def run_network() -> dict[str, dict[str, float]]:
+    """Measure what bridge and shaping cost.
+
+    Returns
+    -------
+    dict of str to dict
+        By network, time and CPU time as multiples of loopback's.
 
     Raises
     ------
@@ -86,22 +96,21 @@ def main() -> None:
         This machine cannot have what is to be measured.
     """
     networks: dict[str, Network | None] = {"loopback": None}
-    tokens = []
-    try:
-        for name, link in (("bridge", None), (f"bridge and tbf of {_WIDE}", _WIDE)):
-            run_dir = Path(__file__, name)
+    sweep()
+    with ExitStack() as ends:
+        for name, link in (("bridge", None), ("bridge-and-tbf", _WIDE)):
+            run_dir = RUNS_DIR / f"bench-{name}-{os.getpid()}"
             network, cannot_show = plan_network(run_dir, 2, 0, None, link)
             if network is None or cannot_show:
                 raise LabError("; ".join(cannot_show))
-            tokens.append(token(run_dir))
+            # A folder with an owner is what `sweep` looks for.
+            run_dir.mkdir(parents=True)
+            own(run_dir)
+            ends.callback(shutil.rmtree, run_dir)
+            ends.callback(clear, run_dir)
             network.create()
             networks[name] = network
-        for name, (time_ratio, cpu_ratio) in compare(networks).items():
-            print(f"{name}: {time_ratio:.2f} times as long, {cpu_ratio:.2f} times the CPU time")
-    finally:
-        for one in tokens:
-            remove(one)
-
-
-if __name__ == "__main__":
-    main()
+        return {
+            name: {"time_ratio": round(time_ratio, 2), "cpu_ratio": round(cpu_ratio, 2)}
+            for name, (time_ratio, cpu_ratio) in compare(networks).items()
+        }
