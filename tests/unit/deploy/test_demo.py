@@ -193,7 +193,8 @@ def shown(*, is_terminal: bool) -> str:
     return written.getvalue()
 
 
-def test_a_terminal_shows_placement_load_and_decision() -> None:
+def test_a_terminal_shows_placement_load_and_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")  # a dumb one shows nothing that changes
     live = shown(is_terminal=True)
     for text in ("127.0.0.2", "6700", "50%", "2 split", "400 sentences", "0.250", "COOLDOWN: re"):
         assert text in live
