@@ -126,6 +126,13 @@ def failed(lab: Lab) -> int:
     return totals.failed
 
 
+def registrations(session: Session) -> dict[str, int]:
+    """Give the version of each supervisor's node of Storm's; it counts from 0 once made anew."""
+    names = session.children("/supervisors") or []
+    found = {name: session.exists(f"/supervisors/{name}") for name in names}
+    return {name: stored.version for name, stored in found.items() if stored is not None}
+
+
 def undisturbed(lab: Lab) -> int:
     """Wait until Storm's own connections to a new worker carry; until then sentences fail.
 
@@ -151,7 +158,8 @@ def test_a_rolling_upgrade_under_load_loses_nothing(
     fed: Lab, operator: Operator, session: Session, jar_link: Path, later_jar: Path
 ) -> None:
     assert versions(session) == ({1}, {1}, {1})
-    pids = fed.worker_pids()
+    pids, registered = fed.worker_pids(), registrations(session)
+    assert len(registered) == len(fed.nodes)
     move_each_way(fed, operator, *ends(operator))
     jar_link.unlink()
     jar_link.symlink_to(later_jar)
@@ -166,6 +174,14 @@ def test_a_rolling_upgrade_under_load_loses_nothing(
         fed.start_agent(node)
     # The workers still have the jar of before; everything else is of the later version.
     fed.wait_until("the others are upgraded", lambda: versions(session) == ({1}, {2}, {2}))
+
+    def registered_anew() -> bool:
+        now = registrations(session)
+        return all(now.get(name, version) < version for name, version in registered.items())
+
+    # A supervisor's node goes with the session of before, up to 20 s later; until its next sign of
+    # life Storm then has no such supervisor, and a move there is refused.
+    fed.wait_until("Storm has the supervisors as of their new sessions", registered_anew)
     fed.wait_until("all workers answer their agents", operator.ready)
     move_each_way(fed, operator, *ends(operator))
     assert fed.worker_pids() == pids
