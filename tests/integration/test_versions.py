@@ -8,6 +8,7 @@ have keys that nobody here knows.
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from signal import SIGTERM
@@ -182,6 +183,16 @@ def test_a_rolling_upgrade_under_load_loses_nothing(
     # A supervisor's node goes with the session of before, up to 20 s later; until its next sign of
     # life Storm then has no such supervisor, and a move there is refused.
     fed.wait_until("Storm has the supervisors as of their new sessions", registered_anew)
+    anew_ms = time.time() * 1000
+
+    def published_anew() -> bool:
+        view = published(LiveCluster.of_session(session), TOPOLOGY)
+        names = {node.id for node in view.publication.nodes}
+        # Nimbus' hooks look at the supervisors each 4.5 s.
+        said_ms = view.nimbus.time_ms if view.nimbus else 0
+        return names >= registered.keys() and said_ms > anew_ms + 5000
+
+    fed.wait_until("Nimbus has published the supervisors", published_anew)
     fed.wait_until("all workers answer their agents", operator.ready)
     move_each_way(fed, operator, *ends(operator))
     assert fed.worker_pids() == pids
