@@ -1,27 +1,19 @@
 package nstorm.workload;
 
 import java.util.Map;
-import org.apache.storm.task.OutputCollector;
 import org.apache.storm.task.TopologyContext;
 import org.apache.storm.topology.OutputFieldsDeclarer;
-import org.apache.storm.topology.base.BaseRichBolt;
 import org.apache.storm.tuple.Fields;
 import org.apache.storm.tuple.Tuple;
 import org.apache.storm.tuple.Values;
 
 /** Parses the lines of a web site's log and lets pass what is a view of a page by a person. */
-final class ParseBolt extends BaseRichBolt {
-    private transient OutputCollector collector;
-    private transient Ledger ledger;
-    private int task;
+final class ParseBolt extends LedgerBolt {
     private int minuteLines;
 
     @Override
-    public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
-        this.collector = collector;
-        task = context.getThisTaskId();
+    void open(Map<String, Object> conf, TopologyContext context) {
         minuteLines = WordCount.integer(conf, "workload.minute.lines", 500);
-        ledger = Ledger.join(conf, context);
     }
 
     @Override
@@ -37,11 +29,6 @@ final class ParseBolt extends BaseRichBolt {
     static boolean isView(String[] parts) {
         return parts[1].equals("GET") && !parts[2].endsWith(".png") && parts[3].equals("200")
             && !parts[4].equals("robot");
-    }
-
-    @Override
-    public void cleanup() {
-        ledger.leave(task);
     }
 
     @Override
