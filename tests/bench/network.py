@@ -17,6 +17,7 @@ ROUNDS = 15
 _BYTES = 200_000_000
 # Far above what two cores of a small machine carry, so that it is the work that shows.
 _WIDE = "10gbit"
+# Times a transfer at its receiver, from the first byte to the last.
 _RECEIVER = """
 import resource, socket, sys, time
 with socket.create_server((sys.argv[1], 7777)) as server:
@@ -24,33 +25,36 @@ with socket.create_server((sys.argv[1], 7777)) as server:
     print("listens", flush=True)
     taken, _ = server.accept()
     with taken:
-        began = time.monotonic()
-        while taken.recv(65536):
-            pass
+        got, began = len(taken.recv(1)), time.monotonic()
+        while data := taken.recv(65536):
+            got += len(data)
         took_s = time.monotonic() - began
-    print(took_s, sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
+    print(got, took_s, sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
 """
 _SENDER = """
 import resource, socket, sys
 with socket.create_connection((sys.argv[1], 7777), timeout=60) as link:
-    block = bytes(65536)
-    for _ in range(int(sys.argv[2]) // len(block)):
-        link.sendall(block)
+    block, left = bytes(65536), int(sys.argv[2])
+    while left:
+        left -= link.send(block[:left])
 print(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
 """
 
 
-def transfer(network: Network | None, source: str, target: str) -> tuple[float, float]:
+def transfer(
+    network: Network | None, source: str, target: str, size_bytes: int = _BYTES
+) -> tuple[float, float]:
     """Send between two addresses; give the time that it took and the CPU time of both ends."""
     inside = network.inside if network else lambda host: []
     receiver = [*inside(target), sys.executable, "-c", _RECEIVER, target]
-    sender = [*inside(source), sys.executable, "-c", _SENDER, target, str(_BYTES)]
+    sender = [*inside(source), sys.executable, "-c", _SENDER, target, str(size_bytes)]
     with subprocess.Popen(receiver, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        process.stdout.readline()
-        sent = subprocess.run(sender, check=True, stdout=subprocess.PIPE, text=True)
-        took_s, cpu_s = map(float, process.communicate()[0].split())
-    return took_s, cpu_s + float(sent.stdout)
+        assert process.stdout.readline() == "listens\n"
+        sent = subprocess.run(sender, check=True, stdout=subprocess.PIPE, text=True, timeout=60)
+        got, took_s, cpu_s = process.communicate(timeout=60)[0].split()
+    assert int(got) == size_bytes
+    return float(took_s), float(cpu_s) + float(sent.stdout)
 
 
 def compare(networks: Mapping[str, Network | None]) -> dict[str, tuple[float, float]]:
@@ -73,8 +77,11 @@ def compare(networks: Mapping[str, Network | None]) -> dict[str, tuple[float, fl
     return {name: _medians(rows) for name, rows in found.items()}
 
 
-def _ends(network: Network | None) -> Sequence[str]:
-    return ("127.0.0.2", "127.0.0.3") if network is None else network.node_hosts
+def _ends(network: Network | None) -> tuple[str, str]:
+    if network is None:
+        return "127.0.0.2", "127.0.0.3"
+    one, other = network.node_hosts
+    return one, other
 
 
 def _medians(rows: Sequence[tuple[float, float]]) -> tuple[float, float]:

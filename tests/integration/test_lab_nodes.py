@@ -13,7 +13,9 @@ import pytest
 from deploy.lab.cluster import RUNS_DIR, Lab, attach, sweep, unswept
 from deploy.lab.network import Network, plan_network, token
 from deploy.lab.operator import Operator, beside
+from kvstore.election import in_line
 from kvstore.zookeeper import Session
+from tests.bench.network import transfer
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "nodes-test"
@@ -30,24 +32,6 @@ with plan_lab(sys.argv[1], slots=1, agent_jar=AGENT_JAR, conf=conf, cores=1.0, l
               nimbuses=2, trimmed=True) as lab:
     print("up", flush=True)
     time.sleep(600)
-"""
-# Times a transfer at its receiver, from the first byte to the last.
-RECEIVER = """
-import socket, sys, time
-with socket.create_server((sys.argv[1], 7777)) as server:
-    server.settimeout(60)
-    print("listens", flush=True)
-    taken, _ = server.accept()
-    with taken:
-        got, began = len(taken.recv(1)), time.monotonic()
-        while data := taken.recv(65536):
-            got += len(data)
-        print(got, time.monotonic() - began)
-"""
-SENDER = """
-import socket, sys
-with socket.create_connection((sys.argv[1], 7777), timeout=60) as link:
-    link.sendall(bytes(int(sys.argv[2])))
 """
 
 
@@ -91,27 +75,14 @@ def network_of(lab: Lab) -> Network:
     return lab.layout.options.network
 
 
-def transfer_s(lab: Lab, source: str, target: str) -> float:
-    """Send from one address to another, and tell how long it took."""
-    inside = network_of(lab).inside
-    receiver = [*inside(target), sys.executable, "-c", RECEIVER, target]
-    sender = [*inside(source), sys.executable, "-c", SENDER, target, str(SENT_BYTES)]
-    with subprocess.Popen(receiver, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "listens\n"
-        subprocess.run(sender, check=True, timeout=60)
-        got, took_s = process.communicate(timeout=60)[0].split()
-    assert int(got) == SENT_BYTES
-    return float(took_s)
-
-
 @pytest.mark.parametrize(("source", "target"), [(0, 1), (1, 2), (2, 0)])
 def test_the_link_bounds_each_direction(nodes: Lab, source: int, target: int) -> None:
     network = network_of(nodes)
     hosts = (network.bridge_host, *network.node_hosts)
     free_s = 8 * SENT_BYTES / LINK_BPS
     # The bucket lets some through at once; what stands above has other work of the machine in it.
-    assert 0.9 * free_s < transfer_s(nodes, hosts[source], hosts[target]) < 10 * free_s
+    took_s, _ = transfer(network, hosts[source], hosts[target], SENT_BYTES)
+    assert 0.9 * free_s < took_s < 10 * free_s
 
 
 def test_supervisor_agent_and_worker_share_the_nodes_cpu(nodes: Lab, operator: Operator) -> None:
@@ -154,7 +125,7 @@ def leader(lab: Lab) -> str | None:
     with Session(lab.storm_zookeeper) as session:
         session.connect()
         # The node that was made first has the lock; its name ends in a number of ten digits.
-        waiting = sorted(session.children("/leader-lock") or [], key=lambda node: node[-10:])
+        waiting = in_line(session.children("/leader-lock") or [])
         first = session.read(f"/leader-lock/{waiting[0]}") if waiting else None
     hosts = {nimbus.host: nimbus.name for nimbus in lab.layout.nimbuses}
     return hosts[first.data.decode().partition(":")[0]] if first else None
