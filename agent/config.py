@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from migration import ConfigError
-from migration.settings import DEFAULT, PREFIX, Reader, values
+from migration.settings import DEFAULT, PREFIX, Reader, load_s, values
 from migration.storm_yaml import own_keys, storm_zookeeper
 
 
@@ -20,7 +20,7 @@ class AgentConfig:
     supervisor: str | None = None
     # The periods of the poll that finds plans if a watch was missed, and of the load reports.
     sync_s: float = DEFAULT["agent.sync.secs"]
-    load_s: float = DEFAULT["load.secs"]
+    load_s: float = load_s({})
 
 
 def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
@@ -36,7 +36,7 @@ def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
         _store_dir(read.get("store.dir"), document.get("storm.local.dir")),
         read.get("supervisor.id"),
         read["agent.sync.secs"],
-        read["load.secs"],
+        load_s(own),
     )
 
 

@@ -11,11 +11,12 @@ from controller.config import Config, Mode
 from controller.core.choose import choose_each
 from controller.core.cluster import inter_node_tps
 from controller.core.decision import Move, Outcome
-from controller.core.gate import gate_each, moves_under_way
+from controller.core.gate import gate_each
+from controller.core.layout import Layout
 from controller.core.metrics import Rates, observe_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import next_plan
-from controller.core.topology import TopologyView
+from controller.core.topology import TopologyView, moves_under_way
 from controller.core.veto import veto_each
 from controller.policies.partition.policy import Remembered, Targeting
 from controller.policies.partition.search import Answer, Question
@@ -51,6 +52,8 @@ class Memory:
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
     answers: tuple[tuple[str, Answer], ...] = ()  # that no policy has asked for yet
     targeting: Remembered | None = None  # what the policy `target` remembers; None with any other
+    # Worked out of what was seen, and kept to save the work; a decision is the same without.
+    layouts: Mapping[str, Layout] = field(default_factory=dict)  # by topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,7 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
     pictures, unheard_s = picture_each(
         views,
         rates,
+        memory.layouts,
         memory.unheard_s,
         settings.limits,
         worker_capacity_cores=settings.worker_capacity_cores,
@@ -177,6 +181,7 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
     after = replace(
         memory,
         rates=rates,
+        layouts={t: made.layout for t, made in pictures.items() if isinstance(made, Picture)},
         moved_s={**memory.moved_s, **_begun_s(reports, seen.now_s)},
         unheard_s=unheard_s,
         answers=tuple(given for given in searches.answers if given[0] in plans),

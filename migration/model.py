@@ -386,9 +386,9 @@ class WorkerLoad(Struct, frozen=True, gc=False):
         told = bytes(self.traffic)
         text = told.translate(None, b"[]")
         commas = max(3 * ((len(told) - len(text)) // 2 - 1) - 1, 0)
-        rows = told == b"[]" or (told.startswith(b"[[") and told.endswith(b"]]"))
+        full = told.startswith(b"[[") and told.endswith(b"]]") and b"[]" not in told
         odd = text.translate(None, b"0123456789-,")
-        if not rows or odd or text.count(b",") != commas:
+        if (not full and told != b"[]") or odd or text.count(b",") != commas:
             raise ModelError("traffic is no list of [source task, destination task, tuples]")
 
     @property

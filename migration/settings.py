@@ -66,8 +66,8 @@ class Setting:
         """
         words = choices or self.choices
         given = value
-        if self.kind is Kind.FOLDER and value is False:
-            given = ""  # YAML 1.1 reads off as false
+        if self.kind is Kind.FOLDER and value in (False, "off"):
+            given = ""  # YAML 1.1 reads off as false, but not in quotes
         elif isinstance(value, float) and value.is_integer():
             given = int(value)
         try:
@@ -207,9 +207,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("agent.sync.secs", Kind.NUMBER, 3.0,
         "How often the agent reads its plans in ZooKeeper, should a watch fail.",
         Reader.AGENT, unit="s", least=0.1, most=3600.0),
-    Setting("load.secs", Kind.NUMBER, 2.0,
+    Setting("load.secs", Kind.NUMBER, None,
         "How often the agent reports the load of its node.",
-        Reader.AGENT, unit="s", least=0.1, most=3600.0),
+        Reader.AGENT, unit="s", least=0.1, most=3600.0,
+        unset="0.8 of `cycle.secs`, but from 1 to 4 s, so that each cycle finds a new report"),
     Setting("store.dir", Kind.TEXT, None,
         "Where the LMDB files of agent and hooks are; the hooks read it, too.",
         Reader.AGENT, unset="`storm.local.dir`/nstorm"),
@@ -256,6 +257,14 @@ def values(
         else:
             found[row.key] = [] if row.kind is Kind.NAMES else row.default
     return found
+
+
+def load_s(given: Mapping[str, Any]) -> float:
+    """Give `load.secs`, or what holds where it is not given."""
+    rows = {row.key: row for row in SETTINGS if row.key in {"cycle.secs", "load.secs"}}
+    read = {key: row.read(given[key]) for key, row in rows.items() if key in given}
+    derived = 0.8 * read.get("cycle.secs", DEFAULT["cycle.secs"])
+    return float(read.get("load.secs", min(max(derived, 1.0), 4.0)))
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 from rich.console import RenderableType
 from rich.table import Table
 
-from controller.core.picture import pinned_executors, settled_placement
+from controller.core.layout import pinned_executors, settled_placement
 from controller.core.topology import TopologyView
 from migration.model import Candidacy, NodeAcks, WorkerAck
 from migration.wire import SPEAKS

@@ -1,28 +1,12 @@
 """Says why nothing is decided about a topology now, whatever its load."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from controller.core.decision import Outcome, Veto
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
 from controller.core.veto import Excluded
-from migration.model import MOVING, Entry
-
-
-def moves_under_way(views: Iterable[TopologyView]) -> tuple[tuple[str, Entry], ...]:
-    """List the moves of all topologies, with their topology, that count against the cluster's cap.
-
-    Those are the moves from PREPARE to STOP and those that are undone, without void ones. A
-    topology that is not ACTIVE is left out: its moves rest until it is, and must not hold up the
-    others.
-    """
-    return tuple(
-        (view.id, entry)
-        for view in views
-        if view.publication.status == "ACTIVE"
-        for entry in view.plan.entries
-        if entry.void is None and entry.phase in MOVING
-    )
+from migration.model import Entry
 
 
 def gate_each(

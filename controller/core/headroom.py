@@ -40,8 +40,10 @@ def headroom(cluster: Cluster, snapshot: LoadSnapshot, link_tps: float | None = 
     if share.any():
         busiest = int(np.argmax(share))
         found = Headroom(1 / float(share[busiest]), Resource.CPU, cluster.workers[busiest])
+    if link_tps is None:
+        return found
     source, target, busiest_tps = _busiest_link(cluster, snapshot)
-    if link_tps is None or busiest_tps <= 0:
+    if busiest_tps <= 0:
         return found
     factor = link_tps / busiest_tps
     if found.factor is not None and found.factor <= factor:

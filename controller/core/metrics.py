@@ -1,79 +1,78 @@
-"""Turns the workers' running totals into rates."""
+"""Turns the workers' running totals into rates, all workers of a topology at once.
+
+Each row, of an executor or of a pair of tasks, has one number as its key, so that the rows of two
+reports are compared as two sorted arrays.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from controller.core.cluster import Ints, Traffic
-from controller.core.tasks import component_targets
+from controller.core.cluster import Floats, Ints
+from controller.core.tasks import FIRST_COMPONENT, component_targets, ends_of, key_of, worker_of
 from controller.core.topology import TopologyView
-from migration.model import ExecutorId, FoldedRow, NodeLoad, Slot, WorkerLoad
+from migration.model import NodeLoad, Slot, WorkerLoad
 
 NS_PER_S = 1e9
 MS_PER_S = 1e3
 # A pair that sends no more is forgotten once its smoothed rate is below this.
 _SILENT_TPS = 1e-6
+_ALL = slice(None)
+N = TypeVar("N", bound=np.generic)
 
-# Storm's task ids are Java's int.
-_LAST_TASK = 2**31 - 1
-_NOTHING = Traffic(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+def _ints() -> Ints:
+    return np.zeros(0, np.int64)
+
+
+def _floats() -> Floats:
+    return np.zeros(0)
+
+
+def _no() -> NDArray[np.bool_]:
+    return np.zeros(0, np.bool_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WorkerRates:
-    """What one worker does per second, smoothed."""
+class Rates:
+    """What the workers of a topology do per second, smoothed.
 
-    incarnation: str  # of the JVM
-    time_ms: int  # when its newest report was made
-    process_ns: int  # CPU of the whole JVM until then
-    queues: Mapping[ExecutorId, int]  # tuples that waited then
-    seen_s: float  # when it came, by the controller's clock: clocks of nodes are not compared
-    # CPU totals, those of executors that have left too: they may come back.
-    total_ns: Mapping[ExecutorId, int]
-    # Tuples sent since the JVM started, between task ids instead of executors, as reported; of what
-    # the worker has folded the target is a component, as of `component_targets`.
-    total: Traffic
-    known: bool = False  # False until there are two reports of one incarnation to compare
-    cpu_cores: Mapping[ExecutorId, float] = field(default_factory=dict)  # of their own threads
-    process_cores: float = 0.0  # CPU of the whole JVM
-    # Tuples sent per second, between task ids; rows of zero may be among them.
-    sent: Traffic = field(default_factory=lambda: _NOTHING)
-    # How many rows of traffic the node had to leave out of its newest report; None if none.
-    left_out: int | None = None
-
-
-Rates = Mapping[Slot, WorkerRates]
-
-
-def observe(
-    rates: Rates,
-    loads: Iterable[NodeLoad],
-    topology: str,
-    *,
-    now_s: float,
-    ewma: float,
-    targets: Mapping[str, int] | None = None,
-) -> dict[Slot, WorkerRates]:
-    """Take the newest report of each node in; gives the workers of `topology` that are in them.
-
-    `now_s` is monotonic, `ewma` the weight of the newest rate, above 0 and up to 1. Without
-    `targets`, from `component_targets`, what workers have folded is left out.
+    W workers, X executors in them and P pairs of tasks. An executor that has left its worker keeps
+    its row: it may come back. Key arrays are the very same as before while no row has come or gone.
     """
-    found = {}
+
+    slots: tuple[Slot, ...] = ()  # (W,), sorted
+    incarnations: tuple[str, ...] = ()  # (W,), of the JVMs
+    time_ms: Ints = field(default_factory=_ints)  # (W,), when the newest report was made
+    process_ns: Ints = field(default_factory=_ints)  # (W,), CPU of the whole JVM until then
+    # (W,), when it came, by the controller's clock: clocks of nodes are not compared
+    seen_s: Floats = field(default_factory=_floats)
+    # (W,), False until there are two reports of one incarnation to compare
+    known: NDArray[np.bool_] = field(default_factory=_no)
+    cut: NDArray[np.bool_] = field(default_factory=_no)  # (W,), the node had to leave out rows
+    process_cores: Floats = field(default_factory=_floats)  # (W,), CPU of the whole JVM
+    executors: Ints = field(default_factory=_ints)  # (X,), keys: worker, first and last task
+    total_ns: Ints = field(default_factory=_ints)  # (X,), CPU until the newest report
+    queue: Ints = field(default_factory=_ints)  # (X,), tuples that waited then; -1 if it has left
+    cpu_cores: Floats = field(default_factory=_floats)  # (X,), of the executors' own threads
+    # (P,), keys: worker, source task, target task, which may be a component as of
+    # `component_targets`
+    pairs: Ints = field(default_factory=_ints)
+    # (P,), tuples until the newest report; NaN if that is not known
+    tuples: Floats = field(default_factory=_floats)
+    tps: Floats = field(default_factory=_floats)  # (P,); some may be 0
+
+
+def by_topology(loads: Iterable[NodeLoad]) -> dict[str, list[tuple[WorkerLoad, bool]]]:
+    """Sort out reports; each with whether its node had to leave out rows."""
+    found: dict[str, list[tuple[WorkerLoad, bool]]] = {}
     for load in loads:
-        for report in load.workers:
-            if report.topology == topology:
-                before = rates.get(report.slot)
-                if before is not None and _is_known(before, report):
-                    found[report.slot] = before
-                    continue
-                try:
-                    first = _first(report, before, now_s, targets or {}, load.left_out or None)
-                except ValueError:  # as if it had not come: the others must not suffer
-                    found |= {} if before is None else {report.slot: before}
-                    continue
-                found[report.slot] = _observe_worker(before, first, ewma)
+        for worker in load.workers:
+            found.setdefault(worker.topology, []).append((worker, load.left_out > 0))
     return found
 
 
@@ -86,167 +85,241 @@ def observe_each(
     ewma: float,
 ) -> dict[str, Rates]:
     """Take the newest reports in, topology by topology; those not in `views` are forgotten."""
-    here: dict[str, list[NodeLoad]] = {}
-    folds = set()
-    for load in loads:
-        for topology in {worker.topology for worker in load.workers}:
-            here.setdefault(topology, []).append(load)
-        folds |= {worker.topology for worker in load.workers if worker.folded}
+    reports = by_topology(loads)
     return {
         view.id: observe(
-            rates.get(view.id, {}),
-            here.get(view.id, ()),
-            view.id,
+            rates.get(view.id, Rates()),
+            reports.get(view.id, ()),
+            component_targets(view.publication),
             now_s=now_s,
             ewma=ewma,
-            targets=component_targets(view.publication) if view.id in folds else None,
         )
         for view in views
     }
 
 
-def _is_known(before: WorkerRates, report: WorkerLoad) -> bool:
-    """Tell whether a report is the one of before, or an older one."""
-    return before.incarnation == report.incarnation and report.time_ms <= before.time_ms
+def observe(
+    before: Rates,
+    reports: Iterable[tuple[WorkerLoad, bool]],  # of one topology, from `by_topology`
+    targets: Mapping[str, int],  # from `component_targets`
+    *,
+    now_s: float,  # monotonic
+    ewma: float,  # weight of the newest rate, above 0 and up to 1
+) -> Rates:
+    """Divide what was added to the workers' totals by the time between; workers without a report
+    are forgotten.
 
+    A JVM whose CPU total fell is another one. A row that was not in the report before was 0 then,
+    unless rows were left out of either. A total of tuples that fell was given up by the worker and
+    counted anew: it tells nothing this time.
+    """
+    newest = {report.slot: (report, cut) for report, cut in reports}
+    slots = tuple(sorted(newest, key=lambda slot: (slot.supervisor, slot.port)))
+    told = [newest[slot][0] for slot in slots]
+    incarnations = tuple(report.incarnation for report in told)
+    old = before if before.slots == slots else _renumbered(before, slots)
+    same_jvm = np.array([a == b for a, b in zip(incarnations, old.incarnations, strict=True)], bool)
+    time_ms = np.array([report.time_ms for report in told], np.int64)
+    process_ns = np.array([report.process_cpu_ns for report in told], np.int64)
+    is_new = ~same_jvm | (time_ms > old.time_ms)
+    cut = np.where(is_new, np.array([newest[slot][1] for slot in slots], bool), old.cut)
+    rows = _Rows.of([(w, report) for w, report in enumerate(told) if is_new[w]], targets)
 
-def _observe_worker(before: WorkerRates | None, first: WorkerRates, ewma: float) -> WorkerRates:
-    """Divide what was added by the time between; a JVM whose CPU total fell is another one."""
-    if before is None or before.incarnation != first.incarnation:
-        return first
-    process_ns = first.process_ns - before.process_ns
-    added_ns = {e: ns - before.total_ns.get(e, 0) for e, ns in first.total_ns.items()}
-    if min([process_ns, *added_ns.values()]) < 0:
-        return first
-    span_s = (first.time_ms - before.time_ms) / MS_PER_S
-    added = _added(before, first)
-    cpu_cores = {executor: ns / NS_PER_S / span_s for executor, ns in added_ns.items()}
-    process_cores = process_ns / NS_PER_S / span_s
-    sent = Traffic(added.source, added.target, added.tps / span_s)
-    if before.known:
-        keep = 1.0 - ewma
-        cpu_cores = {
-            e: ewma * cpu_cores.get(e, 0.0) + keep * before.cpu_cores.get(e, 0.0)
-            # No set: its order, and so the last digit of a sum, is another in another process.
-            for e in {**before.cpu_cores, **cpu_cores}
-        }
-        process_cores = ewma * process_cores + keep * before.process_cores
-        sent = _smooth(before.sent, sent, ewma)
-    return replace(
-        first,
-        total_ns={**before.total_ns, **first.total_ns},
-        known=True,
-        cpu_cores=cpu_cores,
-        process_cores=process_cores,
-        sent=sent,
+    executors, was_at, is_at = _joined(old.executors, rows.executors)
+    worker, nothing = worker_of(executors), np.zeros(len(executors), np.int64)
+    is_told = _laid(is_at, np.ones(len(rows.executors), bool), nothing.astype(bool))
+    before_ns = _laid(was_at, old.total_ns, nothing.copy())
+    total_ns = _laid(is_at, rows.ns, before_ns.copy())
+    fell = process_ns < old.process_ns
+    fell[worker[total_ns < before_ns]] = True
+    goes_on = is_new & same_jvm & ~fell
+
+    span_s = np.where(goes_on, (time_ms - old.time_ms) / MS_PER_S, 1.0)
+    weights = _Weights(
+        is_new,
+        np.where(goes_on, np.where(old.known, ewma, 1.0) / span_s, 0.0),
+        np.where(is_new, np.where(goes_on & old.known, 1.0 - ewma, 0.0), 1.0),
+    )
+    cpu_cores = (total_ns - before_ns) / NS_PER_S * weights.added[worker]
+    cpu_cores += _laid(was_at, old.cpu_cores, np.zeros(len(executors))) * weights.rate[worker]
+    gone = np.where(is_new[worker], -1, _laid(was_at, old.queue, nothing.copy()))
+    kept = is_told | ~is_new[worker] | goes_on[worker]
+    process_cores = (process_ns - old.process_ns) / NS_PER_S * weights.added
+    pairs, tuples, tps = _sent(old, rows, cut, weights)
+    return Rates(
+        slots=old.slots,
+        incarnations=old.incarnations if same_jvm.all() else incarnations,
+        time_ms=np.where(is_new, time_ms, old.time_ms),
+        process_ns=np.where(is_new, process_ns, old.process_ns),
+        seen_s=np.where(is_new, now_s, old.seen_s),
+        known=np.where(is_new, goes_on, old.known),
+        cut=cut,
+        process_cores=process_cores + old.process_cores * weights.rate,
+        executors=executors if kept.all() else executors[kept],
+        total_ns=total_ns[kept],
+        queue=_laid(is_at, rows.queue, gone)[kept],
+        cpu_cores=cpu_cores[kept],
+        pairs=pairs,
+        tuples=tuples,
+        tps=tps,
     )
 
 
-def _first(
-    report: WorkerLoad,
-    before: WorkerRates | None,
-    now_s: float,
-    targets: Mapping[str, int],
-    left_out: int | None,
-) -> WorkerRates:
-    """Read a report; the arrays of pairs stay the same objects while the pairs are the same."""
-    total = total_sent(bytes(report.traffic), report.folded, targets)
-    if before is not None and _same_pairs(total, before.total):
-        total = Traffic(before.total.source, before.total.target, total.tps)
-    return WorkerRates(
-        report.incarnation,
-        report.time_ms,
-        report.process_cpu_ns,
-        {load.executor: load.queue for load in report.executors},
-        now_s,
-        {load.executor: load.cpu_ns for load in report.executors},
-        total,
-        left_out=left_out,
+@dataclass(frozen=True, slots=True, eq=False)
+class _Weights:
+    """What counts of each worker's rows: what was added since its report of before, per second, and
+    the rate of before; each (W,).
+    """
+
+    is_new: NDArray[np.bool_]  # has another report than before
+    added: Floats
+    rate: Floats
+
+
+def _sent(
+    old: Rates,
+    rows: "_Rows",
+    cut: NDArray[np.bool_],
+    weights: _Weights,
+) -> tuple[Ints, Floats, Floats]:
+    """Give the pairs, their totals and their rates."""
+    pairs, was_at, is_at = _joined(old.pairs, rows.pairs)
+    worker = worker_of(pairs)
+    before = _laid(was_at, old.tuples, np.where(cut | old.cut, np.nan, 0.0)[worker])
+    absent = np.where(weights.is_new[worker], np.where(cut, np.nan, 0.0)[worker], before)
+    tuples = _laid(is_at, rows.tuples, absent)
+    # Of NaN and 0 `fmax` takes 0.
+    tps = np.fmax(tuples - before, 0.0) * weights.added[worker]
+    tps += _laid(was_at, old.tps, np.zeros(len(pairs))) * weights.rate[worker]
+    if is_at is _ALL:
+        return pairs, tuples, tps
+    kept = ~weights.is_new[worker] | (tps > _SILENT_TPS)
+    kept[is_at] = True
+    return (pairs, tuples, tps) if kept.all() else (pairs[kept], tuples[kept], tps[kept])
+
+
+def _joined(old: Ints, new: Ints) -> tuple[Ints, slice | Ints, slice | Ints]:
+    """Put the keys of both in order, and tell where those of each are."""
+    if np.array_equal(old, new):
+        return old, _ALL, _ALL
+    for keys, others, swap in ((old, new, False), (new, old, True)):
+        at = np.searchsorted(keys, others)
+        if len(others) < len(keys) and (at < len(keys)).all() and (keys[at] == others).all():
+            return (keys, at, _ALL) if swap else (keys, _ALL, at)
+    keys = np.union1d(old, new)
+    return keys, np.searchsorted(keys, old), np.searchsorted(keys, new)
+
+
+def _laid(at: slice | Ints, values: NDArray[N], absent: NDArray[N]) -> NDArray[N]:
+    """Lay values out by the rows of `_joined`; `absent` has what stands where there is none."""
+    if at is _ALL:
+        return values
+    absent[at] = values
+    return absent
+
+
+def _renumbered(rates: Rates, slots: tuple[Slot, ...]) -> Rates:
+    """Leave out workers and add others of which nothing is known yet."""
+    was = {slot: w for w, slot in enumerate(rates.slots)}
+    at = np.array([was.get(slot, -1) for slot in slots], np.int64)
+    here = at >= 0
+    now = np.full(len(rates.slots), -1, np.int64)
+    now[at[here]] = np.flatnonzero(here)
+
+    def by_worker(values: NDArray[N]) -> NDArray[N]:
+        return _laid(here.nonzero()[0], values[at[here]], np.zeros(len(slots), values.dtype))
+
+    def moved(keys: Ints) -> tuple[NDArray[np.bool_], Ints]:
+        worker = now[worker_of(keys)]
+        stays = worker >= 0
+        # Workers are numbered in the order of their slots, so the rows stay in order.
+        return stays, key_of(worker[stays], *ends_of(keys[stays]))
+
+    x, executors = moved(rates.executors)
+    p, pairs = moved(rates.pairs)
+    return Rates(
+        slots=slots,
+        incarnations=tuple(rates.incarnations[w] if w >= 0 else "" for w in at.tolist()),
+        time_ms=by_worker(rates.time_ms),
+        process_ns=by_worker(rates.process_ns),
+        seen_s=by_worker(rates.seen_s),
+        known=by_worker(rates.known),
+        cut=by_worker(rates.cut),
+        process_cores=by_worker(rates.process_cores),
+        executors=executors,
+        total_ns=rates.total_ns[x],
+        queue=rates.queue[x],
+        cpu_cores=rates.cpu_cores[x],
+        pairs=pairs,
+        tuples=rates.tuples[p],
+        tps=rates.tps[p],
     )
 
 
-def _added(before: WorkerRates, first: WorkerRates) -> Traffic:
-    """Tell what was sent between two reports.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """What reports say, keys in order."""
 
-    A pair that was not in the report before was 0 then, unless rows were left out of either. A
-    total that fell was given up by the worker and counted anew: it tells nothing this time.
-    """
-    old, new = before.total, first.total
-    if new.source is old.source:
-        return Traffic(new.source, new.target, np.maximum(new.tps - old.tps, 0.0))
-    if first.left_out or before.left_out:
-        new = _of_pairs_in(old, new)
-    known = _of_pairs_in(new, old)
-    added = _combine(new, 1.0, known, -1.0)
-    return Traffic(added.source, added.target, np.maximum(added.tps, 0.0))
+    executors: Ints  # (X,), keys
+    ns: Ints  # (X,)
+    queue: Ints  # (X,)
+    pairs: Ints  # (P,), keys
+    tuples: Floats  # (P,)
 
+    @classmethod
+    def of(cls, told: Sequence[tuple[int, WorkerLoad]], targets: Mapping[str, int]) -> "_Rows":
+        """Read reports, each with the number of its worker.
 
-def _smooth(old: Traffic, new: Traffic, ewma: float) -> Traffic:
-    keep = 1.0 - ewma
-    if _same_pairs(old, new):
-        return Traffic(new.source, new.target, ewma * new.tps + keep * old.tps)
-    both = _combine(new, ewma, old, keep)
-    loud = both.tps > _SILENT_TPS
-    both = Traffic(both.source[loud], both.target[loud], both.tps[loud])
-    return Traffic(new.source, new.target, both.tps) if _same_pairs(both, new) else both
-
-
-def _same_pairs(one: Traffic, other: Traffic) -> bool:
-    if one.source is other.source and one.target is other.target:
-        return True
-    return np.array_equal(one.source, other.source) and np.array_equal(one.target, other.target)
-
-
-def _of_pairs_in(other: Traffic, one: Traffic) -> Traffic:
-    """Keep the pairs that another report has, too."""
-    size = 1 + max(one.target.max(initial=0), other.target.max(initial=0))
-    kept = np.isin(one.source * size + one.target, other.source * size + other.target)
-    return Traffic(one.source[kept], one.target[kept], one.tps[kept])
-
-
-def total_sent(traffic: bytes, folded: Sequence[FoldedRow], targets: Mapping[str, int]) -> Traffic:
-    """Read what a worker has sent since its JVM started, `traffic` and `folded` of its report.
-
-    Gives tuples between task ids, in the order of the report, then what was folded, to components.
-    Storm's own tasks, below 0, are left out, and what cannot be. Raises ValueError if it is no list
-    of rows of three whole numbers.
-    """
-    table = _numbers(traffic)
-    if table.min(initial=0) < 0 or table[:, :2].max(initial=0) > _LAST_TASK:
-        table = table[(table >= 0).all(axis=1) & (table[:, :2] <= _LAST_TASK).all(axis=1)]
-    if folded:
-        rest = [
-            (source, targets[component], tuples)
-            for source, component, tuples in folded
-            if component in targets and 0 <= source <= _LAST_TASK
+        Storm's own tasks, below 0, are left out, and what cannot be.
+        """
+        cpu = [
+            (w, one.executor.start, one.executor.end, one.cpu_ns, one.queue)
+            for w, report in told
+            for one in report.executors
         ]
-        table = np.concatenate([table, np.array(rest, np.int64).reshape(-1, 3)])
-    return Traffic(
-        np.ascontiguousarray(table[:, 0]),
-        np.ascontiguousarray(table[:, 1]),
-        table[:, 2].astype(np.float64),
-    )
+        table = np.fromiter(chain.from_iterable(cpu), np.int64, 5 * len(cpu)).reshape(-1, 5)
+        executors, columns = _in_order(table, FIRST_COMPONENT)
+        sent = np.concatenate([_named(told), _folded(told, targets)])
+        pairs, tuples = _in_order(sent, FIRST_COMPONENT + len(targets))
+        return cls(executors, columns[:, 0], columns[:, 1], pairs, tuples[:, 0].astype(np.float64))
 
 
-def _numbers(rows: bytes) -> Ints:
-    """Read a JSON list of rows of three whole numbers, shape (R, 3); ValueError if it is none.
+def _named(told: Sequence[tuple[int, WorkerLoad]]) -> Ints:
+    """List pairs as worker, source and target task, and tuples; shape (R, 4).
 
-    They are most of what is read, and a tuple of each would take six times as long.
+    They are most of all that is read; a tuple of each would take six times as long.
     """
-    text = rows.translate(None, b"[]")
-    # Brackets are what is left out; counting them would be another look at all of it.
-    count = 3 * ((len(rows) - len(text)) // 2 - 1)
-    told: Ints = np.zeros(0, dtype=np.int64)
-    if text and not text.translate(None, b"0123456789-,"):
-        told = np.fromstring(text, np.int64, sep=",")
-    if len(told) != count:
-        raise ValueError("traffic is no list of [source task, destination task, tuples]")
-    return told.reshape(-1, 3)
+    texts = [bytes(report.traffic).translate(None, b"[]") for _, report in told]
+    counts = [(text.count(b",") + 1) // 3 if text else 0 for text in texts]
+    text = b",".join(filter(None, texts))
+    rows = np.fromstring(text, np.int64, sep=",") if text else np.zeros(0, np.int64)
+    worker = np.repeat(np.array([w for w, _ in told], np.int64), counts)
+    return np.column_stack([worker, rows.reshape(-1, 3)])
 
 
-def _combine(one: Traffic, weight: float, other: Traffic, other_weight: float) -> Traffic:
-    return Traffic.build(
-        np.concatenate([one.source, other.source]),
-        np.concatenate([one.target, other.target]),
-        np.concatenate([weight * one.tps, other_weight * other.tps]),
-    )
+def _folded(told: Sequence[tuple[int, WorkerLoad]], targets: Mapping[str, int]) -> Ints:
+    """List what workers have folded, as `_named` does, with components as targets."""
+    found = [
+        (w, source, targets[component], tuples)
+        for w, report in told
+        for source, component, tuples in report.folded
+        if component in targets
+    ]
+    return np.array(found, np.int64).reshape(-1, 4)
+
+
+def _in_order(rows: Ints, ends: int) -> tuple[Ints, Ints]:
+    """Give the keys of rows, and their other columns, in the order of the keys, each once.
+
+    The first task is one, the second is below `ends`.
+    """
+    first, second = rows[:, 1], rows[:, 2]
+    good = (first >= 0) & (first < FIRST_COMPONENT) & (second >= 0) & (second < ends)
+    good &= (rows[:, 3:] >= 0).all(axis=1)
+    if not good.all():
+        rows = rows[good]
+    keys = key_of(rows[:, 0], rows[:, 1], rows[:, 2])
+    if (keys[1:] > keys[:-1]).all():
+        return keys, rows[:, 3:]
+    keys, at = np.unique(keys, return_index=True)
+    return keys, rows[at, 3:]

@@ -12,8 +12,26 @@ import numpy as np
 from controller.core.cluster import Floats, Ints
 from migration.model import ExecutorId, Publication
 
-# Storm's task ids are Java's int: targets from here on are components.
-FIRST_COMPONENT = 2**31
+# A worker and two of its tasks are one number, for which a topology has at most four million tasks.
+_TARGET_BITS = 23
+_WORKER_SHIFT = 2 * _TARGET_BITS - 1
+FIRST_COMPONENT = 2 ** (_TARGET_BITS - 1)  # targets from here on are components
+
+
+def key_of(worker: Ints, first: Ints, second: Ints) -> Ints:
+    """Make one number of a worker and two tasks, in their order; the second may be a component."""
+    keys: Ints = worker << _WORKER_SHIFT | first << _TARGET_BITS | second
+    return keys
+
+
+def worker_of(keys: Ints) -> Ints:
+    return keys >> _WORKER_SHIFT
+
+
+def ends_of(keys: Ints) -> tuple[Ints, Ints]:
+    """Give the two tasks of each key."""
+    ends = keys & 2**_WORKER_SHIFT - 1
+    return ends >> _TARGET_BITS, ends & 2**_TARGET_BITS - 1
 
 
 def component_targets(publication: Publication) -> dict[str, int]:

@@ -1,9 +1,19 @@
 """What is known of one topology besides its load, and which of its slots have the hooks."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from migration.model import NimbusReport, NodeAcks, Plan, PlanVersion, Publication, Slot
+from migration.model import (
+    MOVING,
+    Entry,
+    NimbusReport,
+    NodeAcks,
+    Plan,
+    PlanVersion,
+    Publication,
+    Slot,
+)
 from migration.observation import Observation
 
 
@@ -30,6 +40,11 @@ class TopologyView:
         return None if found is None else found.plan
 
     @cached_property
+    def slots(self) -> frozenset[Slot]:
+        """The slots where Storm has put executors."""
+        return self.publication.slots
+
+    @cached_property
     def observation(self) -> Observation:
         """The answers of the JVMs, by slot."""
         return Observation.of(self.publication, self.plan.cluster, self.acks)
@@ -39,3 +54,19 @@ class TopologyView:
         """The slots whose worker and whose supervisor both have the hooks; sorted."""
         live = self.observation.live_slots()
         return tuple(slot for slot in live if self.observation.supervisor(slot) is not None)
+
+
+def moves_under_way(views: Iterable[TopologyView]) -> tuple[tuple[str, Entry], ...]:
+    """List the moves of all topologies, with their topology, that count against the cluster's cap.
+
+    Those are the moves from PREPARE to STOP and those that are undone, without void ones. A
+    topology that is not ACTIVE is left out: its moves rest until it is, and must not hold up the
+    others.
+    """
+    return tuple(
+        (view.id, entry)
+        for view in views
+        if view.publication.status == "ACTIVE"
+        for entry in view.plan.entries
+        if entry.void is None and entry.phase in MOVING
+    )

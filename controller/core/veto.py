@@ -85,12 +85,13 @@ def veto_each(
             for (of, executor), at_s in moved_s.items()
             if of == topology
         }
-        hosts = {node.id: node.host for node in made.view.publication.nodes}
-        there = placement_vetoes(made.cluster, made.snapshot, excluded.on(hosts))
-        last = _last(made.view)
+        never = excluded
+        if excluded.hosts:
+            never = excluded.on({node.id: node.host for node in made.view.publication.nodes})
+        there = placement_vetoes(made.cluster, made.snapshot, never)
         # An executor that is excluded never leaves, so no other one has to keep its worker alive.
-        joined = _of_the_moment(made, left_s).joined(there).joined(last)
-        found[topology] = replace(joined, staying=last.staying)
+        joined, last = _of_the_moment(made, left_s).joined(there), _last(made.view)
+        found[topology] = replace(joined.joined(last), staying=last.staying)
     return found
 
 
@@ -109,17 +110,16 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
     for entry in view.plan.entries:
         reason = f"{entry.executor} has move {entry.id} in {entry.phase}"
         executors[str(entry.executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
-    hooked = {str(slot) for slot in view.hooked_slots}
-    workers = {
-        name: Veto(Outcome.NO_WORKER_IN_SLOT, f"no worker with the hooks runs in slot {name}")
-        for name in made.cluster.workers
-        if name not in hooked
-    }
+    hooked, workers = set(view.hooked_slots), {}
     offered = {node.id: node.slots for node in view.publication.nodes}
-    for name in made.cluster.workers:
-        slot = Slot.parse(name)
+    for slot, w in made.layout.worker.items():
         if slot.port not in offered.get(slot.supervisor, ()):
-            workers[name] = Veto(Outcome.NO_WORKER_IN_SLOT, f"no supervisor offers a slot {name}")
+            reason = f"no supervisor offers a slot {slot}"
+        elif slot not in hooked:
+            reason = f"no worker with the hooks runs in slot {slot}"
+        else:
+            continue
+        workers[made.cluster.workers[w]] = Veto(Outcome.NO_WORKER_IN_SLOT, reason)
     workers |= {str(slot): veto for slot, veto in deaf.items()}
     return Vetoes(executors, workers)
 

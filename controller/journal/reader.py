@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
 import msgspec
-from msgspec import Raw
 
 from controller.journal.record import (
     FORMAT,
@@ -43,6 +42,7 @@ _GZIP = 31
 
 R = TypeVar("R")
 _HEADS = msgspec.json.Decoder(Head)
+_RECORDS = msgspec.json.Decoder(Head | TickRecord)
 
 
 @contextmanager
@@ -77,7 +77,7 @@ class Segment:
 class Tick:
     """One tick as it was written down."""
 
-    record: TickRecord[Any]
+    record: TickRecord
     head: Head | None  # the segment's, if this is its first tick that could be read
     gap: bool  # ticks of this writer are missing before this one
     superseded: bool  # a later leader had taken over already, so that nothing came of it
@@ -137,16 +137,12 @@ class Log:
         """Tell when a controller first led, in Unix seconds; infinite if it never did."""
         return next((at_s for one in self.writers[writer] for _, at_s in _led(one)), float("inf"))
 
-    def ticks(
-        self, writer: int, kind: type[TickRecord[Any]] = TickRecord[Raw], since_s: float = 0.0
-    ) -> Iterator[Tick]:
+    def ticks(self, writer: int, since_s: float = 0.0) -> Iterator[Tick]:
         """Read one controller's ticks that are whole, in their order.
 
-        `kind` is a `TickRecord` of what each load report is read as. Segments that end before
-        `since_s` (Unix seconds) are not read.
+        Segments that end before `since_s` (Unix seconds) are not read.
         """
-        decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Head | kind)
-        before: TickRecord[Any] | None = None
+        before: TickRecord | None = None
         segments = list(self.writers[writer])
         while len(segments) > 1 and segments[1].begun_s <= since_s:
             del segments[0]
@@ -155,7 +151,7 @@ class Log:
             self.skipped["segments missing"] += segment.number - expected_segment
             expected_segment = segment.number + 1
             head: Head | None = None
-            for record in self._records(segment.path, decoder):
+            for record in self._records(segment.path):
                 if isinstance(record, Head):
                     head = record
                     if head.format != FORMAT:
@@ -170,14 +166,14 @@ class Log:
                     yield Tick(record, head, gap, self._is_superseded(record))
                     before, head = record, None
 
-    def _is_gap(self, before: TickRecord[Any], record: TickRecord[Any]) -> bool:
+    def _is_gap(self, before: TickRecord, record: TickRecord) -> bool:
         missing = record.seq - before.seq - 1
         self.skipped["ticks missing"] += missing
         # Ticks are in the order of the monotonic clock; the time of day only names them.
         self.skipped["times at which the clock went back"] += record.time_s < before.time_s
         return missing != 0
 
-    def _is_superseded(self, record: TickRecord[Any]) -> bool:
+    def _is_superseded(self, record: TickRecord) -> bool:
         """Tell whether a higher epoch had begun: nothing this controller wrote then counted."""
         if record.epoch is None:
             return False
@@ -187,9 +183,9 @@ class Log:
         self.skipped["ticks of a leader that had lost its lead"] += late
         return late
 
-    def _records(self, path: Path, decoder: "msgspec.json.Decoder[R]") -> Iterator[R]:
+    def _records(self, path: Path) -> Iterator[Head | TickRecord]:
         for line in _lines(path):
-            record = from_line(line, decoder)
+            record = from_line(line, _RECORDS)
             if record is not None:
                 yield record
             elif line.endswith(b"\n"):

@@ -7,7 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -15,12 +15,15 @@ from msgspec import Raw, Struct
 from controller.errors import ControllerError
 
 # A reader refuses a segment of another format; raise it whenever a key changes its meaning.
-FORMAT = 3
-_READ_BY = {1: "nstorm 0.1.0 as of 2026-11-22", 2: "nstorm 0.1.0 as of 2026-11-23"}
+FORMAT = 4
+_READ_BY = {
+    1: "nstorm 0.1.0 as of 2026-11-22",
+    2: "nstorm 0.1.0 as of 2026-11-23",
+    3: "nstorm 0.2.0 as of 2026-11-23",
+}
 _LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})",')
 _BRACE = zlib.crc32(b"{")
 
-L = TypeVar("L")
 R = TypeVar("R")
 
 
@@ -45,12 +48,11 @@ class ViewRecord(Struct, frozen=True):
     stand_back: str | None = None
 
 
-class TickRecord(Struct, Generic[L], frozen=True, tag_field="kind", tag="tick"):
+class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick"):
     """What a cycle saw and decided; a key that is not here is for people alone.
 
     Of the messages (`publications`, `acks` and `loads`) it has those that had changed. Their JSON
-    stays as it is until it is read, but for the loads, which are most of a record: the reader says
-    what is made of each.
+    stays as it is until it is read.
     """
 
     seq: int
@@ -70,7 +72,7 @@ class TickRecord(Struct, Generic[L], frozen=True, tag_field="kind", tag="tick"):
     cycles: Raw = Raw(b"[]")  # how the cycle ended, by topology
     publications: tuple[Raw, ...] = ()
     acks: tuple[Raw, ...] = ()
-    loads: tuple[L, ...] = ()
+    loads: tuple[Raw, ...] = ()
 
 
 def other_format(found: object) -> str:

@@ -6,6 +6,7 @@ Messages are copied as the bytes that they came in, and only when they have chan
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -102,7 +103,7 @@ class Recorder:
             "seq": self._sequence,
             "time_s": time_s,
             "config": self._config.keys_in_force,
-            "memory": encode(before),
+            "memory": encode(replace(before, layouts={})),
         }
         self._segment += 1
         self._written, self._seen = {}, {}

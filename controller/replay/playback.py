@@ -20,7 +20,6 @@ from controller.policies.partition.search import Answer
 from migration import ConfigError, WireError, wire
 from migration.model import ExecutorId, NodeAcks, NodeLoad, Plan, Publication
 
-L = TypeVar("L")
 M = TypeVar("M", NodeAcks, NodeLoad, Plan, Publication)
 
 
@@ -39,23 +38,26 @@ class SeenReader:
         self._acks: dict[str, NodeAcks] = {}
         self._loads: dict[str, NodeLoad] = {}
 
-    def seen(self, record: TickRecord[Raw]) -> Seen:
-        for one in record.loads:
-            load = _message(NodeLoad, one)
-            self._loads[load.node] = load
+    def seen(self, record: TickRecord) -> Seen:
         return Seen(
             record.now_s,
             record.time_s,
             record.epoch,
             record.paused,
             tuple(self.views(record)),
-            tuple(self._loads[node] for node in record.load_nodes if node in self._loads),
+            self.loads(record),
             tuple((t, ExecutorId.parse(executor), s) for t, executor, s in record.rests),
             tuple((t, ExecutorId.parse(executor)) for t, executor in record.not_begun),
             tuple((topology, decode(Answer, answer)) for topology, answer in record.answers),
         )
 
-    def views(self, record: TickRecord[L]) -> Iterator[TopologyView]:
+    def loads(self, record: TickRecord) -> tuple[NodeLoad, ...]:
+        for one in record.loads:
+            load = _message(NodeLoad, one)
+            self._loads[load.node] = load
+        return tuple(self._loads[node] for node in record.load_nodes if node in self._loads)
+
+    def views(self, record: TickRecord) -> Iterator[TopologyView]:
         for one in record.publications:
             publication = _message(Publication, one)
             self._publications[publication.topology] = publication
@@ -101,7 +103,7 @@ def replay(log: Log, writer: int, since_s: float = 0.0) -> Iterator[Replayed]:
     journal is of a version of nstorm whose configuration or messages this one cannot read.
     """
     reader, memory, config = SeenReader(), None, Config()
-    for tick in log.ticks(writer, TickRecord[Raw], since_s):
+    for tick in log.ticks(writer, since_s):
         if tick.gap:  # what was decided there is not known
             memory = None
         if tick.head is not None and memory is None:

@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 from controller.config import Config
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Outcome
+from controller.core.layout import Layout, RowMap, layout_of
+from controller.core.metrics import Rates, by_topology, observe
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.cycle import Memory
 from controller.journal.memory import decode
 from controller.journal.reader import Log, Tick
 from controller.journal.record import TickRecord, of_another_version
-from controller.replay.layout import Layout, ageless
 from controller.replay.playback import SeenReader, recorded_config
-from controller.replay.rates import JvmRates, NodeReport, observe
-from migration.model import Publication
+from migration.model import Slot, WorkerLoad
 
 # Half the memory; tuples per second need no more digits.
 Singles: TypeAlias = NDArray[np.float32]
@@ -111,9 +111,9 @@ class _Open:
     held: list[bool] = field(default_factory=list)
     shifts: list[PlacementChange] = field(default_factory=list)
     size_bytes: int = 0
-    # Column of each pair of executors, and by worker those of the pairs it reported last.
+    # Column of each pair of executors, and those of the pairs that were reported last.
     columns: dict[int, int] = field(default_factory=dict)
-    mapped: dict[str, tuple[Ints, Ints, Ints, Floats]] = field(default_factory=dict)
+    mapped: tuple[RowMap | None, Ints] = (None, np.zeros(0, dtype=np.int64))
     ends: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def takes(self, layout: Layout) -> bool:
@@ -121,7 +121,7 @@ class _Open:
         same = own is layout or (
             own.executors == layout.executors
             and own.pinned == layout.pinned
-            and own.view.publication.edges == layout.view.publication.edges
+            and own.made_of.publication.edges == layout.made_of.publication.edges
             and own.cluster.workers == layout.cluster.workers
             and own.cluster.closed == layout.cluster.closed
             and np.array_equal(own.cluster.capacity_cores, layout.cluster.capacity_cores)
@@ -131,20 +131,17 @@ class _Open:
     def add(
         self,
         layout: Layout,
-        rates: Mapping[str, JvmRates],
+        rates: Rates,
         time_s: float,
         span_s: float,
         *,
         held: bool,
     ) -> None:
         self._shift(layout)
-        tps = self._traffic(rates)
-        (source, target), count = self._ends(), len(layout.executors)
-        handled = np.bincount(source, tps, count) + np.bincount(target, tps, count)
-        cpu_cores = layout.cpu_cores(rates, handled.astype(np.float64))
+        tps = self._traffic(layout.rows, rates)
+        cpu_cores = layout.cpu_cores(rates, Traffic(*self._ends(), tps))
         if self.first is None:
-            traffic = Traffic.build(source, target, tps)
-            self.first = layout.snapshot(time_s, rates, cpu_cores, traffic)
+            self.first = layout.snapshot(rates, time_s=time_s)
         self.layout = layout
         self.time_s.append(time_s)
         self.span_s.append(span_s)
@@ -163,23 +160,16 @@ class _Open:
             self.shifts.append(PlacementChange(row, executor, worker, own))
         self.place = layout.place
 
-    def _traffic(self, rates: Mapping[str, JvmRates]) -> Floats:
+    def _traffic(self, rows: RowMap, rates: Rates) -> Floats:
         """Add up what each pair of executors sent, in the order of the columns."""
-        found = [(np.zeros(0, dtype=np.int64), np.zeros(0))]
-        for slot, jvm in rates.items():
-            held = self.mapped.get(slot)
-            if held is None or held[0] is not jvm.pairs:
-                held = self.mapped[slot] = (jvm.pairs, *self._mapped(jvm.pairs))
-            found.append((held[2], jvm.tps[held[1]] * held[3]))
-        columns, tps = (np.concatenate(part) for part in zip(*found, strict=True))
-        return np.bincount(columns, tps, len(self.columns)).astype(np.float64)
-
-    def _mapped(self, pairs: Ints) -> tuple[Ints, Ints, Floats]:
-        """Find out which part of which rows of a worker's pairs goes into which columns."""
-        rows, ends, share = self.layout.pairs(pairs)
-        known = self.columns
-        found = [known.setdefault(key, len(known)) for key in ends.tolist()]
-        return rows, np.array(found, dtype=np.int64), share
+        if self.mapped[0] is not rows:
+            keys = rows.source * len(self.layout.executors) + rows.target
+            known = self.columns
+            found = [known.setdefault(key, len(known)) for key in keys.tolist()]
+            self.mapped = rows, np.array(found, dtype=np.int64)
+        tps = np.zeros(len(self.columns))
+        tps[self.mapped[1]] = rows.sums(rates.tps)
+        return tps
 
     def _ends(self) -> tuple[Ints, Ints]:
         """Give source and target of each column."""
@@ -199,7 +189,7 @@ class _Open:
         order = order[np.asarray(tps.any(axis=0))[order]]
         return Span(
             cluster=self.layout.cluster,
-            hosts={node.id: node.host for node in self.layout.view.publication.nodes},
+            hosts={node.id: node.host for node in self.layout.made_of.publication.nodes},
             first=self.first,
             place=self.start,
             time_s=np.array(self.time_s),
@@ -239,38 +229,34 @@ def _cycles(told: msgspec.Raw) -> dict[str, _Cycle]:
 class _Topology:
     """What is remembered of one topology while a journal is read."""
 
-    rates: Mapping[str, JvmRates]
-    layout: Layout | None = None
+    rates: Rates
+    plain: Layout | None = None  # as the live cycle has it
+    hooked: tuple[Slot, ...] = ()
+    layout: Layout | None = None  # closed where a worker has no hooks
     open: _Open | None = None
     own: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _targets: tuple[Publication | None, dict[str, int]] = (None, {})
 
-    def targets(self, publication: Publication) -> dict[str, int]:
-        """Number the components, anew where they may have changed."""
-        if self._targets[0] is not publication:
-            self._targets = publication, component_targets(publication)
-        return self._targets[1]
+    def observe(self, view: TopologyView, reports: Iterable[tuple[WorkerLoad, bool]]) -> None:
+        targets = component_targets(view.publication)
+        self.rates = observe(self.rates, reports, targets, now_s=0.0, ewma=1.0)
 
     def add(
         self,
         view: TopologyView,
         config: Config,
-        record: TickRecord[NodeReport],
+        record: TickRecord,
         cycle: _Cycle,
         span_s: float,
     ) -> Iterator[Span]:
         """Take a tick in; gives the span before it if that has come to its end."""
-        layout, before, view = self.layout, self.layout, ageless(view)
-        made_of = (view, config.worker_capacity_cores)
-        if layout is None or (layout.view, layout.capacity_cores) != made_of:
-            layout = Layout.of(*made_of)
+        before, layout = self.layout, self._laid_out(view, config.worker_capacity_cores)
         if not layout.knows_all(self.rates):
             return
         if self.open is not None and not self.open.takes(layout):
             yield from self.close()
         if self.open is None:
             # What changed since the tick before is a shift as well.
-            start = before.place if before and layout.has_places_of(before) else layout.place
+            start = before.place if before and _same_places(layout, before) else layout.place
             self.open = _Open(layout, start, start, self.own)
         unwritten = record.unwritten and cycle.topology in record.unwritten
         held = unwritten or cycle.outcome in _AWAY or record.paused is not None
@@ -280,10 +266,25 @@ class _Topology:
         if cycle.outcome == Outcome.MOVED and not unwritten:
             self.own.update({move.executor: (move.source, move.target) for move in cycle.moves})
 
+    def _laid_out(self, view: TopologyView, capacity_cores: float | None) -> Layout:
+        plain, hooked = layout_of(view, capacity_cores, self.plain), view.hooked_slots
+        if self.layout is None or plain is not self.plain or hooked != self.hooked:
+            self.plain, self.hooked, names = plain, hooked, set(map(str, hooked))
+            workers = plain.cluster.workers
+            closed = tuple(None if name in names else "no worker with hooks" for name in workers)
+            self.layout = replace(plain, cluster=replace(plain.cluster, closed=closed))
+        return self.layout.fitted(self.rates)
+
     def close(self) -> Iterator[Span]:
         if self.open is not None:
             yield self.open.closed()
             self.open = None
+
+
+def _same_places(one: Layout, other: Layout) -> bool:
+    """Tell whether places of both mean the same: they have the same workers and executors."""
+    same = one.cluster.workers == other.cluster.workers
+    return same and one.executors == other.executors
 
 
 def spans(log: Log) -> Iterator[Span]:
@@ -318,7 +319,6 @@ class _Reader:
 
     def __init__(self) -> None:
         self._seen = SeenReader()
-        self._loads: dict[str, NodeReport] = {}
         self._topologies: dict[str, _Topology] = {}
         self._config = Config()
         self._before_s = -np.inf
@@ -326,45 +326,46 @@ class _Reader:
         self._remembered = Memory()
 
     def read(self, log: Log, writer: int) -> Iterator[Span]:
-        for tick in log.ticks(writer, TickRecord[NodeReport]):
+        for tick in log.ticks(writer):
             if tick.head is not None:
                 self._config = recorded_config(tick.head)
             if tick.gap:
                 yield from self._close(self._topologies)
                 self._remembered = decode(Memory, tick.head.memory) if tick.head else Memory()
             views = list(self._seen.views(tick.record))
-            self._loads.update({load.node: load for load in tick.record.loads})
+            reports = by_topology(self._seen.loads(tick.record))
             if tick.record.epoch is None or tick.superseded or tick.record.error:
                 yield from self._close(self._topologies)
             else:
-                yield from self._tick(tick, views)
+                yield from self._tick(tick, views, reports)
         yield from self._close(self._topologies)
 
-    def _tick(self, tick: Tick, views: list[TopologyView]) -> Iterator[Span]:
+    def _tick(
+        self,
+        tick: Tick,
+        views: list[TopologyView],
+        reports: Mapping[str, list[tuple[WorkerLoad, bool]]],
+    ) -> Iterator[Span]:
         record, config = tick.record, self._config
         span_s = min(record.now_s - self._before_s, LONGEST_TICK_S)
         span_s = span_s if np.isfinite(self._before_s) else config.cycle_s
         self._before_s = record.now_s
-        loads = [self._loads[node] for node in record.load_nodes if node in self._loads]
         cycles = _cycles(record.cycles)
         gone = self._topologies.keys() - {view.id for view in views}
         yield from self._close(gone)
         for view in views:
             if view.id not in self._topologies:
-                self._topologies[view.id] = _Topology(self._first(view))
+                rates = self._remembered.rates.get(view.id, Rates())
+                # What is smoothed is no rate of a tick.
+                unknown = np.zeros(len(rates.slots), np.bool_)
+                self._topologies[view.id] = _Topology(replace(rates, known=unknown))
             known, cycle = self._topologies[view.id], cycles.get(view.id)
-            known.rates = observe(known.rates, loads, view.id, known.targets(view.publication))
+            known.observe(view, reports.get(view.id, ()))
             if cycle is not None and cycle.total_tps is not None:
                 yield from known.add(view, config, record, cycle, span_s)
         for name in gone:
             del self._topologies[name]
         self._remembered = Memory()
-
-    def _first(self, view: TopologyView) -> dict[str, JvmRates]:
-        return {
-            str(slot): JvmRates.of(view.id, str(slot), known)
-            for slot, known in self._remembered.rates.get(view.id, {}).items()
-        }
 
     def _close(self, names: Iterable[str]) -> Iterator[Span]:
         for name in names:

@@ -115,6 +115,11 @@ class LiveCluster:
         # A plan that was written by hand may say another version; the next write mends it.
         return Plan(plan.cluster, plan.epoch, version, topology, plan.entries)
 
+    def has_moves(self) -> bool:
+        """Tell whether any plan has moves."""
+        topologies = self._mirror.children(wire.PLANS)
+        return any(self.plan(topology).entries for topology in topologies)
+
     def _lost(self, view: TopologyView) -> str | None:
         """Say so while the JVMs follow another plan than the one in ZooKeeper."""
         path = wire.plan_path(view.id)
@@ -204,7 +209,7 @@ def _are(some: Sequence[NodeAcks], others: Sequence[NodeAcks]) -> bool:
 
 def _keep_worked_out(old: TopologyView, view: TopologyView) -> None:
     """Hand on what depends on publication, plan and answers alone, which are the same."""
-    kept = ("observation", "hooked_slots", "known")
+    kept = ("slots", "observation", "hooked_slots", "known")
     vars(view).update({name: vars(old)[name] for name in kept if name in vars(old)})
 
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from controller.core.gate import moves_under_way
-from controller.core.topology import TopologyView
+from controller.core.topology import TopologyView, moves_under_way
 from controller.storm.apply import MoveRecord
 from controller.storm.message_cache import Mirror
 from kvstore.errors import NoNodeError

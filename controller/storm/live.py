@@ -70,14 +70,14 @@ class LiveController:
 
     def _work(self, stop: threading.Event) -> None:
         cycle_at_s = time.monotonic()
-        away = False
+        away = moving = False
         while not stop.is_set():
-            moving = False
+            is_due = time.monotonic() >= cycle_at_s
             try:
                 self._leader.refresh()
-                if self._leader.epoch is not None:
-                    moving = self._drive()
-                if time.monotonic() >= cycle_at_s:
+                leads = self._leader.epoch is not None
+                moving = leads and self._drive(look=is_due or moving)
+                if is_due:
                     cycle_at_s = max(cycle_at_s + self._config.cycle_s, time.monotonic())
                     moving = self._cycle() or moving
                 away = False
@@ -92,11 +92,15 @@ class LiveController:
         if self._session.connected:
             self._leader.resign()
 
-    def _drive(self) -> bool:
-        """Look at the moves under way and the commands; return whether moves are under way."""
-        moving = self._applier.step(self._view.topologies())
+    def _drive(self, *, look: bool) -> bool:
+        """Look at the moves under way and the commands; return whether moves are under way.
+
+        A look at a large cluster costs: without moves there is none but for `look`.
+        """
+        moving = False
+        if look or self._view.has_moves():
+            moving = self._applier.step(self._view.topologies())
         epoch = self._leader.epoch
-        # Each look at a large cluster costs: no second one unless a command waits for an answer.
         asked = self._commands.read().values()
         if epoch is not None and not all(command.ended for command in asked):
             self._commands.work(self._view.topologies(), self._applier.ended, epoch)

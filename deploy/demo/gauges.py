@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.core.cluster import inter_node_tps
-from controller.core.metrics import Rates, observe
-from controller.core.picture import build_cluster, build_snapshot, settled_placement
+from controller.core.layout import layout_of, settled_placement
+from controller.core.metrics import Rates, observe_each
 from controller.core.topology import TopologyView
 from controller.storm import status
 from controller.storm.apply import MoveRecord
@@ -73,7 +73,7 @@ class Gauges:
         self._session = session
         self._topology = topology
         self._view = LiveCluster.of_session(session)
-        self._since_look: Rates = {}
+        self._since_look = Rates()
 
     def look(self) -> Look:
         """Look now."""
@@ -99,7 +99,7 @@ class Gauges:
         Rates
             For `inter_node_frac_since`.
         """
-        return self._rates_since({}, self._found())
+        return self._rates_since(Rates(), self._found())
 
     def inter_node_frac_since(self, mark: Rates) -> float | None:
         """Give the share of the tuples sent since a mark that crossed between nodes.
@@ -122,20 +122,16 @@ class Gauges:
 
     def _rates_since(self, before: Rates, view: TopologyView) -> Rates:
         # Weight 1: nothing of what was before the last look, no smoothing.
-        topology, loads = view.publication.topology, self._view.loads()
-        return observe(before, loads, topology, now_s=time.monotonic(), ewma=1.0)
+        loads, now_s = self._view.loads(), time.monotonic()
+        return observe_each({view.id: before}, loads, [view], now_s=now_s, ewma=1.0)[view.id]
 
     def _inter_node_frac(self, view: TopologyView, rates: Rates) -> float | None:
-        publication = view.publication
-        placement = settled_placement(publication, view.plan)
-        slots = publication.slots | frozenset(placement.values())
-        if not all(slot in rates and rates[slot].known for slot in slots):
+        layout = layout_of(view, None, None).fitted(rates)
+        if not rates.known.all() or not layout.worker.keys() <= set(rates.slots):
             return None
-        cluster = build_cluster(publication, slots, None)
-        time_s = time.time()
-        snapshot = build_snapshot(cluster, publication, placement, rates, {}, time_s=time_s)
+        snapshot = layout.snapshot(rates, time_s=time.time())
         total_tps = snapshot.traffic.total_tps
-        return inter_node_tps(cluster, snapshot) / total_tps if total_tps else None
+        return inter_node_tps(layout.cluster, snapshot) / total_tps if total_tps else None
 
 
 def _cycle(told: dict[str, Any], topology: str) -> dict[str, Any]:

@@ -40,12 +40,12 @@ from migration.model import (
     WorkerLoad,
     traffic_of,
 )
-from migration.settings import DEFAULT
+from migration.settings import DEFAULT, load_s
 from tests.bench.scale.client import Count, Wire, connected
 from tests.bench.scale.cluster import CORES_AN_EXECUTOR, PaperCluster, Topology, paper_cluster
 
 ROOT = "/storm"
-LOAD_S, SYNC_S = DEFAULT["load.secs"], DEFAULT["agent.sync.secs"]
+LOAD_S, SYNC_S = load_s({}), DEFAULT["agent.sync.secs"]
 SIGN_OF_LIFE_S = 4.5
 # From an agent's commit until its workers have applied the plan and said so.
 JVM_S = 0.03
@@ -231,7 +231,7 @@ class Agent:
         await asyncio.sleep(random.uniform(0, LOAD_S))
         host = f"127.1.{number // 250}.{1 + number % 250}"
         self.wire = await connected(world.address, ROOT, self._changed, world.count, host=host)
-        load_s = sync_s = loop.time()
+        due_s = sync_s = loop.time()
         while not stop.is_set():
             now_s = loop.time()
             if now_s >= sync_s:
@@ -239,14 +239,14 @@ class Agent:
                 self._stale |= {wire.CLUSTER, *map(wire.plan_path, self._topologies())}
             if self._stale:
                 await self._sync()
-            if now_s >= load_s:
-                world.late_s = max(world.late_s, now_s - load_s)
+            if now_s >= due_s:
+                world.late_s = max(world.late_s, now_s - due_s)
             self._push(loop.time())
             # An agent looks each 50 ms whether it is due.
-            load_s = self._loaded_s + LOAD_S + random.uniform(0, LOOK_EVERY_S)
+            due_s = self._loaded_s + LOAD_S + random.uniform(0, LOOK_EVERY_S)
             await asyncio.gather(*self.unanswered)
             self.unanswered.clear()
-            pause_s = max(min(load_s, sync_s) - loop.time(), 0.0)
+            pause_s = max(min(due_s, sync_s) - loop.time(), 0.0)
             try:
                 await asyncio.wait_for(self.wake.wait(), pause_s)
             except TimeoutError:

@@ -12,7 +12,7 @@ from migration.storm_yaml import read
 
 def test_defaults():
     assert from_storm_yaml({"storm.local.dir": "/var/storm"}) == AgentConfig(
-        "localhost:2181/storm", Path("/var/storm/nstorm"), None, 3.0, 2.0
+        "localhost:2181/storm", Path("/var/storm/nstorm"), None, 3.0, 4.0
     )
 
 

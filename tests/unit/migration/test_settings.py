@@ -10,7 +10,7 @@ from agent.config import AgentConfig
 from controller.config import Config, build, from_storm_yaml, keys_of
 from controller.policies.registry import NAMES
 from migration import ConfigError
-from migration.settings import DEFAULT, SETTINGS, TRIED, TUNABLE, Kind, Reader, values
+from migration.settings import DEFAULT, SETTINGS, TRIED, TUNABLE, Kind, Reader, load_s, values
 from migration.storm_yaml import read, storm_zookeeper
 from tests.settings_page import page
 
@@ -67,7 +67,20 @@ def test_each_key_has_one_reader_that_takes_it() -> None:
 def test_no_default_is_written_twice() -> None:
     assert build({}) == Config()
     assert AgentConfig("zk", Path("/x")).sync_s == values({}, [Reader.AGENT])["agent.sync.secs"]
-    assert AgentConfig("zk", Path("/x")).load_s == values({}, [Reader.AGENT])["load.secs"]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted_s"),
+    [
+        ({}, 4.0),
+        ({"cycle.secs": 2}, 1.6),
+        ({"cycle.secs": 0.5}, 1.0),
+        ({"cycle.secs": 60}, 4.0),
+        ({"cycle.secs": 60, "load.secs": 9}, 9.0),
+    ],
+)
+def test_each_cycle_finds_a_new_report(given: dict[str, float], wanted_s: float) -> None:
+    assert load_s(given) == wanted_s
 
 
 def test_the_table_needs_nothing_that_a_node_lacks() -> None:

@@ -13,12 +13,13 @@ from controller.core.classify import Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome
 from controller.core.headroom import Headroom, Resource, headroom
+from controller.core.layout import layout_of
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
 from controller.cycle import TopologyReport
 from controller.snapshot import parse
 from controller.storm import status
-from migration.model import Plan, Slot
+from migration.model import Plan
 
 HAND_GRAPH = Path(__file__).parents[3] / "golden" / "decide" / "hand_graph.json"
 
@@ -72,8 +73,9 @@ def test_traffic_within_a_node_fills_no_link(world: tuple[Cluster, LoadSnapshot]
 
 def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapshot]) -> None:
     cluster, snapshot = world
-    view = TopologyView(publication({1: Slot("a", 1)}), Plan("", 0, -1, "t"), ())
-    picture = Picture(view, cluster, snapshot, classify(cluster, snapshot, Limits()))
+    view = TopologyView(publication({}), Plan("", 0, -1, "t"), ())
+    layout = replace(layout_of(view, None, None), cluster=cluster)
+    picture = Picture(view, layout, snapshot, classify(cluster, snapshot, Limits()))
     report = TopologyReport(1, "t", 0.0, Outcome.NOTHING_TO_GAIN, "calm", picture=picture)
     told = status.document([report], (), Config(link_tps=38.0), name="c", epoch=1)
     (cycle,) = told["cycles"]

@@ -7,9 +7,10 @@ from messages import publication, replace
 from msgspec import structs
 
 from controller.core.cluster import LoadSnapshot
-from controller.core.metrics import Rates, observe
-from controller.core.picture import build_cluster, build_snapshot, stale_workers
-from controller.core.tasks import FIRST_COMPONENT
+from controller.core.layout import Layout, MadeOf, build_cluster
+from controller.core.metrics import Rates, by_topology, observe
+from controller.core.picture import stale_workers
+from controller.core.tasks import FIRST_COMPONENT, ends_of, worker_of
 from migration import WireError
 from migration.model import (
     ExecutorId,
@@ -17,6 +18,7 @@ from migration.model import (
     Node,
     NodeLoad,
     PlacedExecutor,
+    Plan,
     Publication,
     Slot,
     WorkerLoad,
@@ -53,10 +55,41 @@ def report(
 
 
 def follow(*rounds: list[NodeLoad], ewma: float = 1.0) -> Rates:
-    rates: Rates = {}
+    rates = Rates()
     for now_s, loads in enumerate(rounds):
-        rates = observe(rates, loads, "t", now_s=now_s, ewma=ewma)
+        rates = seen(rates, loads, now_s, ewma=ewma)
     return rates
+
+
+def seen(
+    before: Rates,
+    loads: list[NodeLoad],
+    now_s: float,
+    *,
+    ewma: float = 1.0,
+    targets: dict[str, int] | None = None,
+) -> Rates:
+    reports = by_topology(loads).get("t", ())
+    return observe(before, reports, targets or {}, now_s=now_s, ewma=ewma)
+
+
+def cpu_cores(rates: Rates, slot: Slot, task: int) -> float:
+    """Find what one executor used in one worker."""
+    row = rates.slots.index(slot), task
+    rows = zip(worker_of(rates.executors), ends_of(rates.executors)[0], strict=True)
+    return float(rates.cpu_cores[list(rows).index(row)])
+
+
+def sent(rates: Rates, slot: Slot = S1) -> dict[tuple[int, int], float]:
+    """Give what one worker sends, by source and target."""
+    source, target = ends_of(rates.pairs)
+    here = worker_of(rates.pairs) == rates.slots.index(slot)
+    ends = zip(source[here].tolist(), target[here].tolist(), strict=True)
+    return dict(zip(ends, rates.tps[here].tolist(), strict=True))
+
+
+def known(rates: Rates, slot: Slot) -> bool:
+    return bool(rates.known[rates.slots.index(slot)])
 
 
 def published(slots: dict[int, Slot], *, slots_in_use: int = 2) -> Publication:
@@ -64,11 +97,13 @@ def published(slots: dict[int, Slot], *, slots_in_use: int = 2) -> Publication:
     return publication(slots, nodes, topology="t")
 
 
+def laid_out(rates: Rates, storm: Publication, *, time_s: float = 7.0) -> LoadSnapshot:
+    layout = Layout.of(MadeOf(storm, Plan("c", 1, 0, "t"), {}, None))
+    return layout.fitted(rates).snapshot(rates, time_s=time_s)
+
+
 def snapshot_of(rates: Rates, slots: dict[int, Slot]) -> LoadSnapshot:
-    storm = published(slots)
-    placement = {ExecutorId(t, t): slot for t, slot in slots.items()}
-    cluster = build_cluster(storm, storm.slots, None)
-    return build_snapshot(cluster, storm, placement, rates, {}, time_s=7.0)
+    return laid_out(rates, published(slots))
 
 
 def test_rates_are_what_was_added_over_the_time_between() -> None:
@@ -76,17 +111,19 @@ def test_rates_are_what_was_added_over_the_time_between() -> None:
         [report(S1, 10, {1: 5.0}, [(1, 2, 100)])],
         [report(S1, 12, {1: 5.5}, [(1, 2, 300), (1, 3, 50)])],
     )
-    worker = rates[S1]
-    assert worker.cpu_cores[ExecutorId(1, 1)] == pytest.approx(0.25)
-    assert worker.sent.tps.tolist() == [100.0, 25.0]
+    assert cpu_cores(rates, S1, 1) == pytest.approx(0.25)
+    assert sent(rates) == {(1, 2): 100.0, (1, 3): 25.0}
 
 
 def test_a_lost_report_costs_nothing_and_the_same_report_adds_nothing() -> None:
     first, last = report(S1, 10, {1: 5.0}), report(S1, 20, {1: 6.0})
-    assert follow([first], [first], [last])[S1].cpu_cores[ExecutorId(1, 1)] == pytest.approx(0.1)
+    assert cpu_cores(follow([first], [first], [last]), S1, 1) == pytest.approx(0.1)
     again = follow([first], [last], [last])
-    assert again[S1].cpu_cores[ExecutorId(1, 1)] == pytest.approx(0.1)
-    assert again[S1].seen_s == 1
+    assert cpu_cores(again, S1, 1) == pytest.approx(0.1)
+    assert again.seen_s.tolist() == [1]
+    older = follow([first], [last], [first])
+    assert cpu_cores(older, S1, 1) == pytest.approx(0.1)
+    assert older.time_ms.tolist() == [20_000]
 
 
 def test_newest_rate_is_blended_in() -> None:
@@ -96,8 +133,8 @@ def test_newest_rate_is_blended_in() -> None:
         [report(S1, 2, {1: 0.4}, [(1, 2, 100), (2, 1, 10)])],
         ewma=0.3,
     )
-    assert rates[S1].cpu_cores[ExecutorId(1, 1)] == pytest.approx(0.7 * 0.4)
-    assert rates[S1].sent.tps.tolist() == pytest.approx([70.0, 3.0])
+    assert cpu_cores(rates, S1, 1) == pytest.approx(0.7 * 0.4)
+    assert sent(rates) == pytest.approx({(1, 2): 70.0, (2, 1): 3.0})
 
 
 @pytest.mark.parametrize(
@@ -111,7 +148,7 @@ def test_newest_rate_is_blended_in() -> None:
 def test_another_jvm_or_a_cpu_total_that_fell_starts_anew(restarted: NodeLoad) -> None:
     before = [report(S1, 0, {1: 1.0}, [(1, 2, 50)])], [report(S1, 1, {1: 2.0}, [(1, 2, 90)])]
     rates = follow(*before, [restarted])
-    assert not rates[S1].known
+    assert not known(rates, S1)
     assert stale_workers(rates, [S1], now_s=2, limit_s=15) == (f"{S1} has reported only once",)
 
 
@@ -121,23 +158,28 @@ def test_an_executor_that_comes_back_brings_no_spike() -> None:
         [report(S1, 1, {2: 1.1}, process_s=201)],
         [report(S1, 2, {1: 100.2, 2: 1.2}, process_s=202)],
     )
-    assert rates[S1].cpu_cores[ExecutorId(1, 1)] == pytest.approx(0.2)
+    assert cpu_cores(rates, S1, 1) == pytest.approx(0.2)
 
 
 def test_a_pair_that_one_report_had_no_room_for_is_no_other_jvm_and_brings_no_spike() -> None:
     rows = [(1, 2, 100), (1, 3, 9000)], [(1, 2, 300), (1, 4, 9500)], [(1, 3, 9900), (1, 4, 9700)]
     cut = [replace(report(S1, 10 + 2 * i, {1: 5.0}, r), left_out=1) for i, r in enumerate(rows)]
-    for rounds, sent in (
-        ((cut[0], cut[1]), [(1, 2, 100.0)]),
-        ((cut[1], cut[2]), [(1, 4, 100.0)]),
-        ((replace(cut[0], left_out=0), cut[1]), [(1, 2, 100.0)]),
-        ((cut[1], replace(cut[2], left_out=0)), [(1, 4, 100.0)]),
+    for rounds, wanted in (
+        ((cut[0], cut[1]), {(1, 2): 100.0}),
+        ((cut[1], cut[2]), {(1, 4): 100.0}),
+        ((replace(cut[0], left_out=0), cut[1]), {(1, 2): 100.0}),
+        ((cut[1], replace(cut[2], left_out=0)), {(1, 4): 100.0}),
     ):
-        worker = follow(*([load] for load in rounds))[S1]
-        assert worker.known
-        traffic = worker.sent
-        found = zip(traffic.source, traffic.target, traffic.tps, strict=True)
-        assert list(found) == sent
+        rates = follow(*([load] for load in rounds))
+        assert known(rates, S1)
+        assert {ends: tps for ends, tps in sent(rates).items() if tps} == wanted
+
+
+def test_a_pair_without_room_that_was_loud_brings_no_spike_when_it_comes_back() -> None:
+    rows = [(1, 3, 9000)], [(1, 3, 9100)], [(1, 2, 10)], [(1, 3, 9800), (1, 2, 20)]
+    cut = [replace(report(S1, 1 + i, {1: 5.0}, r), left_out=1) for i, r in enumerate(rows)]
+    rates = follow(*([load] for load in cut), ewma=0.5)
+    assert sent(rates)[1, 3] == pytest.approx(25.0)
 
 
 def test_stale_workers_are_named() -> None:
@@ -149,8 +191,8 @@ def test_stale_workers_are_named() -> None:
 
 def test_other_topologies_and_vanished_workers_are_left_out() -> None:
     rates = follow([report(S1, 0, {1: 0.0}), report(S2, 0, {2: 0.0})], [report(S1, 1, {1: 0.1})])
-    assert set(rates) == {S1}
-    assert observe({}, [report(S1, 0, {1: 0.0})], "other", now_s=0, ewma=1) == {}
+    assert rates.slots == (S1,)
+    assert by_topology([report(S1, 0, {1: 0.0})]).keys() == {"t"}
 
 
 def test_other_cpu_of_a_jvm_is_shared_by_tuples() -> None:
@@ -192,12 +234,9 @@ def test_smoothed_load_does_not_jump_when_an_executor_moves() -> None:
 
 def test_tasks_of_a_range_belong_to_one_executor() -> None:
     rates = follow([report(S1, 0, {1: 0.0})], [report(S1, 1, {1: 0.0}, [(1, 5, 7), (2, 4, 3)])])
-    storm = published({1: S1})
-    placement = {ExecutorId(1, 2): S1, ExecutorId(3, 5): S1}
-    executors = tuple(PlacedExecutor(e, "c", S1, 1) for e in placement)
-    storm = replace(storm, executors=executors)
-    cluster = build_cluster(storm, storm.slots, None)
-    snapshot = build_snapshot(cluster, storm, placement, rates, {}, time_s=0)
+    ranges = ExecutorId(1, 2), ExecutorId(3, 5)
+    executors = tuple(PlacedExecutor(e, "c", S1, 1) for e in ranges)
+    snapshot = laid_out(rates, replace(published({1: S1}), executors=executors))
     assert snapshot.executors == ("1-2", "3-5")
     assert (snapshot.traffic.source.tolist(), snapshot.traffic.target.tolist()) == ([0], [1])
     assert snapshot.traffic.tps.tolist() == [10.0]
@@ -226,14 +265,13 @@ def test_a_pair_that_was_given_up_and_named_again_counts_nothing_once() -> None:
         [report(S1, 2, {1: 3.0}, [(1, 2, 5), (1, 3, 30)])],
         [report(S1, 3, {1: 4.0}, [(1, 2, 95), (1, 3, 40)])],
     )
-    found = dict(zip(rates[S1].sent.target.tolist(), rates[S1].sent.tps.tolist(), strict=True))
-    assert rates[S1].known
-    assert found == {2: 90.0, 3: 10.0}
+    assert known(rates, S1)
+    assert sent(rates) == {(1, 2): 90.0, (1, 3): 10.0}
     again = follow(
         [report(S1, 0, {1: 1.0}, [(1, 2, 900), (1, 3, 10)])],
         [report(S1, 1, {1: 2.0}, [(1, 2, 5), (1, 3, 20)])],
     )
-    assert again[S1].sent.tps.tolist() == [0.0, 10.0]
+    assert sent(again) == {(1, 2): 0.0, (1, 3): 10.0}
 
 
 def test_a_pair_that_comes_and_one_that_goes() -> None:
@@ -241,8 +279,7 @@ def test_a_pair_that_comes_and_one_that_goes() -> None:
         [report(S1, 0, {1: 1.0}, [(1, 2, 900)])],
         [report(S1, 1, {1: 2.0}, [(1, 3, 20)])],
     )
-    assert rates[S1].sent.target.tolist() == [3]
-    assert rates[S1].sent.tps.tolist() == [20.0]
+    assert sent(rates) == {(1, 3): 20.0}
 
 
 def folding(time_s: float, named: int, folded: int) -> NodeLoad:
@@ -253,34 +290,58 @@ def folding(time_s: float, named: int, folded: int) -> NodeLoad:
 
 def test_what_a_worker_has_folded_is_kept_by_component() -> None:
     targets = {"sink": FIRST_COMPONENT}
-    rates: Rates = {}
+    rates = Rates()
     for now_s, load in enumerate([folding(0, 0, 0), folding(1, 60, 400)]):
-        rates = observe(rates, [load], "t", now_s=now_s, ewma=1.0, targets=targets)
-    sent = rates[S1].sent
-    assert sent.target.tolist() == [2, FIRST_COMPONENT]
-    assert sent.tps.tolist() == [60.0, 400.0]
+        rates = seen(rates, [load], now_s, targets=targets)
+    assert sent(rates) == {(1, 2): 60.0, (1, FIRST_COMPONENT): 400.0}
     # The pair is folded again from here on: nothing jumps, and nothing but its own rest is lost.
-    rates = observe(rates, [folding(2, 0, 800)], "t", now_s=2, ewma=1.0, targets=targets)
-    assert rates[S1].sent.target.tolist() == [FIRST_COMPONENT]
-    assert rates[S1].sent.tps.tolist() == [400.0]
+    rates = seen(rates, [folding(2, 0, 800)], 2, targets=targets)
+    assert sent(rates) == {(1, FIRST_COMPONENT): 400.0}
 
 
 def test_a_pair_that_sends_no_more_is_forgotten() -> None:
     rounds = [[report(S1, 0, {1: 0.0}, [(1, 2, 0), (1, 3, 0)])]]
     rounds += [[report(S1, 1, {1: 1.0}, [(1, 2, 100), (1, 3, 100)])]]
     rounds += [[report(S1, t, {1: t}, [(1, 3, 100 * t)])] for t in range(2, 80)]
-    assert follow(*rounds, ewma=0.3)[S1].sent.target.tolist() == [3]
+    assert sent(follow(*rounds, ewma=0.3)).keys() == {(1, 3)}
 
 
 def test_a_report_that_cannot_be_stops_no_other() -> None:
     odd = report(S1, 1, {1: 1.0}, [(1, 2, 9), (2**40, 1, 1), (1, 3, -7)])
     whole = [report(S2, t, {2: float(t)}, [(2, 1, 100 * t)]) for t in range(3)]
     rates = follow([report(S1, 0, {1: 0.0}), whole[0]], [odd, whole[1]], [odd, whole[2]])
-    assert rates[S2].sent.tps.tolist() == [100.0]
-    assert rates[S1].sent.target.tolist() == [2]
+    assert sent(rates, S2) == {(2, 1): 100.0}
+    assert sent(rates).keys() == {(1, 2)}
 
 
-@pytest.mark.parametrize("traffic", [b"5", b"-1", b"[1,2,[]]", b"[[1,2]]", b'[["1",2,3]]', b"[[]]"])
+def test_workers_that_come_and_go_take_nothing_from_the_others() -> None:
+    slots = [Slot("s1", port) for port in (6700, 6701, 6702)]
+
+    def loads(time_s: float, *there: int) -> list[NodeLoad]:
+        return [
+            report(slots[w], time_s, {w + 1: time_s / 4}, [(w + 1, 9, round(100 * time_s))])
+            for w in there
+        ]
+
+    rates = follow(loads(1, 0, 2), loads(2, 1, 2), loads(3, 0, 1, 2), ewma=0.5)
+    assert [known(rates, slot) for slot in slots] == [False, True, True]
+    assert sent(rates, slots[1]) == {(2, 9): 100.0}
+    assert sent(rates, slots[2]) == {(3, 9): 100.0}
+    assert cpu_cores(rates, slots[2], 3) == pytest.approx(0.25)
+
+
+def test_rows_stay_the_very_same_while_none_comes_or_goes() -> None:
+    rounds = [[report(S1, t, {1: float(t)}, [(1, 2, t), (1, 3, 2 * t)])] for t in range(4)]
+    before = follow(*rounds[:3])
+    after = seen(before, rounds[3], 3)
+    assert after.pairs is before.pairs
+    assert after.executors is before.executors
+    assert sent(after) == {(1, 2): 1.0, (1, 3): 2.0}
+
+
+@pytest.mark.parametrize(
+    "traffic", [b"5", b"-1", b"[1,2,[]]", b"[[1,2]]", b'[["1",2,3]]', b"[[]]", b"[[1,2,3,4,5],[]]"]
+)
 def test_traffic_that_is_no_rows_is_refused(traffic: bytes) -> None:
     text = encode(report(S1, 1, {1: 1.0})).replace(b'"traffic":[]', b'"traffic":' + traffic)
     with pytest.raises(WireError, match="traffic is no list of"):

@@ -23,7 +23,7 @@ def test_a_journal_is_kept_beside_storms_own_state_unless_told_otherwise() -> No
     assert config.journal == JournalBounds(Path("/data"), 3.0, 50.0)
     config, _ = from_storm_yaml({"storm.local.dir": "storm-local"})
     assert config.journal.dir is None  # it would depend on where the controller was started
-    for off in (False, ""):
+    for off in (False, "", "off"):
         config, _ = from_storm_yaml({"storm.local.dir": "/var/storm", "nstorm.journal.dir": off})
         assert config.journal.dir is None
     assert from_storm_yaml({})[0].journal.dir is None

@@ -1,0 +1,216 @@
+"""Where a topology's executors are and what is known of them besides their load.
+
+It is worked out anew only when something of it has changed.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.metrics import Rates
+from controller.core.tasks import FIRST_COMPONENT, TaskMap, component_targets, ends_of, worker_of
+from controller.core.topology import TopologyView
+from migration.model import ExecutorId, Phase, Plan, Publication, Slot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowMap:
+    """Which worker, executor or pair of executors each row of rates belongs to."""
+
+    # What it was made of, as in `Rates`.
+    slots: tuple[Slot, ...]  # (W,)
+    executors: Ints  # (X,)
+    pairs: Ints  # (P,)
+
+    worker: Ints  # (W,), -1 where it is none of the cluster's
+    executor: Ints  # (X,), -1 where it is not placed
+    pair: Ints  # (R,), index of a pair of tasks
+    ends: Ints  # (R,), index of its pair of executors
+    share: Floats  # (R,), which part of its tuples
+    source: Ints  # (U,), the pairs of executors, sorted as in `Traffic`
+    target: Ints  # (U,)
+
+    def sums(self, tps: Floats) -> Floats:
+        """Add up what the pairs of tasks sent, shape (P,); gives (U,)."""
+        found = np.bincount(self.ends, tps[self.pair] * self.share, len(self.source))
+        return found.astype(np.float64)  # without any it has whole numbers
+
+    def traffic(self, tps: Floats) -> Traffic:
+        sums = self.sums(tps)
+        loud = sums != 0
+        if loud.all():
+            return Traffic(self.source, self.target, sums)
+        return Traffic(self.source[loud], self.target[loud], sums[loud])
+
+
+_NONE = np.zeros(0, np.int64)
+_NO_ROWS = RowMap((), _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0), _NONE, _NONE)
+
+
+class MadeOf(NamedTuple):
+    """What a layout is made of."""
+
+    publication: Publication
+    plan: Plan
+    pinned: Mapping[ExecutorId, str]  # why executors must stay
+    # CPU of every worker; None divides a node's CPU by its slots in use
+    capacity_cores: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """A topology without its load: E executors, in the order of their tasks, and their workers."""
+
+    made_of: "MadeOf"
+    cluster: Cluster
+    worker: Mapping[Slot, int]  # index of each worker of the cluster
+    ranges: Ints  # (E,), first and last task of each executor as one number, rising
+    executors: tuple[str, ...]  # (E,), as in a snapshot; so are the next three
+    component_of: tuple[str, ...]
+    pinned: tuple[str | None, ...]
+    place: Ints
+    tasks: TaskMap
+    rows: RowMap  # of the rates that it was last fitted to
+
+    @classmethod
+    def of(cls, made_of: "MadeOf") -> "Layout":
+        """Lay a topology out; every slot that Storm or a move uses is a worker."""
+        publication, plan, pinned, capacity_cores = made_of
+        placement = settled_placement(publication, plan)
+        slots = publication.slots | frozenset(placement.values())
+        cluster = build_cluster(publication, slots, capacity_cores)
+        index = {name: w for w, name in enumerate(cluster.workers)}
+        worker = {slot: index[str(slot)] for slot in slots if str(slot) in index}
+        # The natural order of "start-end" is the order of the ids.
+        executors = sorted(placement)
+        component = {placed.executor: placed.component for placed in publication.executors}
+        component_of = tuple(component[e] for e in executors)
+        return cls(
+            made_of=made_of,
+            cluster=cluster,
+            worker=worker,
+            ranges=np.array([e.start * FIRST_COMPONENT + e.end for e in executors], np.int64),
+            executors=tuple(map(str, executors)),
+            component_of=component_of,
+            pinned=tuple(pinned.get(e) for e in executors),
+            place=np.array([worker[placement[e]] for e in executors], np.int64),
+            tasks=TaskMap.of(executors, component_of, component_targets(publication)),
+            rows=_NO_ROWS,
+        )
+
+    def fitted(self, rates: Rates) -> "Layout":
+        """Find the rows of these rates, unless they are those of before."""
+        rows, made_of = self.rows, (rates.slots, rates.executors, rates.pairs)
+        same = rows.slots is rates.slots and rows.executors is rates.executors
+        if same and rows.pairs is rates.pairs:
+            return self
+        count = len(self.executors)
+        pair, source, target, share = self.tasks.between(*ends_of(rates.pairs))
+        found, ends = np.unique(source * count + target, return_inverse=True)
+        worker = np.array([self.worker.get(slot, -1) for slot in rates.slots], np.int64)
+        first, last = ends_of(rates.executors)
+        ranges = first * FIRST_COMPONENT + last
+        at = np.searchsorted(self.ranges, ranges)
+        at[at == count] = 0
+        executor = np.where(self.ranges[at] == ranges, at, -1) if count else at - 1
+        key = max(count, 1)
+        source, target = found // key, found % key
+        rows = RowMap(*made_of, worker, executor, pair, ends, share, source, target)
+        return replace(self, rows=rows)
+
+    def knows_all(self, rates: Rates) -> bool:
+        """Tell whether no worker in use has reported only once."""
+        return bool(rates.known[np.isin(self.rows.worker, self.place)].all())
+
+    def snapshot(self, rates: Rates, *, time_s: float) -> LoadSnapshot:
+        """Put together what a policy reads; `rates` are those of `fitted`."""
+        publication, rows = self.made_of.publication, self.rows
+        traffic = rows.traffic(rates.tps)
+        at = rows.executor
+        queue = np.zeros(len(self.executors))
+        here = (at >= 0) & (rates.queue >= 0)
+        here[here] = self.place[at[here]] == rows.worker[worker_of(rates.executors[here])]
+        queue[at[here]] = rates.queue[here]
+        return LoadSnapshot(
+            topology=publication.topology,
+            time_s=time_s,
+            components=publication.components,
+            edges=publication.edges,
+            executors=self.executors,
+            component_of=self.component_of,
+            place=self.place,
+            cpu_cores=self.cpu_cores(rates, traffic),
+            queue=queue,
+            pinned=self.pinned,
+            traffic=traffic,
+        )
+
+    def cpu_cores(self, rates: Rates, traffic: Traffic) -> Floats:
+        """Add each executor's share, by tuples, of its JVM's other CPU (network, GC) to its own."""
+        count, workers = len(self.executors), len(self.cluster.workers)
+        handled_tps = np.bincount(traffic.source, traffic.tps, count)
+        handled_tps += np.bincount(traffic.target, traffic.tps, count)
+        # A copy that is leaving still runs elsewhere: own CPU counts wherever it was used.
+        placed, is_worker = self.rows.executor >= 0, self.rows.worker >= 0
+        own = np.bincount(self.rows.executor[placed], rates.cpu_cores[placed], count)
+        used = np.bincount(worker_of(rates.executors), rates.cpu_cores, len(rates.slots))
+        other = np.zeros(workers)
+        rest = np.maximum(rates.process_cores - used, 0.0)
+        other[self.rows.worker[is_worker]] = rest[is_worker]
+        all_tps = np.bincount(self.place, handled_tps, workers)
+        handled_tps = np.where(all_tps[self.place] > 0, handled_tps, 1.0)
+        share = handled_tps / np.bincount(self.place, handled_tps, workers)[self.place]
+        cores: Floats = own + other[self.place] * share
+        return cores
+
+
+def layout_of(view: TopologyView, capacity_cores: float | None, before: Layout | None) -> Layout:
+    """Lay a topology out; gives the layout of before while what it is made of is the same."""
+    made_of = MadeOf(view.publication, view.plan, pinned_executors(view), capacity_cores)
+    return before if before is not None and before.made_of == made_of else Layout.of(made_of)
+
+
+def settled_placement(publication: Publication, plan: Plan | None) -> dict[ExecutorId, Slot]:
+    """Tell where each executor that Storm has assigned will be once the moves under way have ended.
+
+    A target is filled from the start of a move, so that the next decision leaves it the room.
+    """
+    placed = {p.executor: p for p in publication.executors if p.slot is not None}
+    placement = {executor: p.slot for executor, p in placed.items() if p.slot is not None}
+    for entry in plan.entries if plan else ():
+        storm = placed.get(entry.executor)
+        if storm and entry.phase is not Phase.UNDO and entry.counts(storm.slot, storm.start_secs):
+            placement[entry.executor] = entry.target
+    return placement
+
+
+def pinned_executors(view: TopologyView) -> dict[ExecutorId, str]:
+    """Say why executors must stay; the worker that has the object knows best."""
+    kind = {component.id: component.kind for component in view.publication.components}
+    pinned, hooked = {}, frozenset(view.hooked_slots)
+    for placed in view.publication.executors:
+        if kind.get(placed.component, "bolt") != "bolt":
+            pinned[placed.executor] = kind[placed.component]
+        elif placed.slot not in hooked:
+            pinned[placed.executor] = "no hooks in its JVM"
+    for ack in view.observation.workers.values():
+        pinned.update({one.executor: one.reason for one in ack.pinned})
+    return pinned
+
+
+def build_cluster(publication: Publication, slots: Iterable[Slot], cores: float | None) -> Cluster:
+    """List the slots that a topology uses, or is about to use, with their capacity.
+
+    Each has `cores`; None divides a node's CPU by its slots in use.
+    """
+    nodes = {node.id: node for node in publication.nodes}
+
+    def capacity(slot: Slot) -> float:
+        node = nodes[slot.supervisor]
+        return node.cpu_capacity / 100 / max(node.slots_in_use, 1)
+
+    known = [slot for slot in slots if slot.supervisor in nodes]
+    return Cluster.build(nodes, [(str(s), s.supervisor, cores or capacity(s)) for s in known])
