@@ -7,6 +7,7 @@ A call that failed by its deadline may still have happened; versions tell.
 
 from __future__ import annotations
 
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,10 @@ from typing import Any, Self
 
 from kazoo import exceptions as kazoo_errors  # type: ignore[import-untyped]
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
-from kazoo.handlers.threading import KazooTimeoutError  # type: ignore[import-untyped]
+from kazoo.handlers.threading import (  # type: ignore[import-untyped]
+    KazooTimeoutError,
+    SequentialThreadingHandler,
+)
 
 from kvstore.errors import (
     ConflictError,
@@ -30,6 +34,30 @@ from kvstore.errors import (
 ANY_VERSION = -1
 # kazoo doubles the pause between two attempts up to an hour, so that long outages lasted twice.
 _RECONNECT = {"max_tries": -1, "max_delay": 5.0}
+
+
+class PollHandler(SequentialThreadingHandler):  # type: ignore[misc]
+    """kazoo's own handler makes an epoll for each of its waits, some five for one read of a node; a
+    poll takes half the CPU and a third of the time.
+    """
+
+    def select(
+        self,
+        rlist: Sequence[Any],
+        wlist: Sequence[Any],
+        xlist: object,
+        timeout: float | None = None,
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """Wait until sockets can be read or written, as `select.select`, for `timeout` seconds."""
+        poll = select.poll()
+        for socket in rlist:
+            poll.register(socket, select.POLLIN)
+        for socket in wlist:
+            poll.register(socket, select.POLLOUT)
+        # What is broken counts as ready: the call that follows tells.
+        ready = {fd for fd, _ in poll.poll(None if timeout is None else 1000 * timeout)}
+        found = [[s for s in sockets if s.fileno() in ready] for sockets in (rlist, wlist)]
+        return found[0], found[1], []
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +107,10 @@ class Session:
 
     def _new_client(self) -> Any:
         client = KazooClient(
-            hosts=self.hosts, timeout=self._session_timeout_s, connection_retry=_RECONNECT
+            hosts=self.hosts,
+            timeout=self._session_timeout_s,
+            handler=PollHandler(),
+            connection_retry=_RECONNECT,
         )
         client.add_listener(lambda state: self._listen(client, state))
         return client
