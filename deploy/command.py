@@ -239,8 +239,9 @@ def _describe(lab: "Lab") -> str:
 def demo() -> None:
     """Show nstorm at work, live, and write a report with a picture.
 
-    Starts a Storm cluster with a WordCount, lets the controller move executors, and measures
-    before and after; under 5 minutes. The report is left in build/demo. Ctrl-C ends it cleanly.
+    Starts a Storm cluster with a WordCount and lets the controller move executors. Then it compares
+    the new placement with Storm's, in turn, by moves; under 5 minutes. The report is left in
+    build/demo. Ctrl-C ends it cleanly.
     """
     try:
         # Late: the lab needs no matplotlib, and it takes long to load.

@@ -24,16 +24,19 @@ def draw(recording: Recording) -> bytes:
     share.set_ylim(0, 1)
     for axes in (rate, share):
         _mark(axes, recording, start_s)
-    rate.set_title(f"Storm {recording.storm_version}: grey = saturated, lines = moves")
+    rate.set_title(
+        f"Storm {recording.storm_version}: lines = moves of the controller, then both placements "
+        "in turn, saturated:\ngrey = Storm's placement, green = the new one"
+    )
     written = BytesIO()
     figure.savefig(written, format="png", dpi=120)
     return written.getvalue()
 
 
 def _mark(axes: Axes, recording: Recording, start_s: float) -> None:
-    for saturated in recording.saturated:
-        span = saturated.span
-        axes.axvspan(span.began_s - start_s, span.ended_s - start_s, color="0.9")
+    for side, span in recording.taken:
+        color = "0.9" if side == "a" else "palegreen"
+        axes.axvspan(span.began_s - start_s, span.ended_s - start_s, color=color)
     for move in recording.moves:
         began_s = move.ended_s - sum(move.phase_s.values())
         axes.axvline(began_s - start_s, color="tab:orange", lw=0.7)

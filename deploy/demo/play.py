@@ -6,29 +6,34 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import psutil
+import yaml
 
+from controller.storm.apply import MoveRecord
 from controller.storm.collect import PAUSED
 from deploy.demo.calm import Calm
 from deploy.demo.gauges import Gauges, Look
 from deploy.demo.picture import draw
-from deploy.demo.report import Fed, Recording, Saturated, assemble
+from deploy.demo.report import Recording, assemble
 from deploy.demo.screen import Screen
-from deploy.demo.windows import WINDOW_S, WINDOWS, DemoSpan, is_warm, medians_tps
+from deploy.demo.windows import WARM_S, DemoSpan, is_warm
 from deploy.lab import LabError
 from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab, sweep
+from deploy.lab.figures import Figures, Meter
 from deploy.lab.home.assemble import REPOSITORY, STORM_VERSION
-from deploy.lab.ledger import SATURATE, Ledger
-from deploy.lab.operator import beside, kill_meters
+from deploy.lab.ledger import SATURATE, Ledger, throughput_tps
+from deploy.lab.operator import Operator, beside, kill_meters
+from deploy.lab.pairing import LEAST_PAIRS, Pair, SlotOf, in_turn, known, place
 from kvstore.zookeeper import Session
+from migration import storm_yaml
 
 OUT_DIR = REPOSITORY / "build" / "demo"
 JOURNAL_DIR = OUT_DIR / "journal"
 NAME = "demo"
+# So slow that links bind where the machine can have them, and not what else it does meanwhile.
+LINK = "5mbit"
 CYCLE_S = 2.0
 # An executor that has moved settles for about 10 s; the smoothed load needs about as long again
 # until it shows the new state (0.3 of each cycle). The default would be most of the run.
@@ -41,33 +46,43 @@ LAB_CONF = {
     # that 40 % of the load takes most of the CPU, and with halves no worker has room for a move.
     "nstorm.worker.cpu.capacity": len(os.sched_getaffinity(0)) / 2,
 }
+# Of the controller that only goes from one placement to the other.
+MOVES_AT_ONCE = 8
 TOPOLOGY_CONF = {
     # What bounds "as many as go": sentences in flight for each spout task.
     "topology.max.spout.pending": 1000,
-    # The optimising compiler works for minutes where four JVMs share two cores: "before" would be
-    # measured half compiled, and "after" would look better than the moves made it.
+    # The optimising compiler works for minutes where four JVMs share two cores: it would take most
+    # of what is measured.
     "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
 }
 FED_FRAC = 0.4
 
-FIRST_WARM_UP_S, WARM_UP_S = 60.0, 30.0
-MEASURE_S = float(WINDOWS * WINDOW_S)
+WARM_UP_S = 24.0
 # The queues of the saturation are worked off, and no second of it is left in the ledger's windows.
 RECOVER_S = 4.0
 FED_S = 12.0
+# A placement is measured for so long at a time, once queues have come to what it makes of them.
+# Shorter would not give more pairs: Nimbus takes some 10 s to write moves down before the next.
+SIDE_S, SETTLE_S = 8, 2.0
+MOST_PAIRS, PAIR_S = 8, 25.0
 # The whole run, and what of it is needed after the controller's work.
-RUN_S, AFTERWARDS_S, LEAST_WORK_S = 290.0, 90.0, 40.0
+RUN_S, DRAIN_S, LEAST_WORK_S = 285.0, 15.0, 40.0
+AFTERWARDS_S = 10.0 + LEAST_PAIRS * PAIR_S + DRAIN_S
 SETTLE_LIMIT_S = 60.0
 
 
 class _Run:
     """One run, on a cluster that is up."""
 
-    def __init__(self, lab: Lab, gauges: Gauges, screen: Screen) -> None:
+    def __init__(self, lab: Lab, session: Session, screen: Screen, began_s: float) -> None:
         self.ledger: Ledger = lab.ledger(NAME)
         self.inter_node: list[tuple[float, float]] = []
+        self.taken: list[tuple[str, DemoSpan]] = []
+        self.load_averages: list[float] = []
+        self._end_s = began_s + RUN_S
         self._lab = lab
-        self._gauges = gauges
+        self._gauges = Gauges(session, NAME)
+        self._meter = Meter(lab, session, NAME)
         self._screen = screen
 
     def watch(self, limit_s: float, until: Callable[[Look], bool] = lambda look: False) -> bool:
@@ -89,24 +104,24 @@ class _Run:
                 return False
             time.sleep(min(1.0, left_s))
 
-    def saturate(self, warm_up_s: float) -> Saturated:
-        """Feed as much as goes; measure once that no longer grows, or the time is over."""
+    def saturate(self) -> float:
+        """Feed as much as goes until that no longer grows, or the time is over; give the rate."""
         self._screen.next_step()
         self.ledger.set_rate(SATURATE)
         began_s = time.time()
-        warm = self.watch(warm_up_s, lambda look: is_warm(self.ledger.windows(began_s + 1)))
-        span, frac, cpu_s = self._measure(MEASURE_S + 1)
-        return Saturated(span, frac, cpu_s, round(os.getloadavg()[0], 1), warm)
+        self.watch(WARM_UP_S, lambda look: is_warm(self.ledger.windows(began_s + 1)))
+        return throughput_tps(self.ledger.windows(time.time() - WARM_S))
 
-    def feed(self, rate_tps: float) -> Fed:
-        """Feed at a rate, and measure once the moves under way have settled."""
+    def feed(self, rate_tps: float) -> DemoSpan:
+        """Feed at a rate; give a stretch of it in which nothing moves."""
         self._screen.next_step()
         self.ledger.set_rate(rate_tps)
         self.watch(RECOVER_S)
-        self.watch(SETTLE_LIMIT_S, lambda look: look.entries == 0)
-        return Fed(*self._measure(FED_S))
+        began_s = time.time()
+        self.watch(FED_S)
+        return DemoSpan(began_s, time.time())
 
-    def work(self, limit_s: float) -> tuple[DemoSpan, bool]:
+    def work(self) -> tuple[DemoSpan, bool]:
         """Watch the controller until it comes to rest; tell whether it did."""
         self._screen.next_step()
         calm, began_s = Calm(), time.time()
@@ -118,18 +133,46 @@ class _Run:
             calm = calm.after(look.tick, look.outcome, resting=resting)
             return calm.reached
 
-        came_to_rest = self.watch(limit_s, at_rest)
+        limit_s = self._end_s - AFTERWARDS_S - time.monotonic()
+        came_to_rest = self.watch(max(limit_s, LEAST_WORK_S), at_rest)
         return DemoSpan(began_s, time.time()), came_to_rest
 
-    def _measure(self, length_s: float) -> tuple[DemoSpan, float | None, float]:
-        mark, before_s, began_s = self._gauges.mark(), self._worker_cpu_s(), time.time()
-        self.watch(length_s)
-        span, cpu_s = DemoSpan(began_s, time.time()), self._worker_cpu_s() - before_s
-        return span, self._gauges.inter_node_frac_since(mark), cpu_s
+    def moved(self) -> tuple[MoveRecord, ...]:
+        """Wait until the moves under way have settled, and give all of the controller's."""
+        self.watch(SETTLE_LIMIT_S, lambda look: look.entries == 0)
+        self.watch(2 * CYCLE_S)  # the controller tells of a move's end with its next cycle
+        return self._gauges.look().ended
 
-    def _worker_cpu_s(self) -> float:
-        spent = (psutil.Process(pid).cpu_times() for pid in self._lab.worker_pids().values())
-        return sum(times.user + times.system for times in spent)
+    def compare(self, operator: Operator, sides: dict[str, SlotOf]) -> tuple[Pair, ...]:
+        """Saturate both placements in turn, from "b" on, as often as the time allows."""
+        self._screen.next_step()
+        self.ledger.set_rate(SATURATE)
+        self.watch(RECOVER_S)
+        here, pairs = "b", list[Pair]()
+
+        def go(side: str) -> None:
+            nonlocal here
+            here = side
+            place(operator, sides[side])
+            self.watch(SETTLE_S)
+
+        def take() -> Figures:
+            began_s = time.time()
+            found = self._meter.take(SIDE_S, self.watch)
+            self.taken.append((here, DemoSpan(began_s, time.time())))
+            self.load_averages.append(os.getloadavg()[0])
+            return found
+
+        for pair in in_turn(go, take, here):
+            pairs.append(pair)
+            self._screen.say(
+                f"     pair {len(pairs)}: {pair.a.acked_tps:.0f}/s at Storm's placement, "
+                f"{pair.b.acked_tps:.0f}/s at the new one"
+            )
+            over = time.monotonic() + PAIR_S + DRAIN_S > self._end_s
+            if known(pairs) or len(pairs) >= (LEAST_PAIRS if over else MOST_PAIRS):
+                return tuple(pairs)
+        raise AssertionError("in_turn has no end")
 
 
 def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
@@ -143,8 +186,11 @@ def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
     sweep()
     shutil.rmtree(JOURNAL_DIR, ignore_errors=True)  # of an earlier run, of another cluster
     began_s = time.monotonic()
+    planned = plan_lab(NAME, agent_jar=AGENT_JAR, conf=LAB_CONF, link=LINK, trimmed=True)
+    for line in planned.layout.options.cannot_show:
+        screen.say(f"cannot be shown here: {line}")
     screen.next_step()
-    with plan_lab(NAME, agent_jar=AGENT_JAR, conf=LAB_CONF) as lab:
+    with planned as lab:
         lab.start_agents()
         screen.next_step()
         lab.submit(NAME, TOPOLOGY_CONF)
@@ -159,45 +205,52 @@ def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
 
 
 def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recording:
-    """Measure, let the controller work, measure again; the controller is paused at first."""
-    with beside(lab, NAME, mode="auto"):
-        gauges = Gauges(session, NAME)
-        run = _Run(lab, gauges, screen)
-        pids, meters, first_s = lab.worker_pids(), kill_meters(lab), time.time()
-        saturated = run.saturate(FIRST_WARM_UP_S)
-        rate_tps = round(FED_FRAC * _throughput_tps(run.ledger, saturated))
-        fed = run.feed(rate_tps)
+    """Let the controller work, then compare its placement with Storm's; it is paused at first."""
+    run = _Run(lab, session, screen, began_s)
+    pids, meters, first_s = lab.worker_pids(), kill_meters(lab), time.time()
+    with beside(lab, NAME, mode="auto") as operator:
+        storms = operator.placement().slot_of
+        rate_tps = round(FED_FRAC * run.saturate())
+        quiet = run.feed(rate_tps)
         session.delete(PAUSED)
-        limit_s = RUN_S - AFTERWARDS_S - (time.monotonic() - began_s)
-        worked, came_to_rest = run.work(max(limit_s, LEAST_WORK_S))
-        session.put(PAUSED, b"the demo measures the new placement")
-        fed_again = run.feed(rate_tps)
-        saturated_again = run.saturate(WARM_UP_S)
-        screen.next_step()
-        totals = run.ledger.drain()
-        return Recording(
-            storm_version=STORM_VERSION,
-            windows=tuple(run.ledger.windows(first_s)),
-            inter_node=tuple(run.inter_node),
-            rate_tps=rate_tps,
-            saturated=(saturated, saturated_again),
-            fed=(fed, fed_again),
-            worked=worked,
-            came_to_rest=came_to_rest,
-            cooldown_s=COOLDOWN_S,
-            moves=gauges.look().ended,
-            totals=totals,
-            restarted_pids=sum(lab.worker_pids().get(slot) != pid for slot, pid in pids.items()),
-            meters_risen={name: n - meters[name] for name, n in kill_meters(lab).items()},
-            took_s=time.monotonic() - began_s,
-        )
+        worked, came_to_rest = run.work()
+        session.put(PAUSED, b"the demo compares two placements")
+        moves = run.moved()
+        new = operator.placement().slot_of
+    pairs: tuple[Pair, ...] = ()
+    if new != storms:
+        _let_many_move(lab)
+        with beside(lab, NAME) as operator:
+            pairs = run.compare(operator, {"a": storms, "b": new})
+    screen.next_step()
+    totals = run.ledger.drain()
+    network = lab.layout.options.network
+    return Recording(
+        storm_version=STORM_VERSION,
+        windows=tuple(run.ledger.windows(first_s)),
+        inter_node=tuple(run.inter_node),
+        rate_tps=rate_tps,
+        quiet=quiet,
+        worked=worked,
+        came_to_rest=came_to_rest,
+        cooldown_s=COOLDOWN_S,
+        moves=moves,
+        pairs=pairs,
+        taken=tuple(run.taken),
+        load_averages=tuple(run.load_averages),
+        link_bps=None if network is None else network.link_bps,
+        totals=totals,
+        restarted_pids=sum(lab.worker_pids().get(slot) != pid for slot, pid in pids.items()),
+        meters_risen={name: n - meters[name] for name, n in kill_meters(lab).items()},
+        took_s=time.monotonic() - began_s,
+    )
 
 
-def _throughput_tps(ledger: Ledger, saturated: Saturated) -> float:
-    # The ledger writes a second's window within a second of its end.
-    time.sleep(1.0)
-    span = saturated.span
-    return median(medians_tps(ledger.windows(span.began_s, span.ended_s)))
+def _let_many_move(lab: Lab) -> None:
+    """Let the next controller make several moves at a time, so that a switch takes seconds."""
+    file = lab.layout.nimbus_dir / "conf" / "storm.yaml"
+    conf = {**storm_yaml.read(file), "nstorm.max.moves.per.cycle": MOVES_AT_ONCE}
+    file.write_text(yaml.safe_dump(conf))
 
 
 def write(out_dir: Path, report: dict[str, Any], recording: Recording) -> None:

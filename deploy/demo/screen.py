@@ -15,12 +15,11 @@ from deploy.demo.gauges import Look, WorkerLook
 # What each step takes on two cores, for the bar only.
 STEPS: tuple[tuple[str, float], ...] = (
     ("start the cluster", 30),
-    ("start the topology", 30),
-    ("saturate Storm's own placement", 75),
+    ("start the topology", 40),
+    ("saturate Storm's own placement", 22),
     ("feed, nothing moves", 20),
-    ("the controller works", 75),
-    ("feed, nothing moves any more", 22),
-    ("saturate again", 55),
+    ("the controller works", 70),
+    ("compare both placements in turn, saturated", 95),
     ("drain and stop", 12),
 )
 LINE_EVERY_S = 5.0

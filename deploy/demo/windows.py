@@ -1,4 +1,4 @@
-"""Chooses which seconds of the ledger say what: warm or not, at saturation, around the moves."""
+"""Chooses which seconds of the ledger say what: warm or not, around the moves."""
 
 import statistics
 from collections.abc import Iterable, Sequence
@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from controller.storm.apply import MoveRecord
 from deploy.lab.ledger import LedgerWindow, throughput_tps
 
-WINDOW_S = 10
-WINDOWS = 3
 # Throughput that has grown by more than this from one such stretch to the next is warming up.
 WARM_S = 10
 STILL_FRAC = 0.05
@@ -60,25 +58,6 @@ def is_warm(windows: Sequence[LedgerWindow]) -> bool:
     older = throughput_tps(windows[-2 * WARM_S : -WARM_S])
     newer = throughput_tps(windows[-WARM_S:])
     return 0 < newer <= older * (1 + STILL_FRAC)
-
-
-def medians_tps(windows: Sequence[LedgerWindow]) -> tuple[float, ...]:
-    """Give the median rate of each of the last three windows.
-
-    Parameters
-    ----------
-    windows : sequence of LedgerWindow
-        At least `WINDOWS` × `WINDOW_S` seconds.
-
-    Returns
-    -------
-    tuple of float
-        Sentences acked per second, oldest first.
-    """
-    last = windows[-WINDOWS * WINDOW_S :]
-    return tuple(
-        throughput_tps(last[i : i + WINDOW_S]) for i in range(0, WINDOWS * WINDOW_S, WINDOW_S)
-    )
 
 
 def felt_span(move: MoveRecord) -> DemoSpan | None:

@@ -14,7 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from controller.cli.running import new_app
+from controller.errors import CommandError
 from controller.output import Output, OutputOption, example, quiet
+from controller.policies.registry import NAMES
+from controller.strict import meant
 from tests.bench import Variant
 
 # What a command needs is imported in it: all of it together takes longer to load than most
@@ -241,6 +244,52 @@ def bench_scale(
 
     asked = Asked(tuple(nodes), seconds, journal, profiles, agent, fan_out)
     _answer(bench(asked, _progress), as_tables, output)
+
+
+@app.command("gain", epilog=example("python -m tests.bench gain --case cpu --policy safe"))
+def bench_gain(
+    *,
+    case: Annotated[
+        list[str] | None, typer.Option(help="cpu, network, compute, page-views; else all.")
+    ] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="Else otd, safe, target and three one-shot ones.")
+    ] = None,
+    rounds: Annotated[
+        int, typer.Option(min=2, help="The most rounds of a policy, of some 50 s each.")
+    ] = 8,
+    cycles: Annotated[
+        bool, typer.Option("--cycles", help="Also measure after each move on the way there.")
+    ] = False,
+    trim: Annotated[
+        bool, typer.Option("--trim", help="Small heaps, serial collector, idle bolts that sleep.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the finished rounds of the file.")
+    ] = False,
+    file: Annotated[Path, typer.Option(help="Where finished rounds are kept.")] = Path(
+        "build/bench/gain.jsonl"
+    ),
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Compare Storm's placement with those of policies, in turn within one run, by moves.
+
+    In a round each of two placements has its turn, at saturation and at 40 % of it. A policy is
+    done once throughput, CPU and bytes per sentence are known within 3 %, or after the last round.
+    """
+    from tests.bench.gain.cases import CASES  # noqa: PLC0415
+    from tests.bench.gain.report import as_tables, report  # noqa: PLC0415
+    from tests.bench.gain.rounds import Rounds  # noqa: PLC0415
+    from tests.bench.gain.run import POLICIES, Asked, run_case  # noqa: PLC0415
+
+    cases, policies = case or list(CASES), policy or list(POLICIES)
+    for option, wanted, known in (("case", cases, CASES), ("policy", policies, NAMES)):
+        for name in set(wanted) - set(known):
+            raise CommandError(f"--{option} {name}: {meant(name, known)}")
+    finished = Rounds(file, resume=resume)
+    for name in cases:
+        run_case(name, CASES[name], Asked(policies, rounds, cycles, trim), finished, _progress)
+    _answer(report(finished), as_tables, output)
 
 
 def _tuple_cost() -> dict[str, Any]:

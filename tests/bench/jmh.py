@@ -12,8 +12,8 @@ from typing import Any
 from deploy.lab import LabError
 from deploy.lab.cluster import AGENT_JAR
 from deploy.lab.home.assemble import REPOSITORY
+from deploy.lab.interval import paired_ratio
 from deploy.lab.layout import java
-from tests.bench.interval import paired_ratio
 
 PROJECT = REPOSITORY / "tests/bench/jmh-project"
 LOG = REPOSITORY / "build/jmh.log"

@@ -13,8 +13,8 @@ from typing import Any
 
 from deploy.lab import LabError
 from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab
+from deploy.lab.interval import paired_ratio
 from deploy.lab.ledger import SATURATE
-from tests.bench.interval import paired_ratio
 
 HALF_WIDTH = 0.02
 # Whoever looks after every round stops at a lucky one; after ten there are fewer of them.

@@ -16,6 +16,7 @@ from msgspec import structs
 from deploy.lab import LabError
 from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab
 from deploy.lab.home.assemble import REPOSITORY
+from deploy.lab.interval import quantile
 from deploy.lab.operator import beside
 from kvstore.reader import StoreReader
 from kvstore.writer import PlanWriter
@@ -23,7 +24,6 @@ from kvstore.zookeeper import Session
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot, WorkerAck
 from migration.wire import ACK_KEY, CLUSTER, EPOCH, PLAN_KEY, decode, encode, plan_path
 from tests.bench import jmh
-from tests.bench.interval import quantile
 
 # A move or two is usual; a hundred is more than any plan will hold.
 ENTRIES = (1, 100)

@@ -21,9 +21,9 @@ import psutil
 from controller.storm.commands import COMMANDS, Command, decode, encode
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab, plan_lab
+from deploy.lab.interval import quantile
 from kvstore.zookeeper import Session
 from migration import wire
-from tests.bench.interval import quantile
 from tests.bench.scale.cluster import PaperCluster, paper_cluster
 from tests.bench.scale.node import measure_agent
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from deploy.lab import LabError
+from deploy.lab.interval import Ratio, paired_ratio, quantile
 from kvstore.writer import PlanWriter
 from migration.model import LocalPlan
 from migration.wire import PLAN_KEY, decode, encode
-from tests.bench.interval import Ratio, paired_ratio, quantile
 from tests.bench.jmh import cpu_ns, summary
 from tests.bench.overhead import Stretch, process_cpu_s, report, thread_cpu, thread_share, whole
 from tests.bench.plan import Arrival, Watched, latencies, sample_plan

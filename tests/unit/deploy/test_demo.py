@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from lab_figures import side
 from messages import replace
 from rich.console import Console
 
@@ -18,11 +19,13 @@ from controller.storm.apply import MoveRecord
 from deploy.demo.calm import Calm
 from deploy.demo.gauges import Look, WorkerLook
 from deploy.demo.picture import draw
-from deploy.demo.play import COOLDOWN_S, CYCLE_S, LAB_CONF, write
-from deploy.demo.report import Fed, Recording, Saturated, assemble, lines
+from deploy.demo.play import COOLDOWN_S, CYCLE_S, LAB_CONF, LINK, MOVES_AT_ONCE, write
+from deploy.demo.report import Recording, assemble, lines
 from deploy.demo.screen import Screen
-from deploy.demo.windows import DemoSpan, felt_span, is_warm, like, medians_tps, pauses_ms
+from deploy.demo.windows import DemoSpan, felt_span, is_warm, like, pauses_ms
 from deploy.lab.ledger import LedgerWindow, Totals
+from deploy.lab.network import parse_rate
+from deploy.lab.pairing import Pair
 from migration import storm_yaml
 
 
@@ -82,12 +85,6 @@ def test_warm_is_when_throughput_no_longer_grows() -> None:
     assert not is_warm([window(t, 0) for t in range(20)])
 
 
-def test_the_last_three_windows_count() -> None:
-    acked = [1] * 4 + [10] * 10 + [0, 90] + [20] * 8 + [30] * 10
-    windows = [window(t, tps) for t, tps in enumerate(acked)]
-    assert medians_tps(windows) == (10, 20, 30)
-
-
 def test_a_span_has_whole_seconds_inside_and_touches_more() -> None:
     windows = [window(t, 1) for t in range(6)]
     span = DemoSpan(1.5, 4.2)
@@ -124,8 +121,7 @@ LOOK = Look(
 
 
 def recording() -> Recording:
-    tps = [1000] * 30 + [400] * 60 + [1200] * 30
-    windows = [window(t, acked) for t, acked in enumerate(tps)]
+    windows = [window(t, 400) for t in range(120)]
     windows[60] = window(60, 0, 0.0)
     windows[61] = window(61, 400, 300.0)
     return Recording(
@@ -133,15 +129,15 @@ def recording() -> Recording:
         windows=tuple(windows),
         inter_node=((30.0, 0.5), (70.0, 0.3)),
         rate_tps=400.0,
-        saturated=(
-            Saturated(DemoSpan(0, 30), 0.5, 6.0, 2.0, True),
-            Saturated(DemoSpan(90, 120), None, 5.4, 3.0, False),
-        ),
-        fed=(Fed(DemoSpan(30, 50), 0.5, 2.0), Fed(DemoSpan(70, 90.5), 0.3, 0.82)),
+        quiet=DemoSpan(30, 50),
         worked=DemoSpan(50, 70),
         came_to_rest=True,
         cooldown_s=20.0,
         moves=(move(70.0), move(70.5, "UNDONE", None)),
+        pairs=(Pair(side(1000), side(1190)), Pair(side(1010), side(1222.1))),
+        taken=(("b", DemoSpan(80, 90)), ("a", DemoSpan(92, 102))),
+        load_averages=(2.04, 3.0),
+        link_bps=None,
         totals=Totals(100, 100, 0, 0, 500, 500, 0),
         restarted_pids=0,
         meters_risen={"a": 0, "b": 0},
@@ -154,23 +150,28 @@ def test_the_report_says_what_was_recorded() -> None:
     assert report["moves"] == 1
     assert report["moves_not_made"] == ["7-7 UNDONE: because"]
     assert report["worker_restarts"] == {"by_pid": 0, "by_storm_meters": 0}
-    assert (report["throughput_before_tps"], report["throughput_after_tps"]) == (1000, 1200)
-    assert (report["inter_node_ratio_before"], report["inter_node_ratio_after"]) == (0.5, 0.3)
-    assert report["inter_node_ratio_saturated_after"] is None
-    cost = "worker_cpu_us_per_sentence"
-    assert (report[f"{cost}_before"], report[f"{cost}_after"]) == (250, 100)
-    assert (report[f"{cost}_saturated_before"], report[f"{cost}_saturated_after"]) == (200, 150)
+    gain = report["compared"]["acked_tps"]
+    assert (gain["storm"], gain["new"]) == (1005, pytest.approx(1206.05))
+    assert gain["ratio"] == pytest.approx(1.2, abs=1e-3)
+    assert gain["low"] < 1.19
+    assert gain["high"] > 1.21
+    assert report["compared"]["link_bytes_per_sentence"] is None
+    assert report["pairs"][1]["b"]["acked_tps"] == 1222.1
     assert report["move_pause_ms"]["max"] == 300
     assert report["control_pause_ms"]["max"] == 10
     zero = {"moves": 1, "moves_seconds": 2, "control": 0, "control_seconds": 20}
     assert report["zero_throughput_windows"] == zero
-    assert "1.20 times as much" in "\n".join(lines(report))
+    said = "\n".join(lines(report))
+    assert "sentences/s: 1005 and 1206: 1.200 (1.0" in said
+    assert "bytes on the links per sentence: not taken" in said
+    assert "the new placement pays" in said
+    assert "load average 2.0 to 3.0" in said
 
 
-def test_a_restart_and_a_loss_are_not_hidden() -> None:
+def test_a_restart_a_loss_and_a_worse_placement_are_not_hidden() -> None:
     worse = replace(
         recording(),
-        saturated=(recording().saturated[1], recording().saturated[0]),
+        pairs=(Pair(side(1000), side(800)), Pair(side(1000), side(799))),
         restarted_pids=1,
         meters_risen={"killed": 2},
         totals=Totals(100, 97, 3),
@@ -181,8 +182,18 @@ def test_a_restart_and_a_loss_are_not_hidden() -> None:
     assert (report["emitted"], report["acked"], report["failed_tuples"]) == (100, 97, 3)
     assert report["move_pause_ms"] == {"p50": None, "p99": None, "max": None}
     said = "\n".join(lines(report))
-    assert "LESS than before, 0.83 of it, but before it was still warming up" in said
+    assert "the new placement does NOT pay: 0.799" in said
+    assert "the machine's CPU, which is full, a sentence takes 1.000" in said
     assert "unknown" in said
+
+
+def test_one_pair_has_no_interval_and_none_no_figure() -> None:
+    one = assemble(replace(recording(), pairs=recording().pairs[:1]))
+    assert json.dumps(one, allow_nan=False)
+    assert "one pair alone has no interval" in "\n".join(lines(one))
+    nothing = assemble(replace(recording(), pairs=(), taken=(), load_averages=()))
+    assert set(nothing["compared"].values()) == {None}
+    assert "left Storm's placement as it was" in "\n".join(lines(nothing))
 
 
 def shown(*, is_terminal: bool) -> str:
@@ -207,6 +218,8 @@ def test_without_a_terminal_there_are_plain_lines() -> None:
 def test_the_settings_are_ones_that_controller_and_agent_know(tmp_path: Path) -> None:
     config, _ = from_storm_yaml(LAB_CONF)
     assert (config.cycle_s, config.cooldown_s) == (CYCLE_S, COOLDOWN_S)
+    from_storm_yaml({**LAB_CONF, "nstorm.max.moves.per.cycle": MOVES_AT_ONCE})
+    assert parse_rate(LINK)
     assert config.worker_capacity_cores == len(os.sched_getaffinity(0)) / 2
     conf = tmp_path / "storm.yaml"
     conf.write_text(yaml.safe_dump({"storm.local.dir": str(tmp_path), **LAB_CONF}))

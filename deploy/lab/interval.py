@@ -1,4 +1,4 @@
-"""Says how sure a measured ratio is: intervals over paired rounds, and quantiles."""
+"""Says how sure a measured ratio is: its interval over paired rounds."""
 
 import math
 from collections.abc import Sequence

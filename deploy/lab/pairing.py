@@ -1,0 +1,232 @@
+"""Compares two placements of a topology in turn within one run, by moves.
+
+A move restarts nothing: compiled code, heaps and whatever else runs on the machine are the same for
+both. What changes slowly falls out of the ratio of neighbours.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import TypeAlias
+
+from controller.storm.commands import Command
+from deploy.lab import LabError
+from deploy.lab.figures import Figures
+from deploy.lab.interval import Ratio, paired_ratio
+from deploy.lab.operator import Operator
+from migration.model import ExecutorId, Slot
+
+SlotOf: TypeAlias = Mapping[ExecutorId, Slot]
+
+# What is compared; the rest of the figures says why it is so.
+COMPARED = (
+    "acked_tps",
+    "cpu_us_per_sentence",
+    "link_bytes_per_sentence",
+    "fullest_link_bytes_per_sentence",
+    "ack_p50_ms",
+    "ack_p99_ms",
+    "inter_node_tuple_frac",
+    "inter_node_byte_frac",
+    "gc_frac",
+)
+_AIMED = COMPARED[:3]
+HALF_WIDTH = 0.03
+# Whoever looks after every pair stops at a lucky one; after four there are fewer of them.
+LEAST_PAIRS = 4
+# Some moves can only be made once others have: no worker may lose its last executor.
+_PASSES = 4
+_SETTLE_LIMIT_S = 60.0
+# Of the machine's CPU or of a link's rate: what is used so far bounds the throughput.
+FULL_FRAC = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Figures of placements A and B, taken one right after the other."""
+
+    a: Figures
+    b: Figures
+
+
+def place(operator: Operator, goal: SlotOf, wait: Callable[[float], object] = time.sleep) -> int:
+    """Move executors until all are where they should be; the rate stays as it is.
+
+    Parameters
+    ----------
+    goal : mapping of ExecutorId to Slot
+        Of executors that may move; others are left where they are.
+    wait : callable
+        Waits for so many seconds.
+
+    Returns
+    -------
+    int
+        How many moves that took. They have STOPPED; Nimbus may still write them down.
+
+    Raises
+    ------
+    LabError
+        When executors could not be brought there.
+    """
+    made, ends = 0, list[Command]()
+    for _ in range(_PASSES):
+        deadline_s = time.monotonic() + _SETTLE_LIMIT_S
+        while operator.entries():
+            if time.monotonic() > deadline_s:
+                raise LabError(f"moves have not settled within {_SETTLE_LIMIT_S:.0f} s")
+            wait(0.2)
+        away = _away(operator, goal)
+        paths = [operator.ask(executor, slot) for executor, slot in away.items()]
+        ends = [operator.follow(path, lambda now: now.state == "SETTLE") for path in paths]
+        made += sum(end.state in ("SETTLE", "MOVED") for end in ends)
+        if not _away(operator, goal):
+            return made
+    left = "; ".join(f"{end.executor}: {end.state} {end.reason}" for end in ends if end.ended)
+    raise LabError(f"executors are not where they should be after {_PASSES} tries: {left}")
+
+
+def _away(operator: Operator, goal: SlotOf) -> dict[ExecutorId, Slot]:
+    slot_of = operator.placement().slot_of
+    return {executor: slot for executor, slot in goal.items() if slot_of[executor] != slot}
+
+
+def in_turn(go: Callable[[str], object], take: Callable[[], Figures], first: str) -> Iterator[Pair]:
+    """Take the figures of placements in the order A B B A A B B A …, for as long as is asked.
+
+    Parameters
+    ----------
+    go : callable
+        Brings the topology to placement "a" or "b".
+    take : callable
+        Takes the figures of a window.
+    first : str
+        Where the topology is: "a" or "b".
+
+    Yields
+    ------
+    Pair
+        Each of two windows with a switch between them; no window is in two pairs.
+    """
+    here, other = first, "b" if first == "a" else "a"
+    while True:
+        before = take()
+        go(other)
+        after = take()
+        yield Pair(before, after) if here == "a" else Pair(after, before)
+        here, other = other, here
+
+
+def ratio(pairs: Sequence[Pair], figure: str) -> Ratio | None:
+    """Give how many times as much B has as A.
+
+    Parameters
+    ----------
+    figure : str
+        One of `COMPARED`.
+
+    Returns
+    -------
+    Ratio or None
+        None if the figure is missing in a pair, or 0.
+    """
+    over = [getattr(pair.b, figure) for pair in pairs]
+    under = [getattr(pair.a, figure) for pair in pairs]
+    if not pairs or not all(over) or not all(under):
+        return None
+    return paired_ratio(over, under)
+
+
+def compared(pairs: Sequence[Pair]) -> dict[str, dict[str, float | None] | None]:
+    """Lay both placements side by side.
+
+    Returns
+    -------
+    dict
+        By figure, ready for JSON: the mean of Storm's placement (A) and of the new one (B), the
+        ratio and the ends of its interval. None for a figure that is missing in a pair, or 0.
+    """
+    return {figure: _side_by_side(pairs, figure) for figure in COMPARED}
+
+
+def _side_by_side(pairs: Sequence[Pair], figure: str) -> dict[str, float | None] | None:
+    found = ratio(pairs, figure)
+    if found is None:
+        return None
+    row = {
+        "storm": fmean(getattr(pair.a, figure) for pair in pairs),
+        "new": fmean(getattr(pair.b, figure) for pair in pairs),
+        **asdict(found),
+    }
+    return {name: round(value, 4) if math.isfinite(value) else None for name, value in row.items()}
+
+
+def known(pairs: Sequence[Pair]) -> bool:
+    """Tell whether more pairs would say little more.
+
+    Returns
+    -------
+    bool
+        Whether throughput, CPU and bytes per sentence, as far as they could be taken, are known
+        within 3 per cent.
+    """
+    if len(pairs) < LEAST_PAIRS:
+        return False
+    found = [ratio(pairs, figure) for figure in _AIMED]
+    return all(one.within(HALF_WIDTH * one.ratio) for one in found if one is not None)
+
+
+def verdict(pairs: Sequence[Pair]) -> list[str]:
+    """Say whether B pays and why, a sentence a fact.
+
+    Parameters
+    ----------
+    pairs : sequence of Pair
+        At least one.
+    """
+    gain = ratio(pairs, "acked_tps")
+    if gain is None:
+        return ["nothing was acked in some window, so there is nothing to compare"]
+    if gain.low > 1:
+        said = f"the new placement pays: {gain} times the throughput"
+    elif gain.high < 1:
+        said = f"the new placement does NOT pay: {gain} times the throughput"
+    else:
+        said = f"{gain} times the throughput: {len(pairs)} pairs show neither gain nor loss"
+    storms, new = [pair.a for pair in pairs], [pair.b for pair in pairs]
+    return [said, _cause(pairs, new), _state("Storm's", storms), _state("the new", new)]
+
+
+def _link_frac(sides: Sequence[Figures]) -> float:
+    fracs = [side.fullest_link_frac for side in sides if side.fullest_link_frac is not None]
+    return fmean(fracs) if fracs else 0.0
+
+
+def _busy_frac(sides: Sequence[Figures]) -> float:
+    return fmean(side.machine_busy_frac for side in sides)
+
+
+def _cause(pairs: Sequence[Pair], new: Sequence[Figures]) -> str:
+    """Say how much more a sentence takes of what is full at the new placement."""
+    if _link_frac(new) >= FULL_FRAC:
+        what, figure = "the direction of a link that is full", "fullest_link_bytes_per_sentence"
+        taken = "the bytes"
+    elif _busy_frac(new) >= FULL_FRAC:
+        what, figure, taken = "the machine's CPU, which is full", "cpu_us_per_sentence", "the time"
+    else:
+        return "at the new placement neither a link nor the machine's CPU is full"
+    found = ratio(pairs, figure)
+    return f"of {what}, a sentence takes {found or 'an unknown number of'} times {taken}"
+
+
+def _state(name: str, sides: Sequence[Figures]) -> str:
+    """Say how full everything is at a placement."""
+    last = sides[-1]
+    link = f"link ({last.fullest_link}) {_link_frac(sides):.0%}" if last.fullest_link_frac else ""
+    return (
+        f"at {name} placement: fullest {link or 'link unknown'}, the machine's CPU "
+        f"{_busy_frac(sides):.0%}; the fullest worker, {last.fullest_worker}, uses "
+        f"{last.worker_cores_max:.2f} cores, the mean one {last.worker_cores_mean:.2f}"
+    )

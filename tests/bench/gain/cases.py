@@ -1,0 +1,40 @@
+"""What the placements are compared with: a workload, and how much the links carry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A topology in a lab of two nodes.
+
+    Attributes
+    ----------
+    workload : str
+        Of `deploy.lab.workloads`.
+    link : str
+        What a node's link carries in each direction.
+    conf : Mapping of str to Any
+        Keys of the topology's configuration.
+    """
+
+    workload: str
+    link: str
+    conf: Mapping[str, Any] = field(default_factory=dict)
+
+
+# More than the machine's cores can fill: the CPU binds.
+_WIDE = "1gbit"
+
+CASES: Mapping[str, Case] = {
+    "cpu": Case("wordcount", _WIDE),
+    # The shuffle that looks at load keeps sentences on their node, whatever the placement.
+    "network": Case(
+        "wordcount",
+        "20mbit",
+        {"workload.sentence.bytes": 1000, "topology.disable.loadaware.messaging": True},
+    ),
+    "compute": Case("harmonic", _WIDE),
+    "page-views": Case("page-views", "5mbit"),
+}

@@ -1,0 +1,104 @@
+"""Says what finished rounds have shown."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.table import Table
+
+from deploy.lab.pairing import COMPARED, compared, known, verdict
+from tests.bench.gain.rounds import Rounds
+
+# Of a cycle, as in paper 004's figures of OTD.
+_CYCLE = (
+    "inter_node_tuple_frac",
+    "worker_cores_mean",
+    "worker_cores_max",
+    "acked_tps",
+    "ack_p50_ms",
+    "ack_p99_ms",
+)
+
+
+def report(rounds: Rounds) -> dict[str, Any]:
+    """Put all finished rounds together.
+
+    Returns
+    -------
+    dict
+        By case, ready for JSON: the tuples of its labs, and by policy both placements and what was
+        found.
+    """
+    found: dict[str, Any] = {}
+    for row in rounds.rows:
+        case, policy = row["case"], row["policy"]
+        place = found.setdefault(case, {"tuples": rounds.tuples(case), "policies": {}})
+        if policy and policy not in place["policies"]:
+            place["policies"][policy] = _policy(rounds, case, policy)
+    return found
+
+
+def _policy(rounds: Rounds, case: str, policy: str) -> dict[str, Any]:
+    target, pairs = rounds.target(case, policy), rounds.pairs(case, policy)
+    assert target is not None, "a target is written before anything else"
+    loads = rounds.load_averages(case, policy)
+    if pairs:
+        said = verdict(pairs)
+    elif target.new == target.storm:
+        said = ["it leaves Storm's placement as it is"]
+    else:
+        said = ["no round is finished yet"]
+    return {
+        "storm_placement": target.storm,
+        "new_placement": target.new,
+        "moves": len(target.steps),
+        "ended_by": target.reason,
+        "pairs": len(pairs),
+        "within_3_percent": known(pairs),
+        "compared": compared(pairs),
+        "verdict": said,
+        "load_average": {"lowest": min(loads), "highest": max(loads)} if loads else None,
+        "cycles": rounds.cycles(case, policy),
+    }
+
+
+def as_tables(found: Mapping[str, Any]) -> Iterator[Table]:
+    """Make tables for people.
+
+    Parameters
+    ----------
+    found : mapping
+        From `report`.
+
+    Yields
+    ------
+    Table
+        For rich: a case, and a policy's way from move to move.
+    """
+    for case, row in found.items():
+        policies = row["policies"]
+        made = Table("of the policy's placement, as times Storm's", *policies, title=case)
+        for name in ("moves", "pairs"):
+            made.add_row(name, *(str(policy[name]) for policy in policies.values()))
+        for figure in COMPARED:
+            made.add_row(figure, *(_ratio(p["compared"][figure]) for p in policies.values()))
+        yield made
+        for name, policy in policies.items():
+            if policy["cycles"]:
+                yield _cycles(f"{case}, {name}: after each move", policy["cycles"])
+
+
+def _ratio(row: Mapping[str, float | None] | None) -> str:
+    if row is None:
+        return "not taken"
+    if row["high"] is None:
+        return f"{row['ratio']}, one pair"
+    return f"{row['ratio']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
+
+
+def _cycles(title: str, cycles: list[dict[str, Any]]) -> Table:
+    made = Table("move", *_CYCLE, title=title)
+    for cycle in cycles:
+        figures = (cycle[figure] for figure in _CYCLE)
+        cells = ("not taken" if value is None else f"{value:.4g}" for value in figures)
+        made.add_row(cycle["move"] or "Storm's placement", *cells)
+    return made

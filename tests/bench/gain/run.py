@@ -1,0 +1,255 @@
+"""Takes the rounds on a live cluster: Storm's placement and a policy's in turn."""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from controller.cli.offline import WalkStep, walk
+from controller.config import Config
+from controller.core.cluster import Cluster, LoadSnapshot
+from deploy.lab import LabError
+from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab, sweep
+from deploy.lab.figures import Figures, Meter, Tuples
+from deploy.lab.ledger import SATURATE
+from deploy.lab.network import machine_cores
+from deploy.lab.operator import Operator, beside, kill_meters
+from deploy.lab.pairing import SlotOf, in_turn, place
+from kvstore.zookeeper import Session
+from migration.model import Slot
+from tests.bench.gain.cases import Case
+from tests.bench.gain.rounds import Rounds, Target, named, names_of, unnamed
+
+# Those that need no profile of the components: single moves, then one-shot ones.
+POLICIES = ("otd", "safe", "target", "aniello-online", "aniello-offline", "lf")
+TOPOLOGY = "gain"
+# A switch is a round's only cost that says nothing: let it take seconds.
+CONF = {"nstorm.max.moves.per.cycle": 8, "nstorm.journal.dir": "off"}
+TOPOLOGY_CONF = {
+    "topology.max.spout.pending": 1000,
+    # The optimising compiler works for minutes where four JVMs share two cores.
+    "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
+}
+WARM_UP_S = 40.0
+# What the policies look at, and where latencies are taken: saturated, every worker is high and a
+# sentence waits as long as sentences may be in flight.
+FED_FRAC = 0.4
+LOOK_S = 12.0
+# Queues have come to what a rate makes of them.
+RISE_S, FALL_S = 3.0, 4.0
+SATURATED_S, FED_S = 8, 6
+# As in paper 004, where each value is the mean over the 5 s after a move.
+CYCLE_S = 5
+MOST_STEPS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to measure.
+
+    Attributes
+    ----------
+    rounds : int
+        The most pairs of each policy.
+    cycles : bool
+        Whether to measure after each move on the way, too.
+    trimmed : bool
+        As of `plan_lab`.
+    """
+
+    policies: Sequence[str]
+    rounds: int
+    cycles: bool
+    trimmed: bool
+
+
+class _Bench:
+    """One case on a lab that is up."""
+
+    def __init__(
+        self, lab: Lab, session: Session, operator: Operator, tell: Callable[[str], None]
+    ) -> None:
+        self._ledger = lab.ledger(TOPOLOGY)
+        self._meter = Meter(lab, session, TOPOLOGY)
+        self._tuples = Tuples(session, TOPOLOGY)
+        self._operator = operator
+        self._tell = tell
+        self.storms = operator.placement().slot_of
+        self.names = names_of(self.storms)
+        self._fed_tps = 0.0
+
+    def warm_up(self) -> None:
+        """Run at saturation until compiled, and learn which rate to feed."""
+        self._ledger.set_rate(SATURATE)
+        time.sleep(WARM_UP_S)
+        self._fed_tps = FED_FRAC * self._meter.take(SATURATED_S).acked_tps
+        if not self._fed_tps:
+            raise LabError("nothing was acked: see the logs of the workers")
+
+    def look(self) -> tuple[Cluster, LoadSnapshot]:
+        """See Storm's placement as the policies do, fed at a rate that leaves room."""
+        self._ledger.set_rate(self._fed_tps)
+        time.sleep(FALL_S)
+        mark = self._tuples.mark()
+        time.sleep(LOOK_S)
+        # Nothing holds a worker to its share of a node.
+        picture = self._tuples.picture(self._tuples.mark(mark), machine_cores() / 2)
+        if picture is None:
+            raise LabError("a worker has not reported its load: see the logs of the agents")
+        return picture
+
+    def go(self, goal: SlotOf) -> int:
+        """Place executors, fed at the rate that leaves room."""
+        return place(self._operator, goal)
+
+    def take(self) -> Figures:
+        """Take the figures at saturation, but the latencies at the fed rate."""
+        saturated = self.saturated(SATURATED_S)
+        self._ledger.set_rate(self._fed_tps)
+        time.sleep(FALL_S)
+        fed = self._meter.take(FED_S)
+        return replace(saturated, ack_p50_ms=fed.ack_p50_ms, ack_p99_ms=fed.ack_p99_ms)
+
+    def saturated(self, length_s: int) -> Figures:
+        """Take the figures at saturation."""
+        self._ledger.set_rate(SATURATE)
+        time.sleep(RISE_S)
+        return self._meter.take(length_s)
+
+    def compare(self, name: str, policy: str, target: Target, rounds: Rounds, most: int) -> None:
+        """Take rounds until the ratios are known or there are enough."""
+        if not rounds.lack_pairs(name, policy, most):
+            return
+        sides = {"a": self.storms, "b": unnamed(target.new, self.names)}
+        self.go(sides["a"])
+        for pair in in_turn(lambda side: self.go(sides[side]), self.take, "a"):
+            rounds.add_pair(name, policy, pair, os.getloadavg()[0])
+            taken = len(rounds.pairs(name, policy))
+            self._tell(
+                f"{name}, {policy}, round {taken}: {pair.a.acked_tps:.0f} sentences/s at Storm's "
+                f"placement, {pair.b.acked_tps:.0f} at the policy's"
+            )
+            if not rounds.lack_pairs(name, policy, most):
+                return
+
+    def follow(self, name: str, policy: str, target: Target, rounds: Rounds) -> None:
+        """Make the moves one by one, and take the figures after each."""
+        if not rounds.lack_cycles(name, policy):
+            return
+        self.go(self.storms)
+        cycles = [{"move": "", **asdict(self.saturated(CYCLE_S))}]
+        for executor, slot in target.steps:
+            self.go(unnamed({executor: slot}, self.names))
+            move = f"{executor} to {slot}"
+            cycles.append({"move": move, **asdict(self.saturated(CYCLE_S))})
+            self._tell(f"{name}, {policy}, {move}: {cycles[-1]['acked_tps']:.0f} sentences/s")
+        rounds.add(name, policy, cycles=cycles)
+
+
+def run_case(
+    name: str, case: Case, asked: Asked, rounds: Rounds, tell: Callable[[str], None]
+) -> None:
+    """Measure one workload on a lab of its own, as far as it is not measured yet.
+
+    Parameters
+    ----------
+    name : str
+        Of the case.
+    rounds : Rounds
+        What is finished, and where to write what will be.
+    tell : callable
+        Takes a line about the progress.
+
+    Raises
+    ------
+    LabError
+        When Storm has placed the executors otherwise than in the finished rounds, or tuples failed.
+    """
+    if not any(_lacks(name, policy, asked, rounds) for policy in asked.policies):
+        return
+    sweep()
+    planned = plan_lab(
+        "bench-gain", agent_jar=AGENT_JAR, conf=CONF, link=case.link, trimmed=asked.trimmed
+    )
+    for line in planned.layout.options.cannot_show:
+        tell(f"cannot be shown here: {line}")
+    with planned as lab:
+        tell(f"{name}: {case.workload} on links of {case.link} starts")
+        lab.submit(TOPOLOGY, {**TOPOLOGY_CONF, **case.conf}, workload=case.workload)
+        lab.wait_ready(TOPOLOGY)
+        with beside(lab, TOPOLOGY) as operator, Session(lab.storm_zookeeper) as session:
+            session.connect()
+            before, pids = kill_meters(lab), lab.worker_pids()
+            bench = _Bench(lab, session, operator, tell)
+            bench.warm_up()
+            targets = _targets(bench, name, asked, rounds, tell)
+            for policy, target in targets.items():
+                bench.compare(name, policy, target, rounds, asked.rounds)
+                if asked.cycles:
+                    bench.follow(name, policy, target, rounds)
+            totals = lab.ledger(TOPOLOGY).drain()
+            wrong = {"failed": totals.failed, "pending": totals.pending}
+            wrong |= {"restarts": sum(lab.worker_pids().get(s) != pid for s, pid in pids.items())}
+            wrong |= kill_meters(lab) - before
+            rounds.add(name, "", tuples={"emitted": totals.emitted, **wrong})
+
+
+def _lacks(name: str, policy: str, asked: Asked, rounds: Rounds) -> bool:
+    no_cycles = asked.cycles and rounds.lack_cycles(name, policy)
+    return no_cycles or rounds.lack_pairs(name, policy, asked.rounds)
+
+
+def _targets(
+    bench: _Bench, name: str, asked: Asked, rounds: Rounds, tell: Callable[[str], None]
+) -> dict[str, Target]:
+    """Give the placement of each policy: that of the finished rounds, or where it ends now."""
+    targets = {policy: rounds.target(name, policy) for policy in asked.policies}
+    storms = named(bench.storms, bench.names)
+    for policy, target in targets.items():
+        if target is not None and target.storm != storms:
+            raise LabError(
+                f"{name}, {policy}: Storm has placed the executors otherwise than in the finished "
+                "rounds: remove their file"
+            )
+    if None in targets.values():
+        picture = bench.look()
+    found = {}
+    for policy, target in targets.items():
+        if target is None:
+            target = decided(picture, policy, bench.names)  # noqa: PLW2901
+            rounds.add(name, policy, target=asdict(target))
+        found[policy] = target
+        tell(f"{name}, {policy}: {len(target.steps)} moves, then {target.reason}")
+    return found
+
+
+def decided(
+    picture: tuple[Cluster, LoadSnapshot], policy: str, names: Mapping[Slot, str]
+) -> Target:
+    """Follow a policy from Storm's placement until nothing moves.
+
+    The traffic stands still, nobody rests, and what a live run may not do is not done.
+
+    Parameters
+    ----------
+    picture : tuple of (Cluster, LoadSnapshot)
+        Storm's placement.
+    names : mapping of Slot to str
+        Of the slots.
+    """
+    cluster, snapshot = picture
+    config = replace(Config(), policy=policy, vetoes=True, cooldown_s=0.0)
+    steps: list[WalkStep] = [*walk(cluster, snapshot, config, MOST_STEPS)]
+    slots = [names[Slot.parse(worker)] for worker in cluster.workers]
+
+    def written(now: LoadSnapshot) -> dict[str, str]:
+        return {e: slots[w] for e, w in zip(now.executors, now.place, strict=True)}
+
+    last = steps[-1]
+    moves = tuple(
+        (move.executor, names[Slot.parse(move.target)])
+        for step in steps
+        for move in step.decision.moves
+    )
+    reason = f"{last.decision.outcome.value}: {last.decision.reason}"
+    return Target(written(snapshot), written(last.after), moves, reason)

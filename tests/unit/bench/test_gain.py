@@ -1,0 +1,149 @@
+"""Finished rounds are kept, and mean the same in another lab; a policy's placement is reachable."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lab_figures import side
+
+from controller.core.cluster import Cluster, LoadSnapshot, Traffic
+from controller.errors import CommandError
+from deploy.lab.network import parse_rate
+from deploy.lab.pairing import Pair
+from deploy.lab.workloads import configure
+from migration.model import Component, ExecutorId, Slot
+from tests.bench.gain.cases import CASES
+from tests.bench.gain.report import as_tables, report
+from tests.bench.gain.rounds import Rounds, Target, named, names_of, unnamed
+from tests.bench.gain.run import POLICIES, decided
+
+STORM, NEW = {"1-1": "n1:1", "2-2": "n2:1"}, {"1-1": "n1:1", "2-2": "n1:1"}
+TARGET = Target(STORM, NEW, (("2-2", "n1:1"),), "NOTHING_TO_GAIN: all is together")
+PAIR = Pair(side(1000), side(1100))
+
+
+def finished(file: Path) -> Rounds:
+    rounds = Rounds(file, resume=False)
+    rounds.add("cpu", "safe", target=asdict(TARGET))
+    rounds.add_pair("cpu", "safe", PAIR, 2.0)
+    rounds.add_pair("cpu", "safe", PAIR, 3.0)
+    rounds.add("cpu", "otd", target=asdict(Target(STORM, STORM, (), "BELOW_THRESHOLD: little")))
+    rounds.add("cpu", "safe", cycles=[{"move": "", **asdict(side(1000))}])
+    rounds.add("cpu", "", tuples={"emitted": 10, "failed": 0})
+    return rounds
+
+
+def test_finished_rounds_come_back_as_they_were(tmp_path: Path) -> None:
+    file = tmp_path / "bench" / "gain.jsonl"
+    finished(file)
+    again = Rounds(file, resume=True)
+    assert again.target("cpu", "safe") == TARGET
+    assert again.pairs("cpu", "safe") == [PAIR, PAIR]
+    assert again.load_averages("cpu", "safe") == [2.0, 3.0]
+    assert (again.pairs("cpu", "otd"), again.pairs("network", "safe")) == ([], [])
+    assert again.target("cpu", "target") is None
+
+
+def test_a_round_that_was_cut_off_is_taken_again(tmp_path: Path) -> None:
+    file = tmp_path / "gain.jsonl"
+    finished(file)
+    file.write_text(file.read_text() + '{"case": "cpu", "policy": "sa')
+    again = Rounds(file, resume=True)
+    assert len(again.pairs("cpu", "safe")) == 2
+    again.add_pair("cpu", "safe", PAIR, 4.0)
+    assert len(Rounds(file, resume=True).pairs("cpu", "safe")) == 3
+
+
+def test_what_is_finished_is_not_taken_again(tmp_path: Path) -> None:
+    rounds = finished(tmp_path / "gain.jsonl")
+    assert rounds.lack_pairs("cpu", "safe", 8)
+    assert not rounds.lack_pairs("cpu", "safe", 2)
+    assert not rounds.lack_pairs("cpu", "otd", 8)
+    assert rounds.lack_pairs("network", "safe", 8)
+    assert not rounds.lack_cycles("cpu", "safe")
+    assert not rounds.lack_cycles("cpu", "otd")
+    assert rounds.lack_cycles("cpu", "target")
+    for _ in range(2):
+        rounds.add_pair("cpu", "safe", PAIR, 2.0)
+    assert not rounds.lack_pairs("cpu", "safe", 8)  # four alike: known
+
+
+def test_finished_rounds_are_not_overwritten(tmp_path: Path) -> None:
+    file = tmp_path / "gain.jsonl"
+    finished(file)
+    with pytest.raises(CommandError, match="--resume"):
+        Rounds(file, resume=False)
+
+
+def test_names_are_the_same_whatever_ids_supervisors_have() -> None:
+    def placement(first: str, second: str) -> dict[ExecutorId, Slot]:
+        slots = [Slot(first, 9), Slot(second, 9), Slot(first, 7), Slot(second, 9)]
+        return {ExecutorId(task, task): slot for task, slot in enumerate(slots, 2)}
+
+    one, other = placement("a", "b"), placement("z", "b")
+    written = named(one, names_of(one))
+    assert written == {"2-2": "n1:1", "3-3": "n2:1", "4-4": "n1:2", "5-5": "n2:1"}
+    assert named(other, names_of(other)) == written
+    assert unnamed(written, names_of(other)) == other
+
+
+def test_the_report_says_what_each_policy_gains(tmp_path: Path) -> None:
+    rounds = finished(tmp_path / "gain.jsonl")
+    rounds.add("cpu", "target", target=asdict(TARGET))
+    found = report(rounds)["cpu"]
+    assert found["policies"]["target"]["verdict"] == ["no round is finished yet"]
+    assert found["tuples"] == [{"emitted": 10, "failed": 0}]
+    safe, otd = found["policies"]["safe"], found["policies"]["otd"]
+    assert (safe["moves"], safe["pairs"]) == (1, 2)
+    assert safe["compared"]["acked_tps"]["ratio"] == pytest.approx(1.1)
+    assert safe["load_average"] == {"lowest": 2.0, "highest": 3.0}
+    assert safe["compared"]["link_bytes_per_sentence"] is None
+    assert otd["verdict"] == ["it leaves Storm's placement as it is"]
+    assert otd["load_average"] is None
+    tables = [*as_tables({"cpu": found})]
+    assert [table.title for table in tables] == ["cpu", "cpu, safe: after each move"]
+    gain = [cell for column in tables[0].columns[1:2] for cell in column.cells]
+    assert "1.100 (1.100 to 1.100)" in gain
+    assert "not taken" in gain
+
+
+def test_the_cases_can_be_had() -> None:
+    for case in CASES.values():
+        assert configure(case.workload, case.conf).items() >= case.conf.items()
+        assert parse_rate(case.link)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_policys_placement_empties_no_worker_and_moves_nobody_pinned(policy: str) -> None:
+    """A spout and an acker are pinned; two bolts talk with the spout of the other node."""
+    slots = {Slot("a", 1): "n1:1", Slot("b", 1): "n2:1"}
+    cluster = Cluster.build(["a", "b"], [(str(slot), slot.supervisor, 4.0) for slot in slots])
+    source, target = np.array([0, 0, 2, 3]), np.array([2, 3, 1, 1])
+    snapshot = LoadSnapshot(
+        topology="wc-1-1",
+        time_s=0.0,
+        components=tuple(
+            Component(name, kind, 1)
+            for name, kind in (("spout", "spout"), ("__acker", "acker"), ("bolt", "bolt"))
+        ),
+        edges=(),
+        executors=("1-1", "2-2", "3-3", "4-4"),
+        component_of=("spout", "__acker", "bolt", "bolt"),
+        place=np.array([0, 1, 1, 1]),
+        cpu_cores=np.array([0.1, 0.1, 0.1, 0.1]),
+        queue=np.zeros(4),
+        pinned=("spout", "acker", None, None),
+        traffic=Traffic.build(source, target, np.array([100.0, 100.0, 1.0, 1.0])),
+    )
+    found = decided((cluster, snapshot), policy, slots)
+    assert found.storm == {"1-1": "n1:1", "2-2": "n2:1", "3-3": "n2:1", "4-4": "n2:1"}
+    assert (found.new["1-1"], found.new["2-2"]) == ("n1:1", "n2:1")
+    at = dict(found.storm)
+    for executor, slot in found.steps:
+        assert executor in ("3-3", "4-4")
+        at[executor] = slot
+    assert at == found.new
+    assert found.reason
+    if policy == "safe":
+        assert found.new["3-3"] == found.new["4-4"] == "n1:1"
