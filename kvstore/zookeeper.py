@@ -37,8 +37,8 @@ _RECONNECT = {"max_tries": -1, "max_delay": 5.0}
 
 
 class PollHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """kazoo's own handler makes an epoll for each of its waits, some five for one read of a node; a
-    poll takes half the CPU and a third of the time.
+    """Handles kazoo's calls as its own handler, which makes an epoll for each wait: some five for
+    one read of a node. A poll takes half the CPU and a third of the time.
     """
 
     def select(
