@@ -9,12 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from deploy.lab.processes import start_ticks
 
 SATURATE = -1.0
 _SUB_BITS = 4
 # A window is written within a fifth of a second of its end.
 WRITE_DELAY_S = 0.6
+SLOTS_A_SECOND = 100
+# The paper 004 counts seconds at each of these.
+DEGRADATION_FRACS = (0.2, 0.4, 0.6, 0.8, 1.0)
+
+Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,7 @@ class Ledger:
         self._read_bytes: dict[Path, int] = {}
         self._newest: dict[Path, dict[str, Any]] = {}
         self._windows: dict[int, LedgerWindow] = {}
+        self._slots: dict[int, Counts] = {}
         self._rows: list[dict[str, Any]] = []
 
     def set_rate(self, tps: float) -> None:
@@ -203,11 +212,29 @@ class Ledger:
         list[LedgerWindow]
             In order of time.
         """
-        self._read()
-        written_s = time.time() - WRITE_DELAY_S
-        end_s = int(written_s if to_s is None else min(to_s, written_s))
-        seconds = range(-int(-from_s // 1), end_s)
+        seconds = self._seconds(from_s, to_s)
         return [self._windows.get(second) or LedgerWindow(second) for second in seconds]
+
+    def acked_10ms(self, from_s: float, to_s: float | None = None) -> Counts:
+        """Count the acks of each 10 ms, over all spout tasks; the seconds are those of `windows`.
+
+        A spout's JVM that is killed takes the acks of its last fifth of a second with it.
+
+        Parameters
+        ----------
+        from_s : float
+            Unix time of the begin.
+        to_s : float or None
+            Unix time of the end; None for now.
+
+        Returns
+        -------
+        Counts
+            Shape (seconds, 100).
+        """
+        none = np.zeros(SLOTS_A_SECOND, dtype=np.int64)
+        counts = [self._slots.get(second, none) for second in self._seconds(from_s, to_s)]
+        return np.array(counts, dtype=np.int64).reshape(-1, SLOTS_A_SECOND)
 
     def drain(self, limit_s: float = 60.0) -> Totals:
         """Pause the spouts and wait until nothing is in flight and all words have arrived.
@@ -235,6 +262,13 @@ class Ledger:
         time.sleep(WRITE_DELAY_S)
         return self.totals()
 
+    def _seconds(self, from_s: float, to_s: float | None) -> range:
+        """Give the whole seconds of a stretch that no longer change."""
+        self._read()
+        written_s = time.time() - WRITE_DELAY_S
+        end_s = int(written_s if to_s is None else min(to_s, written_s))
+        return range(-int(-from_s // 1), end_s)
+
     def _put(self, name: str, content: str) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
         partial = self.directory / f"{name}.partial"
@@ -259,6 +293,11 @@ class Ledger:
     def _book(self, file: Path, row: dict[str, Any]) -> None:
         if "t_s" in row:
             self._windows.setdefault(row["t_s"], LedgerWindow(row["t_s"])).add(row)
+        elif "slots_of_s" in row:
+            slots = self._slots.setdefault(
+                row["slots_of_s"], np.zeros(SLOTS_A_SECOND, dtype=np.int64)
+            )
+            slots[row["first"] :][: len(row["acked"])] += row["acked"]
         elif "row" in row:
             self._rows.append(row)
         else:
@@ -274,6 +313,44 @@ def throughput_tps(windows: Sequence[LedgerWindow]) -> float:
         Sentences per second.
     """
     return statistics.median(window.acked for window in windows)
+
+
+def longest_gap_s(acked_10ms: Counts) -> float:
+    """Give the longest time without an ack.
+
+    Parameters
+    ----------
+    acked_10ms : Counts
+        As `Ledger.acked_10ms` gives it.
+
+    Returns
+    -------
+    float
+        Seconds, in steps of 0.01; it may have lasted 0.02 s longer.
+    """
+    busy = np.flatnonzero(acked_10ms)
+    ends = np.concatenate(([-1], busy, [acked_10ms.size]))
+    return float(np.diff(ends).max() - 1) / SLOTS_A_SECOND
+
+
+def degraded_s(acked_10ms: Counts, normal_tps: float) -> dict[float, int]:
+    """Count the seconds whose rate fell by a share of the normal one, or by more.
+
+    Parameters
+    ----------
+    acked_10ms : Counts
+        As `Ledger.acked_10ms` gives it.
+    normal_tps : float
+        What is acked in a second where nothing disturbs; above 0.
+
+    Returns
+    -------
+    dict[float, int]
+        By share, for each of `DEGRADATION_FRACS`.
+    """
+    # A hair more: 1 - 0.8 is less than 0.2.
+    left_frac = acked_10ms.sum(axis=1) / normal_tps - 1e-9
+    return {frac: int((left_frac <= 1 - frac).sum()) for frac in DEGRADATION_FRACS}
 
 
 def latency_ms(windows: Sequence[LedgerWindow], quantile: float) -> float:

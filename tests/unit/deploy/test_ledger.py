@@ -6,9 +6,18 @@ import os
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from deploy.lab.ledger import Ledger, LedgerWindow, Totals, latency_ms, throughput_tps
+from deploy.lab.ledger import (
+    Ledger,
+    LedgerWindow,
+    Totals,
+    degraded_s,
+    latency_ms,
+    longest_gap_s,
+    throughput_tps,
+)
 
 DEAD_PID = 4_194_305
 
@@ -60,6 +69,36 @@ def test_windows_are_summed_over_tasks_and_have_no_gaps(tmp_path: Path) -> None:
     assert windows[0].latency == {5: 5}
     assert throughput_tps(windows) == 2
     assert Ledger(tmp_path).windows(99.5, 102.9)[-1].t_s == 101
+
+
+def slots(t_s: int, first: int, acked: list[int]) -> dict[str, object]:
+    return {"slots_of_s": t_s, "task": 1, "first": first, "acked": acked}
+
+
+def test_slots_of_10_ms_are_summed_over_tasks_and_have_no_gaps(tmp_path: Path) -> None:
+    write(tmp_path / "6700-1.jsonl", slots(100, 98, [1, 2]), slots(102, 0, [4]))
+    write(tmp_path / "6701-2.jsonl", slots(100, 99, [5]))
+    acked = Ledger(tmp_path).acked_10ms(99.5, 103)
+    assert acked.shape == (3, 100)
+    assert [acked[0, 98], acked[0, 99], acked[2, 0], acked.sum()] == [1, 7, 4, 12]
+    assert Ledger(tmp_path).acked_10ms(99.5, 99.9).shape == (0, 100)
+
+
+def test_the_longest_gap_crosses_seconds_and_counts_at_both_ends() -> None:
+    acked = np.ones((3, 100), dtype=np.int64)
+    assert longest_gap_s(acked) == 0
+    acked[0, 95:] = 0
+    acked[1, :20] = 0
+    assert longest_gap_s(acked) == 0.25
+    acked[2, 70:] = 0
+    assert longest_gap_s(acked) == 0.3
+    assert longest_gap_s(acked * 0) == 3
+
+
+def test_a_second_counts_at_each_level_that_it_reaches() -> None:
+    acked = np.zeros((5, 100), dtype=np.int64)
+    acked[:, 0] = [100, 81, 80, 39, 0]
+    assert degraded_s(acked, 100) == {0.2: 3, 0.4: 2, 0.6: 2, 0.8: 1, 1.0: 1}
 
 
 # The same pairs are in LatenciesTest.java, which turns microseconds into buckets.

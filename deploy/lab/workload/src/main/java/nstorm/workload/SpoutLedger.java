@@ -5,16 +5,20 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * What became of every id of one spout task: totals, and windows of one second of wall clock.
+ * What became of every id of one spout task: totals, windows of one second of wall clock, and acks by slot of 10 ms.
  * The spout's thread counts, the ledger's thread closes windows, hence the locks.
  */
 final class SpoutLedger {
     private static final int IN_FLIGHT_MAX = 1 << 20;
+    private static final int SLOT_MS = 10;
+    private static final int SLOTS = 1000 / SLOT_MS;
 
     private final int task;
     /** Emit time of the id in flight at [id mod size]; 0 when that place is free. */
     private final long[] emittedNanos = new long[IN_FLIGHT_MAX];
     private final int[] windowLatencies = new int[Latencies.BUCKETS];
+    /** Acks of this second by slot; those before {@code slotsWritten} are written. */
+    private final int[] slotAcked = new int[SLOTS];
     private final List<String> closed = new ArrayList<>();
     private long emitted;
     private long acked;
@@ -25,10 +29,12 @@ final class SpoutLedger {
     private long windowAcked;
     private long windowFailed;
     private long windowMaxMicros;
+    private int slotsWritten;
 
     SpoutLedger(int task, long nowMillis) {
         this.task = task;
         this.windowSecond = nowMillis / 1000;
+        this.slotsWritten = slot(nowMillis);
     }
 
     /** Books a new id, or returns -1 while a million are in flight. */
@@ -44,7 +50,8 @@ final class SpoutLedger {
     }
 
     synchronized void ack(long id) {
-        roll(System.currentTimeMillis());
+        long nowMillis = System.currentTimeMillis();
+        roll(nowMillis);
         long since = settle(id);
         if (since == 0) {
             doubleAcked++;
@@ -52,6 +59,8 @@ final class SpoutLedger {
         }
         acked++;
         windowAcked++;
+        // A clock that was set back counts in what is not yet written.
+        slotAcked[Math.max(slot(nowMillis), slotsWritten)]++;
         long micros = (System.nanoTime() - since) / 1000;
         windowLatencies[Latencies.bucket(micros)]++;
         windowMaxMicros = Math.max(windowMaxMicros, micros);
@@ -82,6 +91,8 @@ final class SpoutLedger {
     private void roll(long nowMillis) {
         for (long now = nowMillis / 1000; windowSecond < now; windowSecond++) {
             closed.add(window());
+            closeSlots(SLOTS);
+            slotsWritten = 0;
             windowEmitted = 0;
             windowAcked = 0;
             windowFailed = 0;
@@ -90,8 +101,10 @@ final class SpoutLedger {
         }
     }
 
+    /** The slots so far too, so that a JVM that is killed takes no whole second of them with it. */
     synchronized List<String> takeWindows(long nowMillis) {
         roll(nowMillis);
+        closeSlots(slot(nowMillis));
         List<String> taken = List.copyOf(closed);
         closed.clear();
         return taken;
@@ -100,6 +113,25 @@ final class SpoutLedger {
     synchronized String totals() {
         return "{\"task\":" + task + ",\"emitted\":" + emitted + ",\"acked\":" + acked + ",\"failed\":" + failed
             + ",\"double_acked\":" + doubleAcked + "}";
+    }
+
+    private static int slot(long nowMillis) {
+        return (int) (nowMillis % 1000) / SLOT_MS;
+    }
+
+    /** Closes the slots of this second before one of them. */
+    private void closeSlots(int end) {
+        if (slotsWritten >= end) {
+            return;
+        }
+        StringBuilder line = new StringBuilder("{\"slots_of_s\":").append(windowSecond).append(",\"task\":").append(task)
+            .append(",\"first\":").append(slotsWritten).append(",\"acked\":[");
+        for (int slot = slotsWritten; slot < end; slot++) {
+            line.append(slot > slotsWritten ? "," : "").append(slotAcked[slot]);
+        }
+        closed.add(line.append("]}").toString());
+        Arrays.fill(slotAcked, slotsWritten, end, 0);
+        slotsWritten = end;
     }
 
     private String window() {
