@@ -324,7 +324,8 @@ class LabLayout:
             *("-Dstorm.conf.file=", "-Dstorm.options="),
             f"-Dlogfile.name={name}.log",
             f"-Dlog4j.configurationFile={home / 'log4j2' / 'cluster.xml'}",
-            *("-cp", ":".join(map(str, [*classpath, root / "conf"]))),
+            # The scheduler that places as the lab says is among the workloads.
+            *("-cp", ":".join(map(str, [*classpath, WORKLOAD_JAR, root / "conf"]))),
             main,
         ]
 
