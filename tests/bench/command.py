@@ -19,6 +19,7 @@ from controller.output import Output, OutputOption, example, quiet
 from controller.policies.registry import NAMES
 from controller.strict import meant
 from tests.bench import Variant
+from tests.bench.downtime import Asked, Load
 
 # What a command needs is imported in it: all of it together takes longer to load than most
 # commands take to run.
@@ -280,7 +281,7 @@ def bench_gain(
     from tests.bench.gain.cases import CASES  # noqa: PLC0415
     from tests.bench.gain.report import as_tables, report  # noqa: PLC0415
     from tests.bench.gain.rounds import Rounds  # noqa: PLC0415
-    from tests.bench.gain.run import POLICIES, Asked, run_case  # noqa: PLC0415
+    from tests.bench.gain.run import POLICIES, AskedGain, run_case  # noqa: PLC0415
 
     cases, policies = case or list(CASES), policy or list(POLICIES)
     for option, wanted, known in (("case", cases, CASES), ("policy", policies, NAMES)):
@@ -288,8 +289,58 @@ def bench_gain(
             raise CommandError(f"--{option} {name}: {meant(name, known)}")
     finished = Rounds(file, resume=resume)
     for name in cases:
-        run_case(name, CASES[name], Asked(policies, rounds, cycles, trim), finished, _progress)
+        run_case(name, CASES[name], AskedGain(policies, rounds, cycles, trim), finished, _progress)
     _answer(report(finished), as_tables, output)
+
+
+@app.command(
+    "downtime", epilog=example("python -m tests.bench downtime --duration 60 -M 1,16 --link 20mbit")
+)
+def bench_downtime(
+    *,
+    duration: Annotated[int, typer.Option(min=10, help="Seconds of a round.")] = 120,
+    every: Annotated[
+        int, typer.Option(min=5, help="Seconds from one redeployment to the next.")
+    ] = 30,
+    together: Annotated[
+        str, typer.Option("-M", help="How many executors nstorm moves at once; each by itself.")
+    ] = "1,4,8,16",
+    load: Annotated[
+        list[Load], typer.Option(help="Fed to the full, or 60 % of what that brings; both.")
+    ] = list(Load),  # noqa: B006
+    rate: Annotated[
+        float | None, typer.Option(min=1, help="Sentences per second of the steady load.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="How many of each system.")] = 1,
+    link: Annotated[
+        str | None, typer.Option(help="Rate of each node's link, as 20mbit; without, loopback.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep the rounds that an interrupted run finished.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Redeploy executors by Storm's ways and by nstorm's, in turn, and count lost seconds.
+
+    Finished rounds, and a picture of all, are kept in build/bench.
+    """
+    from tests.bench.downtime.kept import Kept  # noqa: PLC0415
+    from tests.bench.downtime.picture import draw  # noqa: PLC0415
+    from tests.bench.downtime.report import as_tables, report  # noqa: PLC0415
+    from tests.bench.downtime.run import BOLTS, FOLDER, bench  # noqa: PLC0415
+
+    most = sum(BOLTS.values())
+    numbers = together.split(",")
+    if not all(number.isdecimal() and 0 < int(number) <= most for number in numbers):
+        raise CommandError(f"-M {together}: type numbers from 1 to {most} with commas between")
+    at_once = tuple(dict.fromkeys(map(int, numbers)))
+    asked = Asked(duration, every, at_once, link, tuple(sorted(set(load))), rounds, rate)
+    file = FOLDER / f"downtime-{link or 'loopback'}.jsonl"
+    kept = Kept(file, asked, resume=resume)
+    bench(asked, kept, _progress)
+    found = report(kept.rounds, kept.steady_tps)
+    draw(kept.rounds, file.with_suffix(".png"))
+    _answer(found, as_tables, output)
 
 
 def _tuple_cost() -> dict[str, Any]:

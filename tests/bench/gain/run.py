@@ -44,7 +44,7 @@ MOST_STEPS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedGain:
     """What to measure.
 
     Attributes
@@ -147,7 +147,7 @@ class _Bench:
 
 
 def run_case(
-    name: str, case: Case, asked: Asked, rounds: Rounds, tell: Callable[[str], None]
+    name: str, case: Case, asked: AskedGain, rounds: Rounds, tell: Callable[[str], None]
 ) -> None:
     """Measure one workload on a lab of its own, as far as it is not measured yet.
 
@@ -194,13 +194,13 @@ def run_case(
             rounds.add(name, "", tuples={"emitted": totals.emitted, **wrong})
 
 
-def _lacks(name: str, policy: str, asked: Asked, rounds: Rounds) -> bool:
+def _lacks(name: str, policy: str, asked: AskedGain, rounds: Rounds) -> bool:
     no_cycles = asked.cycles and rounds.lack_cycles(name, policy)
     return no_cycles or rounds.lack_pairs(name, policy, asked.rounds)
 
 
 def _targets(
-    bench: _Bench, name: str, asked: Asked, rounds: Rounds, tell: Callable[[str], None]
+    bench: _Bench, name: str, asked: AskedGain, rounds: Rounds, tell: Callable[[str], None]
 ) -> dict[str, Target]:
     """Give the placement of each policy: that of the finished rounds, or where it ends now."""
     targets = {policy: rounds.target(name, policy) for policy in asked.policies}

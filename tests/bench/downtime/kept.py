@@ -1,0 +1,69 @@
+"""Keeps finished rounds in a file, so that an interrupted run goes on where it was."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from deploy.lab import LabError
+from tests.bench.downtime import Asked, Round
+
+
+class Kept:
+    """The file of a run: what was asked, then a line for each round and the steady rate.
+
+    Parameters
+    ----------
+    file : Path
+        Without `resume` it is begun anew with the first round that is finished.
+    resume : bool
+        Whether to keep what is in it.
+
+    Raises
+    ------
+    LabError
+        If it is to go on with a run that was asked for something else, or with none.
+    """
+
+    def __init__(self, file: Path, asked: Asked, *, resume: bool) -> None:
+        self._file = file
+        self.rounds: list[Round] = []
+        self.steady_tps = asked.rate_tps
+        # As JSON gives it back.
+        wanted = json.loads(json.dumps(asdict(asked)))
+        self._first_line = None if resume else json.dumps(wanted) + "\n"
+        if not resume:
+            return
+        if not file.exists():
+            raise LabError(f"--resume: {file} has no run to go on with: leave --resume out")
+        # What was not written to its end lacks its newline.
+        first, *rows = [json.loads(line) for line in file.read_text().split("\n")[:-1]]
+        other = {key: value for key, value in first.items() if wanted[key] != value}
+        if other:
+            raise LabError(f"--resume: the run in {file} was asked for {other}: ask the same")
+        for row in rows:
+            if "steady_tps" in row:
+                self.steady_tps = row["steady_tps"]
+            else:
+                self.rounds.append(Round(**row))
+
+    def has(self, load: str, number: int, system: str) -> bool:
+        """Tell whether a round is finished."""
+        return (load, number, system) in {(r.load, r.number, r.system) for r in self.rounds}
+
+    def add(self, finished: Round) -> None:
+        """Keep a round."""
+        self.rounds.append(finished)
+        self._append(asdict(finished))
+
+    def set_steady(self, rate_tps: float) -> None:
+        """Keep the rate of the steady load, so that all of its rounds have the same."""
+        self.steady_tps = rate_tps
+        self._append({"steady_tps": rate_tps})
+
+    def _append(self, row: dict[str, object]) -> None:
+        if self._first_line is not None:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._file.write_text(self._first_line)
+            self._first_line = None
+        with self._file.open("a") as stream:
+            stream.write(json.dumps(row) + "\n")
