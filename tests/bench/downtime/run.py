@@ -168,7 +168,7 @@ class Rounds:
     def run(self, number: int, system: System) -> Round:
         """Measure a system, and wait until all it began has ended."""
         self._set_lazy_kill(system.lazy_kill)
-        # The same executors for every system.
+        # The same draws for every system.
         chosen = random.Random(number)
         with beside(self._lab, TOPOLOGY) as operator:
             self._lab.wait_ready(TOPOLOGY)
