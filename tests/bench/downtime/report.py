@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from deploy.lab.interval import paired_ratio
 from deploy.lab.ledger import (
     DEGRADATION_FRACS,
     Counts,
@@ -17,7 +18,6 @@ from deploy.lab.ledger import (
     longest_gap_s,
 )
 from tests.bench.downtime import CONTROL, NO_LAZY_KILL, Load, Round, System, Way
-from tests.bench.interval import paired_ratio
 
 # 004, sections 5.2.1 to 5.2.3: seconds of 600 with ten redeployments, by the share that was lost.
 PAPER_REDEPLOYMENTS = 10
