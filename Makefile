@@ -81,7 +81,7 @@ test-python:
 explore: build/venv.stamp
 	.venv/bin/python tests/explore.py $(if $(SECONDS),--seconds $(SECONDS))
 
-# The tries of a move with something killed, stopped or damaged in it; half an hour or more.
+# The tries of a move with something killed, stopped or damaged in it: hours. A run that was broken off goes on.
 chaos: setup
 	.venv/bin/python -m tests.chaos
 

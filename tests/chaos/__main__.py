@@ -3,9 +3,11 @@
 import argparse
 import json
 import logging
+import os
+import platform
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Iterable
 from contextlib import closing, suppress
 from dataclasses import asdict
 
@@ -13,12 +15,17 @@ from rich.console import Console
 from rich.table import Table
 
 from deploy.lab.cluster import sweep
+from deploy.lab.home.assemble import REPOSITORY, STORM_VERSION
+from tests.chaos.kept import Kept
+from tests.chaos.page import page
 from tests.chaos.run import SOAK, Result, run_tries, soak
-from tests.chaos.tries import TRIES
+from tests.chaos.tries import CELLS, EXTRAS
 
 COLUMNS = (
     "outcome",
     "recovered_s",
+    "gap_s",
+    "degraded_s",
     "failed",
     "lost",
     "double_acked",
@@ -29,62 +36,75 @@ COLUMNS = (
     "next_move",
     "next_restarts",
 )
+PAGE = REPOSITORY / "docs" / "chaos.md"
 
 
 def main() -> int:
     asked = _arguments().parse_args()
-    known = [*(row.name for row in TRIES), SOAK]
-    unknown = set(asked.only) - set(known)
+    known = [*(row.name for row in (*CELLS, *EXTRAS)), SOAK]
+    unknown = set(asked.cell) - set(known)
     if unknown:
         print(f"no such try: {', '.join(sorted(unknown))}; there are {' '.join(known)}")
         return 2
     # kazoo tells of each attempt while ZooKeeper is away, which is what is tried here.
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     sweep()
-    results: list[Result] = []
-    complete = False
-    made = _results(asked.only or known, asked.repeat, asked.seed, asked.soak)
+    kept = Kept(REPOSITORY / "build" / "chaos" / f"seed-{asked.seed}.jsonl")
+    results = {} if asked.cell else kept.results()
+    wanted = [name for name in asked.cell or known if name not in results]
+    made = _results(wanted, asked.seed, asked.soak)
     # However it ends: the cluster is down before what is known is told.
     with suppress(KeyboardInterrupt), closing(made):
         for result in made:
-            results.append(result)
+            results[result.name] = result
+            kept.keep(result)
             said = "; ".join(result.wrong) or "as expected"
             print(f"{time.strftime('%H:%M:%S')} {result.name}: {said}", file=sys.stderr, flush=True)
-        complete = True
+    if not asked.cell:
+        PAGE.write_text(page(results, asked.seed, _machine()))
     if asked.output == "json":
-        print(json.dumps([asdict(result) for result in results], indent=1))
+        print(json.dumps([asdict(result) for result in results.values()], indent=1))
     else:
-        Console(width=None if sys.stdout.isatty() else 200).print(_table(results))
-    return int(not complete or any(result.wrong for result in results))
+        Console(width=None if sys.stdout.isatty() else 200).print(_table(results.values()))
+    return int(
+        any(name not in results for name in wanted)
+        or any(result.wrong for result in results.values())
+    )
 
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m tests.chaos", description=__doc__)
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="These tries alone.")
-    parser.add_argument("--repeat", type=int, default=1, help="How often all of it.")
+    parser.add_argument(
+        "--cell",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="Make these tries, and not what is missing of all; the page stays as it is.",
+    )
     parser.add_argument("--seed", type=int, default=1, help="Of what moves, and of kills.")
     parser.add_argument("--soak", type=float, default=120.0, help="Seconds of the soak.")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser
 
 
-def _results(
-    names: list[str], repeat: int, seed: int, soak_s: float
-) -> Generator[Result, None, None]:
-    rows = [row for row in TRIES if row.name in names]
-    for turn in range(repeat):
-        yield from run_tries(rows, seed + turn)
-        if SOAK in names:
-            yield soak(soak_s, seed + turn)
+def _results(names: Collection[str], seed: int, soak_s: float) -> Generator[Result, None, None]:
+    yield from run_tries((row for row in (*CELLS, *EXTRAS) if row.name in names), seed)
+    if SOAK in names:
+        yield soak(soak_s, seed)
 
 
-def _table(results: list[Result]) -> Table:
-    table = Table("try", *COLUMNS, "clean", "wrong")
+def _machine() -> str:
+    return (
+        f"{os.cpu_count()} shared cores, {platform.system()} {platform.machine()}, "
+        f"Storm {STORM_VERSION}"
+    )
+
+
+def _table(results: Iterable[Result]) -> Table:
+    table = Table("try", *COLUMNS, "wrong")
     for result in results:
         values = [getattr(result.seen, column) for column in COLUMNS]
-        window = result.seen.window
-        clean = "-" if window is None else "no" if window.flaw else "yes"
-        table.add_row(result.name, *map(_cell, values), clean, "; ".join(result.wrong))
+        table.add_row(result.name, *map(_cell, values), "; ".join(result.wrong))
     return table
 
 

@@ -6,14 +6,17 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from kazoo.client import KazooClient
+from msgspec import structs
 
 from controller.storm.commands import Command
 from deploy.lab import LabError
 from kvstore.election import in_line
+from kvstore.errors import ConflictError
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import Candidacy, Phase, Slot
@@ -49,7 +52,10 @@ def expire_session(session: Session) -> None:
 
 
 class Faults:
-    """Does harm to a stand, and counts what of it must come back by that."""
+    """Does harm to a stand, and counts what of it must come back by that.
+
+    A process is named by its slot, if it is a worker, and else as the lab names it.
+    """
 
     def __init__(self, stand: Stand) -> None:
         self._stand = stand
@@ -57,19 +63,35 @@ class Faults:
         self.topology = stand.lab.topology_id(TOPOLOGY)
         self.workers_killed = 0
         self.services_killed = 0
-        self._stopped_leader = ""
+        self._struck = ""
         self.complaints: list[str] = []
 
     def when(self, phase: Phase) -> Move:
         """Ask for moves until one is seen in a phase, at once."""
+        # Nothing but a fault would undo a move within seconds, and here that is another one.
+        seen = Phase.PREPARE if phase is Phase.UNDO else phase
         for _ in range(CATCHES):
             move = self._stand.ask()
-            if self._catch(move, phase):
+            if self._catch(move, seen) and (phase is not Phase.UNDO or self._undo(move)):
                 return move
             self._stand.wait(
                 "the move that was too fast ends", lambda: self._stand.operator.entries() == 0
             )
         raise LabError(f"{CATCHES} moves, and none was seen in {phase}: the machine is too busy")
+
+    def _undo(self, move: Move) -> bool:
+        """Write UNDO as a leader does when PREPARE has lasted too long; False if it is over."""
+        plan = self._stand.plan_of(self.topology)
+        if plan is None or not plan.entries or plan.entries[0].phase is not Phase.PREPARE:
+            return False
+        entry = structs.replace(plan.entries[0], phase=Phase.UNDO)
+        after, path = plan.followed_by((entry,), plan.epoch), wire.plan_path(plan.topology)
+        fence = (wire.EPOCH, plan.epoch)
+        try:
+            self._stand.session.put_checked(path, wire.encode(after), plan.version, fence)
+        except ConflictError:
+            return False
+        return True
 
     def _catch(self, move: Move, phase: Phase) -> bool:
         deadline = time.monotonic() + CATCH_LIMIT_S
@@ -92,63 +114,59 @@ class Faults:
             raise LabError(f"a plain move ended {told.state}: {told.reason}")
         return move
 
-    def kill_worker(self, slot: Slot) -> None:
-        """Kill -9 the worker of a slot; Storm starts it again."""
-        os.kill(self._stand.pids[str(slot)], signal.SIGKILL)
-        self.workers_killed += 1
-
     def agent(self, slot: Slot) -> str:
         """Name the agent of a slot's node."""
-        return agent_of(self._lab.node(slot.supervisor).host)
+        return agent_of(self.supervisor(slot))
 
-    def stop_process(self, name: str) -> None:
-        """SIGSTOP an agent, a controller or a daemon."""
-        self._lab.kill_daemon(name, signal.SIGSTOP)
-
-    def continue_process(self, name: str) -> None:
-        """SIGCONT it."""
-        if self._lab.daemon(name) is not None:
-            self._lab.kill_daemon(name, signal.SIGCONT)
-
-    def kill_agent(self, slot: Slot) -> None:
-        """Kill -9 the agent of a slot's node and keep it down until `start_agent`."""
-        name = self.agent(slot)
-        self._stand.services.keep_down(name)
-        self._lab.kill_daemon(name)
-        self.services_killed += 1
-
-    def start_agent(self, slot: Slot) -> None:
-        """Let the service manager start the agent again."""
-        self._stand.services.let_up(self.agent(slot))
+    def supervisor(self, slot: Slot) -> str:
+        """Name the supervisor of a slot."""
+        return self._lab.node(slot.supervisor).host
 
     def leader(self) -> str:
-        """Name the controller that leads."""
+        """Name the controller that leads; the other one stands by."""
         said = leaders_word(self._stand.session, wire.LEADER)
         if said is None:
             raise LabError("no controller leads")
         name = wire.decode(Candidacy, said).name
         return self._stand.services.name_of(int(name.rpartition(":")[2]))
 
-    def kill_leader(self) -> None:
-        """Kill -9 the leading controller; the other one stands by."""
-        self._lab.kill_daemon(self.leader())
-        self.services_killed += 1
+    def kill(self, process: str) -> None:
+        """Kill -9 a process. Storm starts a worker again; others stay down until `start_again`."""
+        self._struck = process
+        if process in self._stand.pids:
+            os.kill(self._stand.pids[process], signal.SIGKILL)
+            self.workers_killed += 1
+            return
+        if process in self._stand.services.names:
+            self._stand.services.keep_down(process)
+            self.services_killed += 1
+        self._lab.kill_daemon(process)
 
-    def stop_leader(self) -> None:
-        """SIGSTOP the leading controller."""
-        self._stopped_leader = self.leader()
-        self.stop_process(self._stopped_leader)
+    def start_again(self) -> None:
+        """Start what `kill` has killed."""
+        if self._struck in self._stand.services.names:
+            self._stand.services.let_up(self._struck)
+        elif self._struck not in self._stand.pids:
+            self.start_daemon(self._struck)
 
-    def continue_leader(self) -> None:
-        """SIGCONT the controller that `stop_leader` has stopped."""
-        self.continue_process(self._stopped_leader)
+    def stop(self, process: str) -> None:
+        """SIGSTOP a process."""
+        self._struck = process
+        self._signal(signal.SIGSTOP)
 
-    def stop_daemon(self, name: str) -> None:
-        """Kill -9 ZooKeeper, Nimbus or, by its host, a supervisor."""
-        self._lab.kill_daemon(name)
+    def go_on(self) -> None:
+        """SIGCONT what `stop` has stopped, if it is still there."""
+        with suppress(ProcessLookupError, LabError):
+            self._signal(signal.SIGCONT)
+
+    def _signal(self, sig: signal.Signals) -> None:
+        if self._struck in self._stand.pids:
+            os.kill(self._stand.pids[self._struck], sig)
+        else:
+            self._lab.kill_daemon(self._struck, sig)
 
     def start_daemon(self, name: str) -> None:
-        """Start it again."""
+        """Start ZooKeeper, Nimbus or, by its host, a supervisor."""
         with self._stand.services.starting:
             self._lab.start_daemon(name)
 
@@ -195,11 +213,12 @@ class Faults:
 
     def rebuild_zookeeper(self) -> None:
         """Lose all that ZooKeeper holds, with Storm down; adopt the new cluster and submit."""
+        self.plain_move()
         daemons = ("zookeeper", "nimbus", *(node.host for node in self._lab.nodes))
         self.kill_topology()
         self._stand.disconnect()
         for name in daemons:
-            self.stop_daemon(name)
+            self._lab.kill_daemon(name)
         shutil.rmtree(self._lab.layout.run_dir / "zookeeper" / "data" / "version-2")
         self.start_daemon("zookeeper")
         self._stand.wait("ZooKeeper listens", lambda: listens(self._lab.layout.zookeeper_port))

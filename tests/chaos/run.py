@@ -1,5 +1,6 @@
 """Makes one try after the other; a cluster serves as many as leave it whole."""
 
+import os
 import random
 import time
 from collections.abc import Iterable, Iterator
@@ -8,21 +9,21 @@ from dataclasses import dataclass
 
 from controller.storm.collect import PAUSED
 from deploy.lab import LabError
-from deploy.lab.ledger import Totals
+from deploy.lab.ledger import Totals, degraded_s, longest_gap_s
 from kvstore.errors import StoreError
 from migration.model import Counters, Phase
 from tests.chaos.faults import Faults
-from tests.chaos.judge import MOVED, NO_MOVE, Expected, Seen, Window, judge
+from tests.chaos.judge import DEGRADED_FRAC, MOVED, NO_MOVE, Expected, Seen, Window, judge
 from tests.chaos.stand import RATE_TPS, TOPOLOGY, Move, Stand, standing
 from tests.chaos.tries import Try
 
 LAB = "chaos"
-WINDOW_S = 3.0
 NEXT_LIMIT_S = 60.0
+DATE = "%Y-%m-%d"
 SOAK = "soak"
 SOAK_RATE_TPS = 400.0
 KILL_EVERY_S = 60.0
-SOAK_EXPECTED = Expected(frozenset({NO_MOVE}), within_s=90.0, tuples_fail=True)
+SOAK_EXPECTED = Expected(frozenset({NO_MOVE}), within_s=90.0, tuples_fail=True, spouts_end=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Result:
     """A try and what is wrong with what it did."""
 
     name: str
+    date: str
     seen: Seen
     wrong: list[str]
 
@@ -40,13 +42,15 @@ class Result:
         return seen.window is None or seen.next_move != MOVED or seen.next_restarts > 0
 
 
-def run_tries(tries: Iterable[Try], seed: int) -> Iterator[Result]:
+def run_tries(tries: Iterable[Try], seed: int, lab: str = LAB) -> Iterator[Result]:
     """Make tries; after one that has left its cluster wedged the next has a fresh one."""
     with ExitStack() as cluster:
         stand: Stand | None = None
         for row in tries:
             if stand is None:
-                stand = cluster.enter_context(standing(LAB, "observe", seed))
+                stand = cluster.enter_context(standing(lab, "observe"))
+            # Not a word of the other tries: it moves the same when it is made alone.
+            stand.chosen = random.Random(f"{row.name} {seed}")
             result = _one(stand, row)
             yield result
             if result.wedged:
@@ -61,7 +65,12 @@ def _one(stand: Stand, row: Try) -> Result:
         _try(stand, faults, row, seen)
     except (LabError, StoreError) as error:
         broke = [f"broke off: {error}"]
-    return Result(row.name, seen, [*broke, *faults.complaints, *judge(row.expected, seen)])
+    return Result(
+        row.name,
+        time.strftime(DATE),
+        seen,
+        [*broke, *faults.complaints, *judge(row.expected, seen)],
+    )
 
 
 def _try(stand: Stand, faults: Faults, row: Try, seen: Seen) -> None:
@@ -70,19 +79,22 @@ def _try(stand: Stand, faults: Faults, row: Try, seen: Seen) -> None:
     stand.pids = stand.note_workers()
     known = set(stand.workers_seen)
     stand.services.restarts.clear()
-    if row.phase is None:
-        move, seen.outcome = faults.plain_move(), MOVED
-    else:
-        move, seen.phase = faults.when(row.phase), row.phase
+    move = stand.choose() if row.phase is None else faults.when(row.phase)
+    seen.move = f"{move.executor} {stand.place(move.source)} {stand.place(move.target)}"
+    seen.load = round(os.getloadavg()[0], 1)
+    struck_s = time.time()
     row.strike(faults, move)
     seen.undone_while_held = _hold(stand, faults, move, row.hold_s)
     row.lift(faults, move)
     seen.recovered_s, seen.flaw = stand.wait_whole(row.expected.within_s)
+    whole_s = time.time()
     if row.phase is not None:
         seen.outcome = stand.outcome(move)
     seen.restarts = len(stand.workers_seen - known) - faults.workers_killed
     resubmitted = faults.topology != stand.lab.topology_id(TOPOLOGY)
     _count(stand, seen, Totals() if resubmitted else before)
+    acked = stand.ledger.acked_10ms(int(struck_s), whole_s)
+    seen.gap_s, seen.degraded_s = longest_gap_s(acked), degraded_s(acked, RATE_TPS)[DEGRADED_FRAC]
     if seen.recovered_s is not None:
         _count_late(stand, seen, late)
         _afterwards(stand, seen)
@@ -117,29 +129,26 @@ def _count_late(stand: Stand, seen: Seen, before: dict[str, Counters]) -> None:
 
 
 def _afterwards(stand: Stand, seen: Seen) -> None:
-    """Load for some seconds, drained; then a plain move."""
-    rested = stand.ledger.totals()
+    """Make a plain move under load, and drain."""
+    rested, pids = stand.ledger.totals(), stand.note_workers()
     stand.ledger.set_rate(RATE_TPS)
-    time.sleep(WINDOW_S)
-    seen.window = Window.between(rested, stand.rest())
-    stand.ledger.set_rate(RATE_TPS)
-    pids = stand.note_workers()
     Faults(stand).plain_move()
     seconds, flaw = stand.wait_whole(NEXT_LIMIT_S)
     seen.next_move = MOVED if seconds is not None else f"{MOVED}, but then: {flaw}"
     seen.next_restarts = len(stand.note_workers().items() - pids.items())
+    seen.window = Window.between(rested, stand.rest())
 
 
 def soak(seconds: float, seed: int) -> Result:
     """Let the controller move by itself, kill a random worker each minute, and account."""
     seen = Seen()
     broke: list[str] = []
-    with standing(f"{LAB}-{SOAK}", "auto", seed) as stand:
+    with standing(f"{LAB}-{SOAK}", "auto") as stand:
         try:
             _soak(stand, seconds, seed, seen)
         except (LabError, StoreError) as error:
             broke = [f"broke off: {error}"]
-    return Result(SOAK, seen, [*broke, *judge(SOAK_EXPECTED, seen)])
+    return Result(SOAK, time.strftime(DATE), seen, [*broke, *judge(SOAK_EXPECTED, seen)])
 
 
 def _soak(stand: Stand, seconds: float, seed: int, seen: Seen) -> None:

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controller.storm import status
 from controller.storm.commands import Command
@@ -25,9 +25,12 @@ TOPOLOGY = "chaos"
 RATE_TPS = 200.0
 CONF = {
     "topology.message.timeout.secs": 8,
-    # A worker that starts on a busy machine needs more than Storm's 30 s, and an executor that
-    # Nimbus assigns elsewhere meanwhile is another fault than the one that is tried.
+    # A worker that starts on a busy machine needs more than Storm's 30 s, at first even than its
+    # 120 s, and an executor that Nimbus assigns elsewhere meanwhile is another fault than the one
+    # that is tried.
     "nimbus.task.timeout.secs": 90,
+    "nimbus.task.launch.secs": 240,
+    "supervisor.worker.start.timeout.secs": 240,
 }
 READY_LIMIT_S = 120.0
 DRAIN_LIMIT_S = 60.0
@@ -38,27 +41,29 @@ STEADY_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A move that was asked for."""
+    """A move, and a worker that stands by it. Nobody has asked for one without a path."""
 
     executor: ExecutorId
     source: Slot
     target: Slot
-    path: str
-    asked_s: float
+    bystander: Slot
+    path: str = ""
+    asked_s: float = 0.0
 
 
 class Stand:
     """Looks at the cluster and asks for moves; what it finds is never a cached answer."""
 
-    def __init__(self, lab: Lab, services: Services, dumps: Dumps, chosen: random.Random) -> None:
+    def __init__(self, lab: Lab, services: Services, dumps: Dumps) -> None:
         self.lab = lab
         self.services = services
         self.ledger = lab.ledger(TOPOLOGY)
         # By slot as before the fault: to look them up costs longer than a phase lasts.
         self.pids: dict[str, int] = {}
         self.workers_seen: set[tuple[str, int]] = set()
+        # Of what moves; a try seeds it anew, so that it does not depend on the tries before.
+        self.chosen = random.Random()
         self._dumps = dumps
-        self._chosen = chosen
         self._connected: tuple[Session, Operator] | None = None
 
     @property
@@ -124,18 +129,29 @@ class Stand:
         except WireError:
             return None
 
-    def ask(self) -> Move:
-        """Ask for a move of any executor, never a worker's last, to a worker of another node."""
+    def choose(self) -> Move:
+        """Choose any executor, never a worker's last, and a worker of another node."""
         self.wait("a move may begin", lambda: self._may_move() and self.operator.entries() == 0)
-        operator = self.operator
-        placement = operator.placement()
+        placement = self.operator.placement()
         held = Counter(placement.slot_of.values())
-        free = [e for e in placement.free if held[placement.slot_of[e]] > 1]
-        executor = self._chosen.choice(free)
+        slots = sorted(held, key=self.place)
+        shuffled = self.chosen.sample(placement.free, len(placement.free))
+        executor = next(e for e in shuffled if held[placement.slot_of[e]] > 1)
         source = placement.slot_of[executor]
-        target = self._chosen.choice(sorted(s for s in held if s.supervisor != source.supervisor))
-        asked_s = time.time()
-        return Move(executor, source, target, operator.ask(executor, target), asked_s)
+        target = self.chosen.choice([s for s in slots if s.supervisor != source.supervisor])
+        bystander = self.chosen.choice([s for s in slots if s not in (source, target)])
+        return Move(executor, source, target, bystander)
+
+    def ask(self) -> Move:
+        """Ask for a move."""
+        move, asked_s = self.choose(), time.time()
+        path = self.operator.ask(move.executor, move.target)
+        return replace(move, path=path, asked_s=asked_s)
+
+    def place(self, slot: Slot) -> str:
+        """Name a slot by its host and its rank there; supervisors' ids and ports are random."""
+        node = self.lab.node(slot.supervisor)
+        return f"{node.host}#{node.ports.index(slot.port)}"
 
     def entry(self, topology: str, move: Move) -> Entry | None:
         """Find a move in the plan."""
@@ -173,6 +189,9 @@ class Stand:
     def flaw(self) -> str | None:
         """Say what is not whole: plan empty, one live copy of each executor where Nimbus has it."""
         self.note_workers()
+        missing = self.services.missing()
+        if missing:
+            return f"{', '.join(missing)} does not run"
         if not listens(self.lab.layout.nimbus_port):
             return "Nimbus does not listen"
         try:
@@ -272,14 +291,14 @@ def phases_from(phase: Phase) -> frozenset[Phase]:
 
 
 @contextmanager
-def standing(name: str, mode: str, seed: int) -> Iterator[Stand]:
+def standing(name: str, mode: str) -> Iterator[Stand]:
     """Have a cluster with services and a fed WordCount; nothing of it is left afterwards."""
     with (
         Dumps() as dumps,
         plan_lab(name, slots=3, agent_jar=AGENT_JAR, conf=CONF) as lab,
         Services(lab, mode) as services,
     ):
-        stand = Stand(lab, services, dumps, random.Random(seed))
+        stand = Stand(lab, services, dumps)
         try:
             stand.submit()
             yield stand

@@ -1,32 +1,38 @@
-"""The table of the tries: which fault strikes in which phase, when it is lifted, what is expected.
+"""The tables of the tries: which fault strikes in which phase, when it is lifted, what is expected.
 
-A try whose phase is None strikes after a move that has ended. Every try ends with a clean window
-and a plain move, which has to be MOVED without a restart.
+CELLS is the matrix of processes, harms and phases; EXTRAS are other faults. A try whose phase is
+None strikes while nothing moves. Every try ends with a plain move under load, which has to be MOVED
+without a restart and without a tuple that fails.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 
 from migration.model import Phase
 from tests.chaos.faults import Faults
-from tests.chaos.judge import MOVED, UNDONE, UNTOLD, VOID, Expected
+from tests.chaos.judge import MOVED, NO_MOVE, UNDONE, UNTOLD, VOID, Expected
 from tests.chaos.stand import Move
 
 Step = Callable[[Faults, Move], object]
 
+# What is expected of nstorm alone.
+OURS_BACK_S = 30.0
 # What Storm itself needs on a busy machine: a worker's start takes up to 30 s, Nimbus' and a new
 # topology's more. The plan's own part of it is seconds.
 WORKER_BACK_S = 90.0
 STORM_BACK_S = 180.0
+# Until what is killed is started again, if Storm does not do so itself.
+DOWN_S = 5.0
+STOPPED_S = 20.0
 
 EITHER = frozenset({MOVED, UNDONE})
 # The move may have been absorbed before Storm began to decide otherwise.
 STORM_WINS = frozenset({VOID, MOVED})
 UNHARMED = Expected()
-KILLED_EARLY = Expected(EITHER, WORKER_BACK_S, tuples_fail=True)
-KILLED_LATE = Expected(frozenset({MOVED}), WORKER_BACK_S, tuples_fail=True)
-UNHEARD = Expected(EITHER, services_end=True, undo_while_held=False)
-REBALANCED = Expected(STORM_WINS, STORM_BACK_S, tuples_fail=True, storm_restarts=True)
+REBALANCED = Expected(
+    STORM_WINS, STORM_BACK_S, tuples_fail=True, spouts_end=True, storm_restarts=True
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,105 +47,113 @@ class Try:
     lift: Step = lambda faults, move: None
 
 
-TRIES = (
+class Harm(Enum):
+    """What happens to a process; the value is its word in the name of a cell."""
+
+    KILLED = "killed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A process that the matrix strikes.
+
+    Attributes
+    ----------
+    find : callable
+        Gives its name, as `Faults` takes it.
+    worker : bool
+        Whether tuples and perhaps a spout are in it.
+    storms : bool
+        Whether it is Storm's or ZooKeeper's, whose start or new session takes its time.
+    """
+
+    name: str
+    find: Callable[[Faults, Move], str]
+    worker: bool = False
+    storms: bool = False
+
+
+ZOOKEEPER = "zookeeper"
+VICTIMS = (
+    Victim("leader", lambda f, m: f.leader()),
+    Victim("source-agent", lambda f, m: f.agent(m.source)),
+    Victim("target-agent", lambda f, m: f.agent(m.target)),
+    Victim("source", lambda f, m: str(m.source), worker=True, storms=True),
+    Victim("target", lambda f, m: str(m.target), worker=True, storms=True),
+    Victim("bystander", lambda f, m: str(m.bystander), worker=True, storms=True),
+    Victim("supervisor", lambda f, m: f.supervisor(m.source), storms=True),
+    Victim("nimbus", lambda f, m: "nimbus", storms=True),
+    Victim(ZOOKEEPER, lambda f, m: ZOOKEEPER, storms=True),
+)
+# None: nothing moves, for comparison.
+PHASES = (None, *(phase for phase in Phase if phase is not Phase.UNKNOWN))
+# From STOP on only forward, and from UNDO only back.
+ENDS = {
+    None: frozenset({NO_MOVE}),
+    Phase.PREPARE: EITHER,
+    Phase.SWITCH: EITHER,
+    Phase.DRAIN: EITHER,
+    Phase.STOP: frozenset({MOVED}),
+    Phase.SETTLE: frozenset({MOVED}),
+    Phase.UNDO: frozenset({UNDONE}),
+}
+
+
+def cell_name(victim: str, harm: Harm, phase: Phase | None) -> str:
+    """Name a cell of the matrix."""
+    return f"{victim}-{harm.value}@{phase or 'none'}"
+
+
+def _cell(victim: Victim, harm: Harm, phase: Phase | None) -> Try:
+    name, expected = cell_name(victim.name, harm, phase), _expected(victim, harm, phase)
+    if harm is Harm.STOPPED:
+        return Try(
+            name,
+            phase,
+            lambda f, m: f.stop(victim.find(f, m)),
+            expected,
+            STOPPED_S,
+            lambda f, m: f.go_on(),
+        )
+    return Try(
+        name,
+        phase,
+        lambda f, m: f.kill(victim.find(f, m)),
+        expected,
+        0.0 if victim.worker else DOWN_S,
+        lambda f, m: f.start_again(),
+    )
+
+
+def _expected(victim: Victim, harm: Harm, phase: Phase | None) -> Expected:
+    ends, killed = ENDS[phase], harm is Harm.KILLED
+    if victim.name == "source" and killed and phase is Phase.DRAIN:
+        ends = frozenset({MOVED})  # the only copy is the target's
+    asleep = not killed and victim.name.endswith("agent")
+    if victim.name == ZOOKEEPER:
+        ends |= {UNTOLD[end] for end in ends & UNTOLD.keys()}
+    storms_time = victim.name == ZOOKEEPER or (victim.storms and killed)
+    return Expected(
+        ends,
+        within_s=WORKER_BACK_S if storms_time else OURS_BACK_S,
+        tuples_fail=victim.worker,
+        spouts_end=victim.worker and killed,
+        # A session that is lost ends a service, which its manager starts again.
+        services_end=victim.name == ZOOKEEPER or (not killed and not victim.storms),
+        undo_while_held=not (asleep and phase in (Phase.SWITCH, Phase.DRAIN)),
+    )
+
+
+CELLS = tuple(_cell(victim, harm, phase) for harm in Harm for victim in VICTIMS for phase in PHASES)
+_CELL = {cell.name: cell for cell in CELLS}
+
+EXTRAS = (
     Try("none@PREPARE", Phase.PREPARE, lambda f, m: None),
-    Try(
-        "source-killed@PREPARE",
-        Phase.PREPARE,
-        lambda f, m: f.kill_worker(m.source),
-        KILLED_EARLY,
-    ),
-    Try(
-        "source-killed@DRAIN",
-        Phase.DRAIN,
-        lambda f, m: f.kill_worker(m.source),
-        KILLED_LATE,
-    ),
-    Try(
-        "target-killed@SWITCH",
-        Phase.SWITCH,
-        lambda f, m: f.kill_worker(m.target),
-        KILLED_EARLY,
-    ),
-    Try(
-        "target-killed@DRAIN",
-        Phase.DRAIN,
-        lambda f, m: f.kill_worker(m.target),
-        KILLED_EARLY,
-    ),
-    Try(
-        "target-killed@STOP",
-        Phase.STOP,
-        lambda f, m: f.kill_worker(m.target),
-        KILLED_LATE,
-    ),
-    Try(
-        "target-killed@SETTLE",
-        Phase.SETTLE,
-        lambda f, m: f.kill_worker(m.target),
-        KILLED_LATE,
-    ),
-    Try(
-        "target-agent-killed@STOP",
-        Phase.STOP,
-        lambda f, m: f.kill_agent(m.target),
-        hold_s=10,
-        lift=lambda f, m: f.start_agent(m.target),
-    ),
-    Try(
-        "source-agent-stopped@SWITCH",
-        Phase.SWITCH,
-        lambda f, m: f.stop_process(f.agent(m.source)),
-        UNHEARD,
-        hold_s=20,
-        lift=lambda f, m: f.continue_process(f.agent(m.source)),
-    ),
-    Try(
-        "target-agent-stopped@SWITCH",
-        Phase.SWITCH,
-        lambda f, m: f.stop_process(f.agent(m.target)),
-        UNHEARD,
-        hold_s=20,
-        lift=lambda f, m: f.continue_process(f.agent(m.target)),
-    ),
-    Try(
-        "leader-killed@SWITCH",
-        Phase.SWITCH,
-        lambda f, m: f.kill_leader(),
-        Expected(EITHER),
-    ),
-    Try(
-        "leader-stopped@SWITCH",
-        Phase.SWITCH,
-        lambda f, m: f.stop_leader(),
-        Expected(EITHER, services_end=True),
-        hold_s=30,
-        lift=lambda f, m: f.continue_leader(),
-    ),
-    Try(
-        "zookeeper-killed@STOP",
-        Phase.STOP,
-        lambda f, m: f.stop_daemon("zookeeper"),
-        Expected(frozenset({MOVED, "AT_TARGET"}), WORKER_BACK_S, services_end=True),
-        hold_s=5,
-        lift=lambda f, m: f.start_daemon("zookeeper"),
-    ),
-    Try(
-        "zookeeper-stopped@SWITCH",
-        Phase.SWITCH,
-        lambda f, m: f.stop_process("zookeeper"),
-        Expected(EITHER | UNTOLD, WORKER_BACK_S, services_end=True),
-        hold_s=25,
-        lift=lambda f, m: f.continue_process("zookeeper"),
-    ),
-    Try(
-        "nimbus-killed@STOP",
-        Phase.STOP,
-        lambda f, m: f.stop_daemon("nimbus"),
-        Expected(within_s=WORKER_BACK_S),
-        hold_s=8,
-        lift=lambda f, m: f.start_daemon("nimbus"),
-    ),
+    # As in the matrix, for longer: Storm's sessions with ZooKeeper last 20 s.
+    replace(_CELL["target-agent-killed@STOP"], name="target-agent-killed-10s@STOP", hold_s=10),
+    replace(_CELL["leader-stopped@SWITCH"], name="leader-stopped-30s@SWITCH", hold_s=30),
+    replace(_CELL["zookeeper-stopped@SWITCH"], name="zookeeper-stopped-25s@SWITCH", hold_s=25),
     Try(
         "deactivated@SWITCH",
         Phase.SWITCH,
@@ -174,13 +188,13 @@ TRIES = (
         "topology-killed@DRAIN",
         Phase.DRAIN,
         lambda f, m: f.kill_topology(),
-        Expected(frozenset({VOID}), STORM_BACK_S, tuples_fail=True, storm_restarts=True),
+        replace(REBALANCED, outcomes=frozenset({VOID})),
         lift=lambda f, m: f.submit(),
     ),
     Try(
         "zookeeper-rebuilt",
         None,
         lambda f, m: f.rebuild_zookeeper(),
-        Expected(within_s=STORM_BACK_S, tuples_fail=True, storm_restarts=True, services_end=True),
+        replace(REBALANCED, outcomes=ENDS[None], services_end=True),
     ),
 )

@@ -1,0 +1,35 @@
+"""A sample of the matrix of `make chaos`: one of each kind of process, struck in four phases."""
+
+import shutil
+
+import pytest
+
+from deploy.lab.cluster import RUNS_DIR, sweep
+from tests.chaos.run import Result, run_tries
+from tests.chaos.tries import CELLS
+
+pytestmark = pytest.mark.cluster
+LAB = "chaos-sample"
+SAMPLE = (
+    "target-agent-killed@PREPARE",
+    "target-killed@SWITCH",
+    "leader-killed@DRAIN",
+    "source-killed@STOP",
+    "bystander-stopped@UNDO",
+)
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Result]:
+    """The tries of the sample, made on one cluster."""
+    sweep()
+    rows = [cell for cell in CELLS if cell.name in SAMPLE]
+    found = {result.name: result for result in run_tries(rows, seed=1, lab=LAB)}
+    shutil.rmtree(RUNS_DIR / LAB)
+    return found
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_fault_in_mid_move_is_survived(results: dict[str, Result], name: str) -> None:
+    print(results[name])
+    assert results[name].wrong == []

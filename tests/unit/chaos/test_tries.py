@@ -1,0 +1,80 @@
+"""The matrix of the tries of tests/chaos, and what it expects of each cell."""
+
+from contextlib import nullcontext
+from unittest.mock import Mock, call
+
+import pytest
+
+from migration.model import Phase
+from tests.chaos import run
+from tests.chaos.judge import MOVED, UNDONE
+from tests.chaos.run import run_tries
+from tests.chaos.tries import CELLS, EXTRAS, PHASES, VICTIMS, Harm, Try, cell_name
+
+BY_NAME = {row.name: row for row in (*CELLS, *EXTRAS)}
+FORWARD = (Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP, Phase.SETTLE)
+
+
+def test_the_matrix_has_each_process_harm_and_phase_once() -> None:
+    names = {cell_name(v.name, h, p) for v in VICTIMS for h in Harm for p in PHASES}
+    assert {row.name for row in CELLS} == names
+    assert len(CELLS) == len(names) == 9 * 2 * 7
+    assert set(PHASES) == {None, *FORWARD, Phase.UNDO}
+    assert len(BY_NAME) == len(CELLS) + len(EXTRAS)
+
+
+@pytest.mark.parametrize("row", EXTRAS, ids=lambda row: row.name)
+def test_the_name_of_another_fault_says_its_phase(row: Try) -> None:
+    assert row.name.partition("@")[2] == (row.phase or "")
+
+
+def test_from_stop_on_only_forward_and_from_undo_only_back() -> None:
+    for cell in CELLS:
+        for phases, not_so in ((("STOP", "SETTLE"), UNDONE), (("UNDO",), MOVED)):
+            assert cell.phase not in phases or not_so not in cell.expected.outcomes, cell.name
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+def test_only_a_struck_worker_may_cost_tuples(cell: Try) -> None:
+    struck, _, harm = cell.name.partition("@")[0].rpartition("-")
+    worker = struck in ("source", "target", "bystander")
+    assert cell.expected.tuples_fail == worker
+    assert cell.expected.spouts_end == (worker and harm == "killed")
+    assert not cell.expected.storm_restarts
+    assert cell.expected.within_s == 30 or harm == "killed" or struck == "zookeeper"
+
+
+def test_a_cell_strikes_the_process_that_it_names_and_lifts_the_fault() -> None:
+    faults, move = Mock(), Mock()
+    faults.leader.return_value = "controller-2"
+    killed, stopped = BY_NAME["leader-killed@STOP"], BY_NAME["leader-stopped@STOP"]
+    killed.strike(faults, move)
+    killed.lift(faults, move)
+    stopped.strike(faults, move)
+    stopped.lift(faults, move)
+    assert faults.mock_calls == [
+        call.leader(),
+        call.kill("controller-2"),
+        call.start_again(),
+        call.leader(),
+        call.stop("controller-2"),
+        call.go_on(),
+    ]
+
+
+def test_what_moves_hangs_on_the_seed_and_not_on_the_tries_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stand = Mock()
+    monkeypatch.setattr(run, "standing", lambda lab, mode: nullcontext(stand))
+    monkeypatch.setattr(run, "_try", lambda stand, faults, row, seen: None)
+    monkeypatch.setattr(run, "Faults", lambda stand: Mock(complaints=[]))
+
+    def chosen(names: list[str], seed: int) -> list[float]:
+        rows = [BY_NAME[name] for name in names]
+        return [stand.chosen.random() for _ in run_tries(rows, seed)]
+
+    both = chosen(["target-killed@STOP", "leader-killed@STOP"], 3)
+    assert chosen(["leader-killed@STOP"], 3) == both[1:]
+    assert chosen(["leader-killed@STOP"], 4) != both[1:]
+    assert both[0] != both[1]
