@@ -63,35 +63,49 @@ class Faults:
         self.topology = stand.lab.topology_id(TOPOLOGY)
         self.workers_killed = 0
         self.services_killed = 0
-        self._struck = ""
+        self._held = self._struck = ""
         self.complaints: list[str] = []
 
     def when(self, phase: Phase) -> Move:
-        """Ask for moves until one is seen in a phase, at once."""
-        # Nothing but a fault would undo a move within seconds, and here that is another one.
-        seen = Phase.PREPARE if phase is Phase.UNDO else phase
+        """Ask for moves until one is caught in a phase; the leader stands still until `let_on`.
+
+        A phase may last less than a tenth of a second, and only the leader ends it.
+        """
+        self._held = self.leader()
         for _ in range(CATCHES):
             move = self._stand.ask()
-            if self._catch(move, seen) and (phase is not Phase.UNDO or self._undo(move)):
-                return move
+            # A move is undone within seconds only after a fault, and that would be another one.
+            if self._catch(move, Phase.PREPARE if phase is Phase.UNDO else phase):
+                self._lab.kill_daemon(self._held, signal.SIGSTOP)
+                if phase is Phase.UNDO:
+                    self._undo()
+                entry = self._stand.entry(self.topology, move)
+                if entry is not None and entry.phase is phase:
+                    return move
+                self.let_on()
             self._stand.wait(
                 "the move that was too fast ends", lambda: self._stand.operator.entries() == 0
             )
         raise LabError(f"{CATCHES} moves, and none was seen in {phase}: the machine is too busy")
 
-    def _undo(self, move: Move) -> bool:
-        """Write UNDO as a leader does when PREPARE has lasted too long; False if it is over."""
+    def let_on(self) -> None:
+        """Let the leader go on, unless it is what was struck."""
+        if self._held not in ("", self._struck):
+            self._lab.kill_daemon(self._held, signal.SIGCONT)
+
+    def _undo(self) -> None:
+        """Write UNDO in place of PREPARE, as a leader does when that has lasted too long."""
         plan = self._stand.plan_of(self.topology)
-        if plan is None or not plan.entries or plan.entries[0].phase is not Phase.PREPARE:
-            return False
-        entry = structs.replace(plan.entries[0], phase=Phase.UNDO)
-        after, path = plan.followed_by((entry,), plan.epoch), wire.plan_path(plan.topology)
+        if plan is None:
+            return
+        entries = tuple(
+            structs.replace(entry, phase=Phase.UNDO) if entry.phase is Phase.PREPARE else entry
+            for entry in plan.entries
+        )
+        after, path = plan.followed_by(entries, plan.epoch), wire.plan_path(plan.topology)
         fence = (wire.EPOCH, plan.epoch)
-        try:
+        with suppress(ConflictError):
             self._stand.session.put_checked(path, wire.encode(after), plan.version, fence)
-        except ConflictError:
-            return False
-        return True
 
     def _catch(self, move: Move, phase: Phase) -> bool:
         deadline = time.monotonic() + CATCH_LIMIT_S
@@ -205,6 +219,7 @@ class Faults:
 
     def kill_topology(self) -> None:
         """Kill the topology and wait for the end of its workers."""
+        self.let_on()  # it takes longer than a session lasts
         self._lab.kill_topology(TOPOLOGY)
 
     def submit(self) -> None:

@@ -21,8 +21,9 @@ workers), and it lives where Storm's assignment has it. It takes at most 30 s, o
 starts a JVM or ZooKeeper was away. No sentence fails unless a worker was struck, none is acked
 twice, and no worker restarts beside the one that was killed. Then a plain move under load must
 lose nothing. UNDO is brought about by writing it into the plan in PREPARE, as the leader does at
-that phase's limit. A controller that leads is *leader*, a worker at neither end is *bystander*,
-and *supervisor* is the source's.
+that phase's limit. The leader is held by SIGSTOP for the moment in which the fault strikes, so
+that the phase does not end before. The controller that leads is *leader*, a worker at neither end
+is *bystander*, and *supervisor* is the source's.
 
 `.venv/bin/python -m tests.chaos --cell target-killed@SWITCH --seed 3` makes one cell. The seed
 says which executor moves, and which target and bystander are taken of those there are. Finished
@@ -35,7 +36,7 @@ def page(results: Mapping[str, Result], seed: int, machine: str) -> str:
     """Give the page; what has no result is shown as not run."""
     of_page = [result for name, result in results.items() if name in _names()]
     dates = sorted({result.date for result in of_page}) or ["never"]
-    loads = sorted(result.seen.load for result in of_page if result.name != SOAK) or [0.0]
+    loads = sorted(result.seen.load for result in of_page if result.seen.load) or [0.0]
     wrong = [result for result in of_page if result.wrong]
     return "\n".join(
         (

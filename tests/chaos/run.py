@@ -49,7 +49,7 @@ def run_tries(tries: Iterable[Try], seed: int, lab: str = LAB) -> Iterator[Resul
         for row in tries:
             if stand is None:
                 stand = cluster.enter_context(standing(lab, "observe"))
-            # Not a word of the other tries: it moves the same when it is made alone.
+            # The tries before do not count: it moves the same when it is made alone.
             stand.chosen = random.Random(f"{row.name} {seed}")
             result = _one(stand, row)
             yield result
@@ -84,6 +84,7 @@ def _try(stand: Stand, faults: Faults, row: Try, seen: Seen) -> None:
     seen.load = round(os.getloadavg()[0], 1)
     struck_s = time.time()
     row.strike(faults, move)
+    faults.let_on()
     seen.undone_while_held = _hold(stand, faults, move, row.hold_s)
     row.lift(faults, move)
     seen.recovered_s, seen.flaw = stand.wait_whole(row.expected.within_s)

@@ -1,4 +1,4 @@
-"""A sample of the matrix of `make chaos`: one of each kind of process, struck in four phases."""
+"""A sample of the matrix of `make chaos`: four processes, struck in four phases."""
 
 import shutil
 
@@ -11,11 +11,10 @@ from tests.chaos.tries import CELLS
 pytestmark = pytest.mark.cluster
 LAB = "chaos-sample"
 SAMPLE = (
-    "target-agent-killed@PREPARE",
     "target-killed@SWITCH",
     "leader-killed@DRAIN",
-    "source-killed@STOP",
-    "bystander-stopped@UNDO",
+    "source-agent-killed@UNDO",
+    "supervisor-stopped@STOP",
 )
 
 
