@@ -150,18 +150,18 @@ class Faults:
         if process in self._stand.pids:
             os.kill(self._stand.pids[process], signal.SIGKILL)
             self.workers_killed += 1
-            return
-        if process in self._stand.services.names:
-            self._stand.services.keep_down(process)
-            self.services_killed += 1
-        self._lab.kill_daemon(process)
+        else:
+            self._kill_service(process)
+
+    def _kill_service(self, name: str) -> None:
+        self._stand.services.keep_down(name)
+        self._lab.kill_daemon(name)
+        self.services_killed += 1
 
     def start_again(self) -> None:
         """Start what `kill` has killed."""
-        if self._struck in self._stand.services.names:
+        if self._struck not in self._stand.pids:
             self._stand.services.let_up(self._struck)
-        elif self._struck not in self._stand.pids:
-            self.start_daemon(self._struck)
 
     def stop(self, process: str) -> None:
         """SIGSTOP a process."""
@@ -178,11 +178,6 @@ class Faults:
             os.kill(self._stand.pids[self._struck], sig)
         else:
             self._lab.kill_daemon(self._struck, sig)
-
-    def start_daemon(self, name: str) -> None:
-        """Start ZooKeeper, Nimbus or, by its host, a supervisor."""
-        with self._stand.services.starting:
-            self._lab.start_daemon(name)
 
     def truncate(self, path: Path) -> None:
         """Cut a file to nothing."""
@@ -229,16 +224,16 @@ class Faults:
     def rebuild_zookeeper(self) -> None:
         """Lose all that ZooKeeper holds, with Storm down; adopt the new cluster and submit."""
         self.plain_move()
-        daemons = ("zookeeper", "nimbus", *(node.host for node in self._lab.nodes))
+        services = self._stand.services
         self.kill_topology()
         self._stand.disconnect()
-        for name in daemons:
-            self._lab.kill_daemon(name)
+        for name in services.daemons:
+            self._kill_service(name)
         shutil.rmtree(self._lab.layout.run_dir / "zookeeper" / "data" / "version-2")
-        self.start_daemon("zookeeper")
+        services.let_up("zookeeper")
         self._stand.wait("ZooKeeper listens", lambda: listens(self._lab.layout.zookeeper_port))
-        for name in daemons[1:]:
-            self.start_daemon(name)
+        for name in services.daemons:
+            services.let_up(name)
         hosts = {node.host for node in self._lab.nodes}
         self._stand.wait("supervisors register", lambda: {*self._lab.supervisors()} == hosts)
         self._await_services()
@@ -253,7 +248,7 @@ class Faults:
             self.complaints.append(
                 f"agents and controllers not back {BACK_LIMIT_S:.0f} s after the new ZooKeeper"
             )
-            for name in self._stand.services.names:
+            for name in self._stand.services.ours:
                 self._lab.kill_daemon(name)
                 self.services_killed += 1
             self._stand.wait("the restarted services speak", self._services_speak)

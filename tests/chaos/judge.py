@@ -29,7 +29,7 @@ class Expected:
     storm_restarts : bool
         Whether Storm itself restarts workers, beside those that the fault kills.
     services_end : bool
-        Whether agents and controllers may end, beside those that the fault kills.
+        Whether agents, controllers or daemons may end, beside those that the fault kills.
     undo_while_held : bool
         Whether the move may be undone before the fault is lifted.
     """
@@ -108,7 +108,7 @@ class Seen:
     restarts : int
         Workers that came and were not restarts of those that the fault killed.
     services_ended : int
-        Agents and controllers, likewise.
+        Agents, controllers and daemons, likewise.
     window : Window or None
         What was counted around the plain move afterwards; None if it did not come to that.
     next_move : str
@@ -155,7 +155,7 @@ def judge(expected: Expected, seen: Seen) -> list[str]:
     if seen.restarts and not expected.storm_restarts:
         wrong.append(f"{seen.restarts} workers restarted")
     if seen.services_ended and not expected.services_end:
-        wrong.append(f"{seen.services_ended} agents or controllers ended")
+        wrong.append(f"{seen.services_ended} services ended")
     if seen.recovered_s is not None:
         wrong += _afterwards(seen)
     return wrong

@@ -12,8 +12,8 @@ _HEAD = """# Faults in the middle of a move
 
 `make chaos` writes this page. A real Storm cluster carries an acked WordCount of 200 sentences/s;
 a process is struck by `kill -9` or by `SIGSTOP` for 20 s while one executor is in one phase of
-its move. What Storm does not start itself is started again 5 s after its death. *No move* is the
-same fault while nothing moves.
+its move. Whatever ends is started again, by Storm or, after 6 s, by a service manager. *No move*
+is the same fault while nothing moves.
 
 After each fault, once it is lifted, all of this has to become true, and to stay true for 3 s: the
 move has ended, the plan is empty, each executor has one live copy (by thread dumps of all

@@ -2,10 +2,12 @@
 
 import os
 import random
+import shutil
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from controller.storm.collect import PAUSED
 from deploy.lab import LabError
@@ -43,7 +45,10 @@ class Result:
 
 
 def run_tries(tries: Iterable[Try], seed: int, lab: str = LAB) -> Iterator[Result]:
-    """Make tries; after one that has left its cluster wedged the next has a fresh one."""
+    """Make tries; after one that has left its cluster wedged the next has a fresh one.
+
+    The logs of the wedged one stay, in a folder with the name of the try beside that of the lab.
+    """
     with ExitStack() as cluster:
         stand: Stand | None = None
         for row in tries:
@@ -55,7 +60,15 @@ def run_tries(tries: Iterable[Try], seed: int, lab: str = LAB) -> Iterator[Resul
             yield result
             if result.wedged:
                 cluster.close()
+                _keep_logs(stand.lab.layout.run_dir, row.name)
                 stand = None
+
+
+def _keep_logs(run_dir: Path, name: str) -> None:
+    """Move what a cluster has left aside, or the next one would write over it."""
+    kept = run_dir.with_name(f"{run_dir.name}-{name}")
+    shutil.rmtree(kept, ignore_errors=True)
+    run_dir.rename(kept)
 
 
 def _one(stand: Stand, row: Try) -> Result:

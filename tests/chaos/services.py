@@ -1,8 +1,9 @@
-"""A small service manager: agents and controllers that end are started again, as by systemd."""
+"""A small service manager: what ends is started again, as by systemd, Storm's daemons too."""
 
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from typing import Self
 
@@ -18,23 +19,26 @@ def agent_of(host: str) -> str:
 
 
 class Services:
-    """One agent a node and two controllers, kept running inside the block."""
+    """One agent a node and two controllers, and the daemons; all kept running inside the block."""
 
     def __init__(self, lab: Lab, mode: str) -> None:
         self._lab = lab
-        self._start = {agent_of(node.host): partial(lab.start_agent, node) for node in lab.nodes}
+        self._start: dict[str, Callable[[], object]] = {
+            agent_of(node.host): partial(lab.start_agent, node) for node in lab.nodes
+        }
         for name in ("controller-1", "controller-2"):
             self._start[name] = partial(lab.start_controller, mode, name)
+        self.ours = (*self._start,)
+        self.daemons = ("zookeeper", "nimbus", *(node.host for node in lab.nodes))
+        self._start |= {name: partial(lab.start_daemon, name) for name in self.daemons}
         self._kept_down: set[str] = set()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._tend, name="service-manager")
-        # The list of the lab's processes is read, changed and written.
-        self.starting = threading.Lock()
         self.restarts: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
-        for start in self._start.values():
-            start()
+        for name in self.ours:
+            self._start[name]()
         self._thread.start()
         return self
 
@@ -49,11 +53,6 @@ class Services:
     def let_up(self, name: str) -> None:
         """Start a service again that was kept down."""
         self._kept_down.discard(name)
-
-    @property
-    def names(self) -> list[str]:
-        """All services."""
-        return [*self._start]
 
     def missing(self) -> list[str]:
         """Name the services that do not run."""
@@ -73,5 +72,4 @@ class Services:
             for name, since_s in gone_at_s.items():
                 if now_s - since_s >= RESTART_AFTER_S:
                     self.restarts[name] += 1
-                    with self.starting:
-                        self._start[name]()
+                    self._start[name]()

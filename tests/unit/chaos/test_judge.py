@@ -86,7 +86,7 @@ def test_a_try_as_expected_is_well() -> None:
         (replace(WELL, dropped=1), "1 dropped"),
         (replace(WELL, double_acked=1), "1 acked twice"),
         (replace(WELL, restarts=1), "1 workers restarted"),
-        (replace(WELL, services_ended=1), "1 agents or controllers ended"),
+        (replace(WELL, services_ended=1), "1 services ended"),
         (replace(WELL, window=None), "next move: "),
         (replace(WELL, window=replace(WINDOW, acked=599)), "next move: "),
         (replace(WELL, window=replace(WINDOW, failed=1)), "next move: "),
