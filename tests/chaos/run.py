@@ -54,6 +54,7 @@ def run_tries(tries: Iterable[Try], seed: int, lab: str = LAB) -> Iterator[Resul
         for row in tries:
             if stand is None:
                 stand = cluster.enter_context(standing(lab, "observe"))
+                stand.rest()
             # The tries before do not count: it moves the same when it is made alone.
             stand.chosen = random.Random(f"{row.name} {seed}")
             result = _one(stand, row)
@@ -87,7 +88,8 @@ def _one(stand: Stand, row: Try) -> Result:
 
 
 def _try(stand: Stand, faults: Faults, row: Try, seen: Seen) -> None:
-    before, late = stand.rest(), stand.counters()
+    """Begin and end at rest."""
+    before, late = stand.ledger.totals(), stand.counters()
     stand.ledger.set_rate(RATE_TPS)
     stand.pids = stand.note_workers()
     known = set(stand.workers_seen)

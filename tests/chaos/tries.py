@@ -82,9 +82,11 @@ VICTIMS = (
     Victim("source", lambda f, m: str(m.source), worker=True, storms=True),
     Victim("target", lambda f, m: str(m.target), worker=True, storms=True),
     Victim("bystander", lambda f, m: str(m.bystander), worker=True, storms=True),
-    Victim("supervisor", lambda f, m: f.supervisor(m.source), storms=True),
     Victim("nimbus", lambda f, m: "nimbus", storms=True),
     Victim(ZOOKEEPER, lambda f, m: ZOOKEEPER, storms=True),
+    # The last one: its successor is not the parent of its workers, and notices the death of one by
+    # the heartbeats alone, after 30 s.
+    Victim("supervisor", lambda f, m: f.supervisor(m.source), storms=True),
 )
 # None: nothing moves, for comparison.
 PHASES = (None, *(phase for phase in Phase if phase is not Phase.UNKNOWN))
@@ -154,6 +156,7 @@ EXTRAS = (
     replace(_CELL["target-agent-killed@STOP"], name="target-agent-killed-10s@STOP", hold_s=10),
     replace(_CELL["leader-stopped@SWITCH"], name="leader-stopped-30s@SWITCH", hold_s=30),
     replace(_CELL["zookeeper-stopped@SWITCH"], name="zookeeper-stopped-25s@SWITCH", hold_s=25),
+    replace(_CELL["zookeeper-killed@STOP"], name="zookeeper-killed-30s@STOP", hold_s=30),
     Try(
         "deactivated@SWITCH",
         Phase.SWITCH,
