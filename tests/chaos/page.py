@@ -53,7 +53,7 @@ def page(results: Mapping[str, Result], seed: int, machine: str) -> str:
             "The longest gap between two acks, in seconds, from the fault until all was whole, and "
             "after the slash the seconds in",
             "which the rate of acks fell by 60 % or more. What a phase has beyond *no move* is the "
-            "move's own part.\n",
+            "move's own part. A dash: not taken.\n",
             *_matrix(results, _downtime),
             "\n## Other faults\n",
             "| fault | outcome | downtime |",

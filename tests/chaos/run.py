@@ -21,6 +21,8 @@ from tests.chaos.tries import Try
 
 LAB = "chaos"
 NEXT_LIMIT_S = 60.0
+# The second of the fault counts from its begin, and must not have the end of the rest in it.
+FED_S = 2.0
 DATE = "%Y-%m-%d"
 SOAK = "soak"
 SOAK_RATE_TPS = 400.0
@@ -91,6 +93,7 @@ def _try(stand: Stand, faults: Faults, row: Try, seen: Seen) -> None:
     """Begin and end at rest."""
     before, late = stand.ledger.totals(), stand.counters()
     stand.ledger.set_rate(RATE_TPS)
+    time.sleep(FED_S)
     stand.pids = stand.note_workers()
     known = set(stand.workers_seen)
     stand.services.restarts.clear()

@@ -150,13 +150,23 @@ def _expected(victim: Victim, harm: Harm, phase: Phase | None) -> Expected:
 CELLS = tuple(_cell(victim, harm, phase) for harm in Harm for victim in VICTIMS for phase in PHASES)
 _CELL = {cell.name: cell for cell in CELLS}
 
+
+def _sessions_lost(phase: Phase | None) -> Try:
+    """Keep ZooKeeper down until Storm has lost its sessions: its supervisors and workers halt."""
+    cell = _CELL[cell_name(ZOOKEEPER, Harm.KILLED, phase)]
+    harmed = replace(cell.expected, tuples_fail=True, spouts_end=True, storm_restarts=True)
+    name = cell.name.replace("killed", "killed-30s")
+    return replace(cell, name=name, expected=harmed, hold_s=30)
+
+
 EXTRAS = (
     Try("none@PREPARE", Phase.PREPARE, lambda f, m: None),
     # As in the matrix, for longer: Storm's sessions with ZooKeeper last 20 s.
     replace(_CELL["target-agent-killed@STOP"], name="target-agent-killed-10s@STOP", hold_s=10),
     replace(_CELL["leader-stopped@SWITCH"], name="leader-stopped-30s@SWITCH", hold_s=30),
     replace(_CELL["zookeeper-stopped@SWITCH"], name="zookeeper-stopped-25s@SWITCH", hold_s=25),
-    replace(_CELL["zookeeper-killed@STOP"], name="zookeeper-killed-30s@STOP", hold_s=30),
+    _sessions_lost(None),
+    _sessions_lost(Phase.STOP),
     Try(
         "deactivated@SWITCH",
         Phase.SWITCH,
