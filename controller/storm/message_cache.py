@@ -5,7 +5,7 @@ The protocol looks many times a second; only what has changed is read again.
 
 import threading
 from collections.abc import Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import structlog
 
@@ -41,9 +41,9 @@ class Mirror(Watched):
 
     def _message(self, kind: type[M], path: str, stored: Stored) -> M | None:
         mzxid, last, data = self._decoded.get(path, (-1, None, b""))
-        if mzxid == stored.mzxid:
-            return cast(M | None, last)
         value: M | None = last
+        if mzxid == stored.mzxid:
+            return value
         try:
             plain = unpacked(stored.data)
             value, data = decode(kind, plain), plain
