@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from deploy.lab import LabError
+from tests.bench import rows
 from tests.bench.downtime import Asked, Round
 
 
@@ -30,17 +31,17 @@ class Kept:
         self.steady_tps = asked.rate_tps
         # As JSON gives it back.
         wanted = json.loads(json.dumps(asdict(asked)))
-        self._first_line = None if resume else json.dumps(wanted) + "\n"
+        self._first_row = None if resume else wanted
         if not resume:
             return
-        if not file.exists():
+        told = rows.read(file)
+        if not told:
             raise LabError(f"--resume: {file} has no run to go on with: leave --resume out")
-        # What was not written to its end lacks its newline.
-        first, *rows = [json.loads(line) for line in file.read_text().split("\n")[:-1]]
+        first, *rest = told
         other = {key: value for key, value in first.items() if wanted[key] != value}
         if other:
             raise LabError(f"--resume: the run in {file} was asked for {other}: ask the same")
-        for row in rows:
+        for row in rest:
             if "steady_tps" in row:
                 self.steady_tps = row["steady_tps"]
             else:
@@ -61,9 +62,8 @@ class Kept:
         self._append({"steady_tps": rate_tps})
 
     def _append(self, row: dict[str, object]) -> None:
-        if self._first_line is not None:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            self._file.write_text(self._first_line)
-            self._first_line = None
-        with self._file.open("a") as stream:
-            stream.write(json.dumps(row) + "\n")
+        if self._first_row is not None:
+            self._file.unlink(missing_ok=True)
+            rows.append(self._file, self._first_row)
+            self._first_row = None
+        rows.append(self._file, row)

@@ -4,7 +4,6 @@ The ids of supervisors are others in each lab. So a placement is kept with names
 it: nodes and slots are numbered in the order in which the executors name them.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from controller.errors import CommandError
 from deploy.lab.figures import Figures
 from deploy.lab.pairing import Pair, SlotOf, known
 from migration.model import ExecutorId, Slot
+from tests.bench import rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +58,13 @@ class Rounds:
             raise CommandError(
                 f"{file} has finished rounds: go on with them by --resume, or remove it"
             )
-        self.rows: list[dict[str, Any]] = []
-        if file.exists():
-            # The line that was being written when the benchmark ended may be cut off.
-            whole = file.read_text().rpartition("\n")[0]
-            self.rows = [json.loads(line) for line in whole.splitlines()]
-            file.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
+        self.rows = rows.read(file)
 
     def add(self, case: str, policy: str, **piece: Any) -> None:
         """Write a finished piece down."""
         row = {"case": case, "policy": policy, **piece}
         self.rows.append(row)
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        with self._file.open("a") as stream:
-            stream.write(json.dumps(row) + "\n")
+        rows.append(self._file, row)
 
     def add_pair(self, case: str, policy: str, pair: Pair, load_average: float) -> None:
         """Write a finished round down."""
@@ -79,10 +72,10 @@ class Rounds:
 
     def target(self, case: str, policy: str) -> Target | None:
         """Give the placement that finished rounds were taken with."""
-        rows = self._of(case, policy, "target")
-        if not rows:
+        told = self._of(case, policy, "target")
+        if not told:
             return None
-        found = rows[0]["target"]
+        found = told[0]["target"]
         steps = tuple((executor, slot) for executor, slot in found["steps"])
         return Target(found["storm"], found["new"], steps, found["reason"])
 
