@@ -55,7 +55,7 @@ class PollHandler(SequentialThreadingHandler):  # type: ignore[misc]
         for socket in wlist:
             poll.register(socket, select.POLLOUT)
         # What is broken counts as ready: the call that follows tells.
-        ready = {fd for fd, _ in poll.poll(None if timeout is None else 1000 * timeout)}
+        ready = {fd for fd, _ in poll.poll(None if timeout is None else max(1000 * timeout, 0))}
         found = [[s for s in sockets if s.fileno() in ready] for sockets in (rlist, wlist)]
         return found[0], found[1], []
 

@@ -3,6 +3,7 @@
 import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -66,7 +67,7 @@ class Setting:
         """
         words = choices or self.choices
         given = value
-        if self.kind is Kind.FOLDER and value in (False, "off"):
+        if self.kind is Kind.FOLDER and (value is False or value == "off"):
             given = ""  # YAML 1.1 reads off as false, but not in quotes
         elif isinstance(value, float) and value.is_integer():
             given = int(value)
@@ -260,11 +261,16 @@ def values(
 
 
 def load_s(given: Mapping[str, Any]) -> float:
-    """Give `load.secs`, or what holds where it is not given."""
-    rows = {row.key: row for row in SETTINGS if row.key in {"cycle.secs", "load.secs"}}
-    read = {key: row.read(given[key]) for key, row in rows.items() if key in given}
-    derived = 0.8 * read.get("cycle.secs", DEFAULT["cycle.secs"])
-    return float(read.get("load.secs", min(max(derived, 1.0), 4.0)))
+    """Give `load.secs`, or what holds where it is not given; `cycle.secs` is the controller's to
+    refuse.
+    """
+    rows = {row.key: row for row in SETTINGS}
+    if given.get("load.secs") is not None:
+        return float(rows["load.secs"].read(given["load.secs"]))
+    cycle_s: float = DEFAULT["cycle.secs"]
+    with suppress(ConfigError):
+        cycle_s = rows["cycle.secs"].read(given.get("cycle.secs"))
+    return min(max(0.8 * cycle_s, 1.0), 4.0)
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:

@@ -83,7 +83,7 @@ class Layout:
         slots = publication.slots | frozenset(placement.values())
         cluster = build_cluster(publication, slots, capacity_cores)
         index = {name: w for w, name in enumerate(cluster.workers)}
-        worker = {slot: index[str(slot)] for slot in slots if str(slot) in index}
+        worker = {slot: index[str(slot)] for slot in sorted(slots) if str(slot) in index}
         # The natural order of "start-end" is the order of the ids.
         executors = sorted(placement)
         component = {placed.executor: placed.component for placed in publication.executors}

@@ -86,7 +86,8 @@ def _unplaced(view: TopologyView) -> Veto | None:
         named = ", ".join(homeless) or "any executor"
         return Veto(Outcome.STAND_BACK, f"Storm has not assigned {named}")
     known = {node.id for node in publication.nodes}
-    lost = sorted(slot for slot in view.slots if slot.supervisor not in known)
+    used = view.slots | {entry.target for entry in view.plan.entries}
+    lost = sorted(slot for slot in used if slot.supervisor not in known)
     if lost:
         named = ", ".join(map(str, lost))
         return Veto(Outcome.STAND_BACK, f"Storm has no supervisor for {named}")

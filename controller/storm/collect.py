@@ -164,6 +164,8 @@ class LiveCluster:
         paths = [wire.load_path(name) for name in self._mirror.children(wire.LOAD)]
         self._loads = self._mirror.messages(NodeLoad, paths)
         self._loads_read_s = self._now_s()
+        for path in paths:
+            self.age_s(path)  # a node is as old as its report from now on
         return self._loads
 
     def _silence_s(self, node: str) -> float:

@@ -1,5 +1,6 @@
 """Runs the controller against a live Storm: elects, looks, decides, and drives the moves."""
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ log = structlog.get_logger()
 # How often moves under way are looked at, and how long changes are gathered before that.
 STEP_S = 0.1
 GATHER_S = 0.01
+# How often all is looked at while nothing moves.
+LOOK_S = 5.0
 # How often the queue of candidates and the operators' commands are looked at.
 IDLE_S = 0.5
 
@@ -71,12 +74,18 @@ class LiveController:
     def _work(self, stop: threading.Event) -> None:
         cycle_at_s = time.monotonic()
         away = moving = False
+        looked_s, looked_epoch = -math.inf, None
         while not stop.is_set():
-            is_due = time.monotonic() >= cycle_at_s
+            now_s = time.monotonic()
+            is_due = now_s >= cycle_at_s
             try:
                 self._leader.refresh()
-                leads = self._leader.epoch is not None
-                moving = leads and self._drive(look=is_due or moving)
+                epoch = self._leader.epoch
+                # A new leader may find a plan that was lost; no plan tells of that.
+                look = moving or epoch != looked_epoch or now_s - looked_s >= LOOK_S
+                moving = epoch is not None and self._drive(look=look)
+                if look:
+                    looked_s, looked_epoch = now_s, epoch
                 if is_due:
                     cycle_at_s = max(cycle_at_s + self._config.cycle_s, time.monotonic())
                     moving = self._cycle() or moving

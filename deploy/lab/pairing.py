@@ -175,6 +175,8 @@ def known(pairs: Sequence[Pair]) -> bool:
     if len(pairs) < LEAST_PAIRS:
         return False
     found = [ratio(pairs, figure) for figure in _AIMED]
+    if found[0] is None:  # in some window nothing was acked
+        return False
     return all(one.within(HALF_WIDTH * one.ratio) for one in found if one is not None)
 
 

@@ -281,13 +281,13 @@ def bench_gain(
     from tests.bench.gain.cases import CASES  # noqa: PLC0415
     from tests.bench.gain.report import as_tables, report  # noqa: PLC0415
     from tests.bench.gain.rounds import Rounds  # noqa: PLC0415
-    from tests.bench.gain.run import POLICIES, AskedGain, run_case  # noqa: PLC0415
+    from tests.bench.gain.run import POLICIES, AskedGain, run_case, set_up  # noqa: PLC0415
 
     cases, policies = case or list(CASES), policy or list(POLICIES)
     for option, wanted, known in (("case", cases, CASES), ("policy", policies, NAMES)):
         for name in set(wanted) - set(known):
             raise CommandError(f"--{option} {name}: {meant(name, known)}")
-    finished = Rounds(file, resume=resume)
+    finished = Rounds(file, set_up(trim=trim), resume=resume)
     for name in cases:
         run_case(name, CASES[name], AskedGain(policies, rounds, cycles, trim), finished, _progress)
     _answer(report(finished), as_tables, output)

@@ -15,14 +15,15 @@ class Kept:
     Parameters
     ----------
     file : Path
-        Without `resume` it is begun anew with the first round that is finished.
+        Where; without `resume` there must be none.
     resume : bool
         Whether to keep what is in it.
 
     Raises
     ------
     LabError
-        If it is to go on with a run that was asked for something else, or with none.
+        If it is to go on with a run that was asked for something else, or with none, or if it is
+        to begin anew where a run is kept.
     """
 
     def __init__(self, file: Path, asked: Asked, *, resume: bool) -> None:
@@ -33,6 +34,8 @@ class Kept:
         wanted = json.loads(json.dumps(asdict(asked)))
         self._first_row = None if resume else wanted
         if not resume:
+            if file.exists():
+                raise LabError(f"{file} has finished rounds: go on by --resume, or remove it")
             return
         told = rows.read(file)
         if not told:
@@ -63,7 +66,6 @@ class Kept:
 
     def _append(self, row: dict[str, object]) -> None:
         if self._first_row is not None:
-            self._file.unlink(missing_ok=True)
             rows.append(self._file, self._first_row)
             self._first_row = None
         rows.append(self._file, row)

@@ -188,10 +188,10 @@ class Rounds:
                     made.append(self._redeploy(system, operator, chosen))
                     seen |= made[-1].workers.items()
                 due_s += self._asked.every_s
-            _sleep_until(ended_s + WRITE_DELAY_S)
+            _sleep_until(ended_s + 2 * WRITE_DELAY_S)  # a busy machine writes late
+            load_average = os.getloadavg()[0]
             windows = self._ledger.windows(began_s, ended_s)
             acked_10ms = self._ledger.acked_10ms(began_s, ended_s)
-            load_average = os.getloadavg()[0]
             self._rest()
             if made:
                 landed = partial(self._landed, operator, made[-1])

@@ -4,6 +4,7 @@ The ids of supervisors are others in each lab. So a placement is kept with names
 it: nodes and slots are numbered in the order in which the executors name them.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,22 +44,33 @@ class Rounds:
     ----------
     file : Path
         Where.
+    setup : mapping
+        What all rounds have in common, ready for JSON.
     resume : bool
         Whether to go on with what is there.
 
     Raises
     ------
     CommandError
-        When there are rounds that nobody wants to go on with.
+        When there are rounds that nobody wants to go on with, or of another set-up.
     """
 
-    def __init__(self, file: Path, *, resume: bool) -> None:
+    def __init__(self, file: Path, setup: Mapping[str, Any], *, resume: bool) -> None:
         self._file = file
         if file.exists() and not resume:
             raise CommandError(
                 f"{file} has finished rounds: go on with them by --resume, or remove it"
             )
         self.rows = rows.read(file)
+        # As JSON gives it back.
+        wanted = json.loads(json.dumps(setup))
+        if not self.rows:
+            self.add("", "", setup=wanted)
+        elif self.rows[0].get("setup") != wanted:
+            raise CommandError(
+                f"{file} has rounds of another set-up, such as --trim, links or a workload's "
+                "configuration: remove it"
+            )
 
     def add(self, case: str, policy: str, **piece: Any) -> None:
         """Write a finished piece down."""

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from controller.cli.offline import WalkStep, walk
 from controller.config import Config
@@ -17,7 +18,7 @@ from deploy.lab.operator import Operator, beside, kill_meters
 from deploy.lab.pairing import SlotOf, in_turn, place
 from kvstore.zookeeper import Session
 from migration.model import Slot
-from tests.bench.gain.cases import Case
+from tests.bench.gain.cases import CASES, Case
 from tests.bench.gain.rounds import Rounds, Target, named, names_of, unnamed
 
 # Those that need no profile of the components: single moves, then one-shot ones.
@@ -146,6 +147,18 @@ class _Bench:
         rounds.add(name, policy, cycles=cycles)
 
 
+def set_up(*, trim: bool) -> dict[str, Any]:
+    """Tell what rounds have to have in common to be compared."""
+    return {
+        "trimmed": trim,
+        "cases": {name: asdict(case) for name, case in CASES.items()},
+        "cluster": CONF,
+        "topology": TOPOLOGY_CONF,
+        "fed_frac": FED_FRAC,
+        "seconds": [SATURATED_S, FED_S, CYCLE_S],
+    }
+
+
 def run_case(
     name: str, case: Case, asked: AskedGain, rounds: Rounds, tell: Callable[[str], None]
 ) -> None:
@@ -163,7 +176,7 @@ def run_case(
     Raises
     ------
     LabError
-        When Storm has placed the executors otherwise than in the finished rounds, or tuples failed.
+        When Storm has placed the executors otherwise than in the finished rounds.
     """
     if not any(_lacks(name, policy, asked, rounds) for policy in asked.policies):
         return
@@ -192,6 +205,10 @@ def run_case(
             wrong |= {"restarts": sum(lab.worker_pids().get(s) != pid for s, pid in pids.items())}
             wrong |= kill_meters(lab) - before
             rounds.add(name, "", tuples={"emitted": totals.emitted, **wrong})
+            tell(
+                f"{name}: {totals.emitted} sentences; "
+                + ", ".join(f"{k} {n}" for k, n in wrong.items())
+            )
 
 
 def _lacks(name: str, policy: str, asked: AskedGain, rounds: Rounds) -> bool:

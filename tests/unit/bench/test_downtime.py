@@ -87,7 +87,8 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     assert not again.has("steady", 2, CONTROL.name)
     with pytest.raises(LabError, match=r"was asked for.*'duration_s': 60"):
         Kept(file, replace(ASKED, duration_s=61), resume=True)
-    assert not Kept(file, ASKED, resume=False).rounds
+    with pytest.raises(LabError, match="go on by --resume, or remove it"):
+        Kept(file, ASKED, resume=False)
     with pytest.raises(LabError, match="no run to go on with"):
         Kept(tmp_path / "none.jsonl", ASKED, resume=True)
 

@@ -23,8 +23,11 @@ TARGET = Target(STORM, NEW, (("2-2", "n1:1"),), "NOTHING_TO_GAIN: all is togethe
 PAIR = Pair(side(1000), side(1100))
 
 
+SETUP = {"trimmed": True, "seconds": (8, 6)}
+
+
 def finished(file: Path) -> Rounds:
-    rounds = Rounds(file, resume=False)
+    rounds = Rounds(file, SETUP, resume=False)
     rounds.add("cpu", "safe", target=asdict(TARGET))
     rounds.add_pair("cpu", "safe", PAIR, 2.0)
     rounds.add_pair("cpu", "safe", PAIR, 3.0)
@@ -37,7 +40,7 @@ def finished(file: Path) -> Rounds:
 def test_finished_rounds_come_back_as_they_were(tmp_path: Path) -> None:
     file = tmp_path / "bench" / "gain.jsonl"
     finished(file)
-    again = Rounds(file, resume=True)
+    again = Rounds(file, SETUP, resume=True)
     assert again.target("cpu", "safe") == TARGET
     assert again.pairs("cpu", "safe") == [PAIR, PAIR]
     assert again.load_averages("cpu", "safe") == [2.0, 3.0]
@@ -49,10 +52,10 @@ def test_a_round_that_was_cut_off_is_taken_again(tmp_path: Path) -> None:
     file = tmp_path / "gain.jsonl"
     finished(file)
     file.write_text(file.read_text() + '{"case": "cpu", "policy": "sa')
-    again = Rounds(file, resume=True)
+    again = Rounds(file, SETUP, resume=True)
     assert len(again.pairs("cpu", "safe")) == 2
     again.add_pair("cpu", "safe", PAIR, 4.0)
-    assert len(Rounds(file, resume=True).pairs("cpu", "safe")) == 3
+    assert len(Rounds(file, SETUP, resume=True).pairs("cpu", "safe")) == 3
 
 
 def test_what_is_finished_is_not_taken_again(tmp_path: Path) -> None:
@@ -73,7 +76,14 @@ def test_finished_rounds_are_not_overwritten(tmp_path: Path) -> None:
     file = tmp_path / "gain.jsonl"
     finished(file)
     with pytest.raises(CommandError, match="--resume"):
-        Rounds(file, resume=False)
+        Rounds(file, SETUP, resume=False)
+
+
+def test_rounds_of_another_set_up_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "gain.jsonl"
+    finished(file)
+    with pytest.raises(CommandError, match="another set-up"):
+        Rounds(file, {**SETUP, "trimmed": False}, resume=True)
 
 
 def test_names_are_the_same_whatever_ids_supervisors_have() -> None:

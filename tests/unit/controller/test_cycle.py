@@ -442,6 +442,16 @@ def test_a_supervisor_that_storm_has_lost_stops_its_topology_alone() -> None:
     assert other_report.outcome is Outcome.MOVED
 
 
+def test_a_move_to_a_node_that_has_gone_is_no_surprise() -> None:
+    world = World(entries=(entry_of(6, Slot("gone", 1), Phase.SETTLE),))
+    seen = two_topologies(world)
+    _, report = cycle(Memory(), seen, AUTO)
+    assert report.error is None
+    assert {one.outcome for one in report.topologies} == {Outcome.STAND_BACK}
+    for one in report.topologies:
+        assert one.reason == "Storm has no supervisor for gone:1"
+
+
 def test_the_same_values_give_the_same_report() -> None:
     world, config = World(), replace(AUTO, max_moves=2)
     memory, _ = cycle(Memory(), world.seen(), config)

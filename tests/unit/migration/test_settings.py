@@ -77,9 +77,11 @@ def test_no_default_is_written_twice() -> None:
         ({"cycle.secs": 0.5}, 1.0),
         ({"cycle.secs": 60}, 4.0),
         ({"cycle.secs": 60, "load.secs": 9}, 9.0),
+        ({"cycle.secs": 0.01, "load.secs": 2}, 2.0),
+        ({"cycle.secs": "often", "load.secs": None}, 4.0),
     ],
 )
-def test_each_cycle_finds_a_new_report(given: dict[str, float], wanted_s: float) -> None:
+def test_each_cycle_finds_a_new_report(given: dict[str, object], wanted_s: float) -> None:
     assert load_s(given) == wanted_s
 
 

@@ -31,7 +31,13 @@ def test_a_journal_is_kept_beside_storms_own_state_unless_told_otherwise() -> No
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("journal.dir", 3), ("journal.dir", True), ("journal.days", 0), ("journal.size.mb", 0.5)],
+    [
+        ("journal.dir", 0),
+        ("journal.dir", 3),
+        ("journal.dir", True),
+        ("journal.days", 0),
+        ("journal.size.mb", 0.5),
+    ],
 )
 def test_what_cannot_be_is_refused_by_key(key: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=f"nstorm.{key}: must be"):

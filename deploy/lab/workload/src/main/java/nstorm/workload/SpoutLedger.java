@@ -104,7 +104,10 @@ final class SpoutLedger {
     /** The slots so far too, so that a JVM that is killed takes no whole second of them with it. */
     synchronized List<String> takeWindows(long nowMillis) {
         roll(nowMillis);
-        closeSlots(slot(nowMillis));
+        // An ack may have begun the next second while the caller waited for the lock.
+        if (nowMillis / 1000 == windowSecond) {
+            closeSlots(slot(nowMillis));
+        }
         List<String> taken = List.copyOf(closed);
         closed.clear();
         return taken;

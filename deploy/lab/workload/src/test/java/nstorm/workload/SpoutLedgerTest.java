@@ -55,6 +55,14 @@ final class SpoutLedgerTest {
     }
 
     @Test
+    void aTimeBeforeTheLastAcksClosesNoSlotOfTheirs() {
+        long nextSecond = System.currentTimeMillis() / 1000 + 1;
+        ledger.takeWindows(nextSecond * 1000);
+        assertEquals(List.of(), ledger.takeWindows(nextSecond * 1000 - 1));
+        assertEquals(List.of(slots(nextSecond, 0, 20)), ledger.takeWindows(nextSecond * 1000 + 200));
+    }
+
+    @Test
     void everyAckIsInOneSlot() {
         List<String> rows = new ArrayList<>();
         for (int i = 0; i < 50; i++) {
