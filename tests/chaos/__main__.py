@@ -17,7 +17,7 @@ from rich.table import Table
 from deploy.lab.cluster import sweep
 from deploy.lab.home.assemble import REPOSITORY, STORM_VERSION
 from tests.chaos.kept import Kept
-from tests.chaos.page import page
+from tests.chaos.page import page, summary
 from tests.chaos.run import SOAK, Result, run_tries, soak
 from tests.chaos.tries import CELLS, EXTRAS
 
@@ -46,40 +46,57 @@ def main() -> int:
     if unknown:
         print(f"no such try: {', '.join(sorted(unknown))}; there are {' '.join(known)}")
         return 2
+    kept = Kept(REPOSITORY / "build" / "chaos" / f"seed-{asked.seed}.jsonl")
+    if asked.page:
+        return _write_page(kept, asked.seed)
     # kazoo tells of each attempt while ZooKeeper is away, which is what is tried here.
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     sweep()
-    kept = Kept(REPOSITORY / "build" / "chaos" / f"seed-{asked.seed}.jsonl")
-    results = {} if asked.cell else kept.results()
-    wanted = [name for name in asked.cell or known if name not in results]
+    done = kept.results()
+    wanted = asked.cell or [name for name in known if name not in done]
+    tries = [] if asked.cell else kept.tries()
+    missing = set(wanted)
     made = _results(wanted, asked.seed, asked.soak)
     # However it ends: the cluster is down before what is known is told.
     with suppress(KeyboardInterrupt), closing(made):
         for result in made:
-            results[result.name] = result
             kept.keep(result)
+            tries.append(result)
+            missing.discard(result.name)
             said = "; ".join(result.wrong) or "as expected"
             print(f"{time.strftime('%H:%M:%S')} {result.name}: {said}", file=sys.stderr, flush=True)
-    if not asked.cell:
-        PAGE.write_text(page(results, asked.seed, _machine()))
     if asked.output == "json":
-        print(json.dumps([asdict(result) for result in results.values()], indent=1))
+        print(json.dumps([asdict(result) for result in tries], indent=1))
     else:
-        Console(width=None if sys.stdout.isatty() else 200).print(_table(results.values()))
-    return int(
-        any(name not in results for name in wanted)
-        or any(result.wrong for result in results.values())
-    )
+        Console(width=None if sys.stdout.isatty() else 200).print(_table(tries))
+    print(f"Seed {asked.seed}: {summary(kept.tries())}", file=sys.stderr)
+    return int(bool(missing) or any(result.wrong for result in tries))
+
+
+def _write_page(kept: Kept, seed: int) -> int:
+    tries = kept.tries()
+    if not tries:
+        print(f"no try of seed {seed} is kept; the page stays as it is")
+        return 2
+    PAGE.write_text(page(tries, seed, _machine()))
+    print(summary(tries))
+    return int(any(result.wrong for result in tries))
 
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m tests.chaos", description=__doc__)
-    parser.add_argument(
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
         "--cell",
         nargs="+",
         default=[],
         metavar="NAME",
-        help="Make these tries, and not what is missing of all; the page stays as it is.",
+        help="Make these tries, and not what is missing of all.",
+    )
+    what.add_argument(
+        "--page",
+        action="store_true",
+        help="Make no try, and write docs/chaos.md from those that are kept.",
     )
     parser.add_argument("--seed", type=int, default=1, help="Of what moves, and of kills.")
     parser.add_argument("--soak", type=float, default=120.0, help="Seconds of the soak.")

@@ -23,7 +23,7 @@ class Expected:
     within_s : float
         From the lifting of the fault until all is whole.
     tuples_fail : bool
-        Whether the fault itself may cost tuples, which Storm replays.
+        Whether the fault itself may cost tuples, which a source that replays would send again.
     spouts_end : bool
         Whether spouts may end, and their account of tuples in flight with them.
     storm_restarts : bool
@@ -102,7 +102,8 @@ class Seen:
     degraded_s : int or None
         Seconds of that time whose rate fell by `DEGRADED_FRAC` or more.
     failed, lost, double_acked : int
-        Sentences: failed ones are replayed; lost are those of dead spouts, whose fate nobody knows.
+        Sentences: a source that replays would send failed ones again; lost are those of dead
+        spouts, whose fate nobody knows.
     forwarded, dropped : int
         Late tuples, by the workers that lived on.
     restarts : int

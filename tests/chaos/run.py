@@ -104,8 +104,9 @@ def _try(stand: Stand, faults: Faults, row: Try, seen: Seen) -> None:
     row.strike(faults, move)
     faults.let_on()
     seen.undone_while_held = _hold(stand, faults, move, row.hold_s)
+    lifted_s = time.monotonic()  # the lift may take its time, as a new topology does
     row.lift(faults, move)
-    seen.recovered_s, seen.flaw = stand.wait_whole(row.expected.within_s)
+    seen.recovered_s, seen.flaw = stand.wait_whole(row.expected.within_s, lifted_s)
     whole_s = time.time()
     if row.phase is not None:
         seen.outcome = stand.outcome(move)

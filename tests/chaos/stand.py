@@ -222,9 +222,12 @@ class Stand:
         pids = self.lab.worker_pids()
         return {slot: self._dumps.executors(pid) for slot, pid in pids.items()}
 
-    def wait_whole(self, limit_s: float) -> tuple[float | None, str]:
-        """Wait until all is whole and stays so; give the seconds until then, or what is not."""
-        began_s = time.monotonic()
+    def wait_whole(self, limit_s: float, began_s: float | None = None) -> tuple[float | None, str]:
+        """Wait until all is whole and stays so; give the seconds until then, or what is not.
+
+        Limit and seconds count from a time of the monotonic clock, or else from now.
+        """
+        began_s = time.monotonic() if began_s is None else began_s
         since_s: float | None = None
         flaw: str | None = "not looked at yet"
         while time.monotonic() < began_s + limit_s or (flaw is None):

@@ -37,7 +37,10 @@ REBALANCED = Expected(
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One row: the fault strikes in a phase of a move, is held, and lifted."""
+    """One row: the fault strikes in a phase of a move, is held, and lifted.
+
+    It is timed if what is whole again afterwards is not what the fault itself has built anew.
+    """
 
     name: str
     phase: Phase | None
@@ -45,6 +48,7 @@ class Try:
     expected: Expected = UNHARMED
     hold_s: float = 0.0
     lift: Step = lambda faults, move: None
+    timed: bool = True
 
 
 class Harm(Enum):
@@ -203,11 +207,13 @@ EXTRAS = (
         lambda f, m: f.kill_topology(),
         replace(REBALANCED, outcomes=frozenset({VOID})),
         lift=lambda f, m: f.submit(),
+        timed=False,
     ),
     Try(
         "zookeeper-rebuilt",
         None,
         lambda f, m: f.rebuild_zookeeper(),
         replace(REBALANCED, outcomes=ENDS[None], services_end=True),
+        timed=False,
     ),
 )

@@ -1,12 +1,13 @@
 """A sample of the matrix of `make chaos`: four processes, struck in four phases."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from deploy.lab.cluster import RUNS_DIR, sweep
 from tests.chaos.run import Result, run_tries
-from tests.chaos.tries import CELLS
+from tests.chaos.tries import CELLS, Try
 
 pytestmark = pytest.mark.cluster
 LAB = "chaos-sample"
@@ -16,15 +17,23 @@ SAMPLE = (
     "source-agent-killed@UNDO",
     "supervisor-stopped@STOP",
 )
+# Of the limits of `make chaos`: here a cluster only has to come back, on a machine however busy.
+PATIENCE = 3.0
+
+
+def patient(row: Try) -> Try:
+    limit_s = PATIENCE * row.expected.within_s
+    return replace(row, expected=replace(row.expected, within_s=limit_s))
 
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, Result]:
     """The tries of the sample, made on one cluster."""
     sweep()
-    rows = [cell for cell in CELLS if cell.name in SAMPLE]
+    rows = [patient(cell) for cell in CELLS if cell.name in SAMPLE]
     found = {result.name: result for result in run_tries(rows, seed=1, lab=LAB)}
-    shutil.rmtree(RUNS_DIR / LAB)
+    # After a wedged try the folder has another name.
+    shutil.rmtree(RUNS_DIR / LAB, ignore_errors=True)
     return found
 
 

@@ -22,8 +22,21 @@ def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
     assert [one.name for one in file.parent.iterdir()] == [file.name]
 
 
-def test_the_last_result_of_a_name_counts(tmp_path: Path) -> None:
+def test_the_newest_try_of_a_name_counts_and_those_before_it_stay(tmp_path: Path) -> None:
     kept = Kept(tmp_path / "seed-1.jsonl")
-    for wrong in (["broke off"], []):
-        kept.keep(Result("a@STOP", "2026-01-02", Seen(), wrong))
-    assert kept.results()["a@STOP"].wrong == []
+    first, second = (Result("a@STOP", "2026-01-02", Seen(), wrong) for wrong in (["broke off"], []))
+    for result in (first, WRONG, second):
+        kept.keep(result)
+    assert kept.tries() == [first, WRONG, second]
+    assert kept.results() == {"a@STOP": second, "b@STOP": WRONG}
+
+
+def test_a_last_line_that_was_cut_off_is_no_try(tmp_path: Path) -> None:
+    file = tmp_path / "seed-1.jsonl"
+    kept = Kept(file)
+    for result in (WELL, WRONG):
+        kept.keep(result)
+    file.write_bytes(file.read_bytes()[:-9])
+    assert kept.tries() == [WELL]
+    kept.keep(WRONG)
+    assert kept.tries() == [WELL, WRONG]

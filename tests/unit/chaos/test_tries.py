@@ -1,13 +1,15 @@
 """The matrix of the tries of tests/chaos, and what it expects of each cell."""
 
+import time
 from contextlib import nullcontext
 from unittest.mock import Mock, call
 
 import pytest
 
+from deploy.lab import LabError
 from migration.model import Phase
 from tests.chaos import run
-from tests.chaos.judge import MOVED, UNDONE
+from tests.chaos.judge import MOVED, UNDONE, Seen
 from tests.chaos.run import run_tries
 from tests.chaos.tries import CELLS, EXTRAS, PHASES, VICTIMS, Harm, Try, cell_name
 
@@ -60,6 +62,18 @@ def test_a_cell_strikes_the_process_that_it_names_and_lifts_the_fault() -> None:
         call.stop("controller-2"),
         call.go_on(),
     ]
+
+
+def test_the_clock_starts_before_the_fault_is_lifted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "FED_S", 0.0)
+    stand, lifted_s = Mock(workers_seen=set()), list[float]()
+    stand.wait_whole.side_effect = LabError
+    row = Try("x", None, Mock(), lift=lambda f, m: lifted_s.append(time.monotonic()))
+    with pytest.raises(LabError):
+        run._try(stand, Mock(), row, Seen())
+    limit_s, began_s = stand.wait_whole.call_args.args
+    assert limit_s == row.expected.within_s
+    assert began_s <= lifted_s[0]
 
 
 def test_what_moves_hangs_on_the_seed_and_not_on_the_tries_before(
