@@ -19,6 +19,7 @@ from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab
 from deploy.lab.home.assemble import REPOSITORY
 from deploy.lab.ledger import SATURATE, WRITE_DELAY_S
 from deploy.lab.operator import Operator, beside
+from deploy.lab.pairing import place
 from migration.model import ExecutorId, Slot
 from tests.bench.downtime import Asked, Load, Round, System, Way
 from tests.bench.downtime.kept import Kept
@@ -84,8 +85,9 @@ def bench(asked: Asked, kept: Kept, tell: Callable[[str], None]) -> None:
             rate_tps = kept.steady_tps if load is Load.STEADY else SATURATE
             assert rate_tps is not None
             with fed(lab, load, rate_tps):
+                measured = Rounds(lab, load, rate_tps, asked)
                 for _, number, system in rounds:
-                    finished = Rounds(lab, load, rate_tps, asked).run(number, system)
+                    finished = measured.run(number, system)
                     kept.add(finished)
                     tell(_line(finished))
 
@@ -159,8 +161,9 @@ class Rounds:
         self._asked = asked
         self._ledger = lab.ledger(TOPOLOGY)
         self._given = lab.layout.run_dir / "placements" / f"{TOPOLOGY}.json"
+        # Where Storm has put the bolts; each round begins there.
         self._bolts = {
-            ExecutorId(*placed.executor)
+            ExecutorId(*placed.executor): Slot.parse(placed.slot)
             for placed in lab.assignment(TOPOLOGY)
             if placed.component in BOLTS
         }
@@ -173,6 +176,8 @@ class Rounds:
         with beside(self._lab, TOPOLOGY) as operator:
             self._lab.wait_ready(TOPOLOGY)
             self._rest()
+            place(operator, self._bolts)
+            self._lab.wait_until("moves have ended", lambda: operator.entries() == 0)
             before = self._ledger.totals()
             workers = self._lab.worker_pids()
             seen = set(workers.items())
@@ -231,7 +236,7 @@ class Rounds:
 
     def _redeploy(self, system: System, operator: Operator, chosen: random.Random) -> Redeployment:
         placement = operator.placement()
-        free = sorted(self._bolts & set(placement.free))
+        free = sorted(self._bolts.keys() & set(placement.free))
         targets = redeploy(placement.slot_of, free, system.together, chosen)
         workers = self._lab.worker_pids()
         began_s = time.time()

@@ -61,16 +61,18 @@ class Rounds:
             raise CommandError(
                 f"{file} has finished rounds: go on with them by --resume, or remove it"
             )
-        self.rows = rows.read(file)
         # As JSON gives it back.
         wanted = json.loads(json.dumps(setup))
-        if not self.rows:
-            self.add("", "", setup=wanted)
-        elif self.rows[0].get("setup") != wanted:
+        told = rows.read(file)
+        if not told:
+            told = [{"setup": wanted}]
+            rows.append(file, told[0])
+        if told[0].get("setup") != wanted:
             raise CommandError(
                 f"{file} has rounds of another set-up, such as --trim, links or a workload's "
                 "configuration: remove it"
             )
+        self.rows = told[1:]
 
     def add(self, case: str, policy: str, **piece: Any) -> None:
         """Write a finished piece down."""

@@ -101,6 +101,7 @@ def test_names_are_the_same_whatever_ids_supervisors_have() -> None:
 def test_the_report_says_what_each_policy_gains(tmp_path: Path) -> None:
     rounds = finished(tmp_path / "gain.jsonl")
     rounds.add("cpu", "target", target=asdict(TARGET))
+    assert report(rounds).keys() == {"cpu"}
     found = report(rounds)["cpu"]
     assert found["policies"]["target"]["verdict"] == ["no round is finished yet"]
     assert found["tuples"] == [{"emitted": 10, "failed": 0}]
