@@ -202,12 +202,12 @@ def _joined(old: Ints, new: Ints) -> tuple[Ints, slice | Ints, slice | Ints]:
     """Put the keys of both in order, and tell where those of each are."""
     if np.array_equal(old, new):
         return old, _ALL, _ALL
-    for keys, others, swap in ((old, new, False), (new, old, True)):
-        at = np.searchsorted(keys, others)
-        if len(others) < len(keys) and (at < len(keys)).all() and (keys[at] == others).all():
-            return (keys, at, _ALL) if swap else (keys, _ALL, at)
     keys = np.union1d(old, new)
-    return keys, np.searchsorted(keys, old), np.searchsorted(keys, new)
+    was_at, is_at = (
+        _ALL if len(keys) == len(some) else np.searchsorted(keys, some) for some in (old, new)
+    )
+    # The very same array where no row has come.
+    return old if was_at is _ALL else keys, was_at, is_at
 
 
 def _laid(at: slice | Ints, values: NDArray[N], absent: NDArray[N]) -> NDArray[N]:
