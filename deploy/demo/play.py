@@ -25,7 +25,16 @@ from deploy.lab.figures import Figures, Meter
 from deploy.lab.home.assemble import REPOSITORY, STORM_VERSION
 from deploy.lab.ledger import SATURATE, Ledger, throughput_tps
 from deploy.lab.operator import Operator, beside, kill_meters
-from deploy.lab.pairing import LEAST_PAIRS, Pair, SlotOf, in_turn, known, place
+from deploy.lab.pairing import (
+    FED_FRAC,
+    LEAST_PAIRS,
+    TOPOLOGY_CONF,
+    Pair,
+    SlotOf,
+    in_turn,
+    known,
+    place,
+)
 from kvstore.zookeeper import Session
 from migration import storm_yaml
 
@@ -48,14 +57,6 @@ LAB_CONF = {
 }
 # Of the controller that only goes from one placement to the other.
 MOVES_AT_ONCE = 8
-TOPOLOGY_CONF = {
-    # What bounds "as many as go": sentences in flight for each spout task.
-    "topology.max.spout.pending": 1000,
-    # The optimising compiler works for minutes where four JVMs share two cores: it would take most
-    # of what is measured.
-    "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
-}
-FED_FRAC = 0.4
 
 WARM_UP_S = 24.0
 # The queues of the saturation are worked off, and no second of it is left in the ledger's windows.

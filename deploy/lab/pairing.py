@@ -20,6 +20,18 @@ from migration.model import ExecutorId, Slot
 
 SlotOf: TypeAlias = Mapping[ExecutorId, Slot]
 
+# Of a topology whose placements are compared.
+TOPOLOGY_CONF = {
+    # What bounds "as many as go": sentences in flight for each spout task.
+    "topology.max.spout.pending": 1000,
+    # The optimising compiler works for minutes where four JVMs share two cores: it would take most
+    # of what is measured.
+    "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
+}
+# Of what saturates it: room for moves. Saturated, every worker is high, and a sentence waits as
+# long as sentences may be in flight.
+FED_FRAC = 0.4
+
 # What is compared; the rest of the figures says why it is so.
 COMPARED = (
     "acked_tps",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from tests.bench import rows
 from tests.chaos.run import Result
 
 
@@ -21,7 +22,7 @@ class Kept:
 
     def tries(self) -> list[Result]:
         """Give all tries, in the order in which they were kept."""
-        return [_DECODER.decode(line) for line in self._lines()]
+        return msgspec.convert(rows.read(self._path), list[Result])
 
     def results(self) -> dict[str, Result]:
         """Give the newest try of each name."""
@@ -29,18 +30,4 @@ class Kept:
 
     def keep(self, result: Result) -> None:
         """Add a try."""
-        whole = sum(map(len, self._lines()))
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("ab") as file:
-            file.truncate(whole)
-            file.write(msgspec.json.encode(result) + b"\n")
-
-    def _lines(self) -> list[bytes]:
-        """Read the lines; a last one without its end was cut off and is none."""
-        if not self._path.exists():
-            return []
-        lines = self._path.read_bytes().splitlines(keepends=True)
-        return [line for line in lines if line.endswith(b"\n")]
-
-
-_DECODER = msgspec.json.Decoder(Result)
+        rows.append(self._path, msgspec.to_builtins(result))

@@ -15,7 +15,7 @@ from deploy.lab.figures import Figures, Meter, Tuples
 from deploy.lab.ledger import SATURATE
 from deploy.lab.network import machine_cores
 from deploy.lab.operator import Operator, beside, kill_meters
-from deploy.lab.pairing import SlotOf, in_turn, place
+from deploy.lab.pairing import FED_FRAC, TOPOLOGY_CONF, SlotOf, in_turn, place
 from kvstore.zookeeper import Session
 from migration.model import Slot
 from tests.bench.gain.cases import CASES, Case
@@ -26,15 +26,7 @@ POLICIES = ("otd", "safe", "target", "aniello-online", "aniello-offline", "lf")
 TOPOLOGY = "gain"
 # A switch is a round's only cost that says nothing: let it take seconds.
 CONF = {"nstorm.max.moves.per.cycle": 8, "nstorm.journal.dir": "off"}
-TOPOLOGY_CONF = {
-    "topology.max.spout.pending": 1000,
-    # The optimising compiler works for minutes where four JVMs share two cores.
-    "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
-}
 WARM_UP_S = 40.0
-# What the policies look at, and where latencies are taken: saturated, every worker is high and a
-# sentence waits as long as sentences may be in flight.
-FED_FRAC = 0.4
 LOOK_S = 12.0
 # Queues have come to what a rate makes of them.
 RISE_S, FALL_S = 3.0, 4.0
