@@ -202,12 +202,12 @@ def _joined(old: Ints, new: Ints) -> tuple[Ints, slice | Ints, slice | Ints]:
     """Put the keys of both in order, and tell where those of each are."""
     if np.array_equal(old, new):
         return old, _ALL, _ALL
+    at = np.searchsorted(old, new)
+    if np.array_equal(old[at[at < len(old)]], new):  # a worker has not reported: no key has come
+        return old, _ALL, at
     keys = np.union1d(old, new)
-    was_at, is_at = (
-        _ALL if len(keys) == len(some) else np.searchsorted(keys, some) for some in (old, new)
-    )
-    # The very same array where no row has come.
-    return old if was_at is _ALL else keys, was_at, is_at
+    is_at = _ALL if len(keys) == len(new) else np.searchsorted(keys, new)
+    return keys, np.searchsorted(keys, old), is_at
 
 
 def _laid(at: slice | Ints, values: NDArray[N], absent: NDArray[N]) -> NDArray[N]:
