@@ -59,6 +59,7 @@ class Agent:
                 raise
             except StoreError as error:  # a full disk must not silence the node
                 trouble = trouble or error
+        self._pusher.led_by(self._puller.epoch)
         samples = self._stores.read(with_loads=self._pusher.load_is_due(now_s))
         self._learn(samples)
         if self._node is not None:

@@ -15,6 +15,7 @@ from migration import StalePlanError, WireError
 from migration.model import LocalPlan, Plan
 from migration.wire import (
     CLUSTER,
+    EPOCH,
     PLANS,
     decode,
     encode_local,
@@ -41,6 +42,12 @@ class Puller:
         self._local = self._stored()
         self._lost: tuple[Plan, ...] = ()
         self._asked: frozenset[str] = frozenset()
+        self._epoch: int | None = None
+
+    @property
+    def epoch(self) -> int | None:
+        """The epoch of the newest leader, None if there was none yet."""
+        return self._epoch
 
     @property
     def cluster(self) -> str:
@@ -92,6 +99,8 @@ class Puller:
         have a worker on the node: None, while that is not known, takes all. Raises StoreError if
         ZooKeeper does not answer or the store cannot be written.
         """
+        leading = self._watched.stat(EPOCH)
+        self._epoch = None if leading is None else leading.version
         held = self._of_cluster()
         if held is None:
             self._lost = ()

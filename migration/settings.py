@@ -209,7 +209,7 @@ SETTINGS: tuple[Setting, ...] = (
         "How often the agent reads its plans in ZooKeeper, should a watch fail.",
         Reader.AGENT, unit="s", least=0.1, most=3600.0),
     Setting("load.secs", Kind.NUMBER, None,
-        "How often the agent reports the load of its node.",
+        "How often the agent reports the load of its node; a new leader gets a report sooner.",
         Reader.AGENT, unit="s", least=0.1, most=3600.0,
         unset="0.8 of `cycle.secs`, but from 1 to 4 s, so that each cycle finds a new report"),
     Setting("store.dir", Kind.TEXT, None,

@@ -302,6 +302,14 @@ def test_it_makes_the_best_moves_by_itself(storm: str, puppets: Puppets, conf: P
         assert "ended m" in table.stdout
 
 
+def test_a_new_leader_waits_for_the_second_report_and_not_for_its_next_cycle(
+    storm: str, puppets: Puppets
+) -> None:
+    with leading(storm, "one", cycle_s=3600.0):
+        plan = wait_for(lambda: (p := puppets.plan()) and p.entries and p)
+    assert plan.epoch == 1
+
+
 def test_a_target_that_is_never_ready_ends_in_an_undo(
     storm: str, puppets: Puppets, monkeypatch: pytest.MonkeyPatch
 ) -> None:

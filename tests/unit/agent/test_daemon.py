@@ -100,12 +100,15 @@ def test_a_full_disk_does_not_silence_the_node(
         invalidate_all=lambda: None,
         tend_store=lambda: None,
         cluster="c",
+        epoch=1,
         lost=(),
     )
     setattr(puller, step, fail)
     monkeypatch.setattr(agent, "_puller", puller)
     pusher = SimpleNamespace(
-        load_is_due=lambda now_s: True, push=lambda samples, node, *of: pushed.append(node)
+        led_by=lambda epoch: None,
+        load_is_due=lambda now_s: True,
+        push=lambda samples, node, *of: pushed.append(node),
     )
     monkeypatch.setattr(agent, "_pusher", pusher)
     for now_s in (100.0, 200.0):

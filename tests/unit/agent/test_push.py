@@ -128,6 +128,18 @@ def test_load_is_published_at_its_own_pace(pusher: Pusher, recorder: Recorder):
     assert times == due == [0.0, 2.0, 4.0]
 
 
+def test_a_new_leader_gets_the_next_load_soon(recorder: Recorder):
+    pusher = Pusher(cast(Session, cast(Any, recorder)), load_s=4.0)
+    times = []
+    for tick in range(200):
+        now_s = tick * 0.05
+        pusher.led_by(1 if now_s < 0.9 else 2 if now_s < 7.0 else 3)
+        pusher.push(SAMPLES, "s1", "c", now_s)
+        times += [round(now_s, 2)] * recorder.take().count("/nstorm/load/s1")
+    # Not at once at 0.9: the JVMs have written nothing newer since 0.0 for certain.
+    assert times == [0.0, 1.5, 5.5, 7.0]
+
+
 def loads(rows: list[tuple[int, int, int]], workers: int = 1) -> Samples:
     """Report traffic, dealt out to the workers in turn."""
     traffic = [traffic_of(rows[i::workers]) for i in range(workers)]
