@@ -305,7 +305,7 @@ def _folded(told: Sequence[tuple[int, WorkerLoad]], targets: Mapping[str, int]) 
         for source, component, tuples in report.folded
         if component in targets
     ]
-    return np.array(found, np.int64).reshape(-1, 4)
+    return np.fromiter(chain.from_iterable(found), np.int64, 4 * len(found)).reshape(-1, 4)
 
 
 def _in_order(rows: Ints, ends: int) -> tuple[Ints, Ints]:

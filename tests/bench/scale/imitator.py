@@ -9,6 +9,7 @@ import json
 import random
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -42,7 +43,13 @@ from migration.model import (
 )
 from migration.settings import DEFAULT, load_s
 from tests.bench.scale.client import Count, Wire, connected
-from tests.bench.scale.cluster import CORES_AN_EXECUTOR, PaperCluster, Topology, paper_cluster
+from tests.bench.scale.cluster import (
+    CORES_AN_EXECUTOR,
+    PaperCluster,
+    Sent,
+    Topology,
+    paper_cluster,
+)
 
 ROOT = "/storm"
 LOAD_S, SYNC_S = load_s({}), DEFAULT["agent.sync.secs"]
@@ -56,6 +63,8 @@ TELL_S = 0.5
 AGE_S = 86_400.0
 OTHER_CORES = 0.05
 PID = 4711
+# What the hooks name of a worker's pairs.
+ALL_NAMED, STANDS_OUT = 100, 1.5
 
 # What the two ends of a move say in each phase.
 _SOURCE = {
@@ -78,15 +87,16 @@ class Worker:
     source: list[int]
     target: list[int]
     tps: Floats
+    folded_tps: dict[tuple[int, str], float]
     came_s: dict[int, float]
 
     @classmethod
     def of(cls, topology: Topology, slot: Slot, began_s: float) -> "Worker":
         """Start it with the executors that Storm has put there first."""
-        sent = topology.sent_by(slot)
+        sent, folded_tps = folded(topology, topology.sent_by(slot))
         tasks = [task for task, at in topology.slot_of.items() if at == slot]
         rows = sent.source.tolist(), sent.target.tolist()
-        return cls(topology, slot, *rows, sent.tps, dict.fromkeys(tasks, began_s))
+        return cls(topology, slot, *rows, sent.tps, folded_tps, dict.fromkeys(tasks, began_s))
 
     @property
     def executors(self) -> tuple[ExecutorId, ...]:
@@ -149,7 +159,30 @@ class Worker:
                 for task in sorted(spent_ns)
             ),
             traffic=traffic_of(zip(self.source, self.target, totals, strict=True)),
+            folded=tuple(
+                (source, name, int(tps * since_s))
+                for (source, name), tps in self.folded_tps.items()
+            ),
         )
+
+
+def folded(topology: Topology, sent: Sent) -> tuple[Sent, dict[tuple[int, str], float]]:
+    """Name pairs and fold the rest, as `TrafficFigures` in the hooks does under steady traffic."""
+    if len(sent.tps) <= ALL_NAMED:
+        return sent, {}
+    rows: dict[tuple[int, str], list[int]] = {}
+    for row, ends in enumerate(zip(sent.source.tolist(), sent.target.tolist(), strict=True)):
+        rows.setdefault((ends[0], topology.component_of[ends[1]]), []).append(row)
+    tasks = Counter(topology.component_of.values())
+    stands_out = np.zeros(len(sent.tps), np.bool_)
+    folded_tps = {}
+    for (source, name), group in rows.items():
+        tps = sent.tps[group]
+        named = tps > STANDS_OUT * tps.sum() / tasks[name]
+        stands_out[group] = named
+        folded_tps[source, name] = float(tps[~named].sum())
+    kept = Sent(sent.source[stands_out], sent.target[stands_out], sent.tps[stands_out])
+    return kept, {group: tps for group, tps in folded_tps.items() if tps}
 
 
 @dataclass
@@ -236,7 +269,8 @@ class Agent:
             now_s = loop.time()
             if now_s >= sync_s:
                 sync_s = max(sync_s + SYNC_S, now_s)
-                self._stale |= {wire.CLUSTER, *map(wire.plan_path, self._topologies())}
+                plans = map(wire.plan_path, self._topologies())
+                self._stale |= {wire.EPOCH, wire.CLUSTER, *plans}
             if self._stale:
                 await self._sync()
             if now_s >= due_s:
@@ -271,6 +305,9 @@ class Agent:
     async def _sync(self) -> None:
         """Read what `Puller` reads."""
         stale, self._stale = self._stale, set()
+        if wire.EPOCH in stale:
+            leading = await self.wire.exists(wire.EPOCH, self._watch(wire.EPOCH))
+            self._pusher.led_by(None if leading is None else leading.version)
         if wire.CLUSTER in stale:
             found = await self.wire.get(wire.CLUSTER, self._watch(wire.CLUSTER))
             self._cluster = "" if found is None else found[0].decode()
@@ -314,8 +351,7 @@ class Agent:
         )
         said = (self.name, PID, "0.2.0", wire.SPEAKS, now_ms, self._cluster, read, kept)
         supervisor = SupervisorAck(*said)
-        # The pusher looks at them only when they are due, by the same clock.
-        due = clock_s - self._loaded_s >= LOAD_S
+        due = self._pusher.load_is_due(clock_s)
         self._loaded_s = clock_s if due else self._loaded_s
         measuring = self.workers if due else ()
         loads = tuple(w.load(now_s, world.began_s) for w in measuring)

@@ -1,7 +1,7 @@
 package nstorm.load;
 
 import java.util.ArrayList;
-import java.util.Collection;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -12,12 +12,17 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import nstorm.wire.report.FoldedTraffic;
 
 /**
- * Turns the counters of all pairs of tasks into few figures: the pairs with the most tuples of late are named, all
- * others are folded into one figure for a source task and a destination component.
+ * Turns the counters of all pairs of tasks into few figures: the pairs that stand out are named, all others are folded
+ * into one figure for a source task and a destination component.
+ *
+ * <p>Whoever reads a folded figure spreads it evenly over the tasks of the component. So of a shuffle, whose pairs are
+ * alike, one figure tells as much as hundreds; and a pair stands out that has many more tuples than the others of its
+ * source and component.
  *
  * <p>No figure ever falls or jumps: what a pair had before it was named stays in its folded figure, and what a named
  * pair had when it is un-named leaves the figures for good. For the sampling thread alone.
@@ -39,14 +44,20 @@ final class TrafficFigures {
     private record Group(int source, String component) {
     }
 
-    private record Ranked(Pair pair, long weight) {
+    private record Ranked(Pair pair, double weight) {
     }
 
+    /** As many pairs are all named, alike or not. */
+    private static final int ALL_NAMED = 100;
     private static final int MOST_NAMED = 1_000;
+    /** How many times as many tuples as the mean a pair must have to be named, and to stay so. */
+    private static final double STANDS_OUT = 1.5;
+    private static final double STILL_STANDS_OUT = 1.25;
     private static final long RANK_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private final long[][] counters;
     private final String[] components;
+    private final Map<String, Long> tasksOf;
     /** The counters as of this moment, by source task + 1 and destination task + 1. */
     private final long[][] now;
     private final long[][] ranked;
@@ -54,6 +65,7 @@ final class TrafficFigures {
     private final Map<Pair, Long> bases = new TreeMap<>();
     private final Map<Group, Long> givenUp = new HashMap<>();
     private long rankedNanos;
+    private boolean folds;
 
     /**
      * Follows these counters.
@@ -64,6 +76,8 @@ final class TrafficFigures {
     TrafficFigures(long[][] counters, String[] components, long nowNanos) {
         this.counters = counters;
         this.components = components;
+        tasksOf = Arrays.stream(components).filter(Objects::nonNull)
+            .collect(Collectors.groupingBy(Function.identity(), Collectors.counting()));
         now = new long[counters.length][];
         ranked = new long[counters.length][];
         rankedNanos = nowNanos;
@@ -71,18 +85,16 @@ final class TrafficFigures {
 
     Figures at(long nowNanos) {
         read();
-        // While there is room nothing was ever folded: a pair that is new is named with all it has.
-        if (bases.size() < MOST_NAMED) {
+        if (!folds) {
             nameNew();
         }
-        boolean full = bases.size() == MOST_NAMED;
-        if (full && nowNanos - rankedNanos >= RANK_NANOS) {
+        if (folds && nowNanos - rankedNanos >= RANK_NANOS) {
             rankedNanos = nowNanos;
             rank();
         }
         List<long[]> named = new ArrayList<>(bases.size());
         bases.forEach((pair, base) -> named.add(new long[] {pair.source, pair.destination, count(pair) - base}));
-        return new Figures(named, full ? folded() : List.of());
+        return new Figures(named, folds ? folded() : List.of());
     }
 
     private void read() {
@@ -103,38 +115,38 @@ final class TrafficFigures {
         }
     }
 
+    /** Nothing was folded yet: a pair that is new is named with all it has. */
     private void nameNew() {
         for (int source = 1; source < now.length; source++) {
             long[] row = now[source];
-            for (int i = 1; row != null && i < row.length; i++) {
-                if (row[i] > 0 && bases.size() < MOST_NAMED) {
-                    bases.putIfAbsent(new Pair(source - 1, i - 1), 0L);
+            for (int i = 1; row != null && i < row.length && !folds; i++) {
+                Pair pair = new Pair(source - 1, i - 1);
+                if (row[i] > 0 && !bases.containsKey(pair)) {
+                    folds = bases.size() == ALL_NAMED;
+                    if (!folds) {
+                        bases.put(pair, 0L);
+                    }
                 }
             }
         }
     }
 
     private void rank() {
-        Set<Pair> heaviest = heaviest().stream().map(Ranked::pair).collect(Collectors.toSet());
+        Set<Pair> standOut = standingOut();
         bases.entrySet().removeIf(entry -> {
             Pair pair = entry.getKey();
-            boolean unnamed = !heaviest.contains(pair);
+            boolean unnamed = !standOut.contains(pair);
             if (unnamed) {
                 givenUp.merge(group(pair), count(pair) - entry.getValue(), Long::sum);
             }
             return unnamed;
         });
-        heaviest.forEach(pair -> bases.computeIfAbsent(pair, this::count));
+        standOut.forEach(pair -> bases.computeIfAbsent(pair, this::count));
     }
 
-    /** A named pair counts double, so that two of nearly the same weight do not swap their places for ever. */
-    private Collection<Ranked> heaviest() {
-        Queue<Ranked> heaviest = new PriorityQueue<>(Comparator.comparingLong(Ranked::weight));
-        for (Pair pair : bases.keySet()) {
-            long[] before = ranked[pair.source + 1];
-            long had = before == null ? 0 : before[pair.destination + 1];
-            heaviest.add(new Ranked(pair, 2 * (count(pair) - had)));
-        }
+    /** The pairs of which folding would hide the most tuples since the last time. */
+    private Set<Pair> standingOut() {
+        Queue<Ranked> most = new PriorityQueue<>(Comparator.comparingDouble(Ranked::weight));
         for (int source = 1; source < now.length; source++) {
             long[] row = now[source];
             if (row == null) {
@@ -142,18 +154,39 @@ final class TrafficFigures {
             }
             long[] before = ranked[source] == null ? ranked[source] = new long[row.length] : ranked[source];
             for (int i = 1; i < row.length; i++) {
-                long tuples = row[i] - before[i];
-                if (tuples > heaviest.element().weight) {
-                    Pair pair = new Pair(source - 1, i - 1);
-                    if (!bases.containsKey(pair)) {
-                        heaviest.remove();
-                        heaviest.add(new Ranked(pair, tuples));
-                    }
-                }
+                before[i] = row[i] - before[i];
             }
+            rank(source - 1, before, most);
             System.arraycopy(row, 0, before, 0, row.length);
         }
-        return heaviest;
+        return most.stream().map(Ranked::pair).collect(Collectors.toSet());
+    }
+
+    private void rank(int source, long[] tuples, Queue<Ranked> most) {
+        Map<String, Long> sums = sums(tuples);
+        String component = null;
+        double mean = 0;
+        for (int i = 1; i < tuples.length; i++) {
+            if (!Objects.equals(components[i - 1], component)) {
+                component = components[i - 1];
+                mean = sums.containsKey(component) ? (double) sums.get(component) / tasksOf.get(component) : 0;
+            }
+            if (component != null && tuples[i] > STILL_STANDS_OUT * mean) {
+                rank(new Pair(source, i - 1), tuples[i], mean, most);
+            }
+        }
+    }
+
+    /** A named pair has the advantage, so that two of nearly the same weight do not swap their places for ever. */
+    private void rank(Pair pair, long tuples, double mean, Queue<Ranked> most) {
+        boolean named = bases.containsKey(pair);
+        double weight = named ? 2 * (tuples - STILL_STANDS_OUT * mean) : tuples - STANDS_OUT * mean;
+        if (weight > 0) {
+            most.add(new Ranked(pair, weight));
+        }
+        if (most.size() > MOST_NAMED) {
+            most.remove();
+        }
     }
 
     private List<FoldedTraffic> folded() {
