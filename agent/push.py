@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from importlib.metadata import version
 
@@ -18,9 +19,9 @@ from migration.wire import LARGEST_NODE_BYTES, SPEAKS, acks_path, encode, load_p
 SIGN_OF_LIFE_S = 5.0
 # For the case that they were deleted by hand.
 ACKS_AT_LEAST_EVERY_S = 60.0
-# A new leader needs two reports to have rates. JVMs write theirs each second: one that is made this
-# much later has newer totals of all of them.
-LOAD_FOR_NEW_LEADER_S = 1.5
+# A new leader needs two reports to have rates: it gets one at once and one after this time. JVMs
+# write theirs each second, so the second has newer totals of all of them.
+SECOND_LOAD_S = 1.5
 
 log = structlog.get_logger()
 
@@ -33,20 +34,19 @@ class Pusher:
         self._acked: NodeAcks | None = None
         self._heard_s = -SIGN_OF_LIFE_S
         self._acked_s = -ACKS_AT_LEAST_EVERY_S
-        self._loaded_s = -load_s
+        self._load_due_s = -math.inf
         self._epoch: int | None = None
         self._leader_is_new = False
         self._said: set[str] = set()
 
     def load_is_due(self, now_s: float) -> bool:
         """Tell whether the next `push` publishes the load."""
-        soon_s = min(LOAD_FOR_NEW_LEADER_S, self._load_s)
-        return now_s - self._loaded_s >= (soon_s if self._leader_is_new else self._load_s)
+        return now_s >= self._load_due_s
 
     def led_by(self, epoch: int | None) -> None:
-        """Take in which leader there is: a new one gets the next load report soon."""
-        self._leader_is_new |= epoch != self._epoch
-        self._epoch = epoch
+        """Take in which leader there is."""
+        if epoch != self._epoch:
+            self._epoch, self._leader_is_new, self._load_due_s = epoch, True, -math.inf
 
     def push(
         self,
@@ -79,7 +79,9 @@ class Pusher:
             self._acked, self._acked_s, self._heard_s = timeless, now_s, now_s
         if self.load_is_due(now_s):
             # Before it is tried: what ZooKeeper does not take must not be sent in every turn.
-            self._loaded_s, self._leader_is_new = now_s, False
+            soon_s = min(SECOND_LOAD_S, self._load_s)
+            self._load_due_s = now_s + (soon_s if self._leader_is_new else self._load_s)
+            self._leader_is_new = False
             if self._put_load(NodeLoad(node, _unix_ms(), samples.loads)):
                 self._heard_s = now_s
 

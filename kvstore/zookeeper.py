@@ -62,11 +62,15 @@ class PollHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a node holds; the version rises with each write, mzxid with each write anywhere."""
+    """What a node holds; the version rises with each write, mzxid with each write anywhere.
+
+    `mtime_ms` is when it was written, by the clock of the ensemble's leader.
+    """
 
     data: bytes
     version: int
     mzxid: int
+    mtime_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +357,7 @@ def _watch(on_change: Callable[[], None] | None) -> Callable[[object], None] | N
 
 
 def _stored(data: bytes, stat: Any) -> Stored:
-    return Stored(data, stat.version, stat.mzxid)
+    return Stored(data, stat.version, stat.mzxid, stat.mtime)
 
 
 def _countdown(total_s: float) -> Iterator[float]:

@@ -49,6 +49,10 @@ class LiveCluster:
         """Make a view for people, who look when they like and need not be woken."""
         return cls(Mirror(session, threading.Event()), Timing())
 
+    def led(self) -> None:
+        """Take in that this controller has just begun to lead."""
+        self._nimbus.led()
+
     def topologies(self) -> Sequence[TopologyView]:
         """Return every topology that the hooks in Nimbus publish, by id.
 

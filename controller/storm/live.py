@@ -31,8 +31,9 @@ STEP_S = 0.1
 GATHER_S = 0.01
 # How often all is looked at while nothing moves.
 LOOK_S = 5.0
-# How often a new leader decides until it has the rates, but no longer than one cycle.
+# How often a new leader looks until it knows all it needs, but no longer than one cycle.
 NEW_LEADER_S = 0.5
+_NOT_YET = frozenset({Outcome.STALE_METRICS, Outcome.STAND_BACK})
 # How often the queue of candidates and the operators' commands are looked at.
 IDLE_S = 0.5
 
@@ -56,7 +57,7 @@ class LiveController:
         self._recorder = Recorder(config, Writer.of(config.journal), mirror.data_of)
         self._commands = CommandQueue(session, mirror, self._applier.begin, config.max_moves)
         self._asked: dict[str, Command] = {}
-        self._lacks_rates = False
+        self._knows_too_little = False
 
     def run(self, stop: threading.Event) -> None:
         """Work until told to stop; a move under way stays in the plan for the next leader.
@@ -84,6 +85,7 @@ class LiveController:
                 self._leader.refresh()
                 epoch = self._leader.epoch
                 if epoch not in (None, looked_epoch):
+                    self._view.led()
                     cycle_at_s = led_s = now_s
                 # A new leader may find a plan that was lost; no plan tells of that.
                 look = moving or epoch != looked_epoch or now_s - looked_s >= LOOK_S
@@ -93,7 +95,7 @@ class LiveController:
                 if now_s >= cycle_at_s:
                     cycle_at_s = max(cycle_at_s + self._config.cycle_s, time.monotonic())
                     moving = self._cycle() or moving
-                    if self._lacks_rates and now_s - led_s < self._config.cycle_s:
+                    if self._knows_too_little and now_s - led_s < self._config.cycle_s:
                         cycle_at_s = time.monotonic() + NEW_LEADER_S
                 away = False
             except StoreError as error:
@@ -142,7 +144,7 @@ class LiveController:
             raise
         except Exception as error:  # a surprise ends the cycle and changes nothing
             self._memory, report = failed(before, time_s, error)
-        self._lacks_rates = any(r.outcome is Outcome.STALE_METRICS for r in report.topologies)
+        self._knows_too_little = any(r.outcome in _NOT_YET for r in report.topologies)
         unwritten = set(report.plans)
         try:
             for topology in self._written(seen, report):

@@ -32,6 +32,16 @@ class NimbusWatch:
         self._now_s = now_s
         self._last: tuple[int, float | None] | None = None
 
+    def led(self) -> None:
+        """Take in that this controller has just written the epoch.
+
+        So it is known how old the last sign of life is: ZooKeeper has dated both by one clock.
+        """
+        sign, epoch = self._mirror.node(wire.NIMBUS), self._mirror.stat(wire.EPOCH)
+        if self._last is None and sign is not None and epoch is not None:
+            age_s = max(epoch.mtime_ms - sign.mtime_ms, 0) / 1000
+            self._last = (sign.mzxid, self._now_s() - age_s)
+
     def newest(self) -> SignOfLife | None:
         """Return the newest sign of life, None if there never was one.
 

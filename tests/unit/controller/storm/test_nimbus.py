@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import cast
 
+import pytest
 from messages import replace
 
 from controller.storm.message_cache import Mirror
@@ -19,7 +20,7 @@ from migration.model import (
     PublishedTopology,
     Slot,
 )
-from migration.wire import NIMBUS, SPEAKS
+from migration.wire import EPOCH, NIMBUS, SPEAKS
 
 WC = "wc-1"
 PUBLICATION = Publication(WC, "wc", "ACTIVE", 10, (), (), ())
@@ -32,11 +33,14 @@ class World:
     """A mirror of mzxids and a clock."""
 
     mzxid: dict[str, int] = field(default_factory=dict)
+    mtime_ms: dict[str, int] = field(default_factory=dict)
     now: float = 0.0
     report: NimbusReport = REPORT
 
     def node(self, path: str) -> Stored | None:
-        return Stored(b"", 0, self.mzxid[path]) if path in self.mzxid else None
+        if path not in self.mzxid:
+            return None
+        return Stored(b"", 0, self.mzxid[path], self.mtime_ms.get(path, 0))
 
     stat = node
 
@@ -73,6 +77,18 @@ def watching() -> tuple[World, NimbusWatch]:
     world.publish(20)
     assert asked(watch) is None
     return world, watch
+
+
+@pytest.mark.parametrize(("said_ms", "silent"), [(99_000, False), (101_000, False), (60_000, True)])
+def test_a_new_leader_knows_the_age_of_the_last_sign_of_life(said_ms: int, silent: bool) -> None:
+    world = World(now=7.0)
+    world.publish(10)
+    world.mzxid[EPOCH], world.mtime_ms = 11, {NIMBUS: said_ms, EPOCH: 100_000}
+    watch = NimbusWatch(cast(Mirror, world), world.now_s)
+    watch.led()
+    assert asked(watch) == ("Nimbus has given no sign of life for 40 s" if silent else None)
+    world.now = 37.5
+    assert "no sign of life" in str(asked(watch))
 
 
 def test_silence_of_nimbus() -> None:
