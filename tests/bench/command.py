@@ -203,17 +203,20 @@ def bench_replay(
     _answer(found, as_tables, output)
 
 
-@app.command("read", epilog=example("python -m tests.bench read --ticks 2000"))
+@app.command("read", epilog=example("python -m tests.bench read --ticks 2000 --keep build/day"))
 def bench_read(
     ticks: Annotated[int, typer.Option(min=2, help="Length of the log; a day is 17,280.")] = 17280,
     recorded: Annotated[int, typer.Option(min=2, help="How many of them are recorded.")] = 1000,
     executors: Annotated[int, typer.Option(min=4, help="Size of each.")] = 1000,
+    keep: Annotated[
+        Path | None, typer.Option(help="Where the log stays; one that is there is read.")
+    ] = None,
 ) -> None:
     """Measure how long a recorded day is read; no cluster. Making it takes a quarter of an hour."""
     from tests.bench.replay.reading import reading  # noqa: PLC0415
 
     with quiet(logging.WARNING), TemporaryDirectory(prefix="nstorm-read-") as folder:
-        found = reading(executors, recorded, ticks, Path(folder))
+        found = reading(executors, recorded, ticks, keep or Path(folder))
     typer.echo(json.dumps(found, indent=1))
 
 

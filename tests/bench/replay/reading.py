@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import msgspec
@@ -28,18 +29,24 @@ def reading(executors: int, recorded: int, ticks: int, folder: Path) -> dict[str
     recorded, ticks : int
         Length of what is recorded, and of the log that is made of it.
     folder : Path
-        Where both go.
+        Where the log goes; one of this size that is there is read as it is.
 
     Returns
     -------
     dict
         CPU of the thread that reads and of the whole process, and how long it took at which load.
     """
-    lay_out(record(executors, recorded, folder / "recorded"), ticks, folder / "long")
+    long = folder / f"{ticks}-of-{executors}"
+    if not long.exists():
+        short, made = folder / "recorded", folder / "unfinished"
+        for begun_before in (short, made):
+            rmtree(begun_before, ignore_errors=True)
+        lay_out(record(executors, recorded, short), ticks, made)
+        made.rename(long)
     measured = 0
     begun = time.thread_time(), time.process_time(), time.perf_counter()
     with collecting_rarely():
-        for span in spans(Log.open([folder / "long"])):
+        for span in spans(Log.open([long])):
             measured += len(span.time_s)
     ended = time.thread_time(), time.process_time(), time.perf_counter()
     spent_s = [b - a for a, b in zip(begun, ended, strict=True)]
@@ -65,9 +72,9 @@ def lay_out(segments: Sequence[Path], ticks: int, folder: Path) -> None:
     ticks : int
         Length of the long one.
     folder : Path
-        Where it goes; made.
+        Where it goes; made, with its parents.
     """
-    folder.mkdir()
+    folder.mkdir(parents=True)
     head, *lines = [line for path in segments for line in _lines(path)]
     lines = [line for line in lines if b'"kind":"tick"' in line[:60]]
     last = msgspec.json.decode(lines[-1])

@@ -51,10 +51,12 @@ def test_a_long_log_goes_on_where_the_short_one_ends(tmp_path: Path) -> None:
     found = reading(40, 6, 15, tmp_path)
     # The first tick of each turn could not be measured when it was recorded.
     assert (found["ticks"], found["measured_ticks"]) == (15, 12)
-    (span,) = spans(Log.open([tmp_path / "long"]))
+    (span,) = spans(Log.open([tmp_path / "15-of-40"]))
     (short,) = spans(Log.open([tmp_path / "recorded"]))
     assert span.traffic_tps[5:10] == pytest.approx(short.traffic_tps, rel=1e-5)
     assert span.time_s[-1] - span.time_s[0] == 13 * TICK_S
+    (tmp_path / "recorded").rename(tmp_path / "away")
+    assert reading(40, 6, 15, tmp_path)["measured_ticks"] == 12  # the log that is there
 
 
 def test_the_sweep_without_spark_is_the_sweep(tmp_path: Path) -> None:
