@@ -125,6 +125,19 @@ def eventually(true: Callable[[], bool], limit_s: float = 120.0) -> None:
         time.sleep(0.01)
 
 
+def test_many_nodes_are_read_at_once(session: Session) -> None:
+    root = f"/many-{uuid.uuid4()}"
+    written = {f"{root}/{row}": b"x" * (row * 40) for row in range(250)}
+    for path, data in written.items():
+        session.create(path, data)
+    asked = [*written, f"{root}/none", *written, f"{root}/none"]
+    found = session.read_many(asked)
+    assert found == [session.read(path) for path in asked]
+    assert [one.data for one in found[:250] if one is not None] == list(written.values())
+    assert found[250] is None
+    assert session.read_many([]) == []
+
+
 def test_a_node_is_made_read_written_and_deleted(session: Session):
     assert session.read("/a/b") is None
     with pytest.raises(NoNodeError, match="cannot write /a/b"):
