@@ -10,8 +10,7 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.policies.partition.cheapest import search
 from controller.policies.partition.goal import Target, digest
-from controller.policies.partition.problem import Problem, TargetOptions
-from controller.policies.partition.refine import TIE
+from controller.policies.partition.problem import TIE, Problem, TargetOptions
 from controller.policies.partition.route import Route, gain_tps, next_steps, route
 from controller.policies.safe import safe
 
@@ -31,8 +30,8 @@ def find(
 ) -> Target | None:
     """Search for a placement that gains enough and can be reached; None if nothing is worth it.
 
-    The way may not come through the placements `seen`, each by its `digest`. Takes long (a
-    partition, refinements, the order of all moves), so a live run does it beside the cycle. The way
+    The way may not come through the placements `seen`, each by its `digest`. Takes long (annealing,
+    the order of all moves), so a live run does it beside the cycle. The way
     is walked to its end here: on frozen traffic it can be walked as it is.
     """
     problem = Problem.of(cluster, snapshot, limits, options)

@@ -73,7 +73,7 @@ def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) ->
     """Look for a placement that costs less, its moves from today's included; gives the best one
     met.
 
-    No worker of it is fuller than `room_cores`, or than it was at the beginning. In each of
+    Of all met it has the least cores above `room_cores`, and of those the least cost. In each of
     `rounds` ten trips are tried for each executor. `hot` is the temperature at the beginning, in
     the mean traffic of a pair: 3 forgets where it began, 1 and less mends what is not yet good. A
     trip costs O(pairs with traffic of those that move), and O(E) more where others come back, to
@@ -85,8 +85,7 @@ def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) ->
     movable = np.flatnonzero(is_movable)
     if not movable.size or len(problem.node_of) < 2:
         return place
-    load = problem.load_cores(place)
-    left = np.maximum(problem.room_cores, load) - load + TOLERANCE_CORES
+    left = problem.room_cores - problem.load_cores(place) + TOLERANCE_CORES
     loudest = np.zeros(len(place))
     loudest[talks] = np.maximum.reduceat(graph.tps, graph.first[:-1][talks])
     board = _Board(
@@ -199,7 +198,8 @@ def _anneal(board: _Board, place: Ints, left: Floats, course: _Course) -> Ints:
     trip = _Trip(np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64))
     price = course.excess_price
     tries = TRIES * len(board.movable)
-    excess = gained = best_gained = 0.0
+    excess = best_excess = np.maximum(-left, 0.0).sum()
+    gained = best_gained = 0.0
     best = place.copy()
     for i in range(course.rounds):
         heat = course.hot * (course.cold / course.hot) ** (i / course.rounds)
@@ -221,9 +221,15 @@ def _anneal(board: _Board, place: Ints, left: Floats, course: _Course) -> Ints:
                 continue
             gained += gain
             excess += more
+            is_fuller = excess > best_excess + TOLERANCE_CORES
+            if is_fuller or (
+                excess > best_excess - TOLERANCE_CORES and gained <= best_gained + 1e-9
+            ):
+                continue
             # `excess` has gathered rounding errors, so the room that is left has the last word.
-            if gained > best_gained + 1e-9 and excess <= TOLERANCE_CORES and left.min() >= 0:
-                best_gained = gained
+            excess = np.maximum(-left, 0.0).sum()
+            if excess <= best_excess:
+                best_excess, best_gained = excess, gained
                 best[:] = place
         if full > OFTEN * tries:
             price = min(price * PRICE_STEP, course.excess_price * PRICE_SPAN)

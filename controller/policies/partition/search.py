@@ -1,40 +1,21 @@
 """Runs a search for a target: here and now, or in a process of its own beside the cycle.
 
-A thread would not do: the partitioner keeps the interpreter's lock for as long as it runs.
+A thread would not do: annealing keeps the interpreter's lock for as long as it runs.
 """
 
-import ctypes
-import os
 import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import IO
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.policies.partition.adopt import find
 from controller.policies.partition.goal import Target
 from controller.policies.partition.problem import TargetOptions
-
-_STDOUT = 1
-
-
-@contextmanager
-def _stdout_closed_to_metis() -> Iterator[None]:
-    """Drop what METIS prints where a part stays empty: stdout is for JSON, or for the answer."""
-    sys.stdout.flush()
-    ours, nowhere = os.dup(_STDOUT), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, _STDOUT)
-    try:
-        yield
-    finally:
-        ctypes.CDLL(None).fflush(None)
-        os.dup2(ours, _STDOUT)
-        os.close(ours)
-        os.close(nowhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +29,7 @@ class Question:
     seen: frozenset[int]
 
     def answer(self) -> Target | None:
-        # Late: the partitioner takes as long to load as all the rest, and mostly not here.
-        from controller.policies.partition.adopt import find  # noqa: PLC0415
-
-        with _stdout_closed_to_metis():
-            return find(self.cluster, self.snapshot, self.limits, self.options, self.seen)
+        return find(self.cluster, self.snapshot, self.limits, self.options, self.seen)
 
 
 @dataclass(frozen=True, slots=True)

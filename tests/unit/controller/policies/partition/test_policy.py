@@ -1,7 +1,5 @@
 """The memory of `target`: one a topology, no search in vain twice, a search beside the cycle."""
 
-import ctypes
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -54,29 +52,6 @@ def test_options_come_from_the_configuration() -> None:
     assert "target" not in chosen(cluster, snapshot, config.limits).reason
     chosen = policy(config.policy, build({}).options)
     assert "towards a target" in chosen(cluster, snapshot, config.limits).reason
-
-
-def test_a_search_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    # Five executors without load for three nodes: METIS complains to stdout, where JSON may be due.
-    document = json.loads((GOLDEN / "hand_graph.json").read_text())
-    slots = (("n0", 6700), ("n0", 6701), ("n0", 6702), ("n1", 6700), ("n2", 6700))
-    document |= {
-        "nodes": [{"id": f"n{n}"} for n in range(3)],
-        "workers": [{"id": f"{n}:{p}", "node": n, "cpu_capacity": 0.5} for n, p in slots],
-        "components": [{"id": "c", "parallelism": 6, "kind": "bolt"}],
-        "edges": [],
-        "executors": [
-            {"id": f"{e}-{e}", "component": "c", "worker": "n0:6700", "cpu": e // 5 * 0.05}
-            | {"queue": 0, "pinned": None}
-            for e in range(6)
-        ],
-        "traffic": [["0-0", "0-0", 1.0]],
-    }
-    cluster, snapshot = parse(json.dumps(document))
-    limits, options = Limits(high_frac=0.3, gain_frac=0.0), TargetOptions(0.0, 0.0, 1.0)
-    search_inline(Question(cluster, snapshot, limits, options, frozenset()))
-    ctypes.CDLL(None).fflush(None)
-    assert capfd.readouterr().out == ""
 
 
 def test_until_an_answer_is_there_it_decides_as_safe() -> None:

@@ -18,17 +18,15 @@ from controller.core.cluster import (
 from controller.core.decision import Outcome
 from controller.policies.partition import cheapest
 from controller.policies.partition.adopt import find
+from controller.policies.partition.anneal import anneal
 from controller.policies.partition.goal import digest
-from controller.policies.partition.metis import partition
 from controller.policies.partition.policy import Targeting
-from controller.policies.partition.problem import Graph, Problem, TargetOptions
-from controller.policies.partition.refine import Level, refine
+from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.partition.route import Route, next_steps, route
 from controller.policies.partition.target import TargetMemory, target
 from controller.policies.safe import safe
 from controller.snapshot import parse
 from migration.model import Component
-from tests.bench.decide.cases import QUALITY
 
 GOLDEN = Path(__file__).parents[4] / "golden" / "decide"
 NODES_ONLY = Limits(weight_node=1.0, weight_worker=0.0)
@@ -235,51 +233,31 @@ def test_pinned_executors_stay_and_closed_workers_get_nobody() -> None:
     assert len(walk((nowhere, pinned), Limits())) == 1
 
 
-def test_parts_are_as_big_as_their_shares_and_cut_where_little_flows() -> None:
-    cliques = [(a, b) for group in (range(4), range(4, 12)) for a in group for b in group if a < b]
-    ends = np.array([*cliques, (3, 4)])
-    traffic = Traffic.build(ends[:, 0], ends[:, 1], np.array([10.0] * len(cliques) + [1.0]))
-    graph = Graph.of(traffic, 12)
-    part = partition(graph, np.ones(12), np.array([1.0, 2.0]), seed=0)
-    assert part.tolist() == [0] * 4 + [1] * 8
-    assert partition(graph, np.zeros(12), np.ones(1), seed=0).tolist() == [0] * 12
+def annealed(place: list[int], tps: dict[tuple[int, int], float], cores: list[float]) -> Ints:
+    """Anneal executors of a core each on workers of so many cores, each on a node of its own."""
+    rows = [(f"n{w}", size) for w, size in enumerate(cores)]
+    cluster, snapshot = world(rows, place, [1.0] * len(place), tps)
+    options = TargetOptions(move_price_frac=0.0, fill_frac=1.0)
+    problem = Problem.of(cluster, snapshot, Limits(high_frac=1.0), options)
+    return anneal(problem, problem.start, 100, cheapest.HOT, seed=0)
 
 
-def level(place: Ints, tps: dict[tuple[int, int], float], room: list[float]) -> Level:
-    ends = np.array(list(tps), dtype=np.int64).reshape(-1, 2)
-    traffic = Traffic.build(ends[:, 0], ends[:, 1], np.array(list(tps.values())))
-    return Level(
-        graph=Graph.of(traffic, len(place)),
-        cores=np.ones(len(place)),
-        free=np.ones(len(place), dtype=np.bool_),
-        home=place,
-        group_of=np.arange(len(room)),
-        is_open=np.ones(len(room), dtype=np.bool_),
-        room_cores=np.array(room),
-        weight_group=1.0,
-        weight_place=0.0,
-        price_tps=0.0,
-    )
-
-
-def test_refining_crosses_a_hill_that_no_single_move_crosses() -> None:
+def test_annealing_crosses_a_hill_that_no_single_move_crosses() -> None:
     """Two of a kind on each side, each held by the other: together they belong elsewhere."""
-    place = np.array([0, 0, 1, 1])
     tps = {(0, 1): 5.0, (2, 3): 5.0, (0, 2): 4.0, (1, 3): 4.0}
-    assert len(set(refine(level(place, tps, [4.0, 4.0]), place).tolist())) == 1
+    assert len(set(annealed([0, 0, 1, 1], tps, [4.0, 4.0]).tolist())) == 1
 
 
-def test_refining_changes_places_where_all_are_full() -> None:
-    place = np.array([0, 1, 0, 1])
-    end = refine(level(place, {(0, 1): 5.0, (2, 3): 5.0}, [2.0, 2.0]), place)
+def test_annealing_changes_places_where_all_are_full() -> None:
+    end = annealed([0, 1, 0, 1], {(0, 1): 5.0, (2, 3): 5.0}, [2.0, 2.0])
     assert end[0] == end[1] != end[2] == end[3]
 
 
-def test_refining_empties_what_is_too_full_and_leaves_what_nobody_can_help() -> None:
-    place = np.array([0, 0, 0, 1])
-    start = level(place, {(0, 1): 5.0, (1, 2): 3.0}, [2.0, 2.0])
-    assert refine(start, place).tolist() == [0, 0, 1, 1]
-    assert refine(replace(start, room_cores=np.zeros(2)), place).tolist() == place.tolist()
+def test_annealing_empties_what_is_too_full_and_leaves_what_nobody_can_help() -> None:
+    tps = {(0, 1): 5.0, (1, 2): 3.0, (2, 3): 1.0}
+    assert annealed([0, 0, 0, 1], tps, [2.0, 2.0]).tolist() == [0, 0, 1, 1]
+    assert annealed([0, 0, 0, 1], tps, [1.0, 1.0]).tolist() == [0, 0, 1, 1]
+    assert annealed([0, 0, 1, 1], tps, [0.5, 0.5]).tolist() == [0, 0, 1, 1]
 
 
 def test_a_group_goes_together_although_its_first_alone_would_lose() -> None:
@@ -318,16 +296,3 @@ def test_two_that_change_places_do_so_in_one_decision_if_two_moves_are_allowed()
     path = walk(tight, replace(NODES_ONLY, max_moves=2))
     assert len(path) == 2
     assert inter_node_tps(*path[-1]) == 0.0
-
-
-def test_annealing_finds_what_partitions_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = Problem.of(*QUALITY["keyed 2x4"](2), Limits(), TargetOptions())
-
-    def paid() -> float:
-        place = cheapest.search(problem, 0.0)
-        assert place is not None
-        return problem.cost_tps(place) + problem.price_tps * problem.moves(place)
-
-    annealed = paid()
-    monkeypatch.setattr(cheapest, "anneal", lambda problem, place, *_, **__: place)
-    assert annealed < 0.99 * paid()
