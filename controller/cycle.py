@@ -159,6 +159,7 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         vetoes,
         settings.limits,
         settings.max_moves - len(under_way),
+        may_exceed=not under_way,
         first=memory.tick,
         begins=settings.mode is Mode.AUTO,
     )

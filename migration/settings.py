@@ -159,7 +159,8 @@ SETTINGS: tuple[Setting, ...] = (
         least=0.01, most=1.0, tunable=True, tried=(0.1, 0.2, 0.3, 0.5, 1.0)),
     Setting("max.moves.per.cycle", Kind.COUNT, 1,
         "The most moves that the whole cluster may have between PREPARE and STOP at a time, and "
-        "the most of one decision.",
+        "the most of one decision. Executors that take each other's places begin at once; more "
+        "than this many only while nothing else is under way.",
         least=1, most=1000, tunable=True, tried=(1, 2, 4)),
     Setting("worker.cpu.capacity", Kind.NUMBER, None,
         "The CPU of every worker.",

@@ -45,6 +45,8 @@ def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan 
         )
         if isinstance(entry, Refusal):
             refused = entry
+            if decision.is_ring:
+                moves = []
             break
         plan = structs.replace(plan, entries=(*plan.entries, entry))
         moves.append(move)

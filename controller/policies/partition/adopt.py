@@ -43,7 +43,7 @@ def find(
     place = search(problem, least_gain, _end_of_safe(cluster, snapshot, limits))
     if place is None:
         return None
-    walkable = _walkable(problem, route(problem, place), limits.max_moves > 1, seen)
+    walkable = _walkable(problem, route(problem, place), seen)
     if walkable is None:
         return None
     way, above_tps = walkable
@@ -95,9 +95,7 @@ def _anchors(problem: Problem) -> NDArray[np.bool_]:
     return anchors
 
 
-def _walkable(
-    problem: Problem, way: Route, pairs: bool, seen: frozenset[int]
-) -> tuple[Route, float] | None:
+def _walkable(problem: Problem, way: Route, seen: frozenset[int]) -> tuple[Route, float] | None:
     """Cut a way off where it is best, so that no placement on it is better than its end.
 
     Gives also by how much its placements cost more than today's, all added up.
@@ -105,7 +103,7 @@ def _walkable(
     for _ in range(CUTS):
         best, least = problem.start, (problem.excess_cores(problem.start), 0.0)
         end, above_tps = problem.start, 0.0
-        for place, key in _walk(problem, way, pairs):
+        for place, key in _walk(problem, way):
             if digest(place) in seen:
                 break
             end = place
@@ -119,11 +117,11 @@ def _walkable(
     return None
 
 
-def _walk(problem: Problem, way: Route, pairs: bool) -> Iterator[tuple[Ints, tuple[float, float]]]:
+def _walk(problem: Problem, way: Route) -> Iterator[tuple[Ints, tuple[float, float]]]:
     """Walk until nothing fits; yields each placement with its excess and its cost above today's."""
     place, load, cost = problem.start.copy(), problem.load_cores(problem.start), 0.0
     noise = TIE * problem.total_tps
-    while steps := next_steps(problem, place, load, way, pairs=pairs):
+    while steps := next_steps(problem, place, load, way):
         place = place.copy()
         for e, worker in steps:
             cost -= gain_tps(problem, place, e, worker)

@@ -4,6 +4,7 @@ The order is fixed when a target is adopted. Which step comes next is then read 
 so a step that was refused, or that Storm or an operator made, disturbs nothing.
 """
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,10 @@ from controller.policies.partition.problem import Problem
 
 # Executors of a group gain little one by one and much together. A chain looks this many ahead.
 CHAIN = 24
+# Executors that move at once, at most: each of them is twice in memory for a moment.
+LONGEST_RING = 8
+# So many lines of executors are looked at for a ring; it takes some 50 ms.
+MOST_LINES = 20_000
 
 Step = tuple[int, int]
 
@@ -57,14 +62,12 @@ def route(problem: Problem, target: Ints) -> Route:
     return Route(executors, problem.start[executors], target[executors])
 
 
-def next_steps(
-    problem: Problem, place: Ints, load: Floats, way: Route, *, pairs: bool
-) -> tuple[Step, ...]:
+def next_steps(problem: Problem, place: Ints, load: Floats, way: Route) -> tuple[Step, ...]:
     """Choose what moves next: executors and workers, of which `load` is in `place`.
 
     The first of the route that fits. If nothing fits, an executor that waits goes to a third worker
-    and so makes room for another that waits. Else two that wait for each other change places, if
-    `pairs` may move at once. Empty if the route is at its end or nothing helps.
+    and so makes room for another that waits. Else a ring of executors that wait for each other's
+    places moves at once. Empty if the route is at its end or nothing helps.
     """
     may = (place[way.executors] != way.goals) & problem.free[way.executors]
     waiting = way.only(may & problem.is_open[way.goals])
@@ -76,7 +79,7 @@ def next_steps(
     aside = _step_aside(problem, place, left, waiting)
     if aside is not None:
         return (aside,)
-    return _exchange(problem, place, left, waiting) if pairs else ()
+    return _ring(problem, place, left, waiting)
 
 
 def _step_aside(problem: Problem, place: Ints, left: Floats, waiting: Route) -> Step | None:
@@ -96,23 +99,29 @@ def _step_aside(problem: Problem, place: Ints, left: Floats, waiting: Route) -> 
     return None
 
 
-def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tuple[Step, ...]:
-    """Find the two executors whose change of places gains most."""
-    best: tuple[Step, ...] = ()
-    least = -np.inf
-    for e, goal in zip(waiting.executors, waiting.goals, strict=True):
-        opposite = (place[waiting.executors] == goal) & (waiting.goals == place[e])
-        for f in waiting.executors[opposite]:
-            more = problem.cores[e] - problem.cores[f]
-            if more > left[goal] or -more > left[place[e]]:
-                continue
-            gain = gain_tps(problem, place, e, goal)
-            after = place.copy()
-            after[e] = goal
-            gain += gain_tps(problem, after, f, int(place[e]))
-            if gain > least:
-                best, least = ((int(e), int(goal)), (int(f), int(place[e]))), gain
-    return best
+def _ring(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tuple[Step, ...]:
+    """Find the shortest ring that can move at once: each goes where the next one leaves.
+
+    Of equally short ones it is that of the first on the route. No worker is in it twice.
+    """
+    goal = dict(zip(waiting.executors.tolist(), waiting.goals.tolist(), strict=True))
+    leaving: dict[int, list[int]] = {}
+    for e in goal:
+        leaving.setdefault(int(place[e]), []).append(e)
+    lines: deque[tuple[int, ...]] = deque((e,) for e in goal)
+    for _ in range(MOST_LINES):
+        if not lines:
+            break
+        line = lines.popleft()
+        worker = goal[line[-1]]
+        room = left[worker] - problem.cores[line[-1]]
+        if worker == place[line[0]]:
+            if room + problem.cores[line[0]] >= 0:
+                return tuple((e, goal[e]) for e in line)
+        elif len(line) < LONGEST_RING and worker not in place[list(line)]:
+            makes_room = (e for e in leaving.get(worker, ()) if room + problem.cores[e] >= 0)
+            lines.extend((*line, e) for e in makes_room)
+    return ()
 
 
 def _nearness(problem: Problem, one: Ints, other: Ints) -> Floats:

@@ -59,8 +59,8 @@ def target(
 ) -> tuple[Decision, TargetMemory]:
     """Relieve hot workers, else make one move to a near-optimal placement, else as `safe`.
 
-    Up to `max_moves` moves; two that change places only if two are allowed. `memory` is what the
-    last decision left, with this snapshot noted; the one that is returned is for the next decision.
+    Up to `max_moves` moves, or one ring, whatever its length. `memory` is what the last decision
+    left, with this snapshot noted; the one that is returned is for the next decision.
     `propose` gives a target, or None if there is none (yet); it is asked only while none is under
     way.
 
@@ -109,7 +109,7 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
     end[way.executors] = way.goals
     left = problem.today_tps - problem.cost_tps(end)
     relieved = problem.excess_cores(end) < problem.excess_cores(problem.start)
-    steps = _steps(problem, way, view.limits.max_moves)
+    steps, is_ring = _steps(problem, way, view.limits.max_moves)
     away = int((problem.start[way.executors] != way.goals).sum())
     least = options.gain_frac * problem.today_tps + problem.price_tps * away if adopts else 0.0
     if not steps or (left <= least and not relieved):
@@ -122,26 +122,27 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
         f"towards a target that gains {left:.4g} t/s more, {share:.1%} of "
         f"what crosses today, by {away} executor{'s' * (away != 1)}: {named}"
     )
-    return Decision(Outcome.WOULD_MOVE, reason, moves)
+    return Decision(Outcome.WOULD_MOVE, reason, moves, is_ring=is_ring)
 
 
-def _steps(problem: Problem, way: Route, most: int) -> tuple[Step, ...]:
-    """Take up to `most` steps; no executor and no two nodes twice, but for a change of places."""
+def _steps(problem: Problem, way: Route, most: int) -> tuple[tuple[Step, ...], bool]:
+    """Take up to `most` steps, no executor and no two nodes twice, or a ring; tell which it is."""
     place, load = problem.start.copy(), problem.load_cores(problem.start)
     taken: list[Step] = []
     used: set[tuple[int, int]] = set()
-    while steps := next_steps(problem, place, load, way, pairs=most > 1):
-        ends = {_between(problem, int(place[e]), worker) for e, worker in steps}
-        again = {e for e, _ in steps} & {e for e, _ in taken}
-        if len(taken) + len(steps) > most or ends & used or again:
+    while len(taken) < most and (steps := next_steps(problem, place, load, way)):
+        if len(steps) > 1:
+            return (tuple(taken), False) if taken else (steps, True)
+        ((e, worker),) = steps
+        ends = _between(problem, int(place[e]), worker)
+        if ends in used or e in {moved for moved, _ in taken}:
             break
-        for e, worker in steps:
-            load[place[e]] -= problem.cores[e]
-            load[worker] += problem.cores[e]
-            place[e] = worker
-        taken += steps
-        used |= ends
-    return tuple(taken)
+        load[place[e]] -= problem.cores[e]
+        load[worker] += problem.cores[e]
+        place[e] = worker
+        taken.append((e, worker))
+        used.add(ends)
+    return tuple(taken), False
 
 
 def _between(problem: Problem, one: int, other: int) -> tuple[int, int]:

@@ -277,22 +277,41 @@ def test_two_in_each_others_way_use_a_third_place_or_move_at_once() -> None:
     cluster, snapshot = world(rows, [0, 0, 1, 1], [0.4] * 4, {(0, 2): 5.0, (1, 3): 5.0})
     way = Route(np.array([0, 3]), np.array([0, 1]), np.array([1, 0]))
 
-    def steps(problem: Problem, *, pairs: bool) -> tuple[tuple[int, int], ...]:
-        place = problem.start
-        return next_steps(problem, place, problem.load_cores(place), way, pairs=pairs)
+    def steps(problem: Problem) -> tuple[tuple[int, int], ...]:
+        return next_steps(problem, problem.start, problem.load_cores(problem.start), way)
 
     roomy = Problem.of(cluster, snapshot, NODES_ONLY, TargetOptions())
-    assert steps(roomy, pairs=False) == ((0, 2),)
+    assert steps(roomy) == ((0, 2),)
     shut = replace(cluster, closed=(None, None, "no hooks"))
     tight = Problem.of(shut, snapshot, NODES_ONLY, TargetOptions())
-    assert steps(tight, pairs=False) == ()
-    assert steps(tight, pairs=True) == ((0, 1), (3, 0))
+    assert steps(tight) == ((0, 1), (3, 0))
 
 
-def test_two_that_change_places_do_so_in_one_decision_if_two_moves_are_allowed() -> None:
-    rows = [("a", 1.0), ("b", 1.0)]
-    tight = world(rows, [0, 0, 1, 1], [0.4] * 4, {(0, 2): 5.0, (1, 3): 5.0})
-    assert len(walk(tight, NODES_ONLY)) == 1
-    path = walk(tight, replace(NODES_ONLY, max_moves=2))
+@pytest.mark.parametrize("most", [1, 2, 4])
+@pytest.mark.parametrize("workers", [2, 3, 6])
+def test_a_ring_moves_in_one_decision_whatever_the_cap(workers: int, most: int) -> None:
+    """On each worker one stays, and one belongs to the next worker's; all are full."""
+    rows = [(f"n{w}", 1.0) for w in range(workers)]
+    place = [w for w in range(workers) for _ in range(2)]
+    traffic = {(2 * w + 1, 2 * ((w + 1) % workers)): 5.0 for w in range(workers)}
+    cluster, snapshot = world(rows, place, [0.4] * len(place), traffic)
+    pinned = tuple(None if e % 2 else "stays" for e in range(len(place)))
+    path = walk((cluster, replace(snapshot, pinned=pinned)), replace(NODES_ONLY, max_moves=most))
     assert len(path) == 2
     assert inter_node_tps(*path[-1]) == 0.0
+
+
+def test_a_ring_is_the_shortest_that_fits() -> None:
+    rows = [("a", 1.0), ("b", 1.0), ("c", 1.0)]
+    sizes = [0.4, 0.4, 0.4, 0.4, 0.8]
+    cluster, snapshot = world(rows, [0, 0, 1, 1, 2], sizes, {(0, 2): 5.0})
+    problem = Problem.of(cluster, snapshot, NODES_ONLY, TargetOptions())
+
+    def ring(*row: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+        executors, goals = np.array(row).T
+        way = Route(executors, problem.start[executors], goals)
+        return next_steps(problem, problem.start, problem.load_cores(problem.start), way)
+
+    # Where 4 would come, 0 does not make room enough.
+    assert ring((4, 0), (0, 1), (2, 2)) == ()
+    assert ring((4, 0), (1, 1), (2, 0)) == ((1, 1), (2, 0))
