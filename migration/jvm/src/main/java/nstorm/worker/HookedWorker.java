@@ -55,6 +55,7 @@ final class HookedWorker {
         this.overlay = overlay;
         int maxTaskId = Collections.max(state.getTaskToComponent().keySet());
         tables = new WorkerTables(state, maxTaskId);
+        overlay.attach(me, slot -> slot.equals(me) || tables.isConnected(slot));
         routes = tables.routes;
         backPressure = new WorkerBackPressure(state, routes);
         factory = new ExecutorFactory(state, tables, backPressure);

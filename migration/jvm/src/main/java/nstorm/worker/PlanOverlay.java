@@ -2,9 +2,15 @@ package nstorm.worker;
 
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import nstorm.store.PlanStore;
 import nstorm.wire.Assigned;
 import nstorm.wire.Entry;
@@ -31,11 +37,22 @@ final class PlanOverlay {
     private volatile Plan plan;
     private volatile Assignment stock;
     private volatile Map<ExecutorId, Assigned> assigned = Map.of();
+    /** Ids of entries to whose target this worker has once had a connection: an unsteady one changes no route. */
+    private final Set<String> reached = ConcurrentHashMap.newKeySet();
+    private volatile Slot me;
+    /** While the worker starts every route is laid: it takes no tuple before all its connections stand. */
+    private volatile Predicate<Slot> connected = slot -> true;
 
     PlanOverlay(String topology, PlanStore store) {
         this.topology = topology;
         this.store = store;
         poll();
+    }
+
+    /** The worker has been built: from now on it connects to ends of moves ahead, and routes only to where it is connected. */
+    void attach(Slot me, Predicate<Slot> connected) {
+        this.me = me;
+        this.connected = connected;
     }
 
     /** Takes the newest plan over; true if it is another one than before. */
@@ -46,6 +63,7 @@ final class PlanOverlay {
             return false;
         }
         plan = next;
+        reached.retainAll(entries().stream().map(Entry::id).collect(Collectors.toSet()));
         return true;
     }
 
@@ -82,39 +100,72 @@ final class PlanOverlay {
         }
     }
 
-    /** Replaces, in a copy of Storm's assignment, the slots of executors whose owner is another one by the plan. */
-    Assignment over(Assignment copy) {
+    private List<Entry> entries() {
         Plan now = plan;
-        List<Entry> entries = now == null ? List.of() : now.entries();
-        entries.stream().filter(entry -> !reaches(entry)).forEach(entry -> LOG.warn(
+        return now == null ? List.of() : now.entries();
+    }
+
+    /**
+     * Replaces, in a copy of Storm's assignment, the slots of executors whose owner is another one by the plan, and adds
+     * a pseudo executor for each end of a move, so that Storm connects to its worker.
+     */
+    Assignment over(Assignment copy) {
+        Map<List<Long>, NodeInfo> nodePort = copy.get_executor_node_port();
+        entries().stream().filter(entry -> !reaches(entry) && !isNamed(entry.owner())).forEach(entry -> LOG.warn(
                 "plan_ignored executor={} entry={} reason=\"Storm's assignment names no host for its owner\"",
                 entry.executor(), entry.id()));
-        laid().forEach((executor, owner) -> copy.get_executor_node_port().put(executor.toStorm(),
-                new NodeInfo(owner.supervisor(), Collections.singleton((long) owner.port()))));
+        laid().forEach((executor, owner) -> nodePort.put(executor.toStorm(), nodeInfo(owner)));
+        int task = WorkerTables.FIRST_END;
+        for (Slot end : ends()) {
+            if (task >= WorkerTables.LAST_END) {
+                nodePort.put(new ExecutorId(task, task).toStorm(), nodeInfo(end));
+            }
+            task--;
+        }
         return copy;
     }
 
-    /** The executors whose owner is by the plan another slot than by Storm's assignment, and that slot. */
+    /** The other workers that this one connects to ahead: those at an end of a move whose host Storm names. */
+    Set<Slot> ends() {
+        Slot known = me;
+        return known == null ? Set.of() : entries().stream().flatMap(entry -> Stream.of(entry.from(), entry.to()))
+                .filter(end -> !end.equals(known) && isNamed(end)).collect(Collectors.toCollection(LinkedHashSet::new));
+    }
+
+    /**
+     * The executors whose owner is by the plan another slot than by Storm's assignment, and that slot; without those that
+     * have gone to a slot to which this worker has no connection yet: Storm would drop what is sent there.
+     */
     Map<ExecutorId, Slot> laid() {
-        Plan now = plan;
-        if (now == null || now.entries().isEmpty()) {
-            return Map.of();
-        }
         Map<ExecutorId, Slot> laid = new HashMap<>();
-        for (Entry entry : now.entries()) {
+        for (Entry entry : entries()) {
             Assigned at = assigned.get(entry.executor());
-            if (at != null && !Desired.owner(entry, at).equals(at.slot()) && reaches(entry)) {
-                laid.put(entry.executor(), Desired.owner(entry, at));
+            if (at != null && !Desired.owner(entry, at).equals(at.slot())) {
+                if (entry.owner().equals(entry.to()) && connected.test(entry.to())) {
+                    reached.add(entry.id());
+                }
+                if (reaches(entry)) {
+                    laid.put(entry.executor(), entry.owner());
+                }
             }
         }
         return laid;
     }
 
-    /** False if Storm's assignment names no host for the entry's owner: no route can lead there. */
+    /** False while no route of this worker leads to the entry's owner. */
     boolean reaches(Entry entry) {
-        Slot owner = Desired.owner(entry, assigned.get(entry.executor()));
+        Assigned at = assigned.get(entry.executor());
+        return at == null || Desired.owner(entry, at).equals(at.slot())
+                || isNamed(entry.owner()) && (entry.owner().equals(entry.from()) || reached.contains(entry.id()));
+    }
+
+    private boolean isNamed(Slot slot) {
         Assignment known = stock;
-        return owner == null || known != null && known.get_node_host().containsKey(owner.supervisor());
+        return known != null && known.get_node_host().containsKey(slot.supervisor());
+    }
+
+    private static NodeInfo nodeInfo(Slot slot) {
+        return new NodeInfo(slot.supervisor(), Collections.singleton((long) slot.port()));
     }
 
     static Slot slot(NodeInfo node) {

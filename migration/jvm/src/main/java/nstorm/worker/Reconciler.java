@@ -32,6 +32,7 @@ final class Reconciler {
     private final FailedStarts failedStarts = new FailedStarts();
     private Map<ExecutorId, Assigned> routedFrom = Map.of();
     private Map<ExecutorId, Slot> routedOver = Map.of();
+    private Set<Slot> connectedTo = Set.of();
     private long statusNanos = System.nanoTime();
 
     Reconciler(HookedWorker worker) {
@@ -54,10 +55,12 @@ final class Reconciler {
             prepare(part);
         }
         Map<ExecutorId, Slot> laid = worker.overlay.laid();
-        boolean changed = assigned != routedFrom || !laid.equals(routedOver);
+        Set<Slot> ends = worker.overlay.ends();
+        boolean changed = assigned != routedFrom || !laid.equals(routedOver) || !ends.equals(connectedTo);
         boolean rerouted = route(parts, changed);
         routedFrom = assigned;
         routedOver = laid;
+        connectedTo = ends;
         if (newer) {
             worker.forwarder.planAdvanced();
         }
@@ -152,9 +155,9 @@ final class Reconciler {
         return claimed || !leaving.isEmpty();
     }
 
-    /** No route leads to the new owner: better no ack than tuples that nobody takes. The move is undone at its limit. */
+    /** No route leads to the new owner yet: better no ack than tuples that nobody takes. The move is undone at its limit. */
     private boolean mustGoOn(Part part) {
-        return part.action() == Action.DRAIN && !worker.overlay.reaches(part.entry());
+        return part.entry() != null && !worker.overlay.reaches(part.entry());
     }
 
     private void sendBackPressure(Plan planOrNull, boolean rerouted) {
@@ -170,7 +173,7 @@ final class Reconciler {
 
     private void retire(Part part) {
         ExecutorCopy copy = worker.copies.get(part.executor());
-        if (copy == null || copy.stopping()) {
+        if (copy == null || copy.stopping() || mustGoOn(part)) {
             return;
         }
         if (part.action() == Action.DRAIN) {

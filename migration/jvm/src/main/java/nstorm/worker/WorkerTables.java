@@ -12,6 +12,8 @@ import nstorm.wire.Slot;
 import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.executor.ExecutorTransfer;
 import org.apache.storm.generated.NodeInfo;
+import org.apache.storm.messaging.ConnectionWithStatus;
+import org.apache.storm.messaging.IConnection;
 import org.apache.storm.utils.JCQueue;
 
 /**
@@ -21,12 +23,17 @@ import org.apache.storm.utils.JCQueue;
  * one is swapped for a concurrent table of the same content. The reconciler's thread alone changes them.
  */
 final class WorkerTables {
+    /** Pseudo tasks, down to the last: a route of one leads nowhere, but Storm keeps the connection to its worker. */
+    static final int FIRST_END = -1000;
+    static final int LAST_END = -1099;
+
     final Routes routes;
     private final Routes.TaskIds taskIds;
     private final Set<List<Long>> localExecutors;
     private final Map<List<Long>, JCQueue> receiveQueues;
     private final Map<Integer, JCQueue> taskToQueue;
     private final AtomicReference<Map<Integer, NodeInfo>> taskToNodePort;
+    private final AtomicReference<Map<NodeInfo, IConnection>> connections;
 
     /** Swaps the tables of a worker state that has just been built. */
     WorkerTables(WorkerState state, int maxTaskId) {
@@ -43,8 +50,12 @@ final class WorkerTables {
         // Any task may become a neighbour: Storm connects only to those of the components that this worker sends to.
         Set<Integer> all = new HashSet<>(state.getTaskToComponent().keySet());
         all.removeIf(task -> task < 0);
+        for (int end = FIRST_END; end >= LAST_END; end--) {
+            all.add(end);
+        }
         StormFields.set(StormFields.OUTBOUND_TASKS, state, all);
         taskToNodePort = StormFields.get(StormFields.TASK_TO_NODE_PORT, state);
+        connections = state.getCachedNodeToPortSocket();
     }
 
     private static <K, V> Map<K, V> swapMap(java.lang.reflect.Field field, WorkerState state) {
@@ -115,6 +126,13 @@ final class WorkerTables {
 
     boolean delivers(ExecutorId id) {
         return routes.queue(id.start()) != null;
+    }
+
+    /** Whether Storm would take messages for the slot now; it drops them while a connection is being made. */
+    boolean isConnected(Slot slot) {
+        return connections.get().entrySet().stream().filter(one -> PlanOverlay.slot(one.getKey()).equals(slot))
+                .anyMatch(one -> !(one.getValue() instanceof ConnectionWithStatus connection)
+                        || connection.status() == ConnectionWithStatus.Status.Ready);
     }
 
     /** The slot that this worker sends the task's tuples to; null if it knows of none. */

@@ -152,7 +152,7 @@ final class OneWorker implements AutoCloseable {
         plans = Files.createDirectories(dir.resolve("plan"));
     }
 
-    private static int freePort() throws Exception {
+    static int freePort() throws Exception {
         try (ServerSocket socket = new ServerSocket(0)) {
             return socket.getLocalPort();
         }
@@ -160,7 +160,11 @@ final class OneWorker implements AutoCloseable {
 
     /** A port of the test's own, so that no tuple reaches a stranger: takes what is sent to it and answers nothing. */
     private static int deafPort() throws Exception {
-        ServerSocket server = new ServerSocket(0);
+        return listen(0);
+    }
+
+    static int listen(int port) throws Exception {
+        ServerSocket server = new ServerSocket(port);
         daemon(() -> {
             while (true) {
                 Socket socket = server.accept();

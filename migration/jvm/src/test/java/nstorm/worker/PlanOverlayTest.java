@@ -1,6 +1,8 @@
 package nstorm.worker;
 
+import static nstorm.worker.Moves.BYSTANDER;
 import static nstorm.worker.Moves.EXECUTOR;
+import static nstorm.worker.Moves.FROM;
 import static nstorm.worker.Moves.TO;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -9,8 +11,11 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import nstorm.store.PlanStore;
 import nstorm.store.PlanWriting;
 import nstorm.wire.Assigned;
@@ -35,7 +40,7 @@ class PlanOverlayTest {
     private static Assignment assignment(Map<String, String> hosts) {
         Assignment assignment = new Assignment("dir");
         assignment.set_node_host(hosts);
-        assignment.set_executor_node_port(Map.of(EXECUTOR.toStorm(), new NodeInfo("s1", Set.of(6700L))));
+        assignment.set_executor_node_port(new HashMap<>(Map.of(EXECUTOR.toStorm(), new NodeInfo("s1", Set.of(6700L)))));
         assignment.set_executor_start_time_secs(Map.of(EXECUTOR.toStorm(), 100L));
         return assignment;
     }
@@ -74,6 +79,48 @@ class PlanOverlayTest {
         assertEquals(one, overlay.over(one.deepCopy()));
         overlay.remember(assignment(Map.of("s1", "host1", "s2", "host2")));
         assertEquals(Map.of(EXECUTOR, TO), overlay.laid());
+    }
+
+    @Test
+    void laysARouteToAnEndOnceAConnectionStandsAndThenKeepsIt(@TempDir Path dir) throws Exception {
+        write(dir, "c", move(Phase.PREPARE));
+        PlanOverlay overlay = new PlanOverlay("t", new PlanStore(dir, topology -> true));
+        AtomicBoolean connected = new AtomicBoolean();
+        overlay.attach(BYSTANDER, slot -> connected.get());
+        Assignment both = assignment(Map.of("s1", "host1", "s2", "host2"));
+        overlay.remember(both);
+        assertEquals(Set.of(FROM, TO), overlay.ends());
+        write(dir, "c", move(Phase.SWITCH));
+        assertTrue(overlay.poll());
+        assertEquals(Map.of(), overlay.laid());
+        assertFalse(overlay.reaches(overlay.plan().entries().get(0)));
+        connected.set(true);
+        assertEquals(Map.of(EXECUTOR, TO), overlay.laid());
+        assertTrue(overlay.reaches(overlay.plan().entries().get(0)));
+        connected.set(false);
+        assertEquals(Map.of(EXECUTOR, TO), overlay.laid(), "a connection that breaks is Storm's to mend");
+        write(dir, "c", plan("c", 9));
+        assertTrue(overlay.poll());
+        assertEquals(Set.of(), overlay.ends());
+        write(dir, "c", move(Phase.SWITCH).replace("\"version\":1", "\"version\":10"));
+        assertTrue(overlay.poll());
+        assertEquals(Map.of(), overlay.laid(), "another move");
+    }
+
+    @Test
+    void connectsAheadToTheOtherWorkersWhoseHostStormNames(@TempDir Path dir) throws Exception {
+        write(dir, "c", move(Phase.PREPARE));
+        PlanOverlay overlay = new PlanOverlay("t", new PlanStore(dir, topology -> true));
+        Assignment one = assignment(Map.of("s1", "host1"));
+        overlay.remember(one);
+        assertEquals(one, overlay.over(one.deepCopy()), "a worker that starts takes no tuple before it is connected");
+        overlay.attach(FROM, slot -> false);
+        assertEquals(one, overlay.over(one.deepCopy()), "the target's host is not named");
+        Assignment both = assignment(Map.of("s1", "host1", "s2", "host2"));
+        overlay.remember(both);
+        Map<List<Long>, NodeInfo> laid = overlay.over(both.deepCopy()).get_executor_node_port();
+        assertEquals(Set.of(EXECUTOR.toStorm(), List.of(-1000L, -1000L)), laid.keySet());
+        assertEquals(TO, PlanOverlay.slot(laid.get(List.of(-1000L, -1000L))));
     }
 
     @Test

@@ -115,6 +115,17 @@ class ReconcilerIT {
         one.awaitAck("m", "READY");
     }
 
+    /** Storm drops what is sent where no connection stands yet: until then the source goes on. */
+    @Test
+    void tuplesGoToTheNewOwnerOnceAConnectionStands() throws Exception {
+        Slot deaf = new Slot(one.worker.me.supervisor(), OneWorker.freePort());
+        one.plan("m", one.worker.me, deaf, Phase.SWITCH);
+        one.awaitAck("m", "NONE");
+        one.awaitTuples();
+        OneWorker.listen(deaf.port());
+        one.awaitAck("m", "DRAINED");
+    }
+
     /** As at the limit of threads: everything is built, and then the thread cannot be started. */
     @Test
     void aStartThatFailsAtTheVeryEndLeavesNothing() throws Exception {
