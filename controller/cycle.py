@@ -18,8 +18,9 @@ from controller.core.picture import Picture, picture_each
 from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
 from controller.core.veto import veto_each
+from controller.policies.partition.goal import Answer
 from controller.policies.partition.policy import Remembered, Targeting
-from controller.policies.partition.search import Answer, Question
+from controller.policies.partition.search import Question
 from controller.policies.registry import policy
 from migration.model import ExecutorId, NodeLoad, Plan, Slot
 
@@ -249,5 +250,5 @@ def cycle_with_searches(
         if not report.questions:
             return after, report, seen
         question = report.questions[0]
-        answer = question.snapshot.topology, Answer(question.answer())
+        answer = question.snapshot.topology, question.answer()
         seen = replace(seen, answers=(*seen.answers, answer))

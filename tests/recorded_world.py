@@ -15,7 +15,7 @@ from controller.cycle import Memory, Seen, TopologyReport, cycle, cycle_with_sea
 from controller.journal.record import from_line
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
-from controller.policies.partition.search import Answer
+from controller.policies.partition.goal import Answer
 from controller.replay.ingest.world import Window, WindowWorld
 from migration.model import Edge, ExecutorId, Node, Publication, Slot
 
@@ -102,7 +102,7 @@ class Recorded:
         for question in report.questions:
             topology = question.snapshot.topology
             if topology not in self.searching:
-                self.searching[topology] = self.delay_ticks - 1, Answer(question.answer())
+                self.searching[topology] = self.delay_ticks - 1, question.answer()
         unwritten = ("wc-1",) if self.unwritten else ()
         self.recorder.record(before, seen, report, unwritten)
         if not self.unwritten:

@@ -16,7 +16,7 @@ from controller.journal.memory import decode
 from controller.journal.reader import Log, Tick
 from controller.journal.record import Head, JournalError, TickRecord, compact, of_another_version
 from controller.journal.recorder import cycle_record
-from controller.policies.partition.search import Answer
+from controller.policies.partition.goal import Answer
 from migration import ConfigError, WireError, wire
 from migration.model import ExecutorId, NodeAcks, NodeLoad, Plan, Publication
 

@@ -104,8 +104,9 @@ def test_what_is_found_gains_enough_and_is_found_again(
     world: World, rules: Limits, choice: TargetOptions
 ) -> None:
     cluster, snapshot = world
-    found = find(cluster, snapshot, rules, choice)
-    assert found == find(cluster, snapshot, rules, choice)
+    answer = find(cluster, snapshot, rules, choice)
+    assert answer == find(cluster, snapshot, rules, choice)
+    found = answer.target
     if found is None:
         return
     problem = Problem.of(cluster, snapshot, rules, choice)

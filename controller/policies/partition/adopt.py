@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.policies.partition.cheapest import search
-from controller.policies.partition.goal import Target, digest
+from controller.policies.partition.goal import Answer, Target, digest
 from controller.policies.partition.problem import TIE, Problem, TargetOptions
 from controller.policies.partition.route import Route, gain_tps, next_steps, route
 from controller.policies.safe import safe
@@ -27,8 +27,8 @@ def find(
     limits: Limits,
     options: TargetOptions,
     seen: frozenset[int] = frozenset(),
-) -> Target | None:
-    """Search for a placement that gains enough and can be reached; None if nothing is worth it.
+) -> Answer:
+    """Search for a placement that gains enough and can be reached; no target if none is worth it.
 
     The way may not come through the placements `seen`, each by its `digest`. Takes long (annealing,
     the order of all moves), so a live run does it beside the cycle. The way
@@ -37,19 +37,36 @@ def find(
     problem = Problem.of(cluster, snapshot, limits, options)
     least_gain = options.gain_frac * problem.today_tps
     if len(cluster.workers) < 2 or problem.today_tps <= 0 or not problem.free.any():
-        return None
+        return Answer(None)
     if limits.keep_workers:
         problem = replace(problem, free=problem.free & ~_anchors(problem))
     place = search(problem, least_gain, _end_of_safe(cluster, snapshot, limits))
     if place is None:
-        return None
-    walkable = _walkable(problem, route(problem, place), seen)
+        return Answer(None)
+    way = route(problem, place)
+    target = _worth(cluster, snapshot, problem, options, _walkable(problem, way, seen))
+    gain = problem.today_tps - problem.cost_tps(place) - (target.gain_tps if target else 0.0)
+    if gain <= least_gain or problem.excess_cores(place) > problem.excess_cores(problem.start):
+        return Answer(target)
+    beyond = f"a placement that gains {gain:.4g} t/s more is known and out of reach"
+    return Answer(target, f"{beyond}: {_missing(cluster, snapshot, problem, way)}")
+
+
+def _worth(
+    cluster: Cluster,
+    snapshot: LoadSnapshot,
+    problem: Problem,
+    options: TargetOptions,
+    walkable: tuple[Route, float] | None,
+) -> Target | None:
+    """Name a way that gains enough."""
     if walkable is None:
         return None
     way, above_tps = walkable
     end = problem.start.copy()
     end[way.executors] = way.goals
     gain = problem.today_tps - problem.cost_tps(end)
+    least_gain = options.gain_frac * problem.today_tps
     if gain - problem.price_tps * len(way.executors) <= least_gain:
         return None
     if not options.detours and above_tps > 0:
@@ -59,6 +76,25 @@ def find(
         tuple(cluster.workers[w] for w in way.origins),
         tuple(cluster.workers[w] for w in way.goals),
         gain,
+    )
+
+
+def _missing(cluster: Cluster, snapshot: LoadSnapshot, problem: Problem, way: Route) -> str:
+    """Say what would let a way be gone to its end."""
+    place = problem.start
+    for place, _ in _walk(problem, way):  # noqa: B007  # the last one
+        pass
+    waiting = way.only(place[way.executors] != way.goals)
+    if not waiting.executors.size:
+        return "on the way it costs more than to stay, or comes back to where it was"
+    left = problem.high_cores - problem.load_cores(place)
+    missing = problem.cores[waiting.executors] - left[waiting.goals]
+    least = int(np.argmin(missing))
+    executor = snapshot.executors[waiting.executors[least]]
+    worker = cluster.workers[waiting.goals[least]]
+    return (
+        f"{len(waiting.executors)} of its {len(way.executors)} executors wait for room; "
+        f"{missing[least]:.2g} cores more on {worker} would let {executor} go there"
     )
 
 

@@ -37,6 +37,18 @@ class Target:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """That a search has ended, and what it found.
+
+    `beyond` says what better placement is known and out of reach, and what would reach it; it is
+    empty where none is known.
+    """
+
+    target: Target | None
+    beyond: str = ""
+
+
 def digest(*parts: Ints | Floats | NDArray[np.bool_] | tuple[str, ...]) -> int:
     """Tell placements of one snapshot, or loads, apart by 64 bits with a sign.
 

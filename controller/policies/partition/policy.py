@@ -40,19 +40,22 @@ class Remembered:
 
     `memory` is what the last decision left. `in_vain` is the last search, as `_asked` names it,
     that found nothing, or nothing that was worth it when it was judged; and its Unix seconds.
-    `found` waits to be judged.
+    `found` waits to be judged. `beyond` is what the last search knew to be out of reach, and where.
     """
 
     memory: Mapping[str, TargetMemory] = field(default_factory=dict)
     in_vain: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     found: Mapping[str, Found] | None = None
+    beyond: Mapping[str, tuple[int, str]] | None = None
 
     def only(self, topologies: Collection[str]) -> "Remembered":
         found = {t: one for t, one in (self.found or {}).items() if t in topologies}
+        beyond = {t: one for t, one in (self.beyond or {}).items() if t in topologies}
         return Remembered(
             {t: one for t, one in self.memory.items() if t in topologies},
             {t: one for t, one in self.in_vain.items() if t in topologies},
             found or None,
+            beyond or None,
         )
 
 
@@ -65,6 +68,7 @@ class Targeting:
         self._memory: dict[str, TargetMemory] = {}
         self._in_vain: dict[str, tuple[int, float]] = {}
         self._found: dict[str, Found] = {}
+        self._beyond: dict[str, tuple[int, str]] = {}
 
     def __call__(self, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
         topology = snapshot.topology
@@ -91,6 +95,9 @@ class Targeting:
         refused = ripe if after.target is None else None
         if refused is not None and refused.asked == _asked(cluster, snapshot):
             self._in_vain[topology] = refused.asked, snapshot.time_s
+        asked, beyond = self._beyond.get(topology, (0, ""))
+        if beyond and not decision.moves and asked == _asked(cluster, snapshot):
+            return replace(decision, reason=f"{decision.reason}; {beyond}")
         return decision
 
     @property
@@ -109,12 +116,13 @@ class Targeting:
     @property
     def remembered(self) -> Remembered:
         """What it remembers now; only valid until the next decision."""
-        return Remembered(self._memory, self._in_vain, self._found or None)
+        return Remembered(self._memory, self._in_vain, self._found or None, self._beyond or None)
 
     def recall(self, remembered: Remembered) -> None:
         self._memory = dict(remembered.memory)
         self._in_vain = dict(remembered.in_vain)
         self._found = dict(remembered.found or {})
+        self._beyond = dict(remembered.beyond or {})
 
     def _search_for(self, question: Question, wait: int) -> None:
         """Search, unless that was lately in vain."""
@@ -124,9 +132,14 @@ class Targeting:
         if in_vain == asked and 0 <= snapshot.time_s - since_s < RETRY_S:
             return
         answer = self._search(question)
-        if answer is not None and answer.target is None:
+        if answer is None:
+            return
+        self._beyond.pop(snapshot.topology, None)
+        if answer.beyond:
+            self._beyond[snapshot.topology] = asked, answer.beyond
+        if answer.target is None:
             self._in_vain[snapshot.topology] = asked, snapshot.time_s
-        elif answer is not None and answer.target is not None:
+        else:
             self._found[snapshot.topology] = Found(answer.target, asked, wait)
 
     def _ripe(self, topology: str) -> Found | None:

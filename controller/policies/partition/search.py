@@ -14,7 +14,7 @@ from typing import IO
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.policies.partition.adopt import find
-from controller.policies.partition.goal import Target
+from controller.policies.partition.goal import Answer
 from controller.policies.partition.problem import TargetOptions
 
 
@@ -28,15 +28,8 @@ class Question:
     options: TargetOptions
     seen: frozenset[int]
 
-    def answer(self) -> Target | None:
+    def answer(self) -> Answer:
         return find(self.cluster, self.snapshot, self.limits, self.options, self.seen)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """That a search has ended, and what it found."""
-
-    target: Target | None
 
 
 # Gives the answer once it is there; None as long as it is not.
@@ -45,7 +38,7 @@ Search = Callable[[Question], Answer | None]
 
 def search_inline(question: Question) -> Answer:
     """Search here and now: for files, simulations and replays with other settings."""
-    return Answer(question.answer())
+    return question.answer()
 
 
 class SubprocessSearches:

@@ -10,7 +10,7 @@ from controller.core.classify import Limits
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView
 from controller.cycle import Memory, Report, Seen, TopologyReport, cycle
-from controller.policies.partition.search import Answer
+from controller.policies.partition.goal import Answer
 from migration.model import (
     Base,
     Entry,

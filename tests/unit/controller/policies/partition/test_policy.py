@@ -13,10 +13,10 @@ from controller.config import build
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.journal.memory import decode, encode
-from controller.policies.partition.goal import Target
+from controller.policies.partition.goal import Answer, Target
 from controller.policies.partition.policy import JUDGED_AFTER, RETRY_S, Remembered, Targeting
 from controller.policies.partition.problem import TargetOptions
-from controller.policies.partition.search import Answer, Question, SubprocessSearches, search_inline
+from controller.policies.partition.search import Question, SubprocessSearches, search_inline
 from controller.policies.registry import policy
 from controller.policies.safe import safe
 from controller.snapshot import parse
@@ -211,7 +211,7 @@ def test_a_process_beside_gives_the_same_answer_and_ends() -> None:
     # The second is left out: one search a topology.
     searches.begin([question, replace(question, limits=LITERAL)])
     ((topology, answer),) = answer_of(searches)
-    assert (topology, answer) == (question.snapshot.topology, Answer(question.answer()))
+    assert (topology, answer) == (question.snapshot.topology, question.answer())
     assert answer.target is not None
     assert searches.take_answers() == ()
     # Ended in the middle: the next one starts anew.

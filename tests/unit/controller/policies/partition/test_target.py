@@ -98,22 +98,22 @@ def test_ping_pong_takes_one_move() -> None:
 
 def test_small_gains_adopt_nothing() -> None:
     cluster, snapshot = load("saddle")
-    assert find(cluster, snapshot, NODES_ONLY, TargetOptions()) is not None
+    assert find(cluster, snapshot, NODES_ONLY, TargetOptions()).target is not None
     # Two of four executors move, and after that nothing crosses any more.
     too_dear = TargetOptions(gain_frac=0.5, move_price_frac=1.0)
-    assert find(cluster, snapshot, NODES_ONLY, replace(too_dear, gain_frac=0.49)) is not None
+    assert find(cluster, snapshot, NODES_ONLY, replace(too_dear, gain_frac=0.49)).target is not None
     for options in (TargetOptions(gain_frac=1.0), too_dear):
-        assert find(cluster, snapshot, NODES_ONLY, options) is None
+        assert find(cluster, snapshot, NODES_ONLY, options).target is None
 
 
 def test_a_way_through_a_placement_already_seen_is_not_taken() -> None:
     cluster, snapshot = load("saddle")
-    free = find(cluster, snapshot, NODES_ONLY, TargetOptions())
+    free = find(cluster, snapshot, NODES_ONLY, TargetOptions()).target
     assert free is not None
     first = snapshot.executors.index(free.executors[0])
     there = snapshot.moved(first, cluster.workers.index(free.goals[0]))
     seen = frozenset({digest(there.place)})
-    assert find(cluster, snapshot, NODES_ONLY, TargetOptions(), seen) is None
+    assert find(cluster, snapshot, NODES_ONLY, TargetOptions(), seen).target is None
 
 
 def test_a_way_that_costs_more_than_to_stay_is_not_taken_while_loads_jitter() -> None:
@@ -121,8 +121,8 @@ def test_a_way_that_costs_more_than_to_stay_is_not_taken_while_loads_jitter() ->
     talk = dict.fromkeys([(0, 1), (1, 2), (0, 2)], 10.0) | {(e, 3): 4.0 for e in range(3)}
     cluster, snapshot = world([("a", 1.0), ("b", 1.0)], [0, 0, 0, 1], [0.1] * 4, talk)
     snapshot = replace(snapshot, pinned=(None, None, None, "stays"))
-    assert find(cluster, snapshot, NODES_ONLY, TargetOptions(detours=True)) is not None
-    assert find(cluster, snapshot, NODES_ONLY, TargetOptions()) is None
+    assert find(cluster, snapshot, NODES_ONLY, TargetOptions(detours=True)).target is not None
+    assert find(cluster, snapshot, NODES_ONLY, TargetOptions()).target is None
 
 
 def test_the_memory_holds_the_placements_of_one_load() -> None:
@@ -154,7 +154,7 @@ def test_a_hot_worker_is_relieved_before_the_way_goes_on() -> None:
 
 def test_a_target_is_dropped_when_its_executors_are_gone_or_it_gains_nothing() -> None:
     cluster, snapshot = load("saddle")
-    goal = find(cluster, snapshot, NODES_ONLY, TargetOptions())
+    goal = find(cluster, snapshot, NODES_ONLY, TargetOptions()).target
     assert goal is not None
     none = Traffic.build(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
     for changed in (
@@ -315,3 +315,19 @@ def test_a_ring_is_the_shortest_that_fits() -> None:
     # Where 4 would come, 0 does not make room enough.
     assert ring((4, 0), (0, 1), (2, 2)) == ()
     assert ring((4, 0), (1, 1), (2, 0)) == ((1, 1), (2, 0))
+
+
+def test_what_is_known_and_out_of_reach_is_said() -> None:
+    """Two small ones should change places with a big one: neither fits before the other goes."""
+    rows = [("a", 1.0), ("b", 1.0)]
+    traffic = {(0, 4): 5.0, (1, 4): 5.0, (3, 2): 5.0}
+    cluster, snapshot = world(rows, [0, 0, 0, 1, 1], [0.2, 0.2, 0.45, 0.4, 0.45], traffic)
+    stuck = cluster, replace(snapshot, pinned=(None, None, "stays", None, "stays"))
+    decision = Targeting(TargetOptions())(*stuck, NODES_ONLY)
+    assert decision.moves == ()
+    assert (
+        "a placement that gains 15 t/s more is known and out of reach: 3 of its 3 executors wait "
+        "for room; 0.2 cores more on b:6701 would let "
+    ) in decision.reason
+    room = replace(cluster, capacity_cores=np.array([1.0, 1.3]))
+    assert walk((room, stuck[1]), NODES_ONLY)[-1][1].place.tolist() == [1, 1, 0, 0, 1]
