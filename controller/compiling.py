@@ -14,7 +14,8 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.compiled import run_as_python_until
 from controller.policies.otd import otd
-from controller.policies.safe import safe
+from controller.policies.partition.policy import Gather
+from controller.policies.partition.problem import TargetOptions
 
 # It keeps what it compiles on disk. What the machine is there for comes first.
 _COMPILE = "import os; os.nice(10); from controller.compiling import prepare; prepare()"
@@ -79,5 +80,5 @@ def prepare() -> None:
         traffic=traffic,
     )
     for rules in (Limits(max_moves=2), Limits(gain_tps=np.inf)):
-        for policy in (safe, otd):
+        for policy in (Gather(TargetOptions()), otd):
             policy(cluster, snapshot, rules)

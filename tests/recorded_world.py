@@ -1,8 +1,9 @@
 """A small world of two nodes whose load is known tick by tick, and recorded cycles over it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import messages
@@ -119,13 +120,14 @@ def record(
     bounds: Bounds | None = None,
     epoch: int | None = 0,
     mode: str = "auto",
-    policy: str = "safe",
+    policy: str = "gather",
     delay_ticks: int = 0,
+    keys: Mapping[str, float] = MappingProxyType({}),
     each: Callable[[int, Recorded], None] = lambda tick, run: None,
 ) -> list[TopologyReport]:
     """Run recorded cycles over some ticks; a search takes so many of them."""
     world, window = WindowWorld(publication(executors)), windows(executors)
-    config = build({"mode": mode, "policy": policy, "cooldown.executor.secs": 12})
+    config = build({"mode": mode, "policy": policy, "cooldown.executor.secs": 12, **keys})
     writer = Writer(folder, name, bounds or Bounds())
     run = Recorded(world, Recorder(config, writer), config, delay_ticks, epoch)
     reports: list[TopologyReport] = []

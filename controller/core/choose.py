@@ -24,7 +24,7 @@ def choose_each(
     limits: Limits,
     free_moves: int,  # how many more moves the cluster may have under way
     *,
-    may_exceed: bool,  # whether a ring may begin that is longer than that: nothing is under way
+    may_exceed: bool,  # whether an exchange may begin that has more: nothing is under way
     # Which topology is first, modulo their number: with another one in each cycle, none takes all
     # the moves for ever.
     first: int,
@@ -45,7 +45,7 @@ def choose_each(
             decision = choose(policy, made.cluster, made.snapshot, limited, vetoes[topology])
             count = len(decision.moves)
             if count > free_moves and not may_exceed:
-                reason = f"a ring of {count} moves waits until no other is under way"
+                reason = f"an exchange of {count} moves waits until no other is under way"
                 decision = Decision(Outcome.MOVE_IN_FLIGHT, f"{reason}; {decision.reason}")
             elif begins and count:
                 free_moves, may_exceed = free_moves - count, False
@@ -56,7 +56,7 @@ def choose_each(
 def choose(
     policy: Policy, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, vetoes: Vetoes
 ) -> Decision:
-    """Decide on up to `limits.max_moves` moves that are allowed together, or on a whole ring.
+    """Decide on up to `limits.max_moves` moves that are allowed together, or on a whole exchange.
 
     Without any, the decision is the veto on the policy's best move, if a veto stands in its way. A
     move that would empty a worker gives way to the next best.
@@ -71,7 +71,7 @@ def choose(
         # The moves chosen so far stay; a decision that does not continue them waits for a cycle.
         if decision.moves[:count] != chosen.moves or len(decision.moves) == count:
             return replace(chosen, reason=chosen.reason + suffix) if count else decision
-        for move in decision.moves[count : None if decision.is_ring else limits.max_moves]:
+        for move in decision.moves[count : None if decision.is_exchange else limits.max_moves]:
             if staying.get(move.source, 0) <= 1:
                 break
             staying[move.source] -= 1
@@ -79,7 +79,7 @@ def choose(
             chosen = replace(decision, moves=(*chosen.moves, move), warnings=warnings)
         else:
             return chosen
-        if decision.is_ring:
+        if decision.is_exchange:
             chosen, staying = Decision(Outcome.NOTHING_TO_GAIN, ""), dict(vetoes.staying)
         last = last_in_worker(move.executor, move.source)
         vetoes, suffix = vetoes.joined(Vetoes({move.executor: last})), f", but {last.reason}"
@@ -107,7 +107,7 @@ def _under_vetoes(
     free = unbound(cluster, snapshot, replace(limits, max_moves=1))
     if not free.moves:
         return free
-    for wanted in free.moves:  # several only of a ring
+    for wanted in free.moves:  # several only of an exchange
         veto = vetoes.executors.get(wanted.executor) or vetoes.workers.get(wanted.target)
         if veto is not None:
             break

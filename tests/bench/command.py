@@ -250,14 +250,14 @@ def bench_scale(
     _answer(bench(asked, _progress), as_tables, output)
 
 
-@app.command("gain", epilog=example("python -m tests.bench gain --case cpu --policy safe"))
+@app.command("gain", epilog=example("python -m tests.bench gain --case cpu --policy gather"))
 def bench_gain(
     *,
     case: Annotated[
         list[str] | None, typer.Option(help="cpu, network, compute, page-views; else all.")
     ] = None,
     policy: Annotated[
-        list[str] | None, typer.Option(help="Else otd, safe, target and three one-shot ones.")
+        list[str] | None, typer.Option(help="Else otd, gather and three one-shot ones.")
     ] = None,
     rounds: Annotated[
         int, typer.Option(min=2, help="The most rounds of a policy, of some 50 s each.")

@@ -67,7 +67,7 @@ def two_that_would_both_go() -> World:
 
 
 @settings(max_examples=300)
-@example(two_that_would_both_go(), rules("safe", 2, 0.01, 0.2))
+@example(two_that_would_both_go(), rules("gather", 2, 0.01, 0.2))
 @example(two_that_would_both_go(), rules("even", 4, 0.01, 0.2))
 @given(worlds(), configs)
 def test_no_worker_is_emptied(world: World, config: Config) -> None:
@@ -79,7 +79,7 @@ def test_no_worker_is_emptied(world: World, config: Config) -> None:
 
 
 @settings(max_examples=200)
-@example(two_that_would_both_go(), rules("safe", 2, 0.01, 0.2))
+@example(two_that_would_both_go(), rules("gather", 2, 0.01, 0.2))
 @given(worlds(), configs)
 def test_a_replay_is_decided_as_a_file(world: World, config: Config) -> None:
     cluster, first = world

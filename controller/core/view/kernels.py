@@ -28,7 +28,8 @@ class KernelWorld(NamedTuple):
 
     `begin`, `peer` and `row` are as in `Pairs`; `movable`, `room`, `roomiest` and `taken` as in
     `View`; the weights as in `Limits`. By row of the traffic: `tps`. By executor: its worker in
-    `place`, its CPU in `cores`. By worker: `node_of`.
+    `place`, its CPU in `cores`, and what measured gains of its moves may be too high in `doubt`; it
+    is taken off the scores of `gather`, `best` and `open_pairs`. By worker: `node_of`.
     """
 
     begin: Ints
@@ -37,6 +38,7 @@ class KernelWorld(NamedTuple):
     tps: Floats
     place: Ints
     cores: Floats
+    doubt: Floats
     movable: Marks
     node_of: Ints
     room: Floats
@@ -199,7 +201,7 @@ def _best_of(world: KernelWorld, scratch: _Scratch, e: int) -> tuple[int, float]
         w = scratch.workers[i]
         asc = scratch.with_node[world.node_of[w]] - at_node
         near = scratch.with_worker[w] - at_home
-        total = world.weight_node * asc + world.weight_worker * near
+        total = world.weight_node * asc + world.weight_worker * near - world.doubt[e]
         if total > best_score - 2 * ROUNDING and may_move(world, e, w):
             new, old = np.rint(total / ROUNDING), np.rint(best_score / ROUNDING)
             if new > old or (new == old and w < best):
@@ -266,9 +268,21 @@ def gather(world: KernelWorld, executors: Ints) -> Table:
                 asc[count] = scratch.with_node[world.node_of[w]] - scratch.with_node[own]
                 near = scratch.with_worker[w] - scratch.with_worker[home]
                 gain[count] = world.weight_node * asc[count] + world.weight_worker * near
+                gain[count] -= world.doubt[e]
                 count += 1
         _clear(scratch, with_peers, nodes)
     return who[:count], to[:count], asc[:count], gain[:count]
+
+
+@compiled
+def doubts(source: Ints, target: Ints, var: Floats, times: float, count: int) -> Floats:
+    """Compute some `times` the deviation of all that each of `count` executors says and hears."""
+    found = np.zeros(count)
+    for k in range(len(var)):
+        if source[k] != target[k]:
+            found[source[k]] += var[k]
+            found[target[k]] += var[k]
+    return times * np.sqrt(found)
 
 
 @compiled
@@ -305,7 +319,7 @@ def _bound(world: KernelWorld, node: Ints, executors: Ints, bound: Floats) -> No
                 with_node[np.uint64(node[world.peer[k]])] = 0.0
         total = world.weight_node * (strongest - at_node)
         total += world.weight_worker * (strongest - at_home)
-        bound[e] = total + ROUNDING if world.movable[e] else -np.inf
+        bound[e] = total - world.doubt[e] + ROUNDING if world.movable[e] else -np.inf
 
 
 @compiled
@@ -424,6 +438,7 @@ def open_pairs(
             if first + missed <= least or not both_fit or empties:
                 continue
             _, second = score_of(world, other, to)
+            second -= world.doubt[other]
             together = first + second + missed
             if together > least + max(first, second, 0.0):
                 goes = int(other) if second > first else one

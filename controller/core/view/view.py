@@ -11,6 +11,8 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.view import kernels
 from controller.core.view.pairs import Pairs
 
+# A gain, and a worker that is too hot, counts from so many standard deviations on.
+SURE, SURELY_HOT = 2.0, 3.0
 # A move for traffic fills a worker up to this share of the upper threshold: a worker filled to the
 # brim would be relieved at the next jitter of its load, and filled again after that, for ever.
 FILL_FRAC = 0.95
@@ -50,6 +52,7 @@ class View:
     # open.
     roomiest: Ints
     room: Floats  # (W,), cores that a move for traffic may bring; -inf where nothing may move to
+    doubt: Floats  # (E,), what the gain of a move of the executor may be too high, in weighted t/s
 
     @classmethod
     def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> "View":
@@ -66,7 +69,17 @@ class View:
             taken=np.zeros(0, dtype=np.int64),
             roomiest=_roomiest(cluster, classes),
             room=_room_for_traffic(cluster, classes, limits),
+            doubt=_doubt(snapshot, limits),
         )
+
+    @cached_property
+    def surely_hot(self) -> Ints:
+        """Workers that are high, whatever their load may be measured wrong."""
+        var = self.snapshot.cpu_var
+        if var is None or not self.classes.high.any():
+            return np.flatnonzero(self.classes.high)
+        doubt = SURELY_HOT * np.sqrt(np.bincount(self.snapshot.place, var, len(self.classes.high)))
+        return np.flatnonzero(self.classes.room_cores < -doubt - TOLERANCE_CORES)
 
     @cached_property
     def world(self) -> kernels.KernelWorld:
@@ -78,6 +91,7 @@ class View:
             tps=contiguous(self.snapshot.traffic.tps),
             place=contiguous(self.snapshot.place),
             cores=contiguous(self.snapshot.cpu_cores),
+            doubt=self.doubt,
             movable=self.movable.copy(),  # read-only or not is another type to the compiler
             node_of=contiguous(self.cluster.node_of),
             room=self.room,
@@ -153,6 +167,14 @@ class View:
         more = (fill - FILL_FRAC) * self.limits.high_frac * self.cluster.capacity_cores
         room = self.room + more if fill != FILL_FRAC else self.room
         return moves.only(self.snapshot.cpu_cores[moves.executors] <= room[moves.workers])
+
+
+def _doubt(snapshot: LoadSnapshot, limits: Limits) -> Floats:
+    traffic, count = snapshot.traffic, len(snapshot.executors)
+    if traffic.var is None:
+        return np.zeros(count)
+    times = SURE * (limits.weight_node + limits.weight_worker)
+    return kernels.doubts(traffic.source, traffic.target, traffic.var, times, count)
 
 
 def _roomiest(cluster: Cluster, classes: Classes) -> Ints:

@@ -33,7 +33,7 @@ ASK = -1
 class PolicyRules(NamedTuple):
     """What a policy is told, for loops; as in `Limits` and `Cluster`."""
 
-    is_literal: bool  # the policy is `otd`; else it is `safe`
+    is_literal: bool  # the policy is `otd`; else it is `gather`, as it decides without a target
     high_frac: float
     low_frac: float
     weight_node: float
@@ -170,6 +170,7 @@ def _world(  # noqa: PLR0917
         load.tps,
         place,
         load.cores,
+        np.zeros(len(place)),
         movable,
         rules.node_of,
         np.where(is_open, room - kept_free + TOLERANCE_CORES, -np.inf),
@@ -206,7 +207,7 @@ def _most_room(room: Floats, world: KernelWorld) -> float:
 def _for_traffic(
     vetoed: KernelWorld, free: KernelWorld, must_stay: Marks, last: Marks, gains: _Gains
 ) -> tuple[list[tuple[int, int]], Floats]:
-    """List the last executors of workers that `safe` would move, each with its target.
+    """List the last executors of workers that `gather` would move, each with its target.
 
     It is `ASK` where another executor may move. The second result bounds what a move of each
     executor scores, (E,).

@@ -58,7 +58,7 @@ def as_tables(found: dict[str, Any]) -> Iterator[Table]:
     Table
         For rich.
     """
-    yield table("speed of safe", found["speed"])
+    yield table("speed of greedy", found["speed"])
     yield table("against OTD in plain Python", [found["against_plain_python"]])
     if found["quality"]:
         yield table("quality, medians over the seeds", found["quality"])

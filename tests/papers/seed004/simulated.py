@@ -176,7 +176,7 @@ def _compute(paper: Paper) -> None:
     where, why = "5.3.1, figure 12", f"{HARDWARE}: neither thresholds nor the costs of a word, "
     why += "nor how they change, are printed"
     paper.row(where, "Storm: average CPU", 0.51, got["still.cpu_end"], differs=why, within=0.005)
-    for policy in ("otd", "safe"):
+    for policy in ("otd", "gather"):
         cpu, ratio = got[f"{policy}.cpu_end"], got[f"{policy}.ratio_end"]
         gain = 100 * (got[f"{policy}.tps_end"] / got["still.tps_end"] - 1)
         row = f"{policy}: "
@@ -195,7 +195,7 @@ def _communication(paper: Paper) -> None:
     why = f"{HARDWARE}: thresholds and load are not printed, and they decide how much fits a node"
     start = got["still.ratio_start"]
     paper.row(where, "Storm: inter-node ratio", 0.5, start, differs=why, within=0.005)
-    for policy in ("otd", "safe"):
+    for policy in ("otd", "gather"):
         ratio, moves = got[f"{policy}.ratio_end"], got[f"{policy}.moves"]
         row = f"{policy}: "
         what = f"{row}inter-node ratio at the end"
@@ -218,7 +218,7 @@ def _communication(paper: Paper) -> None:
 def _small_load(paper: Paper) -> None:
     """Compare the same section with a load that one node can carry."""
     given = scenario("otd_small_load")
-    quiet = tuple(setting for setting in given.runs if setting.name in ("otd", "safe"))
+    quiet = tuple(setting for setting in given.runs if setting.name in ("otd", "gather"))
     got = _simulated(replace(given, runs=quiet)).measures
     where = "5.3.2, figure 13c"
     why = f"{HARDWARE}: spouts are pinned to both nodes, and no worker may become empty"

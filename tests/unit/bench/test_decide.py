@@ -9,8 +9,8 @@ import pytest
 from controller.core.classify import Limits, classify
 from controller.core.cluster import inter_node_tps
 from controller.policies.exhaustive.policy import exhaustive
+from controller.policies.greedy import greedy
 from controller.policies.otd import otd
-from controller.policies.safe import safe
 from controller.snapshot import parse
 from tests.bench.decide.cases import LITERAL, QUALITY, Groups, Hardware, crowd, keyed, planted
 from tests.bench.decide.measures import weighted_cost_tps
@@ -78,7 +78,7 @@ def test_a_course_counts_ping_pongs_and_stops_where_it_cycles() -> None:
     course = follow(otd, case, replace(LITERAL, low_frac=0.7))
     # Out, and back to the start.
     assert (course.moves, course.cycling, course.ping_pongs) == (2, True, 1)
-    course = follow(safe, case, LITERAL)
+    course = follow(greedy, case, LITERAL)
     assert (course.moves, course.cycling, course.ping_pongs) == (1, False, 0)
 
 
@@ -108,7 +108,7 @@ def test_a_worker_that_is_too_full_counts_for_no_best_placement() -> None:
         crowded = crowded.moved(e, 0)
     assert classify(cluster, crowded, rules).high.any()
     assert weighted_cost_tps(cluster, crowded, rules) == 0
-    course = follow(safe, (cluster, crowded), rules)
+    course = follow(greedy, (cluster, crowded), rules)
     assert not course.fits[0]
     assert course.fits[-1]
     best = exhaustive(cluster, start, rules).applied(cluster, start)
@@ -120,12 +120,12 @@ def test_a_worker_that_is_too_full_counts_for_no_best_placement() -> None:
 
 def test_the_report_has_every_number_and_can_be_shown() -> None:
     told: list[str] = []
-    found = quality(1, told.append, ["wordcount-comm 2x4"], ["otd", "safe"])
-    assert {"otd", "safe"} <= {row["policy"] for row in found}
+    found = quality(1, told.append, ["wordcount-comm 2x4"], ["otd", "gather"])
+    assert {"otd", "gather"} <= {row["policy"] for row in found}
     assert told == [f"wordcount-comm 2x4, weights {w}, seed 1" for w in ("1 0", "0.8 0.2")]
     ends = {(row["policy"], row["weights"]): row["end_ratio"] for row in found}
     for weights in ("1 0", "0.8 0.2"):
-        assert ends["safe", weights] <= ends["otd", weights]
+        assert ends["gather", weights] <= ends["otd", weights]
     times = speed(200, repeats=1)
     assert times["executors"] == 200
     assert times["after_a_move_ms"]["fastest"] > 0
