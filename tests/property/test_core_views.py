@@ -1,4 +1,4 @@
-"""What is carried from decision to decision, and several moves of one decision."""
+"""A view after moves, and several moves of one decision."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def gathering(view: View, executors: Ints) -> Moves:
 
 @settings(max_examples=300)
 @given(worlds() | uneven_worlds(), limits(), st.data())
-def test_after_any_moves_a_carried_view_decides_like_a_new_one(
+def test_after_any_moves_a_moved_view_decides_like_a_new_one(
     world: World, rules: Limits, data: st.DataObject
 ) -> None:
     cluster, snapshot = world
@@ -44,7 +44,7 @@ def test_after_any_moves_a_carried_view_decides_like_a_new_one(
 
 @settings(max_examples=200)
 @given(worlds() | uneven_worlds(), limits(), st.data())
-def test_what_must_not_move_together_with_a_move_is_left_out_of_a_carried_view(
+def test_what_must_not_move_together_with_a_move_is_left_out_of_a_moved_view(
     world: World, rules: Limits, data: st.DataObject
 ) -> None:
     cluster, snapshot = world
@@ -168,7 +168,7 @@ def test_several_moves_share_no_executor_and_no_pair_of_nodes(
 
 @settings(max_examples=100)
 @given(worlds(), limits())
-def test_several_moves_of_safe_fill_no_worker_above_the_limit(world: World, rules: Limits) -> None:
+def test_several_moves_of_gather_fill_no_worker_above_the_limit(world: World, rules: Limits) -> None:
     cluster, snapshot = world
     high = rules.high_frac * cluster.capacity_cores + 1e-9
     before = worker_cpu_cores(cluster, snapshot)

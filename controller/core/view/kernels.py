@@ -292,15 +292,9 @@ def bounds(world: KernelWorld) -> Floats:
     It could gain no more if all of its peers on the node with which it has most traffic were on one
     worker. Minus infinity where it may not move.
     """
-    bound = np.empty(len(world.place))
-    _bound(world, world.node_of[world.place], np.arange(len(bound)), bound)
-    return bound
-
-
-@compiled
-def _bound(world: KernelWorld, node: Ints, executors: Ints, bound: Floats) -> None:
+    bound, node = np.empty(len(world.place)), world.node_of[world.place]
     with_node = np.zeros(len(world.roomiest))
-    for e in executors:
+    for e in range(len(bound)):
         home, begin, end = world.place[e], world.begin[e], world.begin[e + 1]
         at_home = strongest = 0.0
         for k in range(begin, end):
@@ -320,36 +314,7 @@ def _bound(world: KernelWorld, node: Ints, executors: Ints, bound: Floats) -> No
         total = world.weight_node * (strongest - at_node)
         total += world.weight_worker * (strongest - at_home)
         bound[e] = total - world.doubt[e] + ROUNDING if world.movable[e] else -np.inf
-
-
-@compiled
-def carry(before: KernelWorld, after: KernelWorld, moved: int, both: Floats) -> None:
-    """Bring `View.bounds` to the placement after the move of executor `moved`, in place."""
-    lowered, of_traffic = both
-    node, node_of = after.node_of[after.place], after.node_of
-    left, to = before.place[moved], after.place[moved]
-    # A bound was lowered to what was found among the moves that fit. The move changes what fits on
-    # its two nodes, but only for executors with more CPU than `less` and at most `more`; for all of
-    # them where another worker is the roomiest now. Only executors with peers on a node look there.
-    less, more = np.empty(2), np.empty(2)
-    for i, w in enumerate((left, to)):
-        less[i] = min(before.room[w], after.room[w])
-        more[i] = max(before.room[w], after.room[w])
-    for i, n in enumerate((node_of[left], node_of[to])):
-        if before.roomiest[n] != after.roomiest[n]:
-            less[i], more[i] = -np.inf, np.inf
-    for e in range(len(node)):
-        if lowered[e] < of_traffic[e]:
-            for i, n in enumerate((node_of[left], node_of[to])):
-                if less[i] < after.cores[e] <= more[i]:
-                    for k in range(after.begin[e], after.begin[e + 1]):
-                        if node[after.peer[k]] == n:
-                            lowered[e] = of_traffic[e]
-    # The peers of the executor that moved have traffic with another node now.
-    peers = after.peer[after.begin[moved] : after.begin[moved + 1]]
-    touched = np.append(peers.astype(np.int64), moved)
-    _bound(after, node, touched, of_traffic)
-    lowered[touched] = of_traffic[touched]
+    return bound
 
 
 @compiled

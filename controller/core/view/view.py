@@ -37,7 +37,7 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """All that one decision looks at; after a move most of it is carried on to the next."""
+    """All that one decision looks at."""
 
     cluster: Cluster
     snapshot: LoadSnapshot
@@ -112,20 +112,16 @@ class View:
         return np.tile(kernels.bounds(self.world), (2, 1))
 
     def moved(self, executor: int, worker: int) -> "View":
-        """Carry everything on to the placement after a move: equal to a new view of it."""
+        """View the placement after a move."""
         snapshot = self.snapshot.moved(executor, worker)
         classes = classify(self.cluster, snapshot, self.limits)
-        after = replace(
+        return replace(
             self,
             snapshot=snapshot,
             classes=classes,
             roomiest=_roomiest(self.cluster, classes),
             room=_room_for_traffic(self.cluster, classes, self.limits),
         )
-        bounds = self.bounds.copy()
-        kernels.carry(self.world, after.world, executor, bounds)
-        after.__dict__["bounds"] = bounds
-        return after
 
     def without(self, executor: int, worker: int) -> "View":
         """Leave out what must not move together with a move, which is not made yet.
@@ -137,11 +133,7 @@ class View:
         movable = self.movable.copy()
         movable[executor] = False
         taken = np.append(self.taken, ends[0] * len(self.cluster.nodes) + ends[1])
-        after = replace(self, movable=movable, taken=taken)
-        bounds = self.bounds.copy()
-        bounds[:, executor] = -np.inf
-        after.__dict__["bounds"] = bounds
-        return after
+        return replace(self, movable=movable, taken=taken)
 
     @property
     def threshold_tps(self) -> float:
