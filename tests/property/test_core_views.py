@@ -168,7 +168,7 @@ def test_several_moves_share_no_executor_and_no_pair_of_nodes(
 
 @settings(max_examples=100)
 @given(worlds(), limits())
-def test_several_moves_of_gather_fill_no_worker_above_the_limit(world: World, rules: Limits) -> None:
+def test_several_moves_fill_no_worker_above_the_limit(world: World, rules: Limits) -> None:
     cluster, snapshot = world
     high = rules.high_frac * cluster.capacity_cores + 1e-9
     before = worker_cpu_cores(cluster, snapshot)
