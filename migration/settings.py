@@ -82,12 +82,13 @@ class Setting:
 
     def _type(self, words: Sequence[str]) -> Any:
         bounds = Meta(ge=self.least, le=self.most)
+        word: Any = Literal[tuple(words) or ("",)]
         return {
             Kind.NUMBER: Annotated[float, bounds],
             Kind.COUNT: Annotated[int, Meta(ge=int(self.least), le=int(self.most))],
-            Kind.CHOICE: Literal[tuple(words) or ("",)],
+            Kind.CHOICE: word,
             Kind.NAMES: list[str],
-            Kind.WORDS: dict[str, Literal[tuple(words) or ("",)]],
+            Kind.WORDS: dict[str, word],
             Kind.SWITCH: bool,
             Kind.FOLDER: str,
             Kind.TEXT: Annotated[str, Meta(min_length=1)],
