@@ -40,6 +40,7 @@ class Phase(StrEnum):
     PREPARE = "PREPARE"
     SWITCH = "SWITCH"
     DRAIN = "DRAIN"
+    CARRY = "CARRY"
     STOP = "STOP"
     SETTLE = "SETTLE"
     UNDO = "UNDO"
@@ -69,7 +70,7 @@ class Way(StrEnum):
 
 SOURCE_OWNS = frozenset({Phase.PREPARE, Phase.UNDO})
 ABSORBED = frozenset({Phase.STOP, Phase.SETTLE})
-MOVING = frozenset({Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP, Phase.UNDO})
+MOVING = frozenset({Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.CARRY, Phase.STOP, Phase.UNDO})
 
 
 class EntryState(StrEnum):
@@ -79,6 +80,10 @@ class EntryState(StrEnum):
     READY = "READY"
     ROUTED = "ROUTED"
     DRAINED = "DRAINED"
+    LOADED = "LOADED"
+    """The target's copy has what the source's kept."""
+    REFUSED = "REFUSED"
+    """What the source's copy keeps cannot be written, or not be read."""
     STOPPED = "STOPPED"
     STUCK = "STUCK"
     NOT_UNDERSTOOD = "NOT_UNDERSTOOD"
@@ -555,5 +560,6 @@ class Timing:
     switch_limit_s: float = 5.0
     bystander_wait_s: float = 2.0
     lazy_kill_ms: int = 2000
+    carry_limit_s: float = 20.0
     supervisor_limit_s: float = 30.0
     ack_fresh_s: float = 15.0

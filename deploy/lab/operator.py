@@ -12,7 +12,7 @@ from controller.storm.commands import COMMANDS, WAITING, Command, decode, encode
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session
-from migration.model import ExecutorId, Slot
+from migration.model import ExecutorId, Slot, Way
 from migration.validate import staying_executors
 
 # Storm counts here what a move must not make it do.
@@ -84,6 +84,7 @@ class Operator:
         slot_of.update({entry.executor: entry.owner for entry in view.plan.entries})
         acks = [ack for node in view.acks for ack in node.workers]
         pinned = {pin.executor for ack in acks for pin in ack.pinned}
+        pinned -= {one.executor for ack in acks for one in ack.ways}
         busy = {entry.executor for entry in view.plan.entries} | pinned
         staying = Counter(
             placed.slot
@@ -91,6 +92,12 @@ class Operator:
             if placed.slot is not None
         )
         return Placement(slot_of, tuple(sorted(set(slot_of) - busy)), staying)
+
+    def ways(self) -> dict[ExecutorId, Way]:
+        """Tell which executors move by another way than `live`, and by which."""
+        view = published(self._view, self._topology)
+        acks = [ack for node in view.acks for ack in node.workers if ack.topology == view.id]
+        return {one.executor: one.way for ack in acks for one in ack.ways}
 
     def entries(self) -> int:
         """Count the entries of the plan.

@@ -21,7 +21,7 @@ class Turns(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(executors=6)
+        self.world = World(executors=6, carried=3)
 
     @initialize(executor=EXECUTORS, by=st.integers(1, 2))
     def begin(self, executor: int, by: int) -> None:
@@ -99,9 +99,18 @@ class Moves(Turns):
                     hops.append(self.world.worker(hops[-1]).owner(executor))
                     assert len(hops) <= len(self.world.slots), hops
 
+    @invariant()
+    def two_copies_never_count_at_once(self) -> None:
+        for executor in self.world.executors[:3]:
+            at = [w for w in self.world.workers if executor in w.running]
+            assert sum(not worker.holds_still(executor) for worker in at) <= 1
+
     def teardown(self) -> None:
         super().teardown()
         self.nobody_is_killed()
+        for executor in self.world.executors[:3]:
+            kept = self.world.worker(self.world.storm[executor][0]).counts[executor]
+            assert kept == self.world.counted(executor)
 
 
 class Faults(Turns):

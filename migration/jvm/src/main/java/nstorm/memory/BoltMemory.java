@@ -58,12 +58,16 @@ public record BoltMemory(Set<String> fields, String stays, String unless) {
     }
 
     private static BoltMemory read(Object bolt) {
-        Object user = bolt instanceof BasicBoltExecutor ? inner(bolt) : bolt;
+        Object user = user(bolt);
         Map<String, LiveTypes> live = live(user);
         return READ.computeIfAbsent(List.of(user.getClass(), live), key -> read(user.getClass(), live));
     }
 
-    private static Object inner(Object bolt) {
+    /** The user's own bolt in what Storm has made of it. */
+    static Object user(Object bolt) {
+        if (!(bolt instanceof BasicBoltExecutor)) {
+            return bolt;
+        }
         try {
             Field field = BasicBoltExecutor.class.getDeclaredField("bolt");
             field.setAccessible(true);
@@ -131,7 +135,7 @@ public record BoltMemory(Set<String> fields, String stays, String unless) {
     }
 
     /** Names fields in a sentence. */
-    private static String in(Set<String> fields) {
+    static String in(Set<String> fields) {
         return (fields.size() == 1 ? "its field " : "its fields ") + String.join(", ", fields);
     }
 

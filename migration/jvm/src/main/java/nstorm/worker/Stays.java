@@ -1,12 +1,13 @@
 package nstorm.worker;
 
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import nstorm.load.Pinning;
-import nstorm.memory.BoltMemory;
 import nstorm.memory.Declared;
+import nstorm.memory.MoveWay;
 
-/** Why one copy's executor stays where it is. What its bolt keeps is looked up once the bolt is prepared. */
+/** Whether one copy's executor stays where it is, and why. What its bolt keeps is looked up once the bolt is prepared. */
 final class Stays {
     /** One thread for the JVM, since to read a bolt's code takes up to two seconds. */
     private static final ExecutorService READER = Executors.newSingleThreadExecutor(work -> {
@@ -16,29 +17,41 @@ final class Stays {
     });
 
     private final String component;
+    private final Declared declared;
     private Object bolt;
-    private volatile String reason;
+    private volatile MoveWay way;
 
     Stays(String component, boolean spout, Object taskObject, Declared declared) {
         this.component = component;
-        String fixed = Pinning.reason(component, spout, taskObject);
-        if (fixed == null) {
-            fixed = declared.reason(component);
+        this.declared = declared;
+        String reason = Pinning.reason(component, spout, taskObject);
+        if (reason == null) {
+            reason = declared.reason(component);
         }
-        if (fixed == null && !declared.isLive(component)) {
-            fixed = "it is not known yet what it keeps";
+        if (reason == null && !declared.isLive(component)) {
+            reason = "it is not known yet what it keeps";
             bolt = taskObject;
         }
-        reason = fixed;
+        way = new MoveWay(reason, null);
     }
 
-    /** The reason, or null if it may move; from any thread. */
+    /** The reason why it does not move live, or null; from any thread. */
     synchronized String reason(boolean prepared) {
         if (bolt != null && prepared) {
             Object read = bolt;
             bolt = null;
-            READER.execute(() -> reason = BoltMemory.of(read).reason(component));
+            READER.execute(() -> way = MoveWay.of(component, read, declared));
         }
-        return reason;
+        return way.pinned();
+    }
+
+    /** The fields of the bolt that travel when its executor moves; null if it does not move so. */
+    Set<String> state() {
+        return way.state();
+    }
+
+    /** The state could not travel: from now on it stays. */
+    void failed(String why) {
+        way = new MoveWay(why, null);
     }
 }

@@ -5,6 +5,7 @@ import java.util.Queue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.tuple.AddressedTuple;
 
@@ -16,12 +17,16 @@ final class StopSwitch implements Callable<Long> {
     /** Executors of this JVM that are stopping now; almost always 0, so the check per tuple is one read. */
     static final AtomicInteger STOPPING = new AtomicInteger();
 
+    /** What Storm sleeps between two looks of an executor that holds still. */
+    private static final long STILL_MS = 1;
     private static final Map<Executor, StopSwitch> BY_EXECUTOR = new ConcurrentHashMap<>();
 
     private final Executor executor;
     private Callable<Long> stockLoop;
     private boolean abandoned;
     private volatile boolean looping;
+    private volatile boolean still;
+    private final AtomicReference<Runnable> whileStill = new AtomicReference<>();
     private volatile HandOver handOver;
 
     private StopSwitch(Executor executor) {
@@ -72,11 +77,29 @@ final class StopSwitch implements Callable<Long> {
         }
     }
 
+    /** Lets the executor take no tuple, or take them again. One that stops while it holds still changes nothing any more. */
+    void holdStill(boolean hold) {
+        still = hold;
+    }
+
+    boolean holdsStill() {
+        return still;
+    }
+
+    /** Runs something on the executor's thread, where nothing else touches its bolt, while it holds still. */
+    void whileStill(Runnable work) {
+        whileStill.set(work);
+    }
+
     /** True if the tuple was handed on because its executor is stopping; runs on the executor's thread. */
     static boolean divert(Executor executor, AddressedTuple tuple) {
         StopSwitch stop = BY_EXECUTOR.get(executor);
-        if (stop == null || stop.handOver == null || tuple.dest == AddressedTuple.BROADCAST_DEST) {
+        if (stop == null || stop.handOver == null) {
             return false;
+        }
+        if (tuple.dest == AddressedTuple.BROADCAST_DEST) {
+            // A tick would have a bolt flush what another copy has by now, or what it was never given.
+            return stop.still;
         }
         stop.handOver.take(tuple);
         return true;
@@ -84,6 +107,13 @@ final class StopSwitch implements Callable<Long> {
 
     @Override
     public Long call() throws Exception {
+        if (still && handOver == null) {
+            Runnable work = whileStill.getAndSet(null);
+            if (work != null) {
+                work.run();
+            }
+            return STILL_MS;
+        }
         Long pause = stockLoop.call();
         if (handOver == null) {
             return pause;

@@ -149,7 +149,7 @@ class ExecutorChurnIT {
         old.forward();
         old.stop(worker.handOver);
         await("executor " + id + " stopped", () -> !worker.copies.containsKey(id));
-        worker.start(id);
+        worker.start(id, false);
         ExecutorCopy copy = worker.copies.get(id);
         await("executor " + id + " ready", copy::ready);
         worker.claim(copy);
