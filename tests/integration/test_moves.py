@@ -24,11 +24,11 @@ def test_counters_move_with_their_counts(lab: Lab) -> None:
         lab.wait_until("what the bolts keep is known", lambda: carried(operator) == 8)
         before = operator.placement().slot_of
         report = run_moves(
-            lab, AtRandom(lab, operator, seed=3), COUNTERS, moves=20, interleave=False
+            lab, AtRandom(lab, operator, seed=3), COUNTERS, moves=15, interleave=False
         )
         moved = {one for one, at in operator.placement().slot_of.items() if at != before[one]}
         print(report)
-        assert report["states"] == {"MOVED": 20}
+        assert report["states"] == {"MOVED": 15}
         assert report["failed"] == report["double_acked"] == report["pending"] == 0
         assert report["worker_restarts"] == 0
         assert sum(operator.ways().get(one) is Way.CARRY for one in moved) >= 3

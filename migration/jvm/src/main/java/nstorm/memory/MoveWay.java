@@ -13,7 +13,7 @@ import java.util.TreeSet;
  * @param state the fields that travel with it; null if it does not move so
  */
 public record MoveWay(String pinned, Set<String> state) {
-    /** Says how a bolt that has been prepared moves; takes up to two seconds, and never throws. */
+    /** Says how a bolt that has been prepared moves; takes up to five seconds of CPU, and never throws. */
     public static MoveWay of(String component, Object bolt, Declared declared) {
         BoltMemory memory = BoltMemory.of(bolt);
         Set<String> named = declared.state(component);

@@ -9,7 +9,7 @@ import nstorm.memory.MoveWay;
 
 /** Whether one copy's executor stays where it is, and why. What its bolt keeps is looked up once the bolt is prepared. */
 final class Stays {
-    /** One thread for the JVM, since to read a bolt's code takes up to two seconds. */
+    /** One thread for the JVM, since to read a bolt's code takes up to five seconds of CPU. */
     private static final ExecutorService READER = Executors.newSingleThreadExecutor(work -> {
         Thread thread = new Thread(work, "nstorm-memory");
         thread.setDaemon(true);
