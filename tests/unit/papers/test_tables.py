@@ -268,6 +268,7 @@ def shortened(given: Scenario) -> Scenario:
 def test_all_that_is_simulated_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     read = simulated.scenario
     monkeypatch.setattr(simulated, "scenario", lambda name: shortened(read(name)))
+    monkeypatch.setattr(simulated, "SEEDS", (1,))
     paper = Paper("004")
     simulated.compare(paper)
     check(paper)
@@ -277,8 +278,10 @@ def test_all_that_is_simulated_is_compared(monkeypatch: pytest.MonkeyPatch) -> N
     assert printed == [279, 267, 155, 20]
     by_name = {row.what: row.ours for row in paper.rows}
     # One redeploy of 30 s, of which the run sees 28: nothing comes through.
-    assert by_name["Storm: seconds of 600 at ≥ 100 % degradation"] in (27.0, 28.0)
-    assert by_name["nstorm: seconds of 600 at ≥ 60 % degradation"] == 0.0
+    spread = ", median, least and most of 1 seeds"
+    storm = by_name[f"Storm: seconds of 600 at ≥ 100 % degradation{spread}"]
+    assert storm in ((27.0,) * 3, (28.0,) * 3)
+    assert by_name[f"nstorm: seconds of 600 at ≥ 60 % degradation{spread}"] == (0.0,) * 3
     assert by_name["Storm: inter-node ratio"] == pytest.approx(0.5, abs=0.01)
     for chart in paper.charts:
         assert all(len(line.x) == len(line.y) > 0 for line in chart.lines), chart.name
