@@ -194,6 +194,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("journal.size.mb", Kind.NUMBER, 1024.0,
         "The controller deletes the oldest of the journal where it has more than this.",
         unit="MB", least=1.0),
+    Setting("metrics.port", Kind.COUNT, None,
+        "The port where the controller serves `/metrics`, `/healthz` and `/readyz`.",
+        least=1, most=65535, unset="nothing listens"),
+    Setting("metrics.host", Kind.TEXT, "localhost",
+        "The address or host name that controller and agent serve their metrics at; `0.0.0.0` or "
+        "`::` is every one of the machine. Whoever reaches it may read them."),
     Setting("aniello.alpha", Kind.NUMBER, 0.0,
         "Policies `aniello-*`: 0 puts equally many executors into each worker, 1 lets nearly all "
         "go into one.",
@@ -220,6 +226,9 @@ SETTINGS: tuple[Setting, ...] = (
         "How often the agent reports the load of its node; a new leader gets a report sooner.",
         Reader.AGENT, unit="s", least=0.1, most=3600.0,
         unset="0.8 of `cycle.secs`, but from 1 to 4 s, so that each cycle finds a new report"),
+    Setting("agent.metrics.port", Kind.COUNT, None,
+        "The port where the agent serves `/metrics`, `/healthz` and `/readyz`.",
+        Reader.AGENT, least=1, most=65535, unset="nothing listens"),
     Setting("store.dir", Kind.TEXT, None,
         "Where the LMDB files of agent and hooks are; the hooks read it, too.",
         Reader.AGENT, unset="`storm.local.dir`/nstorm"),
@@ -289,6 +298,15 @@ def load_s(given: Mapping[str, Any]) -> float:
     with suppress(ConfigError):
         cycle_s = rows["cycle.secs"].read(given.get("cycle.secs"))
     return min(max(0.8 * cycle_s, 1.0), 4.0)
+
+
+def metrics_at(given: Mapping[str, Any], port_key: str) -> tuple[str, int] | None:
+    """Give the host and port where a daemon serves its metrics; None if it serves none."""
+    rows = {row.key: row for row in SETTINGS}
+    if given.get(port_key) is None:
+        return None
+    host = rows["metrics.host"].read(given.get("metrics.host", DEFAULT["metrics.host"]))
+    return host, int(rows[port_key].read(given[port_key]))
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:

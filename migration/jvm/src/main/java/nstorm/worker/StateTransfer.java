@@ -15,6 +15,7 @@ import nstorm.wire.Way;
 import org.apache.storm.daemon.StormCommon;
 import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.serialization.KryoTupleSerializer;
+import org.apache.storm.task.WorkerTopologyContext;
 import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.tuple.TupleImpl;
 
@@ -99,14 +100,19 @@ final class StateTransfer {
     }
 
     private List<TaskMessage> messages(ExecutorId from, String component, List<byte[]> pieces) {
+        WorkerTopologyContext context = worker.state.getWorkerTopologyContext();
         if (serializer == null) {
-            serializer = new KryoTupleSerializer(worker.state.getTopologyConf(), worker.state.getWorkerTopologyContext());
+            serializer = new KryoTupleSerializer(worker.state.getTopologyConf(), context);
         }
+        return messages(pieces, component, from, context, serializer);
+    }
+
+    static List<TaskMessage> messages(List<byte[]> pieces, String component, ExecutorId from, WorkerTopologyContext context,
+            KryoTupleSerializer serializer) {
         List<TaskMessage> messages = new ArrayList<>();
         for (byte[] piece : pieces) {
             // Each component has Storm's own stream, of one value.
-            TupleImpl tuple = new TupleImpl(worker.state.getWorkerTopologyContext(), List.of(piece), component, from.start(),
-                    StormCommon.SYSTEM_STREAM_ID);
+            TupleImpl tuple = new TupleImpl(context, List.of(piece), component, from.start(), StormCommon.SYSTEM_STREAM_ID);
             messages.add(new TaskMessage(TASK, serializer.serialize(tuple)));
         }
         return messages;
