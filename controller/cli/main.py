@@ -13,7 +13,6 @@ from controller.cli.operate import move, pause, resume, status
 from controller.cli.running import new_app, run
 from controller.output import example
 from controller.replay.command import app as replay_app
-from controller.sim.command import simulate
 from controller.tune.command import tune
 
 BESIDE = "Beside Storm"
@@ -51,7 +50,6 @@ _add(move, ASK, "nstorm move wc 7-7 2f5c1c0d-node-2:6701 --conf storm.yaml --wai
 _add(pause, ASK, 'nstorm pause "release of today" --conf storm.yaml')
 _add(resume, ASK, "nstorm resume --conf storm.yaml")
 _add(decide, FILES, "nstorm decide snapshot.json --policy target --steps 20 --set load.high=0.9")
-_add(simulate, FILES, "nstorm simulate tests/golden/scenarios/drift.txt")
 app.add_typer(replay_app, name="replay", rich_help_panel=FILES)
 _add(tune, FILES, "nstorm tune build/demo/journal", "nstorm tune journal --topology wc")
 

