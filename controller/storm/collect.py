@@ -22,6 +22,8 @@ from migration.recovery import KnownPlan
 # Loads say that a node is alive, too; between two cycles they are read for that alone.
 # More than a cycle's 5 s: else every report would be read twice.
 _LOADS_OLD_S = 6.0
+# After this silence the reports of a node that Storm has not got are deleted.
+_NODE_GONE_S = 3600.0
 
 PAUSED = f"{wire.ROOT}/paused"
 
@@ -93,6 +95,8 @@ class LiveCluster:
                 _keep_worked_out(made, view)
             self._views[topology] = view
             views.append(view)
+        for gone in before.keys() - self._published.keys():
+            self._mirror.forget(f"/assignments/{gone}")
         return views
 
     def _acks_of_now(self) -> tuple[tuple[NodeAcks, ...], bool]:
@@ -133,13 +137,24 @@ class LiveCluster:
         return None if lost is None else f"the plan {path} {lost}: the leader writes it anew"
 
     def orphans(self) -> list[tuple[str, int]]:
-        """List the plans of topologies that Storm no longer has."""
+        """List what is left of topologies and nodes that Storm no longer has."""
         if self._mirror.stat("/storms") is None:
             return []  # no Storm here: then it has not killed a topology either
         names = self._mirror.children(wire.PLANS)
         paths = [wire.plan_path(name) for name in names if not self._nimbus.knows(name)]
+        paths += self._of_gone_nodes()
         found = [(path, self._mirror.node(path)) for path in paths]
         return [(path, stored.version) for path, stored in found if stored is not None]
+
+    def _of_gone_nodes(self) -> list[str]:
+        """List the reports of nodes that have been silent for long, and that Storm has not got."""
+        nodes = self._mirror.message(Nodes, wire.NODES)
+        there = {node.id for node in nodes.nodes} if nodes else set()
+        said = [name for name in self._mirror.children(wire.ACKS) if nodes and name not in there]
+        read = [name for name in said if self._mirror.node(wire.acks_path(name))]
+        gone = [name for name in read if self._silence_s(name) > _NODE_GONE_S]
+        # The acks last: by them a node is known.
+        return [path(name) for name in gone for path in (wire.load_path, wire.acks_path)]
 
     def cluster(self) -> str:
         """Return the cluster's UUID; empty before the first leader."""
@@ -170,6 +185,8 @@ class LiveCluster:
         self._loads_read_s = self._now_s()
         for path in paths:
             self.age_s(path)  # a node is as old as its report from now on
+        asked = {*paths, *map(wire.acks_path, self._mirror.children(wire.ACKS))}
+        self._came = {path: came for path, came in self._came.items() if path in asked}
         return self._loads
 
     def _silence_s(self, node: str) -> float:
