@@ -63,6 +63,7 @@ class LiveCluster:
         sign, nodes = self._nimbus.newest(), self._mirror.message(Nodes, wire.NODES)
         report = None if sign is None else sign.report
         acks, same = self._acks_of_now()
+        lowest = min((one.speaks for one in self.controllers()), default=wire.SPEAKS)
         places: dict[str, list[int]] = {}
         for place, node in enumerate(acks):
             places.setdefault(node.node, []).append(place)
@@ -74,9 +75,12 @@ class LiveCluster:
             if found is None or nodes is None or not named or not self._nimbus.knows(topology):
                 continue
             known = before.get(topology)
+            # Whoever stands by may have to end a move.
+            speaks = min(found.speaks, lowest)
             # The very same object while nothing has changed: much is worked out of it and kept.
-            if known is None or known[0] is not found or known[1] is not nodes:
-                known = (found, nodes, structs.replace(found, nodes=nodes.nodes))
+            old_word = known is None or known[0] is not found or known[2].speaks != speaks
+            if known is None or old_word or known[1] is not nodes:
+                known = found, nodes, structs.replace(found, nodes=nodes.nodes, speaks=speaks)
             self._published[topology] = known
             publication, plan = known[2], self.plan(topology)
             old = last.get(topology)

@@ -10,7 +10,7 @@ from controller.storm.collect import LiveCluster
 from controller.storm.message_cache import Mirror
 from kvstore.zookeeper import Session, Stored
 from migration import model, wire
-from migration.model import Candidacy, NimbusReport, Node, NodeLoad, Plan, Slot, Timing
+from migration.model import Candidacy, NimbusReport, Node, NodeLoad, Plan, Slot, Timing, Way
 
 WC = "wc-1"
 
@@ -142,6 +142,27 @@ def test_a_sign_of_life_is_read_before_what_it_vouches_for():
     }
     LiveCluster.of_session(cast(Session, cast(Any, Noting(data)))).topologies()
     assert asked.index(wire.NIMBUS) < asked.index(wire.topology_path(WC))
+
+
+def test_a_controller_that_stands_by_counts_for_what_everybody_understands():
+    data = {
+        "/storms": b"",
+        f"/storms/{WC}": b"",
+        wire.topology_path(WC): wire.encode(publication({1: Slot("s1", 6700)}, speaks=2)),
+        wire.NODES: wire.encode(model.Nodes(())),
+        f"{wire.LEADER}/a-0000000001": wire.encode(Candidacy("leads", "0.3.0", 2)),
+    }
+    mirror = Mirror(as_session(Nodes(data)), Event())
+    view = LiveCluster(mirror, Timing())
+    seen = [view.topologies()[0].observation.understands(way) for way in (Way.LIVE, Way.CARRY)]
+    assert seen == [True, True]
+    data[f"{wire.LEADER}/b-0000000002"] = wire.encode(Candidacy("waits", "0.2.0", 1))
+    mirror.invalidate_all()
+    (found,) = view.topologies()
+    seen = [found.observation.understands(way) for way in (Way.LIVE, Way.CARRY)]
+    assert seen == [True, False]
+    mirror.invalidate_all()
+    assert view.topologies()[0].publication is found.publication
 
 
 def test_controllers_are_listed_the_leader_first():
