@@ -486,7 +486,8 @@ class PlacedExecutor(Struct, frozen=True, gc=False):
 class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     """What Storm knows about a topology, as the hook in Nimbus publishes it when it changes.
 
-    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is Nimbus' word.
+    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is the word
+    of Nimbus, and in a view the lowest of it and the controllers.
     """
 
     topology: str

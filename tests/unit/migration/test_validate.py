@@ -148,7 +148,7 @@ def speaking(node: NodeAcks, version: int) -> NodeAcks:
         ("worker", "the worker at s2:6700"),
         ("supervisor", "the supervisor s2"),
         ("agent", "the agent of s2"),
-        ("nimbus", "the hook in Nimbus"),
+        ("nimbus", "Nimbus or a controller"),
     ],
 )
 def test_whoever_does_not_understand_the_way_of_the_move_is_named(who: str, named: str):
