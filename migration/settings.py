@@ -26,6 +26,7 @@ class Kind(StrEnum):
     COUNT = "whole number"
     CHOICE = "one of a few words"
     NAMES = "list of names"
+    WORDS = "a word for each component"
     SWITCH = "true or false"
     FOLDER = "directory, or off"
     TEXT = "text"
@@ -53,7 +54,7 @@ class Setting:
     least: float = 0.0
     most: float = UNBOUNDED
     unset: str = ""  # in words, what holds where the default is None or empty
-    # Of a `CHOICE`; empty where only the reader knows them, as it knows its policies.
+    # Of a `CHOICE` or of `WORDS`; empty where only the reader knows them, as it knows its policies.
     choices: tuple[str, ...] = ()
     tunable: bool = False  # whether a sweep may vary it
     tried: tuple[Any, ...] = ()  # the values of a sweep that is not told which
@@ -81,11 +82,13 @@ class Setting:
 
     def _type(self, words: Sequence[str]) -> Any:
         bounds = Meta(ge=self.least, le=self.most)
+        word: Any = Literal[tuple(words) or ("",)]
         return {
             Kind.NUMBER: Annotated[float, bounds],
             Kind.COUNT: Annotated[int, Meta(ge=int(self.least), le=int(self.most))],
-            Kind.CHOICE: Literal[tuple(words) or ("",)],
+            Kind.CHOICE: word,
             Kind.NAMES: list[str],
+            Kind.WORDS: dict[str, word],
             Kind.SWITCH: bool,
             Kind.FOLDER: str,
             Kind.TEXT: Annotated[str, Meta(min_length=1)],
@@ -98,6 +101,7 @@ class Setting:
             Kind.COUNT: f"a whole number {bounds}",
             Kind.CHOICE: f"one of {', '.join(words)}",
             Kind.NAMES: "a list of names",
+            Kind.WORDS: f"one of {', '.join(words)} for each component",
             Kind.SWITCH: "true or false",
             Kind.FOLDER: "a directory, or off",
             Kind.TEXT: "text",
@@ -233,6 +237,11 @@ SETTINGS: tuple[Setting, ...] = (
         "Components whose `cleanup()` is called when an executor has moved away; the key may "
         "also stand in the topology's own configuration.",
         Reader.HOOKS, unset="none"),
+    Setting("move", Kind.WORDS, MappingProxyType({}),
+        "How executors of a component move: `live` also if its bolt keeps something, which the "
+        "new copy then lacks, or `never`; the key may also stand in the topology's own "
+        "configuration.",
+        Reader.HOOKS, unset="as the bolt's code says", choices=("live", "never")),
     Setting("vetoes", Kind.SWITCH, False,
         "Whether a decision on a file keeps the rules of a live run: an executor that has moved "
         "rests, no worker loses its last executor, none is opened.",
@@ -266,7 +275,8 @@ def values(
         if row.key in given:
             found[row.key] = row.read(given[row.key], (choices or {}).get(row.key, ()))
         else:
-            found[row.key] = [] if row.kind is Kind.NAMES else row.default
+            empty = {Kind.NAMES: list, Kind.WORDS: dict}.get(row.kind)
+            found[row.key] = empty() if empty else row.default
     return found
 
 
