@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import typer
 
@@ -27,18 +27,12 @@ from migration.settings import Reader, values
 from migration.wire import PLAN_KEY, SPEAKS
 
 SLOW_ZOOKEEPER_S = 0.1
-# Storm's default of supervisor.cpu.capacity, in per cent of a core.
-_STORM_CAPACITY = 400.0
 _CLOCKS_APART_S = 1.0
-_AGENT_SILENT_S = 10.0
 _LOOKS = 9
+Found: TypeAlias = Iterator[tuple[str, str]]  # what is wrong, and what to do
 
-
-class Finding(NamedTuple):
-    """What is wrong, and what to do."""
-
-    what: str
-    do: str
+_HOOKS = "Name the jar in its childopts and restart it; docs/operations.md, A worker without hooks."
+_REPORT = "Keep its log and report it."
 
 
 def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
@@ -49,33 +43,23 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
     found = list(of_storm_yaml(document := storm_yaml.read(conf)))
     if not found:
         with connected(conf) as session:
-            found += of_zookeeper(latency_s := _latency_s(session))
+            found += of_zookeeper(_latency_s(session))
             status = look(session, LiveCluster.of_session(session))
         found += [*of_status(status), *of_machine(document, status["hosts"], os.cpu_count() or 1)]
     if output is Output.JSON:
-        print(json.dumps([one._asdict() for one in found], indent=1))
+        print(json.dumps([{"what": what, "do": do} for what, do in found], indent=1))
     else:
-        for one in found:
-            print(f"- {one.what}\n  {one.do}")
-        if not found:
-            print(f"nothing found; ZooKeeper answers within {1000 * latency_s:.1f} ms")
+        print("\n".join(f"- {what}\n  {do}" for what, do in found) or "nothing found")
     raise typer.Exit(1 if found else 0)
 
 
-def of_storm_yaml(document: Mapping[str, Any]) -> Iterator[Finding]:
+def of_storm_yaml(document: Mapping[str, Any]) -> Found:
     """Find a key that controller or agent would refuse."""
-    said = []
-    for reads in (from_storm_yaml, _read_by_agents):
-        try:
-            reads(document)
-        except ConfigError as error:
-            said.append(str(error))
-    for problem in dict.fromkeys(said):
-        yield Finding(problem, "Mend it in the storm.yaml; docs/settings.md has the keys.")
-
-
-def _read_by_agents(document: Mapping[str, Any]) -> None:
-    values(storm_yaml.own_keys(document), (Reader.AGENT, Reader.HOOKS))
+    try:
+        from_storm_yaml(document)
+        values(storm_yaml.own_keys(document), (Reader.AGENT, Reader.HOOKS))
+    except ConfigError as error:
+        yield str(error), "Mend it in the storm.yaml; docs/settings.md has the keys."
 
 
 def _latency_s(session: Session) -> float:
@@ -87,107 +71,70 @@ def _latency_s(session: Session) -> float:
     return statistics.median(spent_s)
 
 
-def of_zookeeper(latency_s: float) -> Iterator[Finding]:
+def of_zookeeper(latency_s: float) -> Found:
     if latency_s > SLOW_ZOOKEEPER_S:
-        yield Finding(
-            f"ZooKeeper takes {1000 * latency_s:.0f} ms for an answer",
-            "Each phase of a move waits for some. Give the ensemble a disk of its own, and look at "
-            "its load.",
-        )
+        what = f"ZooKeeper takes {1000 * latency_s:.0f} ms for an answer"
+        yield what, "Each phase of a move waits for some. Look at the ensemble's disks and load."
 
 
-def of_status(status: Mapping[str, Any]) -> Iterator[Finding]:
+def of_status(status: Mapping[str, Any]) -> Found:
     """Find what is wrong in a document of `nstorm status`."""
-    hosts = status["hosts"]
+    hosts, agents, mine = status["hosts"], status["agents"], version("nstorm")
     if not status["controllers"]:
-        yield Finding("no controller leads", "Start one: systemctl start nstorm-controller")
-    if status["journal_problem"]:
-        yield Finding(
-            f"the journal is not written: {status['journal_problem']}",
-            "Make room, or let the controller's user write there.",
-        )
-    yield from _of_versions(status)
-    agents = {agent["node"]: agent for agent in status["agents"]}
-    for node in sorted({*hosts} - {*agents}):
-        yield Finding(
-            f"no agent speaks on {hosts[node]} (supervisor {node})",
-            "Start it: systemctl start nstorm-agent. If it runs, its log says what it waits for.",
-        )
-    for node, agent in agents.items():
-        where = hosts.get(node, node)
+        yield "no controller leads", "Start one: systemctl start nstorm-controller"
+    if problem := status["journal_problem"]:
+        yield f"the journal is not written: {problem}", "Make room, or let the user write there."
+    said = [(f"controller {one['name']}", one["version"]) for one in status["controllers"]]
+    for who, other in said + [(f"agent {one['node']}", one["version"]) for one in agents]:
+        if other != mine:
+            what = f"{who} is of version {other}, this command of {mine}"
+            yield (
+                what,
+                "They may live side by side; docs/operations.md, Upgrade, has the order.",
+            )
+    for node in sorted({*hosts} - {agent["node"] for agent in agents}):
+        what = f"no agent speaks on {hosts[node]} (supervisor {node})"
+        yield what, "Start it: systemctl start nstorm-agent. If it runs, see its log."
+    for agent in agents:
+        host, ahead_s = hosts.get(agent["node"], agent["node"]), agent["clock_ahead_s"] or 0
         if agent["supervisor_hooks"] is None:
-            yield Finding(
-                f"the supervisor of {where} has no hooks",
-                "Name the jar in supervisor.childopts and restart it; docs/operations.md, A worker "
-                "without hooks.",
-            )
-        if abs(agent["clock_ahead_s"] or 0) > _CLOCKS_APART_S:
-            yield Finding(
-                f"the clock of {where} is {agent['clock_ahead_s']:+.1f} s from ZooKeeper's",
-                "Run NTP there; ages in `nstorm status` and the logs are wrong until then.",
-            )
+            yield f"the supervisor of {host} has no hooks", _HOOKS
+        if abs(ahead_s) > _CLOCKS_APART_S:
+            yield f"the clock of {host} is {ahead_s:+.1f} s from ZooKeeper's", "Run NTP there."
     if not status["topologies"]:
-        yield Finding(
-            "the hooks in Nimbus publish no topology",
-            "Submit one, or name the jar in nimbus.childopts and restart Nimbus.",
-        )
+        what = "the hooks in Nimbus publish no topology"
+        yield what, "Submit one, or name the jar in nimbus.childopts and restart Nimbus."
     for topology in status["topologies"]:
-        yield from _of_workers(topology, hosts)
+        for worker in topology["workers"]:
+            where = f"worker {shown(worker['slot'], hosts)} of {topology['name']}"
+            yield from ((f"{where} {what}", do) for what, do in _of_worker(worker))
 
 
-def _of_versions(status: Mapping[str, Any]) -> Iterator[Finding]:
-    mine = version("nstorm")
-    for kind, found in (
-        ("controller", {one["name"]: one["version"] for one in status["controllers"]}),
-        ("agent", {one["node"]: one["version"] for one in status["agents"]}),
-    ):
-        for name, other in found.items():
-            if other != mine:
-                yield Finding(
-                    f"{kind} {name} is of version {other}, this command of {mine}",
-                    "Versions may live side by side; docs/operations.md, Upgrade, has the order.",
-                )
+def _of_worker(worker: Mapping[str, Any]) -> Found:
+    if worker["hooks"] is None:
+        yield "has no hooks", _HOOKS
+    elif worker["speaks"] < SPEAKS:
+        what = f"speaks version {worker['speaks']} of the protocol, this nstorm {SPEAKS}"
+        yield what, "It takes up the new jar when Storm next starts it."
+    for problem in filter(None, (worker["error"], worker["fault"])):
+        yield f"says: {problem}", _REPORT
+    if worker["dropped"]:
+        yield f"dropped {worker['dropped']:,} tuples", f"Storm replays what is acked. {_REPORT}"
 
 
-def _of_workers(topology: Mapping[str, Any], hosts: Mapping[str, str]) -> Iterator[Finding]:
-    for worker in topology["workers"]:
-        where = f"worker {shown(worker['slot'], hosts)} of {topology['name']}"
-        if worker["hooks"] is None:
-            yield Finding(f"{where} has no hooks", "docs/operations.md, A worker without hooks.")
-            continue
-        if worker["speaks"] < SPEAKS:
-            yield Finding(
-                f"{where} speaks version {worker['speaks']} of the protocol, this nstorm {SPEAKS}",
-                "It takes up the new jar when Storm next starts it.",
-            )
-        for wrong in filter(None, (worker["error"], worker["fault"])):
-            yield Finding(f"{where}: {wrong}", "Keep its log and report it; restart the worker.")
-        if worker["dropped"]:
-            yield Finding(
-                f"{where} dropped {worker['dropped']:,} tuples",
-                "Storm replays what is acked. Keep its log and report it.",
-            )
-
-
-def of_machine(
-    document: Mapping[str, Any], hosts: Mapping[str, str], cores: int
-) -> Iterator[Finding]:
+def of_machine(document: Mapping[str, Any], hosts: Mapping[str, str], cores: int) -> Found:
     """Find what only this machine tells, if it is a node of the cluster."""
     if document.get("storm.local.hostname", socket.gethostname()) not in hosts.values():
         return
-    given = document.get("supervisor.cpu.capacity", _STORM_CAPACITY)
-    if given != 100.0 * cores:
-        yield Finding(
-            f"supervisor.cpu.capacity is {given:g} and this machine has {cores} cores",
-            f"Set it to {100 * cores}, or to what Storm may use: shares of CPU are measured by it.",
-        )
+    given = document.get("supervisor.cpu.capacity", 400)  # Storm's default, in % of a core
+    if given != 100 * cores:
+        what = f"supervisor.cpu.capacity is {given:g} and this machine has {cores} cores"
+        yield what, f"Set it to {100 * cores}, or to what Storm may use: loads are shares of it."
     try:
         with closing(StoreReader(agent_config(document).store_dir / "plan")) as reader:
             problem = reader.read(PLAN_KEY).problem
     except (ConfigError, StoreError) as error:
         problem = str(error)
     if problem is not None:
-        yield Finding(
-            f"the store of this node cannot be read: {problem}",
-            "Run this as the user of Storm; start the agent, which makes and mends it.",
-        )
+        do = "Run this as the user of Storm; start the agent, which makes and mends it."
+        yield f"the store of this node cannot be read: {problem}", do

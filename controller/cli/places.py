@@ -10,15 +10,15 @@ from migration.model import Node, Slot
 def slot_of(text: str, nodes: Sequence[Node]) -> Slot:
     """Read SUPERVISOR-ID:PORT or HOST:PORT; what is neither of a known node stays as it is."""
     typed = Slot.parse(text)
-    if any(node.id == typed.supervisor for node in nodes):
+    there = [node.id for node in nodes if node.host == typed.supervisor]
+    if typed.supervisor in {node.id for node in nodes} or not there:
         return typed
-    there = [n for n in nodes if n.host == typed.supervisor]
     if len(there) > 1:
-        there = [node for node in there if typed.port in node.slots]
+        there = [n.id for n in nodes if n.id in there and typed.port in n.slots] or there
     if len(there) > 1:
-        ids = ", ".join(f"{node.id}:{typed.port}" for node in there)
+        ids = ", ".join(f"{node}:{typed.port}" for node in there)
         raise CommandError(f"{text} may be any of {ids}: type that instead")
-    return Slot(there[0].id, typed.port) if there else typed
+    return Slot(there[0], typed.port)
 
 
 def shown(slot: str, hosts: Mapping[str, str]) -> str:

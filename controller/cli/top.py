@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +16,6 @@ from controller.cli.operate import HostOption, TopologyOption, connected, look
 from controller.cli.places import only, shown
 from controller.cli.status_view import decided, ended, head, share
 from controller.storm.collect import LiveCluster
-from kvstore.errors import NotConnectedError, SessionLostError
 
 _BAR = 20
 
@@ -31,26 +31,15 @@ def top(
     Where the output is no terminal, it is shown once.
     """
     console = Console()
-    with connected(conf) as session:
+    with connected(conf) as session, Live(console=console, screen=console.is_terminal) as live:
         view = LiveCluster.of_session(session)
-        shown_now = Group(*as_screen(only(look(session, view), topology, host)))
-        if not console.is_terminal:
-            console.print(shown_now)
-            return
-        with Live(shown_now, console=console, screen=True, auto_refresh=False) as live:
-            try:
-                while True:
-                    time.sleep(every)
-                    try:
-                        document = only(look(session, view), topology, host)
-                        shown_now = Group(*as_screen(document))
-                        live.update(shown_now, refresh=True)
-                    except SessionLostError:
-                        raise
-                    except NotConnectedError as error:
-                        live.update(Group(f"old: {error}", shown_now), refresh=True)
-            except KeyboardInterrupt:
-                pass  # that is how one leaves
+        with suppress(KeyboardInterrupt):  # that is how one leaves
+            while True:
+                screen = Group(*as_screen(only(look(session, view), topology, host)))
+                live.update(screen, refresh=True)
+                if not console.is_terminal:
+                    break
+                time.sleep(every)
 
 
 def as_screen(document: dict[str, Any]) -> Iterator[RenderableType]:

@@ -47,7 +47,7 @@ def status_of(*workers: Any, clocks: dict[str, float] | None = None, **changes: 
 
 
 def found(status: Any) -> list[str]:
-    return [one.what for one in doctor.of_status(status)]
+    return [what for what, _ in doctor.of_status(status)]
 
 
 def test_where_all_is_well_nothing_is_found() -> None:
@@ -66,7 +66,7 @@ def test_where_all_is_well_nothing_is_found() -> None:
         ),
         (
             status_of(worker_ack(A, [1]), worker_ack(B, [2], error="plan store: damaged")),
-            "worker host-b:1 of wc: plan store: damaged",
+            "worker host-b:1 of wc says: plan store: damaged",
         ),
         (
             status_of(worker_ack(A, [1], speaks=SPEAKS - 1), worker_ack(B, [2])),
@@ -104,8 +104,8 @@ def test_another_version_is_named_for_each_who_has_it() -> None:
 
 def test_a_slow_zookeeper_is_found() -> None:
     assert not list(doctor.of_zookeeper(0.004))
-    (slow,) = doctor.of_zookeeper(0.25)
-    assert slow.what == "ZooKeeper takes 250 ms for an answer"
+    ((slow, _),) = doctor.of_zookeeper(0.25)
+    assert slow == "ZooKeeper takes 250 ms for an answer"
 
 
 def test_a_node_is_asked_for_its_cores_and_its_store(tmp_path: Path) -> None:
@@ -115,12 +115,12 @@ def test_a_node_is_asked_for_its_cores_and_its_store(tmp_path: Path) -> None:
     with PlanWriter(tmp_path / "plan", b"plan") as writer:
         writer.write(b"{}")
     assert not list(doctor.of_machine(well, hosts, cores=8))
-    (cores,) = doctor.of_machine(conf, hosts, cores=8)
-    assert cores.what == "supervisor.cpu.capacity is 400 and this machine has 8 cores"
-    assert cores.do.startswith("Set it to 800")
+    ((cores, do),) = doctor.of_machine(conf, hosts, cores=8)
+    assert cores == "supervisor.cpu.capacity is 400 and this machine has 8 cores"
+    assert do.startswith("Set it to 800")
     elsewhere = {**well, "nstorm.store.dir": str(tmp_path / "gone")}
-    (store,) = doctor.of_machine(elsewhere, hosts, cores=8)
-    assert store.what.startswith("the store of this node cannot be read: ")
+    ((store, _),) = doctor.of_machine(elsewhere, hosts, cores=8)
+    assert store.startswith("the store of this node cannot be read: ")
     assert not list(doctor.of_machine({**conf, "storm.local.hostname": "else"}, hosts, cores=8))
 
 
