@@ -561,6 +561,6 @@ class Timing:
 
 
 def topology_name(topology: str) -> str:
-    """Take the name out of Storm's id, name-number-seconds: ids are new with each submission."""
-    name, *rest = topology.rsplit("-", 2)
-    return name if len(rest) == 2 and all(part.isdecimal() for part in rest) else topology
+    """Drop what Storm appends to a topology's name to make its id, a counter and the time."""
+    made_by_storm = re.fullmatch(r"(.+)-\d+-\d+", topology)
+    return made_by_storm[1] if made_by_storm else topology

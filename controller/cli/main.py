@@ -8,9 +8,11 @@ import typer
 
 from controller.cli.daemons import CONTROLLER_EXAMPLE, run_controller
 from controller.cli.decide import decide
+from controller.cli.doctor import doctor
 from controller.cli.node import VERBS
 from controller.cli.operate import move, pause, resume, status
 from controller.cli.running import new_app, run
+from controller.cli.top import top
 from controller.output import example
 from controller.replay.command import app as replay_app
 from controller.tune.command import tune
@@ -19,7 +21,7 @@ BESIDE = "Beside Storm"
 ASK = "To look and to ask"
 FILES = "From files, without a cluster"
 
-app = new_app()
+app = new_app(completes=True)
 
 
 def _add(command: Callable[..., None], section: str, *lines: str) -> None:
@@ -46,7 +48,9 @@ _pass_on("agent")
 app.command("controller", rich_help_panel=BESIDE, epilog=CONTROLLER_EXAMPLE)(run_controller)
 _pass_on("jar")
 _add(status, ASK, "nstorm status --conf storm.yaml", "nstorm status --conf storm.yaml -o json")
-_add(move, ASK, "nstorm move wc 7-7 2f5c1c0d-node-2:6701 --conf storm.yaml --wait")
+_add(top, ASK, "nstorm top --conf storm.yaml --topology wc")
+_add(doctor, ASK, "nstorm doctor --conf storm.yaml")
+_add(move, ASK, "nstorm move wc 7-7 node-2:6701 --conf storm.yaml --wait")
 _add(pause, ASK, 'nstorm pause "release of today" --conf storm.yaml')
 _add(resume, ASK, "nstorm resume --conf storm.yaml")
 _add(decide, FILES, "nstorm decide snapshot.json --policy target --steps 20 --set load.high=0.9")

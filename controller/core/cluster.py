@@ -29,12 +29,6 @@ def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     return tuple((len(p), p) if i % 2 else (-1, p) for i, p in enumerate(parts))
 
 
-def topology_name(topology: str) -> str:
-    """Drop what Storm appends to a topology's name to make its id, a counter and the time."""
-    made_by_storm = re.fullmatch(r"(.+)-\d+-\d+", topology)
-    return made_by_storm[1] if made_by_storm else topology
-
-
 @dataclass(frozen=True, slots=True)
 class Machine:
     """What a policy that compares machines knows of a node.
