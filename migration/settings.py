@@ -226,7 +226,7 @@ SETTINGS: tuple[Setting, ...] = (
         Reader.HOOKS, unset="none"),
     Setting("vetoes", Kind.SWITCH, False,
         "Whether a decision on a file keeps the rules of a live run: an executor that has moved "
-        "rests, no worker loses its last executor, none is opened.",
+        "rests, no worker is opened.",
         Reader.DECIDE),
 )
 # fmt: on
