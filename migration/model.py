@@ -51,6 +51,22 @@ class Phase(StrEnum):
         return cls("UNKNOWN")
 
 
+class Way(StrEnum):
+    """How a move hands its executor over; PROTOCOL.md has the table."""
+
+    LIVE = "live"
+    ACKER = "acker"
+    SPOUT = "spout"
+    CARRY = "carry"
+    DRAIN = "drain"
+    UNKNOWN = "unknown"
+    """Of a later version of the protocol; never written."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:
+        return cls("unknown")
+
+
 SOURCE_OWNS = frozenset({Phase.PREPARE, Phase.UNDO})
 ABSORBED = frozenset({Phase.STOP, Phase.SETTLE})
 MOVING = frozenset({Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP, Phase.UNDO})
@@ -66,7 +82,7 @@ class EntryState(StrEnum):
     STOPPED = "STOPPED"
     STUCK = "STUCK"
     NOT_UNDERSTOOD = "NOT_UNDERSTOOD"
-    """The worker does not know the entry's phase, and has changed nothing for it."""
+    """The worker does not know the entry's phase or way, and has changed nothing for it."""
 
     @classmethod
     def _missing_(cls, value: object) -> Self:
@@ -165,6 +181,12 @@ class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "
     phase: Phase
     base: Base
     void: str | None = None
+    way: Way = Way.LIVE
+
+    @property
+    def understood(self) -> bool:
+        """Whether it is of no later version of the protocol, so that it may be judged here."""
+        return self.phase is not Phase.UNKNOWN and self.way is not Way.UNKNOWN
 
     @property
     def owner(self) -> Slot:
@@ -257,6 +279,13 @@ class PinnedExecutor(Struct, frozen=True, gc=False):
     reason: str
 
 
+class ExecutorWay(Struct, frozen=True, gc=False):
+    """An executor that moves by another way than `live`."""
+
+    executor: ExecutorId
+    way: Way
+
+
 class Counters(Struct, frozen=True, gc=False):
     """Tuples that a worker forwarded, parked or dropped, and errors of its hooks."""
 
@@ -286,6 +315,7 @@ class WorkerAck(Struct, frozen=True, gc=False):
     entries: tuple[EntryAck, ...] = ()
     executors: tuple[ExecutorId, ...] = ()
     pinned: tuple[PinnedExecutor, ...] = ()
+    ways: tuple[ExecutorWay, ...] = ()
     counters: Counters = Counters()
     fault: str | None = None
     error: str | None = None
@@ -294,6 +324,10 @@ class WorkerAck(Struct, frozen=True, gc=False):
     def stamp(self) -> PlanVersion:
         """The age of the plan that this worker has applied in full."""
         return PlanVersion(self.epoch, self.version)
+
+    def way(self, executor: ExecutorId) -> Way:
+        """Return how an executor moves, if it may; what is pinned alone may not."""
+        return next((one.way for one in self.ways if one.executor == executor), Way.LIVE)
 
     def find(self, entry_id: str) -> EntryAck | None:
         """Return the worker's answer to an entry."""
@@ -452,7 +486,7 @@ class PlacedExecutor(Struct, frozen=True, gc=False):
 class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     """What Storm knows about a topology, as the hook in Nimbus publishes it when it changes.
 
-    `nodes` is a message of its own in ZooKeeper, one for all topologies.
+    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is Nimbus' word.
     """
 
     topology: str
@@ -463,6 +497,7 @@ class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     edges: tuple[Edge, ...]
     executors: tuple[PlacedExecutor, ...]
     nodes: tuple[Node, ...] = ()
+    speaks: Long = 1
 
     def find(self, executor: ExecutorId) -> PlacedExecutor | None:
         """Return the executor of exactly this range."""

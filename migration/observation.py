@@ -19,9 +19,10 @@ from migration.model import (
     Slot,
     SupervisorAck,
     Timing,
+    Way,
     WorkerAck,
 )
-from migration.table import TRANSITIONS, limit_s
+from migration.table import NEEDS_VERSION, TRANSITIONS, limit_s
 from migration.wire import SPEAKS
 
 _HAS_COPY = frozenset({EntryState.ROUTED, EntryState.DRAINED})
@@ -82,18 +83,19 @@ class Observation:
         return None if node is None else node.supervisor
 
     def speaks(self) -> tuple[int, str]:
-        """Return the lowest version that the topology's JVMs and agents speak, and who speaks it.
-
-        Without any answer it is this controller's own.
-        """
+        """Return the lowest version that Nimbus, the topology's JVMs and agents speak, and who."""
         nodes = {slot.supervisor for slot in self.slots}
-        found = [(SPEAKS, "this controller")]
+        found = [(SPEAKS, "this controller"), (self.publication.speaks, "the hook in Nimbus")]
         for node in (self.nodes[name] for name in sorted(nodes) if name in self.nodes):
             found.append((node.speaks, f"the agent of {node.node}"))
             if node.supervisor is not None:
                 found.append((node.supervisor.speaks, f"the supervisor {node.node}"))
         found += [(self.workers[s].speaks, f"the worker at {s}") for s in self.live_slots()]
         return min(found, key=lambda one: one[0])
+
+    def understands(self, way: Way) -> bool:
+        """Tell whether everybody may take part in a move of this way."""
+        return self.speaks()[0] >= NEEDS_VERSION[way]
 
     def has_read(self, supervisor: str, stamp: PlanVersion) -> bool:
         """Tell whether a supervisor has read this plan of the topology, or a newer one."""

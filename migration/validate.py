@@ -16,6 +16,7 @@ from migration.model import (
     Plan,
     Publication,
     Slot,
+    Way,
     WorkerAck,
 )
 from migration.observation import Observation, SlotStatus
@@ -70,17 +71,18 @@ def validate_move(
     if refusal is not None:
         return refusal
     observation = Observation.of(publication, plan.cluster, fresh_acks)
-    refusal = (
-        _unhooked(observation, placed.slot, target)
-        or _not_understood(observation)
-        or _pinned(observation.workers[placed.slot], executor)
-    )
+    refusal = _unhooked(observation, placed.slot, target)
+    if refusal is not None:
+        return refusal
+    source = observation.workers[placed.slot]
+    way = source.way(executor)
+    refusal = _pinned(source, executor, way) or _not_understood(observation, way)
     if refusal is None and _is_last(publication, plan, placed):
         refusal = Refusal(
             RefusalCode.LAST_IN_WORKER, f"{executor} is the last executor of {placed.slot}"
         )
     base = Base(placed.slot, placed.start_secs)
-    return refusal or Entry(move_id, executor, placed.slot, target, Phase.PREPARE, base)
+    return refusal or Entry(move_id, executor, placed.slot, target, Phase.PREPARE, base, way=way)
 
 
 def _unknown(
@@ -125,19 +127,20 @@ def _unhooked(observation: Observation, *ends: Slot) -> Refusal | None:
     return None
 
 
-def _not_understood(observation: Observation) -> Refusal | None:
-    version, who = observation.speaks()
-    if version >= NEEDS_VERSION:
+def _not_understood(observation: Observation, way: Way) -> Refusal | None:
+    if observation.understands(way):
         return None
-    reason = f"{who} speaks version {version} of the protocol, and a move needs {NEEDS_VERSION}"
+    version, who = observation.speaks()
+    needed = f"and a move of way {way} needs {NEEDS_VERSION[way]}"
+    reason = f"{who} speaks version {version} of the protocol, {needed}"
     return Refusal(RefusalCode.NOT_UNDERSTOOD, reason)
 
 
-def _pinned(source: WorkerAck, executor: ExecutorId) -> Refusal | None:
+def _pinned(source: WorkerAck, executor: ExecutorId, way: Way) -> Refusal | None:
     if executor not in source.executors:
         reason = f"the worker at {source.slot} does not run executor {executor}"
         return Refusal(RefusalCode.NOT_RUNNING, reason)
-    for pinned in source.pinned:
+    for pinned in source.pinned if way in (Way.LIVE, Way.UNKNOWN) else ():
         if pinned.executor == executor:
             return Refusal(RefusalCode.PINNED, f"executor {executor} must stay: {pinned.reason}")
     return None

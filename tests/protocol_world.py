@@ -238,6 +238,7 @@ class World:
                 for executor, (slot, start) in self.storm.items()
             ),
             tuple(Node(slot.supervisor, "h", 100.0, (slot.port,), 1) for slot in self.slots),
+            SPEAKS,
         )
         return self.publication
 

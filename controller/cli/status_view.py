@@ -95,6 +95,7 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
                 "from": str(entry.source),
                 "to": str(entry.target),
                 "phase": str(entry.phase),
+                "way": str(entry.way),
                 "void": entry.void,
             }
             for entry in view.plan.entries

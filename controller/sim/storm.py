@@ -223,6 +223,7 @@ class Storm:
                     zip(world.component.tolist(), self._assigned, strict=True)
                 )
             ),
+            speaks=SPEAKS,
         )
 
     def _acks(self) -> tuple[NodeAcks, ...]:

@@ -147,7 +147,7 @@ class Applier:
         there = [plan for plan in (known.plan, stored) if plan is not None]
         nothing = Plan(view.plan.cluster, 0, -1, topology)
         last = max(there, key=lambda plan: plan.stamp, default=nothing)
-        if any(entry.phase is Phase.UNKNOWN for entry in last.entries):
+        if not all(entry.understood for entry in last.entries):
             return True  # what a later version wrote only that one can write anew
         waits = now_s - since_s < self._timing.ack_fresh_s
         if last.stamp < known.read and waits:

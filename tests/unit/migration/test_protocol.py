@@ -1,5 +1,7 @@
 """Each transition of the protocol, alone: what it waits for and what it does not wait for."""
 
+from typing import Any
+
 import pytest
 from messages import replace
 
@@ -23,6 +25,7 @@ from migration.model import (
     Slot,
     SupervisorAck,
     Timing,
+    Way,
     WorkerAck,
 )
 from migration.protocol import HeldPlan, MoveOutcome, Step, begin, resume, step
@@ -497,8 +500,11 @@ def test_the_newest_word_of_a_slot_counts_while_an_old_jvm_dies():
     assert look(held_plan(Phase.PREPARE), node(A), acks).plan is None
 
 
-def test_a_phase_of_a_later_version_keeps_the_whole_plan_as_it_is():
-    plan = held_plan(Phase.UNKNOWN)
+@pytest.mark.parametrize("later", [{"phase": Phase.UNKNOWN}, {"way": Way.UNKNOWN}])
+def test_what_is_of_a_later_version_keeps_the_whole_plan_as_it_is(later: dict[str, Any]):
+    plan = held_plan(Phase.STOP)
+    entries = tuple(replace(entry, **later) for entry in plan.plan.entries)
+    plan = replace(plan, plan=replace(plan.plan, entries=entries))
     for word in (publication(), publication(C), publication(None)):
         result = look(plan, node(A, STOPPED), node(B, STOPPED), node(C), of=word)
         assert (result.plan, result.events, result.finished) == (None, (), ())

@@ -18,11 +18,11 @@ def test_a_node_says_how_much_of_its_load_found_no_room() -> None:
 
 
 def test_controllers_that_stand_by_or_speak_another_version_are_shown() -> None:
-    leads, waits = Candidacy("nimbus-1:7", "0.2.0", SPEAKS), Candidacy("nimbus-2:8", "0.3.0", 2)
+    leads, waits = Candidacy("nimbus-1:7", "0.2.0", SPEAKS), Candidacy("nimbus-2:8", "0.3.0", 9)
     for said, shown in (
         ([leads], []),
-        ([leads, waits], ["nimbus-2:8 stands by: 0.3.0, speaks version 2"]),
-        ([waits], ["nimbus-2:8 leads: 0.3.0, speaks version 2"]),
+        ([leads, waits], ["nimbus-2:8 stands by: 0.3.0, speaks version 9"]),
+        ([waits], ["nimbus-2:8 leads: 0.3.0, speaks version 9"]),
     ):
         document = as_document((), (), None, None, controllers=said, left_out={}, now_s=0.0)
         assert [row["name"] for row in document["controllers"]] == [one.name for one in said]

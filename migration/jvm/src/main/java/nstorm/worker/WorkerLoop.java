@@ -119,8 +119,8 @@ final class WorkerLoop implements Runnable {
                 worker.misrouted.parked(), worker.misrouted.dropped.get(), Faults.count());
         WorkerAck ack = new WorkerAck(worker.state.getTopologyId(), worker.me, ProcessHandle.current().pid(),
                 incarnation, HookStatus.VERSION, 0, plan == null ? "" : plan.cluster(), plan == null ? 0 : plan.epoch(),
-                plan == null ? -1 : plan.version(), entries, executors, pinned, counters,
-                Faults.last(), worker.overlay.storeError());
+                plan == null ? -1 : plan.version(), entries, executors, pinned, List.of(),
+                counters, Faults.last(), worker.overlay.storeError());
         put(ack);
     }
 
@@ -135,7 +135,7 @@ final class WorkerLoop implements Runnable {
         lastAckNanos = now;
         samples.put("ack", new WorkerAck(ack.topology(), ack.slot(), ack.pid(), ack.incarnation(), ack.hooks(),
                 System.currentTimeMillis(), ack.cluster(), ack.epoch(), ack.version(), ack.entries(), ack.executors(),
-                ack.pinned(), ack.counters(), ack.fault(), ack.error()).toJson());
+                ack.pinned(), ack.ways(), ack.counters(), ack.fault(), ack.error()).toJson());
     }
 
     /** True if the plan explains every difference between the executors here and those Storm assigns. */
