@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import nstorm.load.Pinning;
 import nstorm.wire.ExecutorId;
+import nstorm.wire.Way;
 import org.apache.storm.daemon.Task;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
@@ -27,6 +28,7 @@ final class ExecutorCopy {
     final ExecutorShutdown running;
     /** Why it may not move, or null. */
     final String pinned;
+    final Way way;
     private final Executor executor;
     private final SmartThread thread;
     private final StopSwitch stopSwitch;
@@ -49,6 +51,7 @@ final class ExecutorCopy {
         queue = executor.getReceiveQueue();
         ArrayList<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, executor);
         pinned = Pinning.reason(component, executor instanceof SpoutExecutor, tasks.get(0).getTaskObject());
+        way = Pinning.way(component, executor instanceof SpoutExecutor, tasks.get(0).getTaskObject());
     }
 
     boolean ready() {

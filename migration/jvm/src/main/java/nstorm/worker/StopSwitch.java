@@ -98,9 +98,13 @@ final class StopSwitch implements Callable<Long> {
 
     /** An acker gives all that it has and gets to the new owner, and goes on: the move may still be undone. */
     synchronized void leave(HandOver to) {
-        if (looping && executor.getComponentId().equals(Acker.ACKER_COMPONENT_ID)) {
+        if (looping && isAcker()) {
             handOn(to);
         }
+    }
+
+    private boolean isAcker() {
+        return executor.getComponentId().equals(Acker.ACKER_COMPONENT_ID);
     }
 
     private void handOn(HandOver to) {
@@ -151,7 +155,7 @@ final class StopSwitch implements Callable<Long> {
     }
 
     private boolean sentTrees(HandOver toOrNull) {
-        if (toOrNull != null && executor.getComponentId().equals(Acker.ACKER_COMPONENT_ID)) {
+        if (toOrNull != null && isAcker()) {
             if (trees == null) {
                 trees = new AckerTrees(executor, toOrNull);
             }

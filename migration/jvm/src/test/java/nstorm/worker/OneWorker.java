@@ -175,6 +175,8 @@ final class OneWorker implements AutoCloseable {
         Config conf = new Config();
         conf.setNumWorkers(1);
         conf.setMessageTimeoutSecs(MESSAGE_TIMEOUT_SECS);
+        // Off in a LocalCluster.
+        conf.put(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, true);
         // Storm's connections inside a JVM know no back-pressure.
         cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1)
                 .withSupervisorSlotPortMin(freePort()).withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
