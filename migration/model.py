@@ -559,3 +559,9 @@ class Timing:
     lazy_kill_ms: int = 2000
     supervisor_limit_s: float = 30.0
     ack_fresh_s: float = 15.0
+
+
+def topology_name(topology: str) -> str:
+    """Take the name out of Storm's id, name-number-seconds: ids are new with each submission."""
+    name, *rest = topology.rsplit("-", 2)
+    return name if len(rest) == 2 and all(part.isdecimal() for part in rest) else topology

@@ -3,7 +3,7 @@ package nstorm.worker;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import nstorm.load.Pinning;
+import nstorm.memory.Declared;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Way;
 import org.apache.storm.daemon.Task;
@@ -26,8 +26,6 @@ final class ExecutorCopy {
     final String component;
     final JCQueue queue;
     final ExecutorShutdown running;
-    /** Why it may not move, or null. */
-    final String pinned;
     final Way way;
     private final Executor executor;
     private final SmartThread thread;
@@ -39,7 +37,9 @@ final class ExecutorCopy {
     private boolean drained;
     private long stopAskedNanos;
 
-    ExecutorCopy(ExecutorShutdown running, boolean getsFlushTuples, boolean startedHere) {
+    private final Stays stays;
+
+    ExecutorCopy(ExecutorShutdown running, boolean getsFlushTuples, boolean startedHere, Declared declared) {
         this.running = running;
         this.startedHere = startedHere;
         queuedWhenIdle = getsFlushTuples ? FLUSH_TUPLES : 0;
@@ -50,8 +50,13 @@ final class ExecutorCopy {
         component = executor.getComponentId();
         queue = executor.getReceiveQueue();
         ArrayList<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, executor);
-        pinned = Pinning.reason(component, executor instanceof SpoutExecutor, tasks.get(0).getTaskObject());
-        way = Pinning.way(component, executor instanceof SpoutExecutor, tasks.get(0).getTaskObject());
+        stays = new Stays(component, executor instanceof SpoutExecutor, tasks.get(0).getTaskObject(), declared);
+        way = stays.way;
+    }
+
+    /** Why it may not move, or by which way of its own it does, or null. */
+    String pinned() {
+        return stays.reason(ready());
     }
 
     boolean ready() {

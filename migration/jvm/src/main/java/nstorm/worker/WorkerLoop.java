@@ -92,7 +92,7 @@ final class WorkerLoop implements Runnable {
     private List<LoadSampler.Running> loads() {
         List<LoadSampler.Running> all = new ArrayList<>();
         for (ExecutorCopy copy : worker.copies.values()) {
-            all.add(new LoadSampler.Running(copy.id, copy.component, copy.threadId(), copy.queue, copy.pinned));
+            all.add(new LoadSampler.Running(copy.id, copy.component, copy.threadId(), copy.queue, copy.pinned()));
         }
         return all;
     }
@@ -113,8 +113,9 @@ final class WorkerLoop implements Runnable {
         List<WorkerAck.ExecutorWay> ways = new ArrayList<>();
         worker.copies.values().stream().sorted((a, b) -> Integer.compare(a.id.start(), b.id.start())).forEach(copy -> {
             executors.add(copy.id);
-            if (copy.pinned != null) {
-                pinned.add(new WorkerAck.Pinned(copy.id, copy.pinned));
+            String reason = copy.pinned();
+            if (reason != null) {
+                pinned.add(new WorkerAck.Pinned(copy.id, reason));
             }
             if (copy.way != Way.LIVE) {
                 ways.add(new WorkerAck.ExecutorWay(copy.id, copy.way));

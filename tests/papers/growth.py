@@ -3,13 +3,11 @@
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from controller.core.cluster import Ints
 from controller.core.view.view import rounded
 from controller.policies.heterogeneity.model import SLACK, Model
-
-Mask = NDArray[np.bool_]
+from controller.policies.heterogeneity.placing import Mask
 
 
 def first_assignment(model: Model, rate_tps: float, fixed: Ints, is_open: Mask) -> Ints | int:
