@@ -139,19 +139,14 @@ class Worker:
         self.opened = self.running & self.spouts & (self.opened | owned)
 
     def state(self, entry: Entry) -> EntryState:
-        if self.entry(entry.executor) is None:
+        target = entry.target == self.slot
+        if self.entry(entry.executor) is None or (entry.phase is Phase.PREPARE and not target):
             return EntryState.NONE
         here = entry.executor in self.running
-        if entry.phase is Phase.PREPARE:
-            ready = entry.target == self.slot and here
-            return EntryState.READY if ready else EntryState.NONE
-        if entry.phase is Phase.QUIET and entry.target == self.slot:
+        if entry.phase in (Phase.PREPARE, Phase.QUIET) and target:
             return EntryState.READY if here else EntryState.NONE
-        if entry.phase is Phase.UNDO and entry.source == self.slot and not here:
-            return EntryState.NONE
-        if entry.phase is Phase.UNDO:
-            gone = entry.target == self.slot and not here
-            return EntryState.STOPPED if gone else EntryState.ROUTED
+        if entry.phase is Phase.UNDO and (target or entry.source == self.slot) and not here:
+            return EntryState.STOPPED if target else EntryState.NONE
         if not here and self.slot in (entry.source, entry.target):
             return EntryState.STOPPED if entry.source == self.slot else EntryState.NONE
         if entry.source == self.slot and entry.id in self.drained:

@@ -12,7 +12,9 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
@@ -48,6 +50,8 @@ final class OneWorker implements AutoCloseable {
         static final AtomicLong EMITTED = new AtomicLong();
         static final AtomicLong ACKED = new AtomicLong();
         static final AtomicLong FAILED = new AtomicLong();
+        /** Of the copy that runs. */
+        static final Set<Long> PENDING = ConcurrentHashMap.newKeySet();
         /** open, activate, deactivate and close, in their order. */
         static final List<String> CALLS = new CopyOnWriteArrayList<>();
 
@@ -58,22 +62,27 @@ final class OneWorker implements AutoCloseable {
         public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {
             out = collector;
             CALLS.add("open");
+            PENDING.clear();
         }
 
         @Override
         public void nextTuple() {
             Utils.sleep(1);
-            out.emit(new Values(1), EMITTED.incrementAndGet());
+            long message = EMITTED.incrementAndGet();
+            PENDING.add(message);
+            out.emit(new Values(1), message);
         }
 
         @Override
         public void ack(Object message) {
             ACKED.incrementAndGet();
+            PENDING.remove(message);
         }
 
         @Override
         public void fail(Object message) {
             FAILED.incrementAndGet();
+            PENDING.remove(message);
         }
 
         @Override
