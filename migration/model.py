@@ -38,6 +38,7 @@ class Phase(StrEnum):
     """Where a move stands."""
 
     PREPARE = "PREPARE"
+    QUIET = "QUIET"
     SWITCH = "SWITCH"
     DRAIN = "DRAIN"
     CARRY = "CARRY"
@@ -68,9 +69,9 @@ class Way(StrEnum):
         return cls("unknown")
 
 
-SOURCE_OWNS = frozenset({Phase.PREPARE, Phase.UNDO})
+SOURCE_OWNS = frozenset({Phase.PREPARE, Phase.QUIET, Phase.UNDO})
 ABSORBED = frozenset({Phase.STOP, Phase.SETTLE})
-MOVING = frozenset({Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.CARRY, Phase.STOP, Phase.UNDO})
+MOVING = SOURCE_OWNS | {Phase.SWITCH, Phase.DRAIN, Phase.CARRY, Phase.STOP}
 
 
 class EntryState(StrEnum):
@@ -491,7 +492,8 @@ class PlacedExecutor(Struct, frozen=True, gc=False):
 class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     """What Storm knows about a topology, as the hook in Nimbus publishes it when it changes.
 
-    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is Nimbus' word.
+    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is the word
+    of Nimbus, and in a view the lowest of it and the controllers.
     """
 
     topology: str
@@ -557,15 +559,18 @@ class Timing:
     """The patience of the protocol; the defaults are PROTOCOL.md's and DESIGN's."""
 
     prepare_limit_s: float = 20.0
+    quiet_limit_s: float = 40.0
     switch_limit_s: float = 5.0
     bystander_wait_s: float = 2.0
     lazy_kill_ms: int = 2000
     carry_limit_s: float = 20.0
     supervisor_limit_s: float = 30.0
+    close_quiet_s: float = 5.0
+    close_limit_s: float = 120.0
     ack_fresh_s: float = 15.0
 
 
 def topology_name(topology: str) -> str:
-    """Take the name out of Storm's id, name-number-seconds: ids are new with each submission."""
-    name, *rest = topology.rsplit("-", 2)
-    return name if len(rest) == 2 and all(part.isdecimal() for part in rest) else topology
+    """Drop what Storm appends to a topology's name to make its id, a counter and the time."""
+    made_by_storm = re.fullmatch(r"(.+)-\d+-\d+", topology)
+    return made_by_storm[1] if made_by_storm else topology

@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_ratio, inter_node_tps
 from controller.core.decision import Policy
 from controller.core.headroom import headroom
 from controller.core.view.pairs import Pairs
@@ -18,7 +18,6 @@ from controller.policies.otd import otd
 from controller.policies.partition.policy import Targeting
 from controller.policies.partition.problem import TargetOptions
 from controller.policies.safe import safe
-from controller.yardstick import inter_node_ratio
 from kvstore.envelope import pack
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot
 from migration.wire import encode

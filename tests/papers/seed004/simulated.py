@@ -11,10 +11,10 @@ import numpy as np
 from msgspec import structs
 
 from controller.core.cluster import Floats
-from controller.sim.engine import SimulationResult, run
-from controller.sim.report import ScenarioReport, measure, simulate_all
-from controller.sim.restart_cost import Act, Delays, SimulatedMove, System, changes
-from controller.sim.scenario import Redeploy, RunSetting, Scenario, parse
+from deploy.sim.engine import SimulationResult, run
+from deploy.sim.report import ScenarioReport, measure, simulate_all
+from deploy.sim.restart_cost import Act, Delays, SimulatedMove, System, changes
+from deploy.sim.scenario import Redeploy, RunSetting, Scenario, parse
 from tests.papers.table import Chart, Line, Paper
 
 FOLDER = Path(__file__).parents[2] / "golden" / "scenarios"

@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from controller.errors import CommandError
-from controller.sim.scenario import Scenario
+from deploy.sim.scenario import Scenario
 from tests.papers import seed000, seed001, seed002, seed003
 from tests.papers.command import app
 from tests.papers.seed004 import deciding, simulated

@@ -34,6 +34,7 @@ final class Reconciler {
     private Map<ExecutorId, Assigned> routedFrom = Map.of();
     private Map<ExecutorId, Slot> routedOver = Map.of();
     private Set<Slot> connectedTo = Set.of();
+    private boolean emptied;
     private long statusNanos = System.nanoTime();
 
     Reconciler(HookedWorker worker) {
@@ -74,6 +75,7 @@ final class Reconciler {
             retire(part);
             carry(part);
         }
+        emptied = worker.emptied();
         return acks(plan, parts, assigned);
     }
 
@@ -127,6 +129,10 @@ final class Reconciler {
                 Faults.report("starting executor " + executor, e);
             }
         }
+        ExecutorCopy now = worker.copies.get(executor);
+        if (part.action() == Action.RUN && now != null && now.spout()) {
+            worker.run(now);
+        }
     }
 
     /** Switches routes; a source renounces, connects to the new owner and only then stops delivering. */
@@ -140,7 +146,8 @@ final class Reconciler {
                 copy.keep();
                 worker.claim(copy);
                 claimed = true;
-            } else if (part.action() != Action.RUN && here && copy != null && !mustGoOn(part)) {
+            } else if (part.action() != Action.RUN && part.action() != Action.FINISH && here && copy != null
+                    && !mustGoOn(part)) {
                 // Without a copy of exactly this range the tasks are another executor's: a rebalance gave it others.
                 worker.tables.renounce(part.executor());
                 leaving.add(part);
@@ -152,7 +159,7 @@ final class Reconciler {
         for (Part part : leaving) {
             ExecutorCopy copy = worker.copies.get(part.executor());
             if (copy != null && part.action() != Action.RETIRE) {
-                copy.forward();
+                copy.forward(worker.handOver);
             }
             worker.tables.stopDelivering(part.executor());
         }
@@ -185,8 +192,11 @@ final class Reconciler {
         }
         if (part.action() == Action.DRAIN) {
             copy.drained(DRAINED_MS);
+        } else if (part.action() == Action.FINISH) {
+            copy.finish(worker.handOver);
         } else if (part.action() == Action.STOP
-                || part.action() == Action.RETIRE && (!copy.ready() || copy.holdsStill() || copy.drained(RETIRED_MS))) {
+                || part.action() == Action.RETIRE
+                && (!copy.ready() || copy.spout() || copy.holdsStill() || copy.drained(RETIRED_MS))) {
             copy.stop(worker.handOver);
         }
     }
@@ -225,12 +235,12 @@ final class Reconciler {
         ExecutorCopy copy = worker.copies.get(part.executor());
         boolean here = worker.tables.delivers(part.executor());
         return switch (part.action()) {
-            case PREPARE -> copy != null && copy.ready() ? EntryState.READY : EntryState.NONE;
+            case PREPARE -> copy != null && copy.prepared() ? EntryState.READY : EntryState.NONE;
             case RUN -> here && part.entry().phase() != Phase.PREPARE ? running(part.entry(), copy) : EntryState.NONE;
             case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED
                     : copy.refused() ? EntryState.REFUSED : EntryState.DRAINED;
             case DRAIN -> here ? EntryState.NONE : copy == null || copy.drained(DRAINED_MS) ? EntryState.DRAINED : EntryState.ROUTED;
-            case STOP, RETIRE -> copy == null ? EntryState.STOPPED : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
+            case FINISH, STOP, RETIRE -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
             case WATCH -> part.entry().phase() == Phase.PREPARE || !worker.overlay.reaches(part.entry())
                     ? EntryState.NONE : EntryState.ROUTED;
         };
@@ -241,5 +251,12 @@ final class Reconciler {
             return EntryState.ROUTED;
         }
         return copyOrNull.loaded() ? EntryState.LOADED : copyOrNull.refused() ? EntryState.REFUSED : EntryState.ROUTED;
+    }
+
+    /** Once the source says STOPPED, Storm may end a worker that has nothing left: until then it hands tuples on. */
+    private EntryState gone(Part part) {
+        boolean leaves = part.action() == Action.STOP || part.action() == Action.FINISH;
+        boolean closing = leaves && worker.copies.isEmpty();
+        return closing && !emptied ? EntryState.ROUTED : EntryState.STOPPED;
     }
 }

@@ -6,8 +6,9 @@ import java.util.concurrent.Executors;
 import nstorm.load.Pinning;
 import nstorm.memory.Declared;
 import nstorm.memory.MoveWay;
+import nstorm.wire.Way;
 
-/** Whether one copy's executor stays where it is, and why. What its bolt keeps is looked up once the bolt is prepared. */
+/** Whether one copy's executor stays where it is, and why, or how it moves. What its bolt keeps is looked up once the bolt is prepared. */
 final class Stays {
     /** One thread for the JVM, since to read a bolt's code takes up to five seconds of CPU. */
     private static final ExecutorService READER = Executors.newSingleThreadExecutor(work -> {
@@ -16,6 +17,7 @@ final class Stays {
         return thread;
     });
 
+    private final Way own;
     private final String component;
     private final Declared declared;
     private Object bolt;
@@ -24,9 +26,10 @@ final class Stays {
     Stays(String component, boolean spout, Object taskObject, Declared declared) {
         this.component = component;
         this.declared = declared;
-        String reason = Pinning.reason(component, spout, taskObject);
+        String reason = declared.reason(component);
+        own = reason == null ? Pinning.way(component, spout, taskObject) : Way.LIVE;
         if (reason == null) {
-            reason = declared.reason(component);
+            reason = Pinning.reason(component, spout, taskObject);
         }
         if (reason == null && !declared.isLive(component)) {
             reason = "it is not known yet what it keeps";
@@ -43,6 +46,11 @@ final class Stays {
             READER.execute(() -> way = MoveWay.of(component, read, declared));
         }
         return way.pinned();
+    }
+
+    /** How it moves, if it does. */
+    Way way() {
+        return way.state() == null ? own : Way.CARRY;
     }
 
     /** The fields of the bolt that travel when its executor moves; null if it does not move so. */

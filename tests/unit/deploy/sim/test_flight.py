@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from controller.core.cluster import Floats, Ints
-from controller.sim.flow.flight import Stage, in_flight, stage
-from controller.sim.flow.workload import WordCount
-from controller.sim.flow.world import Feed, Hardware, World
+from deploy.sim.flow.flight import Stage, in_flight, stage
+from deploy.sim.flow.workload import WordCount
+from deploy.sim.flow.world import Feed, Hardware, World
 
 ONE = np.zeros(24, dtype=np.int64)
 

@@ -12,9 +12,9 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
-from controller.sim.flow.flight import in_flight, stage
-from controller.sim.flow.workload import ACKER, Link, SimulatedTopology
 from controller.strict import MOST, Count, Quantity, Unbounded
+from deploy.sim.flow.flight import in_flight, stage
+from deploy.sim.flow.workload import ACKER, Link, SimulatedTopology
 
 US_PER_S = 1e6
 # No tuple is free: a nanosecond, so that nothing is divided by zero.
