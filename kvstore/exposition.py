@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import socket
-import socketserver
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from importlib.metadata import version
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import structlog
-from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
 from kvstore.pulse import Pulse
@@ -42,47 +40,32 @@ class Families:
         return self.by_name.values()
 
 
-class _Server(socketserver.TCPServer):
-    allow_reuse_address = True
-
-    def __init__(self, at: tuple[str, int], registry: CollectorRegistry, pulse: Pulse) -> None:
-        self.registry, self.pulse = registry, pulse
-        # Passive: "::" and "0.0.0.0" are all addresses.
-        found = socket.getaddrinfo(*at, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        self.address_family = found[0][0]
-        super().__init__(at, _Handler)
-
-    def answer(self, path: str) -> tuple[int, str, bytes]:
-        """Give the status, the type and the body of an answer."""
-        if path == "/metrics":
-            return 200, CONTENT_TYPE_LATEST, generate_latest(self.registry)
-        if path not in ("/healthz", "/readyz"):
-            return 404, "text/plain", b"there are /metrics, /healthz and /readyz\n"
-        wrong = self.pulse.hangs if path == "/healthz" else self.pulse.idles
-        return 503 if wrong else 200, "text/plain", f"{wrong or 'ok'}\n".encode()
-
+class _Server(WSGIServer):
     def handle_error(self, request: object, client_address: object) -> None:
         """Leave a client that has gone."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(WSGIRequestHandler):
     timeout = _CLIENT_LIMIT_S
-    server: _Server
-
-    def do_GET(self) -> None:
-        try:
-            status, kind, body = self.server.answer(self.path.partition("?")[0])
-        except Exception as error:  # a metric must not end what serves the others
-            log.exception("metrics_failed")
-            status, kind, body = 500, "text/plain", f"{error!r}\n".encode()
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
         """Keep each scrape out of the log."""
+
+
+def _answers(registry: CollectorRegistry, pulse: Pulse) -> Any:
+    metrics = make_wsgi_app(registry)
+
+    def answer(environ: Any, start_response: Any) -> Any:
+        path = environ["PATH_INFO"]
+        if path == "/metrics":
+            return metrics(environ, start_response)
+        known = {"/healthz": pulse.hangs, "/readyz": pulse.idles}
+        wrong = known.get(path, "there are /metrics, /healthz and /readyz")
+        status = "200 OK" if not wrong else "503 Not well" if path in known else "404 Not Found"
+        start_response(status, [("Content-Type", "text/plain")])
+        return [f"{wrong or 'ok'}\n".encode()]
+
+    return answer
 
 
 @contextmanager
@@ -106,7 +89,7 @@ def exposed(at: tuple[str, int], role: str, told: Collector, pulse: Pulse) -> It
         Gauge(f"nstorm_{name}", text, registry=registry).set_function(now)
     registry.register(told)
     try:
-        server = _Server(at, registry, pulse)
+        server = make_server(*at, _answers(registry, pulse), _Server, _Handler)
     except OSError as error:
         log.warning("metrics_not_served", host=at[0], port=at[1], reason=f"cannot listen: {error}")
         yield

@@ -487,7 +487,8 @@ class PlacedExecutor(Struct, frozen=True, gc=False):
 class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     """What Storm knows about a topology, as the hook in Nimbus publishes it when it changes.
 
-    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is Nimbus' word.
+    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is the word
+    of Nimbus, and in a view the lowest of it and the controllers.
     """
 
     topology: str
@@ -558,10 +559,12 @@ class Timing:
     bystander_wait_s: float = 2.0
     lazy_kill_ms: int = 2000
     supervisor_limit_s: float = 30.0
+    close_quiet_s: float = 5.0
+    close_limit_s: float = 120.0
     ack_fresh_s: float = 15.0
 
 
 def topology_name(topology: str) -> str:
-    """Take the name out of Storm's id, name-number-seconds: ids are new with each submission."""
-    name, *rest = topology.rsplit("-", 2)
-    return name if len(rest) == 2 and all(part.isdecimal() for part in rest) else topology
+    """Drop what Storm appends to a topology's name to make its id, a counter and the time."""
+    made_by_storm = re.fullmatch(r"(.+)-\d+-\d+", topology)
+    return made_by_storm[1] if made_by_storm else topology

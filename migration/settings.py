@@ -195,8 +195,8 @@ SETTINGS: tuple[Setting, ...] = (
         "The port where the controller serves `/metrics`, `/healthz` and `/readyz`.",
         least=1, most=65535, unset="nothing listens"),
     Setting("metrics.host", Kind.TEXT, "localhost",
-        "The address or host name that controller and agent serve their metrics at; `0.0.0.0` or "
-        "`::` is every one of the machine. Whoever reaches it may read them."),
+        "The address or host name where controller and agent serve their metrics; `0.0.0.0` is "
+        "every address of the machine. Whoever reaches it may read them."),
     Setting("aniello.alpha", Kind.NUMBER, 0.0,
         "Policies `aniello-*`: 0 puts equally many executors into each worker, 1 lets nearly all "
         "go into one.",
@@ -244,7 +244,7 @@ SETTINGS: tuple[Setting, ...] = (
         Reader.HOOKS, unset="as the bolt's code says", choices=("live", "never")),
     Setting("vetoes", Kind.SWITCH, False,
         "Whether a decision on a file keeps the rules of a live run: an executor that has moved "
-        "rests, no worker loses its last executor, none is opened.",
+        "rests, no worker is opened.",
         Reader.DECIDE),
 )
 # fmt: on

@@ -113,7 +113,7 @@ def versions(session: Session) -> Versions:
     return Versions(
         {ack.speaks for node in view.acks for ack in node.workers},
         {node.supervisor.speaks for node in view.acks if node.supervisor},
-        {view.nimbus.speaks, view.publication.speaks} if view.nimbus else set(),
+        {view.nimbus.speaks} if view.nimbus else set(),
         {node.speaks for node in view.acks},
         {one.speaks for one in LiveCluster.of_session(session).controllers()},
     )

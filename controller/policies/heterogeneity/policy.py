@@ -10,13 +10,11 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.view.view import rounded
 from controller.errors import PolicyError
-from controller.policies.component_graph import component_graph, executors_of
+from controller.policies.component_graph import component_graph, executors_of, left_out
 from controller.policies.component_rates import planned_rates, spouts
 from controller.policies.heterogeneity.model import SLACK, Model
 from controller.policies.heterogeneity.placing import Mask, first_assignment, replaced
 from controller.policies.placement import as_decision
-
-WHY = "heterogeneity-aware scheduler (000)"
 
 
 def heterogeneity(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
@@ -34,6 +32,7 @@ def heterogeneity(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> D
     The paper has one worker on a machine: executors go to the worker of the node that has least CPU
     in use. Pinned executors count as placed where they are.
     """
+    why = f"heterogeneity-aware scheduler (000){left_out(snapshot)}"
     names = [name for name, group in executors_of(snapshot).items() if group]
     rate_tps, gain = _input(snapshot, names)
     model = _model(cluster, snapshot, names, gain, is_driven=rate_tps > 0)
@@ -41,7 +40,7 @@ def heterogeneity(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> D
     is_open = np.bincount(cluster.node_of[cluster.is_open], minlength=len(cluster.nodes)) > 0
     most = _count(cluster, snapshot, names).sum(axis=1)
     if not is_open.any():
-        return Decision(Outcome.NO_LOW_WORKER, f"{WHY}: resources are missing: no node is open")
+        return Decision(Outcome.NO_LOW_WORKER, f"{why}: resources are missing: no node is open")
     first = first_assignment(model, rate_tps, most, fixed, is_open)
     counts = replaced(model, first, fixed, is_open)
     reached_tps = model.reachable_tps(counts)
@@ -50,13 +49,13 @@ def heterogeneity(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> D
         fullest = int(np.argmax(load))
         fit = f"{reached_tps:.6g} of {rate_tps:.6g} t/s fit, " if rate_tps else ""
         reason = (
-            f"{WHY}: resources are missing: {fit}"
+            f"{why}: resources are missing: {fit}"
             f"{cluster.nodes[fullest]} would need {load[fullest]:.3g} of its CPU"
         )
         return Decision(Outcome.NO_LOW_WORKER, reason)
     place = _executors(cluster, snapshot, names, counts, model.tcu(most, rate_tps))
     reaches = "nothing limits the rate" if reached_tps == inf else f"reaches {reached_tps:.6g} t/s"
-    return as_decision(cluster, snapshot, place, f"{WHY}, {reaches}")
+    return as_decision(cluster, snapshot, place, f"{why}, {reaches}")
 
 
 def _input(snapshot: LoadSnapshot, names: list[str]) -> tuple[float, Floats]:

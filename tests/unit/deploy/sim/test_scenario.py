@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from controller.errors import ScenarioError
-from controller.sim.restart_cost import System
-from controller.sim.scenario import What, parse, split
+from deploy.sim import ScenarioError
+from deploy.sim.restart_cost import System
+from deploy.sim.scenario import What, parse, split
 
 HEAD = "seconds: 60\nworkload: {name: wordcount}\n"
 

@@ -9,8 +9,8 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from controller.core.cluster import Floats
-from controller.sim.flow.world import World
 from controller.strict import MOST, Quantity
+from deploy.sim.flow.world import World
 from migration.model import ExecutorId, ExecutorLoad, NodeLoad, Slot, WorkerLoad, traffic_of
 
 NS_PER_S, MS_PER_S = 1e9, 1e3

@@ -7,9 +7,9 @@ import numpy as np
 
 from controller.core.topology import TopologyView
 from controller.cycle import Report, Seen
-from controller.sim.flow.load import Meter
-from controller.sim.flow.world import World
-from controller.sim.restart_cost import Act, Change, Delays, SimulatedMove, System, changes
+from deploy.sim.flow.load import Meter
+from deploy.sim.flow.world import World
+from deploy.sim.restart_cost import Act, Change, Delays, SimulatedMove, System, changes
 from migration import protocol
 from migration.model import (
     AppliedPlan,

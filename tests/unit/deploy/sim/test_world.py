@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from controller.sim.flow.workload import (
+from deploy.sim.flow.workload import (
     Chain,
     Link,
     Micro,
@@ -14,7 +14,7 @@ from controller.sim.flow.workload import (
     SimulatedTopology,
     WordCount,
 )
-from controller.sim.flow.world import Feed, Hardware, World
+from deploy.sim.flow.world import Feed, Hardware, World
 
 SLOWLY = Feed(rate_tps=100.0)
 ONE_CORE = Hardware(nodes=2, workers=1, cores=1.0, worker_us=0.0, node_us=0.0)

@@ -10,12 +10,12 @@ import numpy as np
 from controller.config import Config
 from controller.core.cluster import Floats
 from controller.cycle import Memory, TopologyReport, cycle_with_searches
-from controller.errors import ScenarioError
-from controller.sim.flow.load import Meter
-from controller.sim.flow.world import World
-from controller.sim.restart_cost import Act, Change, SimulatedMove, System
-from controller.sim.scenario import Happening, Redeploy, RunSetting, What
-from controller.sim.storm import TOPOLOGY, Storm, slots_of
+from deploy.sim import ScenarioError
+from deploy.sim.flow.load import Meter
+from deploy.sim.flow.world import World
+from deploy.sim.restart_cost import Act, Change, SimulatedMove, System
+from deploy.sim.scenario import Happening, Redeploy, RunSetting, What
+from deploy.sim.storm import TOPOLOGY, Storm, slots_of
 from migration.model import Entry, Timing
 
 SAMPLE_S = 1.0

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.yardstick import (
+from controller.core.cluster import inter_node_ratio
+from deploy.sim.yardstick import (
     NodeMove,
     degradation_s,
-    inter_node_ratio,
     ping_pongs,
     thrash,
 )

@@ -7,9 +7,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from controller.sim.engine import SimulationResult, run
-from controller.sim.restart_cost import System
-from controller.sim.scenario import RunSetting, parse
+from deploy.sim.engine import SimulationResult, run
+from deploy.sim.restart_cost import System
+from deploy.sim.scenario import RunSetting, parse
 
 WORKERS = ("n0:6700", "n0:6701", "n1:6700", "n1:6701")
 HEAD = """

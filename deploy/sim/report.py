@@ -11,10 +11,10 @@ import numpy as np
 
 from controller.core.cluster import Floats
 from controller.core.decision import Outcome
-from controller.errors import ScenarioError
-from controller.sim.engine import SAMPLE_S, SimulationResult, run
-from controller.sim.scenario import Expectation, RunSetting, Scenario
-from controller.yardstick import DEGRADATION_LEVELS, NodeMove, degradation_s, ping_pongs, thrash
+from deploy.sim import ScenarioError
+from deploy.sim.engine import SAMPLE_S, SimulationResult, run
+from deploy.sim.scenario import Expectation, RunSetting, Scenario
+from deploy.sim.yardstick import DEGRADATION_LEVELS, NodeMove, degradation_s, ping_pongs, thrash
 
 RETURN_CYCLES = 20
 PLOT_COLUMNS = 60

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from controller.sim.restart_cost import Act, Change, Delays, SimulatedMove, System, changes
+from deploy.sim.restart_cost import Act, Change, Delays, SimulatedMove, System, changes
 
 NODE_OF = (0, 0, 1, 1)
 USUAL = Delays()

@@ -1,7 +1,7 @@
 """What flows: tuples as a fluid through executors, processors and links, a step at a time.
 
 Every tuple carries its share of the sentence (or click) it came of, so that at any moment what was
-emitted is done, queued or lost, to the last digit that floats have.
+emitted is done, queued or lost, to the last digit that floats have. The spouts count whole ones.
 """
 
 import math
@@ -12,8 +12,9 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from controller.core.cluster import Floats, Ints
-from controller.sim.flow.workload import ACKER, Link, SimulatedTopology
 from controller.strict import MOST, Count, Quantity, Unbounded
+from deploy.sim.flow.flight import in_flight, stage
+from deploy.sim.flow.workload import ACKER, Link, SimulatedTopology
 
 US_PER_S = 1e6
 # No tuple is free: a nanosecond, so that nothing is divided by zero.
@@ -91,6 +92,7 @@ class World:
         depth = self.topology.depth_of()
         level = np.array([depth[part.id] for part in self.parts])[self.component]
         self._levels = [np.flatnonzero(level == d) for d in sorted(set(level.tolist()))]
+        self._is_acker = np.array([part.id == ACKER for part in self.parts])[self.component]
         self._limit_tps = np.array([part.max_tps for part in self.parts])[self.component]
 
     def new_keys(self) -> None:
@@ -133,6 +135,10 @@ class World:
         self._emit_s = np.where(self.is_spout, self._base_s + send_s + LEAST_S, 0.0)
         self._receive_s = receive_s
         self._cost_s = thread_s + receive_s
+        self._stages = [
+            stage(rows, flow, self.component, together=bool(self._is_acker[rows[0]]))
+            for rows in self._levels
+        ]
         self.weight = self._weights(flow)
         self._emit_weight = self.routes @ self.weight
         self.way_s = self._way()
@@ -160,7 +166,7 @@ class World:
 
     def _weights(self, flow: Floats) -> Floats:
         """Give a queued tuple's share of its sentence: what it will have finished in the end."""
-        acked = any(part.id == ACKER for part in self.parts)
+        acked = self._is_acker.any()
         finish = np.zeros(len(flow))
         if not acked:
             sink = ~self.routes.any(axis=1)
@@ -182,16 +188,19 @@ class World:
         return float(way_s[self.is_spout].mean())
 
     @property
-    def queued(self) -> float:
-        """Sentences in queues and on links."""
+    def _waiting(self) -> Floats:
         # A product less when no link binds, in every step.
-        waiting = self.queue if math.isinf(self.hardware.link_tps) else self.queue + sum(self.wire)
-        return float(self.weight @ waiting)
+        return self.queue if math.isinf(self.hardware.link_tps) else self.queue + sum(self.wire)
+
+    @property
+    def queued(self) -> float:
+        """Sentences in queues and on links, as shares of them."""
+        return float(self.weight @ self._waiting)
 
     @property
     def pending(self) -> float:
         """Sentences that the spouts believe to be in flight."""
-        return self.queued + sum(amount for _, amount in self._held)
+        return in_flight(self._stages, self._waiting) + sum(amount for _, amount in self._held)
 
     def kill(self, worker: int) -> None:
         """End a worker; what waits in it is lost, and the spouts find out by the timeout."""
@@ -200,12 +209,13 @@ class World:
 
     def lose(self, which: NDArray[np.bool_]) -> None:
         """Drop what waits for the marked executors, shape (E,)."""
-        gone = float(self.weight[which] @ self.queue[which])
+        gone = np.where(which, self.queue, 0.0)
         self.queue[which] = 0.0
-        self.lost += gone
-        # The spouts replay it, so it is due once more.
-        self.backlog += gone
-        self._held.append((self.now_s + self.feed.timeout_s, gone))
+        self.lost += float(self.weight @ gone)
+        # The spouts replay each that has lost a part, so it is due once more.
+        failed = in_flight(self._stages, gone)
+        self.backlog += failed
+        self._held.append((self.now_s + self.feed.timeout_s, failed))
 
     def forget_lost(self) -> None:
         """Let the spouts start anew: they know nothing of what was in flight."""

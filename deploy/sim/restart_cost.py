@@ -1,6 +1,6 @@
 """What a move costs by Storm's own ways and by N-Storm's: which worker or thread is down, and when.
 
-The moves of nstorm itself are not here: they follow the shipped protocol (`controller.sim.storm`).
+The moves of nstorm itself are not here: they follow the shipped protocol (`deploy.sim.storm`).
 """
 
 from collections.abc import Sequence

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from controller.cli.main import app
-from controller.errors import ScenarioError
-from controller.sim.report import simulate_all, text
-from controller.sim.scenario import MARKER, parse, split
+from deploy.command import app
+from deploy.sim import ScenarioError
+from deploy.sim.report import simulate_all, text
+from deploy.sim.scenario import MARKER, parse, split
 
 HEAD = """title: Small
 seconds: 20

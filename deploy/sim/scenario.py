@@ -1,7 +1,7 @@
 """Reads a scenario: one text file with its settings, what is expected, and the results below.
 
 The head is YAML. `runs` names the runs to compare; each one is the head with its own keys laid
-over it. Everything below the line `---` is written by ``nstorm simulate --rewrite``.
+over it. Everything below the line `---` is written by ``python -m deploy simulate --rewrite``.
 """
 
 import re
@@ -16,12 +16,12 @@ from msgspec import Meta, Struct
 
 from controller.config import Config, Mode
 from controller.config import build as build_config
-from controller.errors import ScenarioError
-from controller.sim.flow.load import Metering
-from controller.sim.flow.workload import SimulatedTopology, Workload
-from controller.sim.flow.world import Feed, Hardware
-from controller.sim.restart_cost import Delays, System
 from controller.strict import MOST, Count, Quantity, Unbounded, joined, read
+from deploy.sim import ScenarioError
+from deploy.sim.flow.load import Metering
+from deploy.sim.flow.workload import SimulatedTopology, Workload
+from deploy.sim.flow.world import Feed, Hardware
+from deploy.sim.restart_cost import Delays, System
 from migration import ConfigError
 from migration.storm_yaml import load
 

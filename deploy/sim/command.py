@@ -1,4 +1,4 @@
-"""``nstorm simulate``: a whole cluster in virtual time."""
+"""``python -m deploy simulate``: a whole cluster in virtual time."""
 
 import json
 import logging
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from controller.errors import ScenarioError
 from controller.output import Output, OutputOption, quiet
+from deploy.sim import ScenarioError
 
 if TYPE_CHECKING:
-    from controller.sim.report import ScenarioReport
+    from deploy.sim.report import ScenarioReport
 
 
 def simulate(
@@ -29,8 +29,8 @@ def simulate(
     Exit code 1 if an expectation of the scenario fails.
     """
     # Late: no other command needs the simulator, and it takes long to load.
-    from controller.sim.report import simulate_all, text  # noqa: PLC0415
-    from controller.sim.scenario import MARKER, parse, split  # noqa: PLC0415
+    from deploy.sim.report import simulate_all, text  # noqa: PLC0415
+    from deploy.sim.scenario import MARKER, parse, split  # noqa: PLC0415
 
     try:
         given = scenario.read_text()

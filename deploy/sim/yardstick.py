@@ -1,11 +1,11 @@
-"""Measures a placement, a run's throughput and a policy's moves; everyone compares by these."""
+"""Measures a run's throughput and a policy's moves."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from controller.core.cluster import Cluster, Floats, LoadSnapshot, inter_node_tps
+from controller.core.cluster import Floats
 
 # 004 section 5.2.1.
 DEGRADATION_LEVELS = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -20,11 +20,6 @@ class NodeMove:
     executor: str
     source: str
     target: str
-
-
-def inter_node_ratio(cluster: Cluster, snapshot: LoadSnapshot) -> float:
-    """Compute the share of all traffic that crosses between nodes; 0 without traffic."""
-    return inter_node_tps(cluster, snapshot) / (snapshot.traffic.total_tps or 1.0)
 
 
 def degradation_s(

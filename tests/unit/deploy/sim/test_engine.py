@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from controller.core.decision import Outcome
-from controller.errors import ScenarioError
-from controller.sim.engine import SimulationResult, run
-from controller.sim.restart_cost import System
-from controller.sim.scenario import RunSetting, parse
+from deploy.sim import ScenarioError
+from deploy.sim.engine import SimulationResult, run
+from deploy.sim.restart_cost import System
+from deploy.sim.scenario import RunSetting, parse
 
 HEAD = """
 seconds: 60
