@@ -287,8 +287,6 @@ def _target_ready(observed: ObservedEntry) -> bool:
 
 
 def _closed(observed: ObservedEntry) -> bool:
-    if observed.closes() and observed.awaits_arrival():
-        return False  # Storm would end the worker to which that one is on its way
     closed = observed.state(observed.entry.source) is EntryState.STOPPED
     return closed and _target_ready(observed)
 

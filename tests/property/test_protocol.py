@@ -250,7 +250,7 @@ def test_a_spout_whose_tuples_do_not_finish_goes_back():
         world.everybody(1.0, frozenset({"work 0"}))
         world.lead()
         seen += world.phases()
-    assert Phase.SETTLE not in seen
+    assert Phase.STOP not in seen
     world.settle()
     assert world.finished[-1].outcome is MoveOutcome.UNDONE
     assert world.finished[-1].reason == "what was pending did not finish in time"

@@ -255,8 +255,7 @@ final class Reconciler {
 
     /** Once the source says STOPPED, Storm may end a worker that has nothing left: until then it hands tuples on. */
     private EntryState gone(Part part) {
-        boolean leaves = part.action() == Action.STOP || part.action() == Action.FINISH;
-        boolean closing = leaves && worker.copies.isEmpty();
+        boolean closing = part.action() == Action.STOP && worker.copies.isEmpty();
         return closing && !emptied ? EntryState.ROUTED : EntryState.STOPPED;
     }
 }

@@ -475,7 +475,7 @@ class ReconcilerIT {
         assertCalls(before, "deactivate", "close");
         one.plan("m", spout, one.elsewhere, one.worker.me, Phase.PREPARE);
         one.awaitAck("m", "READY");
-        one.plan("m", spout, one.elsewhere, one.worker.me, Phase.SETTLE);
+        one.plan("m", spout, one.elsewhere, one.worker.me, Phase.STOP);
         one.awaitAck("m", "ROUTED");
         assertCalls(before, "deactivate", "close", "open", "activate");
         one.awaitTuples();
