@@ -486,7 +486,8 @@ class PlacedExecutor(Struct, frozen=True, gc=False):
 class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     """What Storm knows about a topology, as the hook in Nimbus publishes it when it changes.
 
-    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is Nimbus' word.
+    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is the word
+    of Nimbus, and in a view the lowest of it and the controllers.
     """
 
     topology: str
@@ -559,3 +560,9 @@ class Timing:
     close_quiet_s: float = 5.0
     close_limit_s: float = 120.0
     ack_fresh_s: float = 15.0
+
+
+def topology_name(topology: str) -> str:
+    """Drop what Storm appends to a topology's name to make its id, a counter and the time."""
+    made_by_storm = re.fullmatch(r"(.+)-\d+-\d+", topology)
+    return made_by_storm[1] if made_by_storm else topology

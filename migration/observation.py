@@ -103,7 +103,7 @@ class Observation:
     def speaks(self) -> tuple[int, str]:
         """Return the lowest version that Nimbus, the topology's JVMs and agents speak, and who."""
         nodes = {slot.supervisor for slot in self.slots}
-        found = [(SPEAKS, "this controller"), (self.publication.speaks, "the hook in Nimbus")]
+        found = [(SPEAKS, "this controller"), (self.publication.speaks, "Nimbus or a controller")]
         for node in (self.nodes[name] for name in sorted(nodes) if name in self.nodes):
             found.append((node.speaks, f"the agent of {node.node}"))
             if node.supervisor is not None:

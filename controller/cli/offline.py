@@ -7,11 +7,12 @@ from typing import Any
 from controller.config import Config
 from controller.core.choose import choose
 from controller.core.classify import classify
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps, topology_name
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
 from controller.core.decision import Decision, Outcome
 from controller.core.headroom import headroom
 from controller.core.veto import cooldown, exclusions, placement_vetoes
 from controller.policies.registry import policy
+from migration.model import topology_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from controller.cli.daemons import Conf
+from controller.cli.places import only, slot_of
 from controller.cli.status_view import as_document, as_tables, drain_lines, drain_progress
 from controller.config import from_storm_yaml
 from controller.core.drain import cannot_drain, left_on
@@ -33,7 +34,7 @@ AWAY_LIMIT_S = 60.0
 
 
 @contextmanager
-def _connected(conf: Path) -> Iterator[Session]:
+def connected(conf: Path) -> Iterator[Session]:
     """Connect to Storm's part of ZooKeeper; gives up after `NO_ANSWER_S`."""
     _, zookeeper = from_storm_yaml(storm_yaml.read(conf))
     until_s, given_up = time.monotonic() + NO_ANSWER_S, threading.Event()
@@ -58,27 +59,41 @@ def _connected(conf: Path) -> Iterator[Session]:
         yield session
 
 
-def status(conf: Conf, output: OutputOption = Output.TABLE) -> None:
+TopologyOption = Annotated[
+    str | None, typer.Option("--topology", help="Only this one, by name or id.")
+]
+HostOption = Annotated[
+    str | None, typer.Option("--host", help="Only this host, by name or supervisor id.")
+]
+
+
+def look(session: Session, view: LiveCluster) -> dict[str, Any]:
+    """Put together what ZooKeeper shows now."""
+    return as_document(
+        view.topologies(),
+        view.acks(),
+        read(session),
+        view.paused(),
+        controllers=view.controllers(),
+        drained=view.drained(),
+        left_out={load.node: load.left_out for load in view.loads()},
+        clocks_ahead_s=view.clocks_ahead_s(),
+        now_s=time.time(),
+    )
+
+
+def status(
+    conf: Conf,
+    topology: TopologyOption = None,
+    host: HostOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Show where executors run, the load, and the last decision.
 
     Moves under way and moves that have ended lately are shown, too.
     """
-    with _connected(conf) as session:
-        view = LiveCluster.of_session(session)
-        told = read(session)
-        views, acks, paused = view.topologies(), view.acks(), view.paused()
-        controllers, drained = view.controllers(), view.drained()
-        left_out = {load.node: load.left_out for load in view.loads()}
-    document = as_document(
-        views,
-        acks,
-        told,
-        paused,
-        controllers=controllers,
-        drained=drained,
-        left_out=left_out,
-        now_s=time.time(),
-    )
+    with connected(conf) as session:
+        document = only(look(session, LiveCluster.of_session(session)), topology, host)
     if output is Output.JSON:
         print(json.dumps(document, indent=1))
         return
@@ -91,7 +106,7 @@ def move(
     topology: Annotated[str, typer.Argument(help="Id or name of the topology.")],
     executor: Annotated[str, typer.Argument(help="Its first and last task, such as 7-7.")],
     slot: Annotated[
-        str, typer.Argument(help="Where to: SUPERVISOR-ID:PORT, as `nstorm status` shows it.")
+        str, typer.Argument(help="Where to: HOST:PORT or SUPERVISOR-ID:PORT, as `status` shows it.")
     ],
     *,
     conf: Conf,
@@ -110,8 +125,10 @@ def move(
         ExecutorId.parse(executor), Slot.parse(slot)
     except ModelError as error:
         raise CommandError(str(error)) from None
-    with _connected(conf) as session:
-        wish = Command(topology, executor, slot)
+    with connected(conf) as session:
+        views = LiveCluster.of_session(session).topologies()
+        nodes = views[0].publication.nodes if views else ()
+        wish = Command(topology, executor, str(slot_of(slot, nodes)))
         path = session.create(f"{COMMANDS}/c-", encode(wish), ephemeral=True, sequence=True)
         shown = Console(stderr=output is Output.JSON)
         last = _follow(session, path, shown, until_begun=not wait)
@@ -185,7 +202,7 @@ def drain(
     """
     limit_s = _seconds(within) if within else None
     high_frac = from_storm_yaml(storm_yaml.read(conf))[0].limits.high_frac
-    with _connected(conf) as session:
+    with connected(conf) as session:
         view = LiveCluster.of_session(session)
         views, drained, told = view.topologies(), view.drained(), read(session) or {}
         cpu_cores, room_cores = _loads(told, high_frac)
@@ -236,7 +253,7 @@ def undrain(
     host: Annotated[str, typer.Argument(help="As `nstorm status` shows it.")], conf: Conf
 ) -> None:
     """Let executors move to a drained host again."""
-    with _connected(conf) as session:
+    with connected(conf) as session:
         if not session.delete(f"{DRAINED}/{host}"):
             raise CommandError(f"host {host} is not drained")
 
@@ -248,11 +265,11 @@ def pause(
 
     Those under way come to their end; `nstorm move` still works.
     """
-    with _connected(conf) as session:
+    with connected(conf) as session:
         session.put(PAUSED, reason.encode())
 
 
 def resume(conf: Conf) -> None:
     """Let the controller begin moves again."""
-    with _connected(conf) as session:
+    with connected(conf) as session:
         session.delete(PAUSED)

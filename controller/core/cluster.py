@@ -29,12 +29,6 @@ def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     return tuple((len(p), p) if i % 2 else (-1, p) for i, p in enumerate(parts))
 
 
-def topology_name(topology: str) -> str:
-    """Drop what Storm appends to a topology's name to make its id, a counter and the time."""
-    made_by_storm = re.fullmatch(r"(.+)-\d+-\d+", topology)
-    return made_by_storm[1] if made_by_storm else topology
-
-
 @dataclass(frozen=True, slots=True)
 class Machine:
     """What a policy that compares machines knows of a node.
@@ -218,3 +212,8 @@ def inter_node_tps(cluster: Cluster, snapshot: LoadSnapshot) -> float:
     node = cluster.node_of[snapshot.place]
     traffic = snapshot.traffic
     return float(traffic.tps[node[traffic.source] != node[traffic.target]].sum())
+
+
+def inter_node_ratio(cluster: Cluster, snapshot: LoadSnapshot) -> float:
+    """Compute the share of all traffic that crosses between nodes; 0 without traffic."""
+    return inter_node_tps(cluster, snapshot) / (snapshot.traffic.total_tps or 1.0)

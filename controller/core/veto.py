@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from controller.core.cluster import Cluster, LoadSnapshot, topology_name
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
-from migration.model import ExecutorId
+from migration.model import ExecutorId, topology_name
 from migration.observation import staying_executors
 from migration.validate import cannot_close
 

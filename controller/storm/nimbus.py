@@ -83,7 +83,7 @@ class NimbusWatch:
 
     def knows(self, topology: str) -> bool:
         """Tell whether Storm still has the topology; False once it has been killed."""
-        return self._mirror.stat(f"/storms/{topology}") is not None
+        return topology in self._mirror.children("/storms")
 
     def _silence_s(self, mzxid: int) -> float | None:
         """Measure the age of the last sign of life; None while its age is unknown."""

@@ -339,7 +339,11 @@ _TICKS = {"workload.tick.secs": 1}
 _SHIFTING = {"workload.lines": 32_768, "workload.shift.lines": 4096, **_TICKS}
 
 WORKLOADS: Mapping[str, Workload] = {
-    "wordcount": Workload("the acked WordCount, whose counts nobody looks at", arrivals, {}),
+    "wordcount": Workload(
+        "the acked WordCount, whose counts nobody looks at",
+        arrivals,
+        {"nstorm.move": {"count": "live"}},
+    ),
     "counters": Workload("a WordCount whose counts must be right", counts, _TICKS),
     "unacked": Workload(
         "the same without acks: what is lost stays lost",

@@ -16,7 +16,7 @@ from controller.policies.partition.cheapest import HOT
 from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.registry import Options, policy
 from controller.policies.safe import safe
-from controller.yardstick import NodeMove, ping_pongs
+from deploy.sim.yardstick import NodeMove, ping_pongs
 from tests.bench.decide.cases import LITERAL, QUALITY, Case
 from tests.bench.decide.measures import cpu_use, weighted_cost_tps
 from tests.bench.decide.tuned import best_aniello, best_rsm

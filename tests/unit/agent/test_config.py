@@ -28,6 +28,7 @@ def test_every_key(tmp_path: Path):
         "nstorm.load.secs: 0.5\n"
         "nstorm.mode: auto\n"
         "nstorm.cleanup: [sink]\n"
+        "nstorm.move: {count: live, sink: never}\n"
         "topology.workers: 4\n"
     )
     assert from_storm_yaml(read(path)) == AgentConfig(
@@ -56,6 +57,11 @@ def test_every_key(tmp_path: Path):
         ),
         ({"nstorm.worker.poll.ms": "50 ms"}, "nstorm.worker.poll.ms"),
         ({"nstorm.cleanup": "sink"}, "nstorm.cleanup: must be a list of names, is 'sink'"),
+        (
+            {"nstorm.move": {"count": "lvie"}},
+            "nstorm.move: must be one of live, never for each component, is {'count': 'lvie'}",
+        ),
+        ({"nstorm.move": "live"}, "nstorm.move: must be one of live, never for each component"),
         ({"nstorm.vetoes": True}, "nstorm.vetoes: only for `nstorm decide`"),
         ({"storm.zookeeper.servers": "zk1"}, "storm.zookeeper.servers"),
         ({"storm.zookeeper.servers": []}, "storm.zookeeper.servers"),

@@ -305,8 +305,8 @@ def test_once_prepared_no_cycle_waits_for_a_compiler() -> None:
 from controller.core.compiled import Loop
 from controller.compiling import prepare
 from controller.core.view import kernels
-from controller.sim.report import simulate_all
-from controller.sim.scenario import parse
+from deploy.sim.report import simulate_all
+from deploy.sim.scenario import parse
 
 def compiled():
     return {{k: len(f.machine.signatures) for k, f in vars(kernels).items() if isinstance(f, Loop)}}

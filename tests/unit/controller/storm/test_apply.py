@@ -273,6 +273,18 @@ def test_a_lost_plan_of_a_later_version_is_left_as_it_is(how: str, late: dict[st
     assert world.store.nodes.get(PLAN) == before
 
 
+def test_what_is_held_of_a_topology_goes_with_its_plan() -> None:
+    world = Led()
+    world.begin()
+    world.turn_led()
+    world.applier.step([])  # its publication cannot be read for a while
+    assert TOPOLOGY in world.applier._held
+    del world.store.nodes[PLAN]
+    world.mirror.forget(PLAN)
+    world.applier.step([])
+    assert not world.applier._held
+
+
 def test_an_epoch_out_of_reach_stops_nothing_else() -> None:
     """Somebody wrote a plan by hand; JVMs have read it."""
     world = Led()

@@ -48,6 +48,10 @@ class World:
     def message(self, kind: type[NimbusReport], path: str) -> NimbusReport | None:
         return self.report if path in self.mzxid else None
 
+    def children(self, folder: str) -> list[str]:
+        found = (path.rpartition("/") for path in self.mzxid)
+        return [name for parent, _, name in found if parent == folder]
+
     def now_s(self) -> float:
         return self.now
 

@@ -3,7 +3,7 @@ package nstorm.worker;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import nstorm.load.Pinning;
+import nstorm.memory.Declared;
 import nstorm.wire.ExecutorId;
 import org.apache.storm.daemon.Task;
 import org.apache.storm.executor.Executor;
@@ -25,8 +25,6 @@ final class ExecutorCopy {
     final String component;
     final JCQueue queue;
     final ExecutorShutdown running;
-    /** Why it may not move, or null. */
-    final String pinned;
     private final Executor executor;
     private final SmartThread thread;
     private final StopSwitch stopSwitch;
@@ -37,7 +35,9 @@ final class ExecutorCopy {
     private boolean drained;
     private long stopAskedNanos;
 
-    ExecutorCopy(ExecutorShutdown running, boolean getsFlushTuples, boolean startedHere) {
+    private final Stays stays;
+
+    ExecutorCopy(ExecutorShutdown running, boolean getsFlushTuples, boolean startedHere, Declared declared) {
         this.running = running;
         this.startedHere = startedHere;
         queuedWhenIdle = getsFlushTuples ? FLUSH_TUPLES : 0;
@@ -48,7 +48,12 @@ final class ExecutorCopy {
         component = executor.getComponentId();
         queue = executor.getReceiveQueue();
         ArrayList<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, executor);
-        pinned = Pinning.reason(component, executor instanceof SpoutExecutor, tasks.get(0).getTaskObject());
+        stays = new Stays(component, executor instanceof SpoutExecutor, tasks.get(0).getTaskObject(), declared);
+    }
+
+    /** Why it may not move, or null. */
+    String pinned() {
+        return stays.reason(ready());
     }
 
     boolean ready() {

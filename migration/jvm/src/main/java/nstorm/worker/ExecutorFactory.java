@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import nstorm.load.Traffic;
+import nstorm.memory.Declared;
 import nstorm.wire.ExecutorId;
 import org.apache.storm.Config;
 import org.apache.storm.daemon.worker.WorkerState;
@@ -22,12 +23,14 @@ final class ExecutorFactory {
     private final WorkerTables tables;
     private final WorkerBackPressure backPressure;
     private final boolean flushTuples;
+    private final Declared declared;
 
     ExecutorFactory(WorkerState state, WorkerTables tables, WorkerBackPressure backPressure) {
         this.state = state;
         this.tables = tables;
         this.backPressure = backPressure;
         flushTuples = publishesFlushTuples(state.getTopologyConf());
+        declared = Declared.of(state.getTopologyConf());
     }
 
     /** True if Storm puts a flush tuple into every queue at intervals, as {@code setupFlushTupleTimer} decides. */
@@ -39,7 +42,7 @@ final class ExecutorFactory {
 
     /** The copy of an executor that Storm itself has started. */
     ExecutorCopy of(ExecutorShutdown started) {
-        return new ExecutorCopy(started, flushTuples, false);
+        return new ExecutorCopy(started, flushTuples, false, declared);
     }
 
     /**
@@ -59,7 +62,7 @@ final class ExecutorFactory {
                 tables.addTask(task, queue);
                 backPressure.watch(task, queue);
             }
-            return new ExecutorCopy(withThread(executor, queue), flushTuples, true);
+            return new ExecutorCopy(withThread(executor, queue), flushTuples, true, declared);
         } catch (Throwable t) {
             // Of any kind: the user's classes are loaded and built here.
             discard(id, queue, executor);

@@ -91,7 +91,7 @@ final class WorkerLoop implements Runnable {
     private List<LoadSampler.Running> loads() {
         List<LoadSampler.Running> all = new ArrayList<>();
         for (ExecutorCopy copy : worker.copies.values()) {
-            all.add(new LoadSampler.Running(copy.id, copy.component, copy.threadId(), copy.queue, copy.pinned));
+            all.add(new LoadSampler.Running(copy.id, copy.component, copy.threadId(), copy.queue, copy.pinned()));
         }
         return all;
     }
@@ -111,8 +111,9 @@ final class WorkerLoop implements Runnable {
         List<WorkerAck.Pinned> pinned = new ArrayList<>();
         worker.copies.values().stream().sorted((a, b) -> Integer.compare(a.id.start(), b.id.start())).forEach(copy -> {
             executors.add(copy.id);
-            if (copy.pinned != null) {
-                pinned.add(new WorkerAck.Pinned(copy.id, copy.pinned));
+            String reason = copy.pinned();
+            if (reason != null) {
+                pinned.add(new WorkerAck.Pinned(copy.id, reason));
             }
         });
         WorkerAck.Counters counters = new WorkerAck.Counters(worker.misrouted.forwarded.get(),
