@@ -106,24 +106,6 @@ def test_it_moves_by_itself_and_nothing_is_lost(
     assert "must stay" in refused.stderr
 
     assert lab.worker_pids() == pids
-
-    # A host is drained in every mode; what cannot move is named.
-    host = next(w["host"] for w in topology["workers"] if w["slot"] != spout["slot"])
-    nowhere = controllers.ask("drain", "nowhere")
-    assert nowhere.returncode == 2
-    assert host in nowhere.stderr
-    drained = controllers.ask("drain", host, "--within", "150s")
-    assert drained.returncode in {0, 1}, drained.stderr
-    status = json.loads(controllers.ask("status", "-o", "json").stdout)
-    (one,) = status["drained"]
-    assert one["of"] > one["left"] == len(one["stay"]), drained.stdout
-    assert {row["reason"] for row in one["stay"]} <= {"spout", "acker"}
-    slot = next(w["slot"] for w in topology["workers"] if w["host"] == host)
-    refused = controllers.ask("move", NAME, spout["executor"], slot)
-    assert "drained" in refused.stderr
-    assert controllers.ask("undrain", host).returncode == 0
-    assert controllers.ask("undrain", host).returncode == 2
-
     totals = lab.ledger(wordcount).drain(limit_s=120)
     assert totals.emitted == totals.acked > 1000
     assert (totals.failed, totals.double_acked) == (0, 0)
