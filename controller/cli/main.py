@@ -10,7 +10,7 @@ from controller.cli.daemons import CONTROLLER_EXAMPLE, run_controller
 from controller.cli.decide import decide
 from controller.cli.doctor import doctor
 from controller.cli.node import VERBS
-from controller.cli.operate import move, pause, resume, status
+from controller.cli.operate import drain, move, pause, resume, status, undrain
 from controller.cli.running import new_app, run
 from controller.cli.top import top
 from controller.output import example
@@ -51,6 +51,8 @@ _add(status, ASK, "nstorm status --conf storm.yaml", "nstorm status --conf storm
 _add(top, ASK, "nstorm top --conf storm.yaml --topology wc")
 _add(doctor, ASK, "nstorm doctor --conf storm.yaml")
 _add(move, ASK, "nstorm move wc 7-7 node-2:6701 --conf storm.yaml --wait")
+_add(drain, ASK, "nstorm drain node-3 --conf storm.yaml --within 60s")
+_add(undrain, ASK, "nstorm undrain node-3 --conf storm.yaml")
 _add(pause, ASK, 'nstorm pause "release of today" --conf storm.yaml')
 _add(resume, ASK, "nstorm resume --conf storm.yaml")
 _add(decide, FILES, "nstorm decide snapshot.json --policy target --steps 20 --set load.high=0.9")

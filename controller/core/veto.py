@@ -26,6 +26,7 @@ class Excluded:
     topologies: frozenset[str] = frozenset()
     components: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
+    drained: frozenset[str] = frozenset()  # hosts that operators drain: nothing moves there
 
     def has_topology(self, topology: str) -> bool:
         """Tell whether a topology is among them, by its id or its name."""
@@ -33,8 +34,11 @@ class Excluded:
 
     def on(self, hosts: Mapping[str, str]) -> "Excluded":
         """Put ids of nodes in place of hosts, given the host of each node."""
-        nodes = (node for node, host in hosts.items() if {node, host} & self.hosts)
-        return replace(self, hosts=frozenset(nodes))
+
+        def nodes(named: frozenset[str]) -> frozenset[str]:
+            return frozenset(node for node, host in hosts.items() if {node, host} & named)
+
+        return replace(self, hosts=nodes(self.hosts), drained=nodes(self.drained))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ def veto_each(
             if of == topology
         }
         never = excluded
-        if excluded.hosts:
+        if excluded.hosts | excluded.drained:
             never = excluded.on({node.id: node.host for node in made.view.publication.nodes})
         there = placement_vetoes(made.cluster, made.snapshot, never)
         found[topology] = _of_the_moment(made, left_s).joined(there).joined(_last(made.view))
@@ -163,12 +167,13 @@ def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Exclude
 
 
 def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
-    """List the vetoes that the settings give."""
+    """List the vetoes that the settings and operators give."""
     executors: dict[str, Veto] = {}
     workers: dict[str, Veto] = {}
-    for n, node in enumerate(cluster.nodes if excluded.hosts else ()):
-        if node in excluded.hosts:
-            veto = Veto(Outcome.EXCLUDED, f"node {node} is excluded")
+    closed = dict.fromkeys(excluded.hosts, "excluded") | dict.fromkeys(excluded.drained, "drained")
+    for n, node in enumerate(cluster.nodes if closed else ()):
+        if node in closed:
+            veto = Veto(Outcome.EXCLUDED, f"node {node} is {closed[node]}")
             workers |= {cluster.workers[w]: veto for w in np.flatnonzero(cluster.node_of == n)}
             here = np.flatnonzero(cluster.node_of[snapshot.place] == n)
             executors |= {snapshot.executors[e]: veto for e in here}

@@ -26,6 +26,7 @@ _LOADS_OLD_S = 6.0
 _NODE_GONE_S = 3600.0
 
 PAUSED = f"{wire.ROOT}/paused"
+DRAINED = f"{wire.ROOT}/drained"
 
 
 class LiveCluster:
@@ -213,6 +214,14 @@ class LiveCluster:
         """Return why the controller is paused, None if it is not."""
         stored = self._mirror.node(PAUSED)
         return None if stored is None else stored.data.decode(errors="replace") or "paused"
+
+    def drained(self) -> dict[str, int]:
+        """Return the hosts that operators drain, and how many executors each had."""
+        found = {}
+        for host in sorted(self._mirror.children(DRAINED)):
+            stored = self._mirror.node(f"{DRAINED}/{host}")
+            found[host] = int(stored.data) if stored and stored.data.isdigit() else 0
+        return found
 
     def age_s(self, path: str) -> float:
         """Tell how long ago a node was seen to change; infinite if it has not been read."""

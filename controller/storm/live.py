@@ -134,7 +134,8 @@ class LiveController:
         epoch = self._leader.epoch
         asked = self._commands.read().values()
         if epoch is not None and not all(command.ended for command in asked):
-            self._commands.work(self._view.topologies(), self._applier.ended, epoch)
+            drained = tuple(self._view.drained())
+            self._commands.work(self._view.topologies(), self._applier.ended, epoch, drained)
         self._note_commands()
         return moving
 
@@ -189,6 +190,7 @@ class LiveController:
             seen = replace(
                 seen,
                 paused=self._view.paused(),
+                drained=tuple(self._view.drained()),
                 topologies=tuple(self._view.topologies()),
                 loads=tuple(self._view.loads()),
             )

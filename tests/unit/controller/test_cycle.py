@@ -48,6 +48,7 @@ class World:
     surprise: bool = False
     entries: tuple[Entry, ...] = ()
     now: float = 100.0
+    drained: tuple[str, ...] = ()
     written: list[Plan] = field(default_factory=list)
 
     def seen(self) -> Seen:
@@ -55,7 +56,8 @@ class World:
         if self.surprise:
             view = replace(view, plan=None)  # type: ignore[arg-type]
         loads = tuple(self.loads())
-        return Seen(self.now, 1.7e9 + self.now, self.epoch, self.pause, (view,), loads)
+        seen = Seen(self.now, 1.7e9 + self.now, self.epoch, self.pause, (view,), loads)
+        return replace(seen, drained=self.drained)
 
     def write(self, report: Report) -> None:
         """Write the plans of a report, and see each as the next one's."""
@@ -478,3 +480,36 @@ def test_an_answer_waits_until_the_policy_asks_for_it() -> None:
     world.now += 1
     memory, report = cycle(memory, world.seen(), config)
     assert (memory.answers, report.questions) == ((), ())
+
+
+def test_a_drained_host_is_left_by_all_that_may_move_whatever_the_mode() -> None:
+    for mode, pause in ((Mode.AUTO, "release"), (Mode.OBSERVE, None), (Mode.ADVISE, None)):
+        world = World(drained=("host-b",), pause=pause, pinned={6: "stateful"})
+        controller = Controller(world, Config(mode=mode, worker_capacity_cores=4.0))
+        controller.cycle()
+        moved = []
+        for _ in range(6):
+            report = controller.cycle()
+            for entry in world.written[-1].entries if report.outcome is Outcome.MOVED else ():
+                world.places[entry.executor.start] = entry.target
+                moved.append((entry.executor.start, entry.target))
+                world.written.append(replace(world.written[-1], entries=()))
+        # Those with most CPU first, each to where most is left; then nothing of it can move.
+        assert sorted(task for task, _ in moved) == [2, 5, 7]
+        assert {slot for _, slot in moved} <= {A1, A2}
+        assert "host host-b drained" not in report.reason
+
+
+def test_drained_hosts_are_no_target() -> None:
+    pinned = dict.fromkeys([1, 3, 4, 5, 6, 7], "stateful")
+    assert last(World(pinned=pinned)).moves[0].target == "a:1"
+    report = last(World(drained=("host-a",), pinned=pinned))
+    assert report.outcome is Outcome.EXCLUDED
+    assert "node a is drained" in report.reason
+
+
+def test_a_drain_without_room_names_the_numbers() -> None:
+    config = replace(AUTO, limits=Limits(high_frac=0.15, low_frac=0.1))
+    report = last(World(drained=("host-b",)), config)
+    assert report.outcome is Outcome.NO_LOW_WORKER
+    assert "cores, and no worker elsewhere has more than" in report.reason
