@@ -557,6 +557,8 @@ class Timing:
     bystander_wait_s: float = 2.0
     lazy_kill_ms: int = 2000
     supervisor_limit_s: float = 30.0
+    close_quiet_s: float = 5.0
+    close_limit_s: float = 120.0
     ack_fresh_s: float = 15.0
 
 

@@ -14,6 +14,8 @@ from migration.model import (
     EntryState,
     NodeAcks,
     Phase,
+    PlacedExecutor,
+    Plan,
     PlanVersion,
     Publication,
     Slot,
@@ -27,6 +29,22 @@ from migration.wire import SPEAKS
 
 _HAS_COPY = frozenset({EntryState.ROUTED, EntryState.DRAINED})
 _ROUTED = _HAS_COPY | {EntryState.STOPPED}
+
+
+def staying_executors(publication: Publication, plan: Plan) -> list[PlacedExecutor]:
+    """List the executors that no move takes from the slot where Storm assigns them.
+
+    A departure counts at once. An arrival counts only when Storm has the executor there: until then
+    its move may be undone.
+    """
+    leaving = {
+        (entry.executor, entry.source)
+        for entry in plan.entries
+        if entry.void is None and entry.phase is not Phase.UNDO
+    }
+    return [
+        placed for placed in publication.executors if (placed.executor, placed.slot) not in leaving
+    ]
 
 
 class SlotStatus(Enum):
@@ -132,7 +150,8 @@ class Progress:
     made: PlanVersion
     written: PlanVersion
     target_incarnation: str | None = None  # the target's JVM that was ready
-    # Since when both ends route to the target, and Storm has the executor there.
+    # Since when both ends route to the target (in STOP all workers do), and Storm has the executor
+    # there.
     routed_s: float | None = None
     absorbed_s: float | None = None
     stuck: bool = False  # whether the source's thread is stuck in user code, reported once
@@ -145,6 +164,7 @@ class ObservedEntry:
 
     entry: Entry
     progress: Progress
+    plan: Plan
     observation: Observation
     now_s: float
     timing: Timing
@@ -190,6 +210,27 @@ class ObservedEntry:
         return (
             self.state(self.entry.source) in _ROUTED
             and self.state(self.entry.target) is EntryState.ROUTED
+        )
+
+    def all_routed(self) -> bool:
+        """Tell whether no worker sends to the source any more; a silent one might."""
+        waited = (slot for slot in self.observation.slots if not self.dead(slot))
+        return self.ends_routed() and all(self.state(slot) in _ROUTED for slot in waited)
+
+    def closes(self) -> bool:
+        """Tell whether Storm ends the source's worker as soon as Nimbus absorbs the move."""
+        staying = staying_executors(self.observation.publication, self.plan)
+        return all(placed.slot != self.entry.source for placed in staying)
+
+    def awaits_arrival(self) -> bool:
+        """Tell whether the source is to get an executor that Storm does not have there yet."""
+        placed = self.observation.publication.find
+        return any(
+            other.target == self.entry.source
+            and other.void is None
+            and (at := placed(other.executor)) is not None
+            and at.slot != other.target
+            for other in self.plan.entries
         )
 
 
@@ -263,12 +304,28 @@ def _drained(observed: ObservedEntry) -> bool:
 
 
 def _stopped(observed: ObservedEntry) -> bool:
+    if observed.closes():
+        return _emptied(observed)
     if observed.state(observed.entry.source) is EntryState.STOPPED:
         return True
     standing = observed.status(observed.entry.source)
     # Without hooks it runs what Storm assigns, and Storm no longer assigns the executor there.
     unhooked = standing is SlotStatus.ABSENT and observed.refreshed()
     return standing is SlotStatus.UNASSIGNED or unhooked
+
+
+def _emptied(observed: ObservedEntry) -> bool:
+    """Tell whether the source's worker may end: it hands nothing on, and nothing can reach it."""
+    if observed.awaits_arrival():
+        return False
+    if observed.status(observed.entry.source) is SlotStatus.UNASSIGNED:
+        return True
+    if observed.status(observed.entry.source) is SlotStatus.ABSENT:
+        # A JVM that Storm is just starting has not told its process id yet: Storm could not end it.
+        return observed.now_s - observed.progress.since_s >= observed.timing.close_limit_s
+    since_s = observed.progress.routed_s
+    quiet = since_s is not None and observed.now_s - since_s >= observed.timing.close_quiet_s
+    return quiet and observed.state(observed.entry.source) is EntryState.STOPPED
 
 
 def _settled(observed: ObservedEntry) -> bool:

@@ -126,7 +126,7 @@ def step(
         return Step(None, replace(held_plan, progress=waiting))
     observation = Observation.of(publication, held_plan.plan.cluster, fresh_acks)
     looks = [
-        _judge(ObservedEntry(entry, one, observation, now_s, timing))
+        _judge(ObservedEntry(entry, one, held_plan.plan, observation, now_s, timing))
         for entry, one in zip(held_plan.plan.entries, held_plan.progress, strict=True)
     ]
     return _next_step(held_plan, looks, now_s)
@@ -164,11 +164,12 @@ def _noted(observed: ObservedEntry) -> Progress:
     incarnation = progress.target_incarnation
     if target is not None and (entry.phase is Phase.PREPARE or incarnation is None):
         incarnation = target.incarnation
+    routed = observed.all_routed() if entry.phase is Phase.STOP else observed.ends_routed()
     settling = entry.phase in ABSORBED and observed.absorbed()
     return replace(
         progress,
         target_incarnation=incarnation,
-        routed_s=_since(progress.routed_s, observed.ends_routed(), observed.now_s),
+        routed_s=_since(progress.routed_s, routed, observed.now_s),
         absorbed_s=_since(progress.absorbed_s, settling, observed.now_s),
     )
 

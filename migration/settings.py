@@ -244,7 +244,7 @@ SETTINGS: tuple[Setting, ...] = (
         Reader.HOOKS, unset="as the bolt's code says", choices=("live", "never")),
     Setting("vetoes", Kind.SWITCH, False,
         "Whether a decision on a file keeps the rules of a live run: an executor that has moved "
-        "rests, no worker loses its last executor, none is opened.",
+        "rests, no worker is opened.",
         Reader.DECIDE),
 )
 # fmt: on

@@ -54,6 +54,7 @@ class Worker:
     kills: int = 0
     silent: bool = False
     dead: bool = False
+    closed: bool = False
     said: NodeAcks | None = None
     supervisor_view: Assignment = field(default_factory=dict)
     supervisor_plan: Plan = field(default_factory=lambda: Plan(CLUSTER, 0, -1, TOPOLOGY))
@@ -80,7 +81,7 @@ class Worker:
 
     def restart(self) -> None:
         """Start anew: what this slot owns, and the targets to prepare; never a copy to drain."""
-        self.dead = False
+        self.dead = self.closed = False
         self.incarnation += 1
         self.view = dict(self.supervisor_view)
         self.drained.clear()
@@ -154,6 +155,12 @@ class Worker:
     def keep(self) -> None:
         """Let the supervisor's slot accept the set and persist it, or kill the worker."""
         after = {executor for executor, (at, _) in self.supervisor_view.items() if at == self.slot}
+        if self.closed and after:
+            self.restart()
+        elif self.persisted and not after:
+            self.die()
+            self.closed = True
+            self.persisted = after
         explained = {
             entry.executor
             for entry in self.supervisor_plan.entries
@@ -249,15 +256,28 @@ class World:
 
     def absorb(self) -> None:
         """Take a round of Nimbus."""
-        for entry in self.stored.entries:
-            if entry.phase not in (Phase.STOP, Phase.SETTLE):
-                continue
-            if entry.counts(*self.storm[entry.executor]):
-                start = self.storm[entry.executor][1] + (
-                    self.storm[entry.executor][0] != entry.target
-                )
-                self.storm[entry.executor] = (entry.target, start)
+        due = {
+            entry.executor: entry
+            for entry in self.stored.entries
+            if entry.phase in (Phase.STOP, Phase.SETTLE)
+            and entry.counts(*self.storm[entry.executor])
+            and self.storm[entry.executor][0] != entry.target
+        }
+        while held := self._last(due):
+            for executor in held:
+                del due[executor]
+        for executor, entry in due.items():
+            self.storm[executor] = (entry.target, self.storm[executor][1] + 1)
         self.publish()
+
+    def _last(self, due: dict[ExecutorId, Entry]) -> list[ExecutorId]:
+        """List those in STOP whose slots would be empty."""
+        used = {due[e].target if e in due else slot for e, (slot, _) in self.storm.items()}
+        return [
+            executor
+            for executor, entry in due.items()
+            if entry.phase is Phase.STOP and entry.source not in used
+        ]
 
     def rebalance(self, executor: ExecutorId, slot: Slot) -> None:
         """Let the user move an executor in Storm's own way."""
@@ -336,7 +356,7 @@ class World:
         self.status = "ACTIVE"
         for worker in self.workers:
             worker.silent = False
-            if worker.dead:
+            if worker.dead and not worker.closed:
                 worker.restart()
         for _ in range(rounds):
             self.everybody(1.0)

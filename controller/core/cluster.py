@@ -153,11 +153,6 @@ class LoadSnapshot:
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_movable", _is_none(self.pinned))
 
-    @property
-    def is_alone(self) -> NDArray[np.bool_]:
-        """Executors that have their worker to themselves, shape (E,)."""
-        return np.asarray(np.bincount(self.place)[self.place] == 1)
-
     def moved(self, executor: int, worker: int) -> "LoadSnapshot":
         """Place one executor elsewhere, all else as it is."""
         place = self.place.copy()

@@ -13,7 +13,7 @@ from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session
 from migration.model import ExecutorId, Slot
-from migration.validate import staying_executors
+from migration.observation import staying_executors
 
 # Storm counts here what a move must not make it do.
 KILL_METERS = (

@@ -6,6 +6,7 @@ import pytest
 
 from deploy.lab.cluster import Lab
 from deploy.lab.operator import Operator, beside
+from migration.model import Slot
 from tests.bench.movers import AtRandom
 from tests.bench.moves import run_moves
 
@@ -16,7 +17,7 @@ TOPOLOGY = "moves-test"
 @pytest.fixture(scope="module")
 def operator(lab: Lab) -> Iterator[Operator]:
     """Agents and a controller beside a fed topology."""
-    lab.submit(TOPOLOGY, rate_tps=500)
+    lab.submit(TOPOLOGY, {"topology.acker.executors": 1}, rate_tps=500)
     lab.wait_ready(TOPOLOGY)
     with beside(lab, TOPOLOGY) as found:
         yield found
@@ -57,3 +58,28 @@ def test_a_killed_worker_comes_back_with_the_moved_executors(lab: Lab, operator:
     ledger = lab.ledger(TOPOLOGY)
     acked = ledger.totals().acked
     lab.wait_until("sentences are acked", lambda: ledger.totals().acked > acked)
+
+
+def test_workers_that_are_left_end_and_nobody_loses_a_tuple(lab: Lab, operator: Operator) -> None:
+    ledger, placement, pids = lab.ledger(TOPOLOGY), operator.placement(), lab.worker_pids()
+    kept = {str(placement.slot_of[e]) for e in set(placement.slot_of) - set(placement.free)}
+    assert len(pids) - len(kept) >= 2, "spout and acker leave no worker to close"
+    home, failed = min(kept), ledger.totals().failed
+    ledger.set_rate(500)
+    closed = sorted(set(pids) - kept)
+    for slot in closed:
+        leaving = [e for e in placement.free if str(placement.slot_of[e]) == slot]
+        for executor in leaving:
+            path = operator.ask(executor, Slot.parse(home))
+            if executor == leaving[-1] and slot == closed[-1]:
+                # The last worker is killed while it is about to end.
+                operator.follow(path, lambda command: command.state == "STOP")
+                lab.kill_worker(slot)
+            assert operator.follow(path, lambda command: command.ended).state == "MOVED"
+    lab.wait_until("the workers have ended", lambda: set(lab.worker_pids()) == kept, limit_s=60)
+    assert lab.worker_pids() == {slot: pids[slot] for slot in kept}
+    totals = ledger.drain(limit_s=120)
+    assert totals.failed == failed
+    assert totals.double_acked == 0
+    assert totals.emitted == totals.acked
+    assert totals.words_counted == totals.words_emitted

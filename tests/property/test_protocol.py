@@ -66,7 +66,8 @@ class Turns(RuleBasedStateMachine):
         for executor in self.world.executors:
             slot = self.world.storm[executor][0]
             assert self.world.copies(executor) == [slot]
-            assert {worker.owner(executor) for worker in self.world.workers} == {slot}
+            routes = {worker.owner(executor) for worker in self.world.workers if not worker.closed}
+            assert routes == {slot}
 
 
 class Moves(Turns):
@@ -93,11 +94,12 @@ class Moves(Turns):
     @invariant()
     def a_tuple_finds_a_copy_from_everywhere(self) -> None:
         for executor in self.world.executors:
-            for worker in self.world.workers:
+            for worker in [one for one in self.world.workers if not one.closed]:
                 hops = [worker.owner(executor)]
                 while executor not in self.world.worker(hops[-1]).running:
                     hops.append(self.world.worker(hops[-1]).owner(executor))
                     assert len(hops) <= len(self.world.slots), hops
+                    assert not self.world.worker(hops[-2]).closed, hops
 
     def teardown(self) -> None:
         super().teardown()
@@ -117,7 +119,8 @@ class Faults(Turns):
 
     @rule(slot=SLOTS)
     def restart(self, slot: int) -> None:
-        self.world.workers[slot].restart()
+        if not self.world.workers[slot].closed:
+            self.world.workers[slot].restart()
 
     @rule(slot=SLOTS)
     def die(self, slot: int) -> None:
@@ -146,7 +149,7 @@ TestFaults = Faults.TestCase
 
 
 def test_a_worker_whose_only_other_executor_has_not_arrived_is_not_emptied():
-    """Kept from a search: the last executor left because another one was on its way there."""
+    """Kept from a search: the last executor left while another one was on its way there."""
     for times in (6, 7):
         state = Moves()
         state.begin(executor=0, by=1)
@@ -156,6 +159,17 @@ def test_a_worker_whose_only_other_executor_has_not_arrived_is_not_emptied():
         state.nobody_is_killed()
         state.every_executor_runs_and_nowhere_else_than_at_an_end()
         state.teardown()
+
+
+def test_a_worker_that_is_left_ends_when_nobody_sends_to_it_any_more():
+    state = Moves()
+    for executor in (0, 3):
+        state.begin(executor, by=1)
+    for _ in range(60):
+        state.go_on_without_one(lagging="refresh 2", times=1)
+        state.a_tuple_finds_a_copy_from_everywhere()
+    assert state.world.workers[0].closed
+    state.teardown()
 
 
 def switching() -> World:

@@ -99,10 +99,21 @@ def test_an_executor_with_an_entry_does_not_move(void: str | None):
     assert "m0" in refusal.reason
 
 
-def test_the_last_executor_stays():
-    refusal = ask(E3, A)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.LAST_IN_WORKER
+def test_the_last_executor_goes_where_everybody_knows_how_a_worker_ends():
+    new = [speaking(one, 2) for one in NODES]
+    of = replace(PUBLICATION, speaks=2)
+    assert isinstance(ask(E3, A, nodes=new, publication=of), Entry)
+    spare = PlacedExecutor(E4, "b", SPARE, 100)
+    for nodes, published, why in (
+        (NODES, of, "the agent of s1 speaks version 1"),
+        (new, PUBLICATION, "the hook in Nimbus speaks version 1"),
+        (new, replace(of, executors=(*of.executors[:3], spare)), "s2:6701 has not said that it"),
+    ):
+        refusal = ask(E3, A, nodes=nodes, publication=published)
+        assert isinstance(refusal, Refusal)
+        assert refusal.code is RefusalCode.LAST_IN_WORKER
+        assert "3-3 is the last executor of s2:6700: the" in refusal.reason
+        assert why in refusal.reason
 
 
 @pytest.mark.parametrize(

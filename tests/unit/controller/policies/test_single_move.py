@@ -102,14 +102,6 @@ def test_a_pair_is_found_whichever_of_the_two_comes_first(names: tuple[str, str]
     assert "opens the way for a second move, 1010 t/s by both" in found.reason
 
 
-def test_the_last_two_of_a_worker_do_not_leave_it_together() -> None:
-    cluster, snapshot = load("saddle")
-    (first,) = safe(cluster, snapshot, PAPER).moves
-    assert first.source == "n0:6700"
-    kept = safe(cluster, snapshot, replace(PAPER, keep_workers=True))
-    assert kept.outcome is Outcome.NOTHING_TO_GAIN
-
-
 def test_literal_otd_plays_ping_pong_and_safe_does_not() -> None:
     cluster, snapshot = load("ping_pong")
     limits = Limits(high_frac=0.85, low_frac=0.7, gain_frac=0.0)

@@ -30,6 +30,9 @@ import org.apache.storm.utils.ObjectReader;
  * <p>All methods that change something are called by the reconciler's thread only.
  */
 final class HookedWorker {
+    /** For so long nothing came: what is on its way after all routes have changed takes milliseconds. */
+    private static final long QUIET_NANOS = TimeUnit.SECONDS.toNanos(5);
+
     final WorkerState state;
     final Slot me;
     final PlanOverlay overlay;
@@ -45,6 +48,8 @@ final class HookedWorker {
     private final Set<String> cleanedUp;
     private final Map<Integer, ExecutorCopy> copyByTask = new ConcurrentHashMap<>();
     private final long messageTimeoutSecs;
+    private long lastHandedOn;
+    private long quietSinceNanos = System.nanoTime();
     private volatile List<IRunningExecutor> running;
     private volatile long misroutedUntilNanos = System.nanoTime();
 
@@ -144,6 +149,20 @@ final class HookedWorker {
             backPressure.forget(last);
         });
         unregister(copy);
+    }
+
+    /**
+     * True once this worker, left without executors, has handed everything on: nothing waits here, and nothing has come
+     * for a while. Looked at in each pass: the tuple path notes nothing.
+     */
+    boolean emptied() {
+        long now = System.nanoTime();
+        long handedOn = misrouted.forwarded.get() + misrouted.dropped.get();
+        if (!copies.isEmpty() || misrouted.parked() > 0 || handedOn != lastHandedOn) {
+            lastHandedOn = handedOn;
+            quietSinceNanos = now;
+        }
+        return now - quietSinceNanos >= QUIET_NANOS;
     }
 
     /** Routes are changing or have just changed: messages may be queued for tasks that become local. */

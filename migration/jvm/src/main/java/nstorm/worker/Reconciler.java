@@ -33,6 +33,7 @@ final class Reconciler {
     private Map<ExecutorId, Assigned> routedFrom = Map.of();
     private Map<ExecutorId, Slot> routedOver = Map.of();
     private Set<Slot> connectedTo = Set.of();
+    private boolean emptied;
     private long statusNanos = System.nanoTime();
 
     Reconciler(HookedWorker worker) {
@@ -71,6 +72,7 @@ final class Reconciler {
         for (Part part : parts) {
             retire(part);
         }
+        emptied = worker.emptied();
         return acks(plan, parts, assigned);
     }
 
@@ -208,9 +210,15 @@ final class Reconciler {
             case PREPARE -> copy != null && copy.ready() ? EntryState.READY : EntryState.NONE;
             case RUN -> here && part.entry().phase() != Phase.PREPARE ? EntryState.ROUTED : EntryState.NONE;
             case DRAIN -> here ? EntryState.NONE : copy == null || copy.drained(DRAINED_MS) ? EntryState.DRAINED : EntryState.ROUTED;
-            case STOP, RETIRE -> copy == null ? EntryState.STOPPED : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
+            case STOP, RETIRE -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
             case WATCH -> part.entry().phase() == Phase.PREPARE || !worker.overlay.reaches(part.entry())
                     ? EntryState.NONE : EntryState.ROUTED;
         };
+    }
+
+    /** Once the source says STOPPED, Storm may end a worker that has nothing left: until then it hands tuples on. */
+    private EntryState gone(Part part) {
+        boolean closing = part.action() == Action.STOP && worker.copies.isEmpty();
+        return closing && !emptied ? EntryState.ROUTED : EntryState.STOPPED;
     }
 }
