@@ -14,7 +14,7 @@ from controller.cycle import Memory, Report, Seen, TopologyReport, cycle, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.policies.partition.search import SubprocessSearches
-from controller.storm.apply import Applier
+from controller.storm.apply import Applier, MoveRecord
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, CommandQueue
 from controller.storm.leader import Leader
@@ -57,6 +57,7 @@ class LiveController:
         self._name = name
         self._pulse = pulse or Pulse({})
         self._telemetry = telemetry
+        self._untold: list[MoveRecord] = []  # moves that have ended in this cycle
         self._wake = threading.Event()
         timing = replace(Timing(), lazy_kill_ms=config.lazy_kill_ms)
         mirror = Mirror(session, self._wake)
@@ -179,9 +180,19 @@ class LiveController:
         reports = tuple(_unwritten(r) if r.topology in unwritten else r for r in report.topologies)
         self._log(replace(report, topologies=reports))
         self._publish(reports)
-        if self._telemetry is not None:
-            self._telemetry.cycle(seen, self._memory, reports, time.monotonic() - began_s)
+        self._tell(seen, reports, time.monotonic() - began_s)
         return len(unwritten) < len(report.plans)
+
+    def _tell(self, seen: Seen | None, reports: tuple[TopologyReport, ...], took_s: float) -> None:
+        ended, self._untold = self._untold, []
+        if self._telemetry is None:
+            return
+        try:
+            for move in ended:
+                self._telemetry.ended(move)
+            self._telemetry.cycle(seen, self._memory, reports, took_s)
+        except Exception:  # the cycle is over and done, whatever can be told of it
+            log.exception("metrics_failed")
 
     def _look(self, time_s: float) -> Seen:
         now_s, epoch = time.monotonic(), self._leader.epoch
@@ -198,8 +209,7 @@ class LiveController:
         ended = self._applier.take_ended()
         for move, _ in ended:
             self._recorder.note("ended", asdict(move))
-            if self._telemetry is not None:
-                self._telemetry.ended(move)
+            self._untold.append(move)
         # An executor rests after its move, whether the policy or an operator asked for it.
         rests = tuple((m.topology, ExecutorId.parse(m.executor), at_s) for m, at_s in ended)
         return replace(
