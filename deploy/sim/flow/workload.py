@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 import networkx as nx  # type: ignore[import-untyped]
 from msgspec import Meta, Struct
 
-from controller.errors import ScenarioError
 from controller.strict import MOST, Count, Name, Quantity, Unbounded
+from deploy.sim import ScenarioError
 
 ACKER = "__acker"
 
