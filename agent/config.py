@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from migration import ConfigError
-from migration.settings import DEFAULT, PREFIX, Reader, load_s, values
+from migration.settings import DEFAULT, PREFIX, Reader, load_s, metrics_at, values
 from migration.storm_yaml import own_keys, storm_zookeeper
 
 
@@ -21,6 +21,7 @@ class AgentConfig:
     # The periods of the poll that finds plans if a watch was missed, and of the load reports.
     sync_s: float = DEFAULT["agent.sync.secs"]
     load_s: float = load_s({})
+    metrics_at: tuple[str, int] | None = None  # host and port; None serves none
 
 
 def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
@@ -37,6 +38,7 @@ def from_storm_yaml(document: Mapping[str, Any]) -> AgentConfig:
         read.get("supervisor.id"),
         read["agent.sync.secs"],
         load_s(own),
+        metrics_at(own, "agent.metrics.port"),
     )
 
 

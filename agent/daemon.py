@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -14,10 +15,11 @@ from agent.pull import ADOPT_FILE, Puller
 from agent.push import Pusher
 from agent.samples import Samples, SampleStores
 from kvstore.errors import NotConnectedError, SessionLostError, StoreError, ZooKeeperError
+from kvstore.pulse import Pulse
 from kvstore.service import serve, without_storm
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session
-from migration.model import MOVING
+from migration.model import MOVING, LocalPlan
 from migration.wire import CLUSTER, PLAN_KEY
 
 LOOK_EVERY_S = 0.05
@@ -29,14 +31,28 @@ _AFTER_SURPRISE_S = 1.0
 log = structlog.get_logger()
 
 
+@dataclass(slots=True)
+class Shown:
+    """What the agent shows of itself; another thread may read it at any time."""
+
+    samples: Samples = field(default_factory=Samples)
+    plans: LocalPlan | None = None
+
+
 class Agent:
     """The parts of an agent, and the order of their turns; `wake` ends the pause between two."""
 
     def __init__(
-        self, config: AgentConfig, session: Session, writer: PlanWriter, wake: threading.Event
+        self,
+        config: AgentConfig,
+        session: Session,
+        writer: PlanWriter,
+        wake: threading.Event,
+        shown: Shown | None = None,
     ) -> None:
         self._config = config
         self._wake = wake
+        self._shown = shown or Shown()
         self._stores = SampleStores(config.store_dir)
         self._puller = Puller(session, writer, config.store_dir, wake)
         self._pusher = Pusher(session, config.load_s)
@@ -61,6 +77,7 @@ class Agent:
                 trouble = trouble or error
         self._pusher.led_by(self._puller.epoch)
         samples = self._stores.read(with_loads=self._pusher.load_is_due(now_s))
+        self._shown.samples, self._shown.plans = samples, self._puller.local
         self._learn(samples)
         if self._node is not None:
             puller = self._puller
@@ -119,7 +136,7 @@ def run(config: AgentConfig, stop: threading.Event) -> int:
     It is 0 if the agent was stopped, and 1 if the store cannot be opened: the service manager then
     starts it again.
     """
-    wake = threading.Event()
+    wake, pulse, shown = threading.Event(), Pulse(), Shown()
     try:
         writer = PlanWriter(config.store_dir / "plan", PLAN_KEY)
     except StoreError as error:
@@ -127,21 +144,32 @@ def run(config: AgentConfig, stop: threading.Event) -> int:
         return 1
 
     def work(session: Session) -> None:
-        with closing(Agent(config, session, writer, wake)) as agent:
+        with closing(Agent(config, session, writer, wake, shown)) as agent:
             log.info("agent_started", store=str(config.store_dir), zookeeper=config.zookeeper)
-            _loop(agent, wake, stop)
+            _loop(agent, wake, stop, pulse)
 
-    with writer:
-        serve(config.zookeeper, work, stop, on_state=lambda state: wake.set())
+    with writer, _exposed(config, shown, pulse):
+        serve(config.zookeeper, work, stop, on_state=lambda state: wake.set(), pulse=pulse)
     log.info("agent_stopped")
     return 0
 
 
-def _loop(agent: Agent, wake: threading.Event, stop: threading.Event) -> None:
+def _exposed(config: AgentConfig, shown: Shown, pulse: Pulse) -> AbstractContextManager[None]:
+    if config.metrics_at is None:
+        return nullcontext()
+    # Late: what nobody asks for takes no memory.
+    from agent.telemetry import NodeTelemetry  # noqa: PLC0415
+    from kvstore.exposition import exposed  # noqa: PLC0415
+
+    return exposed(config.metrics_at, "agent", NodeTelemetry(shown), pulse)
+
+
+def _loop(agent: Agent, wake: threading.Event, stop: threading.Event, pulse: Pulse) -> None:
     away = False
     while not stop.is_set():
         try:
             agent.turn(time.monotonic())
+            pulse.beat()
             if away:
                 log.info("zookeeper_back")
             away = False
@@ -151,10 +179,12 @@ def _loop(agent: Agent, wake: threading.Event, stop: threading.Event) -> None:
             if not away:
                 log.warning("zookeeper_away", reason=str(error))
             away = True
+            pulse.beat("ZooKeeper")
             stop.wait(LOOK_EVERY_S)
         except Exception:
             # A surprise must not end what the JVMs of the node depend on.
             log.exception("turn_failed")
+            pulse.beat("a turn without a surprise, see the log")
             stop.wait(_AFTER_SURPRISE_S)
         wake.wait(agent.look_every_s)
 

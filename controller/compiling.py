@@ -65,7 +65,7 @@ def prepare() -> None:
     Takes some seconds once for each installation, and again after an update.
     """
     cluster = Cluster.build("ab", [("a:1", "a", 1.0), ("b:1", "b", 1.0), ("b:2", "b", 1.0)])
-    traffic = Traffic.build(np.array([0, 1]), np.array([2, 2]), np.array([1.0, 2.0]))
+    traffic = Traffic(np.array([0, 1]), np.array([2, 2]), np.array([1.0, 2.0]), np.zeros(2))
     snapshot = LoadSnapshot(
         topology="",
         time_s=0.0,

@@ -6,11 +6,13 @@ simulator each make their own `Seen`, call `cycle`, and write the plans of its r
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from controller.config import Config, Mode
 from controller.core.choose import choose_each
 from controller.core.cluster import inter_node_tps
-from controller.core.decision import Move, Outcome
+from controller.core.decision import Move, Outcome, Veto
+from controller.core.drain import drain_each
 from controller.core.gate import gate_each
 from controller.core.layout import Layout
 from controller.core.metrics import Rates, observe_each
@@ -40,6 +42,7 @@ class Seen:
     # Topology and executor of each move of the last cycle whose plan could not be written.
     not_begun: tuple[tuple[str, ExecutorId], ...] = ()
     answers: tuple[tuple[str, Answer], ...] = ()  # ends of searches, by topology
+    drained: tuple[str, ...] = ()  # the hosts that operators drain
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,27 +146,35 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         now_s=seen.now_s,
         time_s=seen.time_s,
     )
-    gated = gate_each(
-        pictures,
-        under_way,
-        paused=seen.paused,
-        observes=settings.mode is Mode.OBSERVE,
-        excluded=settings.excluded,
-        max_moves=settings.max_moves,
+    free_moves = settings.max_moves - len(under_way)
+    gate = partial(
+        gate_each, pictures, under_way, excluded=settings.excluded, max_moves=settings.max_moves
     )
+    # An operator has asked for it, as for a single move: whatever the mode.
+    drains = drain_each(
+        gate(paused=None, observes=False), seen.drained, settings.limits, free_moves
+    )
+    begun = sum(len(decision.moves) for decision in drains.values())
+    gated = gate(paused=seen.paused, observes=settings.mode is Mode.OBSERVE)
+    gated |= {topology: Veto(d.outcome, d.reason) for topology, d in drains.items()}
     vetoes = veto_each(
-        gated, memory.moved_s, settings.excluded, cooldown_s=settings.cooldown_s, now_s=seen.now_s
+        gated,
+        memory.moved_s,
+        replace(settings.excluded, drained=frozenset(seen.drained)),
+        cooldown_s=settings.cooldown_s,
+        now_s=seen.now_s,
     )
     decisions = choose_each(
         decide,
         gated,
         vetoes,
         settings.limits,
-        settings.max_moves - len(under_way),
-        may_exceed=not under_way,
+        free_moves - begun,
+        may_exceed=not under_way and not begun,
         first=memory.tick,
         begins=settings.mode is Mode.AUTO,
     )
+    decisions |= drains
     plans = {view.id: next_plan(view, decisions[view.id], seen.epoch) for view in views}
 
     reports = tuple(
@@ -171,7 +182,9 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
             memory.tick,
             topology,
             seen.time_s,
-            Outcome.MOVED if plan and settings.mode is Mode.AUTO else decision.outcome,
+            Outcome.MOVED
+            if plan and (settings.mode is Mode.AUTO or topology in drains)
+            else decision.outcome,
             decision.reason,
             decision.moves,
             plan,

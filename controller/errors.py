@@ -17,9 +17,5 @@ class PolicyError(ControllerError):
     """A policy lacks what it needs in the snapshot; the message names the policy and the key."""
 
 
-class ScenarioError(ControllerError):
-    """A scenario cannot be run; the message names the key."""
-
-
 class TuneError(ControllerError):
     """A log cannot be tuned with; the message says what is missing and what to type."""

@@ -1,6 +1,6 @@
 """Reads what people write into Structs; whatever is wrong is refused by its path.
 
-A key that nobody reads is refused too, with the one that was meant: it would be ignored otherwise.
+A key that no code reads is refused too, with the one that was meant: it would be ignored otherwise.
 """
 
 import difflib

@@ -1,4 +1,4 @@
-"""``python -m deploy``: a real Storm cluster on this machine, to try, and the demo on one."""
+"""``python -m deploy``: a real Storm cluster on this machine, the demo on it, an imagined one."""
 
 import json
 from enum import StrEnum
@@ -12,6 +12,7 @@ from controller.errors import CommandError
 from controller.output import example
 from deploy.lab import LabError
 from deploy.lab.workloads import WORKLOADS, conf_of
+from deploy.sim.command import simulate
 
 if TYPE_CHECKING:
     from deploy.lab.cluster import Lab
@@ -258,9 +259,10 @@ def demo() -> None:
     typer.echo(f"written: {OUT_DIR / 'report.json'} and {OUT_DIR / 'report.png'}")
 
 
+app.command(epilog=example("python -m deploy simulate tests/golden/scenarios/drift.txt"))(simulate)
 app.add_typer(lab_app, name="lab")
 
 
 @app.callback()
 def _root() -> None:
-    """Try nstorm in a checkout: a lab, and a demo in it."""
+    """Try nstorm in a checkout: a lab, a demo in it, and an imagined cluster."""

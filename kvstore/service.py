@@ -16,6 +16,7 @@ from types import FrameType
 import structlog
 
 from kvstore.errors import NotConnectedError, StoreError
+from kvstore.pulse import Pulse
 from kvstore.zookeeper import Session, Waiting
 
 # Made by the first of Storm's daemons that comes up, in each of its roots.
@@ -73,10 +74,11 @@ def without_storm(session: Session) -> str | None:
     )
 
 
-def await_storm(session: Session, stop: threading.Event) -> bool:
+def await_storm(session: Session, stop: threading.Event, pulse: Pulse) -> bool:
     """Wait until there is a Storm under the session's root; False if `stop` was set before."""
     said = False
     while not stop.is_set():
+        pulse.beat("Storm in ZooKeeper")
         try:
             problem = without_storm(session)
         except NotConnectedError as error:
@@ -95,16 +97,26 @@ def serve(
     work: Callable[[Session], None],
     stop: threading.Event,
     on_state: Callable[[str], None] = lambda state: None,
+    pulse: Pulse | None = None,
 ) -> None:
     """Do a daemon's work, and do it anew in another session whenever one is lost.
 
     `work` goes on until `stop` is set. What it has built on a session ends with it. Its
-    `StoreError` is raised unless the session was lost.
+    `StoreError` is raised unless the session was lost. While there is none to work in, the pulse
+    beats here.
     """
+    pulse = pulse or Pulse({})
+
+    def wait(waiting: Waiting) -> None:
+        pulse.beat(f"ZooKeeper at {waiting.hosts}")
+        say_waiting(waiting)
+
     while not stop.is_set():
+        pulse.beat("ZooKeeper")
         with Session(zookeeper, on_state=on_state) as session:
             try:
-                if session.connect(on_wait=say_waiting, stop=stop) and await_storm(session, stop):
+                connected = session.connect(on_wait=wait, stop=stop)
+                if connected and await_storm(session, stop, pulse):
                     work(session)
             except StoreError as error:
                 if not session.lost:

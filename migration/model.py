@@ -38,8 +38,10 @@ class Phase(StrEnum):
     """Where a move stands."""
 
     PREPARE = "PREPARE"
+    QUIET = "QUIET"
     SWITCH = "SWITCH"
     DRAIN = "DRAIN"
+    CARRY = "CARRY"
     STOP = "STOP"
     SETTLE = "SETTLE"
     UNDO = "UNDO"
@@ -51,9 +53,25 @@ class Phase(StrEnum):
         return cls("UNKNOWN")
 
 
-SOURCE_OWNS = frozenset({Phase.PREPARE, Phase.UNDO})
+class Way(StrEnum):
+    """How a move hands its executor over; PROTOCOL.md has the table."""
+
+    LIVE = "live"
+    ACKER = "acker"
+    SPOUT = "spout"
+    CARRY = "carry"
+    DRAIN = "drain"
+    UNKNOWN = "unknown"
+    """Of a later version of the protocol; never written."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:
+        return cls("unknown")
+
+
+SOURCE_OWNS = frozenset({Phase.PREPARE, Phase.QUIET, Phase.UNDO})
 ABSORBED = frozenset({Phase.STOP, Phase.SETTLE})
-MOVING = frozenset({Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP, Phase.UNDO})
+MOVING = SOURCE_OWNS | {Phase.SWITCH, Phase.DRAIN, Phase.CARRY, Phase.STOP}
 
 
 class EntryState(StrEnum):
@@ -63,10 +81,14 @@ class EntryState(StrEnum):
     READY = "READY"
     ROUTED = "ROUTED"
     DRAINED = "DRAINED"
+    LOADED = "LOADED"
+    """The target's copy has what the source's kept."""
+    REFUSED = "REFUSED"
+    """What the source's copy keeps cannot be written, or not be read."""
     STOPPED = "STOPPED"
     STUCK = "STUCK"
     NOT_UNDERSTOOD = "NOT_UNDERSTOOD"
-    """The worker does not know the entry's phase, and has changed nothing for it."""
+    """The worker does not know the entry's phase or way, and has changed nothing for it."""
 
     @classmethod
     def _missing_(cls, value: object) -> Self:
@@ -165,6 +187,12 @@ class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "
     phase: Phase
     base: Base
     void: str | None = None
+    way: Way = Way.LIVE
+
+    @property
+    def understood(self) -> bool:
+        """Whether it is of no later version of the protocol, so that it may be judged here."""
+        return self.phase is not Phase.UNKNOWN and self.way is not Way.UNKNOWN
 
     @property
     def owner(self) -> Slot:
@@ -257,6 +285,13 @@ class PinnedExecutor(Struct, frozen=True, gc=False):
     reason: str
 
 
+class ExecutorWay(Struct, frozen=True, gc=False):
+    """An executor that moves by another way than `live`."""
+
+    executor: ExecutorId
+    way: Way
+
+
 class Counters(Struct, frozen=True, gc=False):
     """Tuples that a worker forwarded, parked or dropped, and errors of its hooks."""
 
@@ -286,6 +321,7 @@ class WorkerAck(Struct, frozen=True, gc=False):
     entries: tuple[EntryAck, ...] = ()
     executors: tuple[ExecutorId, ...] = ()
     pinned: tuple[PinnedExecutor, ...] = ()
+    ways: tuple[ExecutorWay, ...] = ()
     counters: Counters = Counters()
     fault: str | None = None
     error: str | None = None
@@ -294,6 +330,10 @@ class WorkerAck(Struct, frozen=True, gc=False):
     def stamp(self) -> PlanVersion:
         """The age of the plan that this worker has applied in full."""
         return PlanVersion(self.epoch, self.version)
+
+    def way(self, executor: ExecutorId) -> Way:
+        """Return how an executor moves, if it may; what is pinned alone may not."""
+        return next((one.way for one in self.ways if one.executor == executor), Way.LIVE)
 
     def find(self, entry_id: str) -> EntryAck | None:
         """Return the worker's answer to an entry."""
@@ -452,7 +492,8 @@ class PlacedExecutor(Struct, frozen=True, gc=False):
 class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     """What Storm knows about a topology, as the hook in Nimbus publishes it when it changes.
 
-    `nodes` is a message of its own in ZooKeeper, one for all topologies.
+    `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is the word
+    of Nimbus, and in a view the lowest of it and the controllers.
     """
 
     topology: str
@@ -463,6 +504,7 @@ class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     edges: tuple[Edge, ...]
     executors: tuple[PlacedExecutor, ...]
     nodes: tuple[Node, ...] = ()
+    speaks: Long = 1
 
     def find(self, executor: ExecutorId) -> PlacedExecutor | None:
         """Return the executor of exactly this range."""
@@ -517,8 +559,18 @@ class Timing:
     """The patience of the protocol; the defaults are PROTOCOL.md's and DESIGN's."""
 
     prepare_limit_s: float = 20.0
+    quiet_limit_s: float = 40.0
     switch_limit_s: float = 5.0
     bystander_wait_s: float = 2.0
     lazy_kill_ms: int = 2000
+    carry_limit_s: float = 20.0
     supervisor_limit_s: float = 30.0
+    close_quiet_s: float = 5.0
+    close_limit_s: float = 120.0
     ack_fresh_s: float = 15.0
+
+
+def topology_name(topology: str) -> str:
+    """Drop what Storm appends to a topology's name to make its id, a counter and the time."""
+    made_by_storm = re.fullmatch(r"(.+)-\d+-\d+", topology)
+    return made_by_storm[1] if made_by_storm else topology

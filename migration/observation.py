@@ -14,18 +14,37 @@ from migration.model import (
     EntryState,
     NodeAcks,
     Phase,
+    PlacedExecutor,
+    Plan,
     PlanVersion,
     Publication,
     Slot,
     SupervisorAck,
     Timing,
+    Way,
     WorkerAck,
 )
-from migration.table import TRANSITIONS, limit_s
+from migration.table import NEEDS_VERSION, TRANSITIONS, limit_s
 from migration.wire import SPEAKS
 
-_HAS_COPY = frozenset({EntryState.ROUTED, EntryState.DRAINED})
+_HAS_COPY = frozenset({EntryState.ROUTED, EntryState.DRAINED, EntryState.REFUSED})
 _ROUTED = _HAS_COPY | {EntryState.STOPPED}
+
+
+def staying_executors(publication: Publication, plan: Plan) -> list[PlacedExecutor]:
+    """List the executors that no move takes from the slot where Storm assigns them.
+
+    A departure counts at once. An arrival counts only when Storm has the executor there: until then
+    its move may be undone.
+    """
+    leaving = {
+        (entry.executor, entry.source)
+        for entry in plan.entries
+        if entry.void is None and entry.phase is not Phase.UNDO
+    }
+    return [
+        placed for placed in publication.executors if (placed.executor, placed.slot) not in leaving
+    ]
 
 
 class SlotStatus(Enum):
@@ -82,18 +101,19 @@ class Observation:
         return None if node is None else node.supervisor
 
     def speaks(self) -> tuple[int, str]:
-        """Return the lowest version that the topology's JVMs and agents speak, and who speaks it.
-
-        Without any answer it is this controller's own.
-        """
+        """Return the lowest version that Nimbus, the topology's JVMs and agents speak, and who."""
         nodes = {slot.supervisor for slot in self.slots}
-        found = [(SPEAKS, "this controller")]
+        found = [(SPEAKS, "this controller"), (self.publication.speaks, "Nimbus or a controller")]
         for node in (self.nodes[name] for name in sorted(nodes) if name in self.nodes):
             found.append((node.speaks, f"the agent of {node.node}"))
             if node.supervisor is not None:
                 found.append((node.supervisor.speaks, f"the supervisor {node.node}"))
         found += [(self.workers[s].speaks, f"the worker at {s}") for s in self.live_slots()]
         return min(found, key=lambda one: one[0])
+
+    def understands(self, way: Way) -> bool:
+        """Tell whether everybody may take part in a move of this way."""
+        return self.speaks()[0] >= NEEDS_VERSION[way]
 
     def has_read(self, supervisor: str, stamp: PlanVersion) -> bool:
         """Tell whether a supervisor has read this plan of the topology, or a newer one."""
@@ -130,7 +150,8 @@ class Progress:
     made: PlanVersion
     written: PlanVersion
     target_incarnation: str | None = None  # the target's JVM that was ready
-    # Since when both ends route to the target, and Storm has the executor there.
+    # Since when both ends route to the target (in STOP all workers do), and Storm has the executor
+    # there.
     routed_s: float | None = None
     absorbed_s: float | None = None
     stuck: bool = False  # whether the source's thread is stuck in user code, reported once
@@ -143,6 +164,7 @@ class ObservedEntry:
 
     entry: Entry
     progress: Progress
+    plan: Plan
     observation: Observation
     now_s: float
     timing: Timing
@@ -190,6 +212,27 @@ class ObservedEntry:
             and self.state(self.entry.target) is EntryState.ROUTED
         )
 
+    def all_routed(self) -> bool:
+        """Tell whether no worker sends to the source any more; a silent one might."""
+        waited = (slot for slot in self.observation.slots if not self.dead(slot))
+        return self.ends_routed() and all(self.state(slot) in _ROUTED for slot in waited)
+
+    def closes(self) -> bool:
+        """Tell whether Storm ends the source's worker as soon as Nimbus absorbs the move."""
+        staying = staying_executors(self.observation.publication, self.plan)
+        return all(placed.slot != self.entry.source for placed in staying)
+
+    def awaits_arrival(self) -> bool:
+        """Tell whether the source is to get an executor that Storm does not have there yet."""
+        placed = self.observation.publication.find
+        return any(
+            other.target == self.entry.source
+            and other.void is None
+            and (at := placed(other.executor)) is not None
+            and at.slot != other.target
+            for other in self.plan.entries
+        )
+
 
 def _voided(observed: ObservedEntry) -> bool:
     placed = observed.observation.publication.find(observed.entry.executor)
@@ -202,7 +245,7 @@ def _limit(observed: ObservedEntry) -> bool:
     longest_s = limit_s(observed.entry.phase, observed.timing)
     if longest_s is None or observed.now_s - observed.progress.since_s < longest_s:
         return False
-    if observed.entry.phase is Phase.SWITCH:
+    if observed.entry.phase in (Phase.SWITCH, Phase.CARRY):
         return observed.ends_heard()
     return observed.entry.phase is not Phase.DRAIN or _supervised(observed)
 
@@ -238,7 +281,14 @@ def _supervised(observed: ObservedEntry) -> bool:
 
 
 def _target_ready(observed: ObservedEntry) -> bool:
+    if observed.entry.way is Way.SPOUT and not _supervised(observed):
+        return False  # Storm absorbs the move right after QUIET
     return observed.state(observed.entry.target) in (EntryState.READY, EntryState.ROUTED)
+
+
+def _closed(observed: ObservedEntry) -> bool:
+    closed = observed.state(observed.entry.source) is EntryState.STOPPED
+    return closed and _target_ready(observed)
 
 
 def _target_restarted(observed: ObservedEntry) -> bool:
@@ -260,13 +310,38 @@ def _drained(observed: ObservedEntry) -> bool:
     return drained and _supervised(observed)
 
 
+def _loaded(observed: ObservedEntry) -> bool:
+    return observed.state(observed.entry.target) is EntryState.LOADED
+
+
+def _refused(observed: ObservedEntry) -> bool:
+    answers = (observed.state(end) for end in observed.ends())
+    return EntryState.REFUSED in answers and observed.ends_heard()
+
+
 def _stopped(observed: ObservedEntry) -> bool:
+    if observed.closes():
+        return _emptied(observed)
     if observed.state(observed.entry.source) is EntryState.STOPPED:
         return True
     standing = observed.status(observed.entry.source)
     # Without hooks it runs what Storm assigns, and Storm no longer assigns the executor there.
     unhooked = standing is SlotStatus.ABSENT and observed.refreshed()
     return standing is SlotStatus.UNASSIGNED or unhooked
+
+
+def _emptied(observed: ObservedEntry) -> bool:
+    """Tell whether the source's worker may end: it hands nothing on, and nothing can reach it."""
+    if observed.awaits_arrival():
+        return False
+    if observed.status(observed.entry.source) is SlotStatus.UNASSIGNED:
+        return True
+    if observed.status(observed.entry.source) is SlotStatus.ABSENT:
+        # A JVM that Storm is just starting has not told its process id yet: Storm could not end it.
+        return observed.now_s - observed.progress.since_s >= observed.timing.close_limit_s
+    since_s = observed.progress.routed_s
+    quiet = since_s is not None and observed.now_s - since_s >= observed.timing.close_quiet_s
+    return quiet and observed.state(observed.entry.source) is EntryState.STOPPED
 
 
 def _settled(observed: ObservedEntry) -> bool:
@@ -330,9 +405,12 @@ EVENTS: dict[str, Callable[[ObservedEntry], bool]] = {
     "target_dead": _target_dead,
     "unsupervised": _unsupervised,
     "target_ready": _target_ready,
+    "closed": _closed,
     "target_restarted": _target_restarted,
     "routed": _routed,
     "drained": _drained,
+    "loaded": _loaded,
+    "refused": _refused,
     "limit": _limit,
     "stopped": _stopped,
     "settled": _settled,

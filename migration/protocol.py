@@ -117,17 +117,16 @@ def step(
     """Look once at everything and say what to write; `now_s` are monotonic seconds.
 
     `fresh_acks` are of all nodes and at most `timing.ack_fresh_s` old. Nothing is done in an
-    inactive topology, nor while an entry is in a phase of a later version: who wrote it has to end
-    it.
+    inactive topology, nor while an entry is of a later version: who wrote it has to end it.
     """
-    unknown = any(entry.phase is Phase.UNKNOWN for entry in held_plan.plan.entries)
+    unknown = not all(entry.understood for entry in held_plan.plan.entries)
     if publication.status != "ACTIVE" or unknown:
         # READY never comes in an inactive topology: what is judged again gets its full time again.
         waiting = tuple(replace(one, since_s=now_s, routed_s=None) for one in held_plan.progress)
         return Step(None, replace(held_plan, progress=waiting))
     observation = Observation.of(publication, held_plan.plan.cluster, fresh_acks)
     looks = [
-        _judge(ObservedEntry(entry, one, observation, now_s, timing))
+        _judge(ObservedEntry(entry, one, held_plan.plan, observation, now_s, timing))
         for entry, one in zip(held_plan.plan.entries, held_plan.progress, strict=True)
     ]
     return _next_step(held_plan, looks, now_s)
@@ -146,7 +145,7 @@ class _Judged:
 def _judge(observed: ObservedEntry) -> _Judged:
     observed = replace(observed, progress=_noted(observed))
     entry, progress = observed.entry, observed.progress
-    for row in transitions_from(entry.phase, void=entry.void is not None):
+    for row in transitions_from(entry.phase, entry.way, void=entry.void is not None):
         if EVENTS[row.event](observed):
             event = _event(observed, row.event, row.next, row.reason)
             if row.next == Phase.UNDO:
@@ -165,11 +164,12 @@ def _noted(observed: ObservedEntry) -> Progress:
     incarnation = progress.target_incarnation
     if target is not None and (entry.phase is Phase.PREPARE or incarnation is None):
         incarnation = target.incarnation
+    routed = observed.all_routed() if entry.phase is Phase.STOP else observed.ends_routed()
     settling = entry.phase in ABSORBED and observed.absorbed()
     return replace(
         progress,
         target_incarnation=incarnation,
-        routed_s=_since(progress.routed_s, observed.ends_routed(), observed.now_s),
+        routed_s=_since(progress.routed_s, routed, observed.now_s),
         absorbed_s=_since(progress.absorbed_s, settling, observed.now_s),
     )
 

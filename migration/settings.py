@@ -26,6 +26,8 @@ class Kind(StrEnum):
     COUNT = "whole number"
     CHOICE = "one of a few words"
     NAMES = "list of names"
+    WORDS = "a word for each component"
+    LISTS = "a list of names for each component"
     SWITCH = "true or false"
     FOLDER = "directory, or off"
     TEXT = "text"
@@ -53,7 +55,7 @@ class Setting:
     least: float = 0.0
     most: float = UNBOUNDED
     unset: str = ""  # in words, what holds where the default is None or empty
-    # Of a `CHOICE`; empty where only the reader knows them, as it knows its policies.
+    # Of a `CHOICE` or of `WORDS`; empty where only the reader knows them, as it knows its policies.
     choices: tuple[str, ...] = ()
     tunable: bool = False  # whether a sweep may vary it
     tried: tuple[Any, ...] = ()  # the values of a sweep that is not told which
@@ -81,11 +83,14 @@ class Setting:
 
     def _type(self, words: Sequence[str]) -> Any:
         bounds = Meta(ge=self.least, le=self.most)
+        word: Any = Literal[tuple(words) or ("",)]
         return {
             Kind.NUMBER: Annotated[float, bounds],
             Kind.COUNT: Annotated[int, Meta(ge=int(self.least), le=int(self.most))],
-            Kind.CHOICE: Literal[tuple(words) or ("",)],
+            Kind.CHOICE: word,
             Kind.NAMES: list[str],
+            Kind.WORDS: dict[str, word],
+            Kind.LISTS: dict[str, Annotated[list[str], Meta(min_length=1)]],
             Kind.SWITCH: bool,
             Kind.FOLDER: str,
             Kind.TEXT: Annotated[str, Meta(min_length=1)],
@@ -98,6 +103,8 @@ class Setting:
             Kind.COUNT: f"a whole number {bounds}",
             Kind.CHOICE: f"one of {', '.join(words)}",
             Kind.NAMES: "a list of names",
+            Kind.LISTS: "a list of names for each component",
+            Kind.WORDS: f"one of {', '.join(words)} for each component",
             Kind.SWITCH: "true or false",
             Kind.FOLDER: "a directory, or off",
             Kind.TEXT: "text",
@@ -187,6 +194,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("journal.size.mb", Kind.NUMBER, 1024.0,
         "The controller deletes the oldest of the journal where it has more than this.",
         unit="MB", least=1.0),
+    Setting("metrics.port", Kind.COUNT, None,
+        "The port where the controller serves `/metrics`, `/healthz` and `/readyz`.",
+        least=1, most=65535, unset="nothing listens"),
+    Setting("metrics.host", Kind.TEXT, "localhost",
+        "The address or host name where controller and agent serve their metrics; `0.0.0.0` is "
+        "every address of the machine. Whoever reaches it may read them."),
     Setting("aniello.alpha", Kind.NUMBER, 0.0,
         "Policies `aniello-*`: 0 puts equally many executors into each worker, 1 lets nearly all "
         "go into one.",
@@ -213,6 +226,9 @@ SETTINGS: tuple[Setting, ...] = (
         "How often the agent reports the load of its node; a new leader gets a report sooner.",
         Reader.AGENT, unit="s", least=0.1, most=3600.0,
         unset="0.8 of `cycle.secs`, but from 1 to 4 s, so that each cycle finds a new report"),
+    Setting("agent.metrics.port", Kind.COUNT, None,
+        "The port where the agent serves `/metrics`, `/healthz` and `/readyz`.",
+        Reader.AGENT, least=1, most=65535, unset="nothing listens"),
     Setting("store.dir", Kind.TEXT, None,
         "Where the LMDB files of agent and hooks are; the hooks read it, too.",
         Reader.AGENT, unset="`storm.local.dir`/nstorm"),
@@ -224,9 +240,18 @@ SETTINGS: tuple[Setting, ...] = (
         "Components whose `cleanup()` is called when an executor has moved away; the key may "
         "also stand in the topology's own configuration.",
         Reader.HOOKS, unset="none"),
+    Setting("move", Kind.WORDS, MappingProxyType({}),
+        "How executors of a component move: `live` also if its bolt keeps something, which the "
+        "new copy then lacks, `carry` with the fields of `state` whatever else its code does, or "
+        "`never`; the key may also stand in the topology's own configuration.",
+        Reader.HOOKS, unset="as the bolt's code says", choices=("live", "carry", "never")),
+    Setting("state", Kind.LISTS, MappingProxyType({}),
+        "The fields of a component's bolt that travel when it moves; the key may also stand in "
+        "the topology's own configuration.",
+        Reader.HOOKS, unset="those that its code changes"),
     Setting("vetoes", Kind.SWITCH, False,
         "Whether a decision on a file keeps the rules of a live run: an executor that has moved "
-        "rests, no worker loses its last executor, none is opened.",
+        "rests, no worker is opened.",
         Reader.DECIDE),
 )
 # fmt: on
@@ -257,7 +282,8 @@ def values(
         if row.key in given:
             found[row.key] = row.read(given[row.key], (choices or {}).get(row.key, ()))
         else:
-            found[row.key] = [] if row.kind is Kind.NAMES else row.default
+            empty = {Kind.NAMES: list, Kind.WORDS: dict, Kind.LISTS: dict}.get(row.kind)
+            found[row.key] = empty() if empty else row.default
     return found
 
 
@@ -272,6 +298,15 @@ def load_s(given: Mapping[str, Any]) -> float:
     with suppress(ConfigError):
         cycle_s = rows["cycle.secs"].read(given.get("cycle.secs"))
     return min(max(0.8 * cycle_s, 1.0), 4.0)
+
+
+def metrics_at(given: Mapping[str, Any], port_key: str) -> tuple[str, int] | None:
+    """Give the host and port where a daemon serves its metrics; None if it serves none."""
+    rows = {row.key: row for row in SETTINGS}
+    if given.get(port_key) is None:
+        return None
+    host = rows["metrics.host"].read(given.get("metrics.host", DEFAULT["metrics.host"]))
+    return host, int(rows[port_key].read(given[port_key]))
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Reads the transitions in PROTOCOL.md, so that the page and the machine cannot differ."""
+"""Reads the tables of PROTOCOL.md, so that the page and the machine cannot differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from migration import MigrationError
-from migration.model import Phase, Timing
+from migration.model import Phase, Timing, Way
 
 ANY = "any"
 VOID = "(void)"
@@ -16,9 +16,10 @@ LEAVE = "(leave)"
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """From which phase, on which event, to which phase, and why."""
+    """From which phase, for moves of which way, on which event, to which phase, and why."""
 
     phase: str
+    way: str
     event: str
     next: str
     reason: str
@@ -28,8 +29,10 @@ def limit_s(phase: Phase, timing: Timing) -> float | None:
     """Return how long a phase may last before its event `limit` happens, None for no limit."""
     return {
         Phase.PREPARE: timing.prepare_limit_s,
+        Phase.QUIET: timing.quiet_limit_s,
         Phase.SWITCH: timing.switch_limit_s,
         Phase.DRAIN: timing.lazy_kill_ms / 1000,
+        Phase.CARRY: timing.carry_limit_s,
     }.get(phase)
 
 
@@ -41,7 +44,7 @@ def parse(page: str) -> tuple[Transition, ...]:
         raise MigrationError(f"PROTOCOL.md: {error}") from error
     names = {ANY, VOID, LEAVE} | set(Phase)
     for row in found:
-        if row.phase not in names or row.next not in names:
+        if row.phase not in names or row.next not in names or row.way not in {ANY, *Way}:
             raise MigrationError(f"PROTOCOL.md: {row.phase} to {row.next} is no transition")
     return found
 
@@ -58,13 +61,24 @@ def rows(page: str, heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")] for line in lines[2:]]
 
 
+def needed_versions(page: str) -> dict[Way, int]:
+    """Read the version that a move of each way needs: its own, and that of every phase it has.
+
+    A move may come through each of its phases, so whoever takes part has to understand them all.
+    """
+    needed = {Way(name): int(since) for name, _, since in rows(page, "Ways")}
+    for *_, ways, since in rows(page, "Phases"):
+        for way in needed if ways == "all" else map(Way, ways.split(", ")):
+            needed[way] = max(needed[way], int(since))
+    return needed | {Way.UNKNOWN: max(needed.values()) + 1}
+
+
 PAGE = (files("migration") / "PROTOCOL.md").read_text("utf-8")
 TRANSITIONS = parse(PAGE)
-# A move may come through each of its phases, so whoever takes part has to understand them all.
-NEEDS_VERSION = max(int(cells[-1]) for cells in rows(PAGE, "Phases"))
+NEEDS_VERSION = needed_versions(PAGE)
 
 
-def transitions_from(phase: Phase, void: bool) -> tuple[Transition, ...]:
+def transitions_from(phase: Phase, way: Way, void: bool) -> tuple[Transition, ...]:
     """Return what may happen to an entry, in the order that decides."""
     names = {VOID} if void else {ANY, phase}
-    return tuple(row for row in TRANSITIONS if row.phase in names)
+    return tuple(row for row in TRANSITIONS if row.phase in names and row.way in {ANY, way})

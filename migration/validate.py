@@ -16,10 +16,13 @@ from migration.model import (
     Plan,
     Publication,
     Slot,
+    Way,
     WorkerAck,
 )
-from migration.observation import Observation, SlotStatus
+from migration.observation import Observation, SlotStatus, staying_executors
 from migration.table import NEEDS_VERSION
+
+CLOSES_SINCE = 2  # the version of the protocol that lets a worker lose its last executor
 
 
 class RefusalCode(StrEnum):
@@ -58,7 +61,7 @@ def validate_move(
     """Make the entry of a move in PREPARE, or name the first thing that is in its way.
 
     The caller sees to it that the publication is fresh, and the acks of all nodes are at most
-    `Timing.ack_fresh_s` old. No worker loses its last executor: Storm would end its JVM.
+    `Timing.ack_fresh_s` old.
     """
     placed = publication.find(executor)
     refusal = _unknown(publication, placed, executor, target)
@@ -70,17 +73,18 @@ def validate_move(
     if refusal is not None:
         return refusal
     observation = Observation.of(publication, plan.cluster, fresh_acks)
+    refusal = _unhooked(observation, placed.slot, target)
+    if refusal is not None:
+        return refusal
+    source = observation.workers[placed.slot]
+    way = source.way(executor)
     refusal = (
-        _unhooked(observation, placed.slot, target)
-        or _not_understood(observation)
-        or _pinned(observation.workers[placed.slot], executor)
+        _pinned(source, executor, way)
+        or _not_understood(observation, way)
+        or _last(observation, publication, plan, placed)
     )
-    if refusal is None and _is_last(publication, plan, placed):
-        refusal = Refusal(
-            RefusalCode.LAST_IN_WORKER, f"{executor} is the last executor of {placed.slot}"
-        )
     base = Base(placed.slot, placed.start_secs)
-    return refusal or Entry(move_id, executor, placed.slot, target, Phase.PREPARE, base)
+    return refusal or Entry(move_id, executor, placed.slot, target, Phase.PREPARE, base, way=way)
 
 
 def _unknown(
@@ -125,19 +129,20 @@ def _unhooked(observation: Observation, *ends: Slot) -> Refusal | None:
     return None
 
 
-def _not_understood(observation: Observation) -> Refusal | None:
-    version, who = observation.speaks()
-    if version >= NEEDS_VERSION:
+def _not_understood(observation: Observation, way: Way) -> Refusal | None:
+    if observation.understands(way):
         return None
-    reason = f"{who} speaks version {version} of the protocol, and a move needs {NEEDS_VERSION}"
+    version, who = observation.speaks()
+    needed = f"and a move of way {way} needs {NEEDS_VERSION[way]}"
+    reason = f"{who} speaks version {version} of the protocol, {needed}"
     return Refusal(RefusalCode.NOT_UNDERSTOOD, reason)
 
 
-def _pinned(source: WorkerAck, executor: ExecutorId) -> Refusal | None:
+def _pinned(source: WorkerAck, executor: ExecutorId, way: Way) -> Refusal | None:
     if executor not in source.executors:
         reason = f"the worker at {source.slot} does not run executor {executor}"
         return Refusal(RefusalCode.NOT_RUNNING, reason)
-    for pinned in source.pinned:
+    for pinned in source.pinned if way in (Way.LIVE, Way.UNKNOWN) else ():
         if pinned.executor == executor:
             return Refusal(RefusalCode.PINNED, f"executor {executor} must stay: {pinned.reason}")
     return None
@@ -152,25 +157,30 @@ def free_id(plan: Plan) -> str:
     return name
 
 
-def staying_executors(publication: Publication, plan: Plan) -> list[PlacedExecutor]:
-    """List the executors that no move takes from the slot where Storm assigns them.
+def cannot_close(observation: Observation) -> str | None:
+    """Say why no worker of the topology may lose its last executor now.
 
-    A departure counts at once. An arrival counts only when Storm has the executor there: until then
-    its move may be undone, and Storm ends a worker to which it assigns nothing.
+    Storm ends the JVM then. So nobody may send to it any more, and it must have handed on what it
+    had: that takes hooks that know how.
     """
-    leaving = {
-        (entry.executor, entry.source)
-        for entry in plan.entries
-        if entry.void is None and entry.phase is not Phase.UNDO
-    }
-    return [
-        placed for placed in publication.executors if (placed.executor, placed.slot) not in leaving
-    ]
+    version, who = observation.speaks()
+    if version < CLOSES_SINCE:
+        return f"{who} speaks version {version} of the protocol, and that needs {CLOSES_SINCE}"
+    for slot in sorted(observation.slots):
+        if observation.status(slot) is not SlotStatus.LIVE:
+            return f"the worker at {slot} has not said that it has the hooks"
+    return None
 
 
-def _is_last(publication: Publication, plan: Plan, moving: PlacedExecutor) -> bool:
-    """Tell whether Storm would find the worker empty at any time from now on."""
-    return not any(
+def _last(
+    observation: Observation, publication: Publication, plan: Plan, moving: PlacedExecutor
+) -> Refusal | None:
+    stays = any(
         placed.slot == moving.slot and placed.executor != moving.executor
         for placed in staying_executors(publication, plan)
     )
+    why = None if stays else cannot_close(observation)
+    if why is None:
+        return None
+    reason = f"{moving.executor} is the last executor of {moving.slot}: {why}"
+    return Refusal(RefusalCode.LAST_IN_WORKER, reason)

@@ -32,7 +32,7 @@ from migration.model import (
 )
 
 # The version of the protocol that is understood here; PROTOCOL.md says what came when.
-SPEAKS = 1
+SPEAKS = 2
 
 ROOT = "/nstorm"
 CLUSTER = f"{ROOT}/cluster"

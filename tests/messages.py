@@ -66,6 +66,7 @@ def publication(
             )
             for task, slot in places.items()
         ),
+        speaks=SPEAKS,
     )
     return replace(made, **changes)
 

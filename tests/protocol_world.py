@@ -5,6 +5,7 @@ Nothing happens by itself: a test lets each party take its turn, in any order.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from migration.model import (
@@ -14,6 +15,7 @@ from migration.model import (
     EntryAck,
     EntryState,
     ExecutorId,
+    ExecutorWay,
     Node,
     NodeAcks,
     PersistedSlot,
@@ -24,6 +26,7 @@ from migration.model import (
     Slot,
     SupervisorAck,
     Timing,
+    Way,
     WorkerAck,
 )
 from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
@@ -51,13 +54,53 @@ class Worker:
     incarnation: int = 1
     running: set[ExecutorId] = field(default_factory=set)
     drained: set[str] = field(default_factory=set)
+    spouts: frozenset[ExecutorId] = frozenset()
+    opened: set[ExecutorId] = field(default_factory=set)
     kills: int = 0
     silent: bool = False
     dead: bool = False
+    closed: bool = False
     said: NodeAcks | None = None
     supervisor_view: Assignment = field(default_factory=dict)
     supervisor_plan: Plan = field(default_factory=lambda: Plan(CLUSTER, 0, -1, TOPOLOGY))
     persisted: set[ExecutorId] = field(default_factory=set)
+    # What the bolts of carried executors have counted: the copy here, and all that ran here.
+    carried: frozenset[ExecutorId] = frozenset()
+    counts: Counter[ExecutorId] = field(default_factory=Counter)
+    counted: Counter[ExecutorId] = field(default_factory=Counter)
+    loaded: set[str] = field(default_factory=set)
+
+    def holds_still(self, executor: ExecutorId) -> bool:
+        """Tell whether the copy here takes no tuple, by what this worker has read."""
+        entry = self.entry(executor)
+        if entry is None or entry.way is not Way.CARRY:
+            return False
+        if entry.source == self.slot:
+            return entry.phase in (Phase.CARRY, Phase.STOP, Phase.SETTLE)
+        return entry.phase not in (Phase.STOP, Phase.SETTLE)
+
+    def count(self) -> None:
+        """Let the bolts count, and what has ended forget."""
+        self.counts = Counter({e: self.counts[e] for e in self.counts if e in self.running})
+        ids = {entry.id for entry in self.plan.entries if entry.executor in self.running}
+        self.loaded &= ids
+        for executor in self.running & self.carried:
+            if not self.holds_still(executor):
+                self.counts[executor] += 1
+                self.counted[executor] += 1
+
+    def carry(self, target: Worker) -> None:
+        """Send what copies here have counted to where they go, if both ends hold still for it."""
+        for entry in self.plan.entries:
+            if entry.phase is not Phase.CARRY or (self.slot, target.slot) != (
+                entry.source,
+                entry.target,
+            ):
+                continue
+            here, there = self.entry(entry.executor), target.entry(entry.executor)
+            if entry.executor in self.running & target.running and here == there == entry:
+                target.counts[entry.executor] = self.counts[entry.executor]
+                target.loaded.add(entry.id)
 
     def entry(self, executor: ExecutorId) -> Entry | None:
         """Return the entry that counts here, by what this worker has read."""
@@ -76,20 +119,26 @@ class Worker:
             return self.view[executor][0] == self.slot
         if entry.phase in (Phase.STOP, Phase.SETTLE):
             return entry.target == self.slot
+        if entry.phase is Phase.QUIET and entry.source == self.slot:
+            return False
         return self.slot in (entry.source, entry.target)
 
     def restart(self) -> None:
         """Start anew: what this slot owns, and the targets to prepare; never a copy to drain."""
-        self.dead = False
+        self.dead = self.closed = False
         self.incarnation += 1
         self.view = dict(self.supervisor_view)
         self.drained.clear()
+        self.counts.clear()
+        self.loaded.clear()
         self.running = {executor for executor in self.view if self.owner(executor) == self.slot}
+        self.opened = self.running & self.spouts
 
     def die(self) -> None:
         """End the JVM; its supervisor lives on, and starts another one some time."""
         self.dead = True
         self.running.clear()
+        self.opened.clear()
         self.drained.clear()
 
     def apply(self, plan: Plan) -> None:
@@ -118,29 +167,33 @@ class Worker:
         for entry in self.plan.entries:
             if self.entry(entry.executor) is None:
                 continue
-            prepares = entry.phase is Phase.PREPARE and entry.target == self.slot
-            if prepares or entry.owner == self.slot:
+            early = entry.phase in (Phase.PREPARE, Phase.QUIET)
+            if (early and entry.target == self.slot) or (
+                entry.owner == self.slot and entry.phase is not Phase.QUIET
+            ):
                 self.running.add(entry.executor)
             if entry.phase is Phase.DRAIN and entry.source == self.slot:
                 self.drained.add(entry.id)
             if entry.phase is Phase.UNDO and entry.target == self.slot:
                 self.running.discard(entry.executor)
+        owned = {executor for executor in self.running if self.owner(executor) == self.slot}
+        self.opened = self.running & self.spouts & (self.opened | owned)
 
     def state(self, entry: Entry) -> EntryState:
-        if self.entry(entry.executor) is None:
+        target = entry.target == self.slot
+        if self.entry(entry.executor) is None or (entry.phase is Phase.PREPARE and not target):
             return EntryState.NONE
         here = entry.executor in self.running
-        if entry.phase is Phase.PREPARE:
-            ready = entry.target == self.slot and here
-            return EntryState.READY if ready else EntryState.NONE
-        if entry.phase is Phase.UNDO:
-            gone = entry.target == self.slot and not here
-            return EntryState.STOPPED if gone else EntryState.ROUTED
+        if entry.phase in (Phase.PREPARE, Phase.QUIET) and target:
+            return EntryState.READY if here else EntryState.NONE
+        if entry.phase is Phase.UNDO and (target or entry.source == self.slot) and not here:
+            return EntryState.STOPPED if target else EntryState.NONE
         if not here and self.slot in (entry.source, entry.target):
             return EntryState.STOPPED if entry.source == self.slot else EntryState.NONE
         if entry.source == self.slot and entry.id in self.drained:
             return EntryState.DRAINED
-        return EntryState.ROUTED
+        loaded = entry.phase is Phase.CARRY and entry.id in self.loaded
+        return EntryState.LOADED if loaded else EntryState.ROUTED
 
     def supervise(self, assignment: Assignment) -> None:
         """Let the supervisor learn Storm's newest assignment; its worker reads it from there."""
@@ -154,6 +207,12 @@ class Worker:
     def keep(self) -> None:
         """Let the supervisor's slot accept the set and persist it, or kill the worker."""
         after = {executor for executor, (at, _) in self.supervisor_view.items() if at == self.slot}
+        if self.closed and after:
+            self.restart()
+        elif self.persisted and not after:
+            self.die()
+            self.closed = True
+            self.persisted = after
         explained = {
             entry.executor
             for entry in self.supervisor_plan.entries
@@ -184,6 +243,10 @@ class Worker:
             self.plan.version,
             entries,
             tuple(sorted(self.running)),
+            ways=(
+                *(ExecutorWay(e, Way.SPOUT) for e in sorted(self.spouts)),
+                *(ExecutorWay(e, Way.CARRY) for e in sorted(self.carried)),
+            ),
         )
         kept = PersistedSlot(self.slot.port, TOPOLOGY, tuple(sorted(self.persisted)))
         read = AppliedPlan(TOPOLOGY, self.supervisor_plan.epoch, self.supervisor_plan.version)
@@ -199,23 +262,35 @@ class Worker:
 class World:
     """Storm's assignment, the stored plan, one worker a node, and a leader."""
 
-    def __init__(self, slots: int = 3, executors: int = 4) -> None:
+    def __init__(
+        self, slots: int = 3, executors: int = 4, spouts: int = 0, carried: int = 0
+    ) -> None:
         self.now_s, self.epoch, self.moves = 0.0, 1, 0
         self.slots = [Slot(f"s{i}", 6700) for i in range(slots)]
         self.executors = [ExecutorId(i, i) for i in range(1, executors + 1)]
         self.storm: Assignment = {
             executor: (self.slots[i % slots], 100) for i, executor in enumerate(self.executors)
         }
+        self.spouts = frozenset(self.executors[:spouts])
+        self.carried = frozenset(self.executors[spouts : spouts + carried])
         self.status = "ACTIVE"
         self.stored = Plan(CLUSTER, 1, 0, TOPOLOGY)
         self.publication = self.publish()
         self.workers = [
-            Worker(slot, dict(self.storm), self.stored, supervisor_view=dict(self.storm))
+            Worker(
+                slot,
+                dict(self.storm),
+                self.stored,
+                spouts=self.spouts,
+                supervisor_view=dict(self.storm),
+                carried=self.carried,
+            )
             for slot in self.slots
         ]
         for worker in self.workers:
             worker.keep()
             worker.running = set(worker.persisted)
+            worker.opened = worker.running & worker.spouts
             worker.kills = 0
             worker.speak(0)
         self.held_plan: HeldPlan = resume(self.stored, self.epoch, 0.0)
@@ -238,6 +313,7 @@ class World:
                 for executor, (slot, start) in self.storm.items()
             ),
             tuple(Node(slot.supervisor, "h", 100.0, (slot.port,), 1) for slot in self.slots),
+            SPEAKS,
         )
         return self.publication
 
@@ -248,15 +324,28 @@ class World:
 
     def absorb(self) -> None:
         """Take a round of Nimbus."""
-        for entry in self.stored.entries:
-            if entry.phase not in (Phase.STOP, Phase.SETTLE):
-                continue
-            if entry.counts(*self.storm[entry.executor]):
-                start = self.storm[entry.executor][1] + (
-                    self.storm[entry.executor][0] != entry.target
-                )
-                self.storm[entry.executor] = (entry.target, start)
+        due = {
+            entry.executor: entry
+            for entry in self.stored.entries
+            if entry.phase in (Phase.STOP, Phase.SETTLE)
+            and entry.counts(*self.storm[entry.executor])
+            and self.storm[entry.executor][0] != entry.target
+        }
+        while held := self._last(due):
+            for executor in held:
+                del due[executor]
+        for executor, entry in due.items():
+            self.storm[executor] = (entry.target, self.storm[executor][1] + 1)
         self.publish()
+
+    def _last(self, due: dict[ExecutorId, Entry]) -> list[ExecutorId]:
+        """List those in STOP whose slots would be empty."""
+        used = {due[e].target if e in due else slot for e, (slot, _) in self.storm.items()}
+        return [
+            executor
+            for executor, entry in due.items()
+            if entry.phase is Phase.STOP and entry.source not in used
+        ]
 
     def rebalance(self, executor: ExecutorId, slot: Slot) -> None:
         """Let the user move an executor in Storm's own way."""
@@ -321,6 +410,9 @@ class World:
             worker.refresh()
         elif turn == "work":
             worker.work()
+            worker.count()
+            for target in self.workers:
+                worker.carry(target)
         else:
             worker.speak(int(self.now_s * 1000))
 
@@ -335,7 +427,7 @@ class World:
         self.status = "ACTIVE"
         for worker in self.workers:
             worker.silent = False
-            if worker.dead:
+            if worker.dead and not worker.closed:
                 worker.restart()
         for _ in range(rounds):
             self.everybody(1.0)
@@ -343,6 +435,10 @@ class World:
             if not self.stored.entries:
                 break
         self.everybody(1.0)
+
+    def counted(self, executor: ExecutorId) -> int:
+        """Count how often its bolt has counted, wherever it ran."""
+        return sum(worker.counted[executor] for worker in self.workers)
 
     def with_kills(self) -> int:
         return sum(worker.kills for worker in self.workers)

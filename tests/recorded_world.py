@@ -54,7 +54,9 @@ def windows(executors: int, seed: int = 1) -> Callable[[int], Window]:
     keys = np.unique(rng.integers(0, executors**2, 4 * executors))
     source, target = keys // executors, keys % executors
     rates = rng.gamma(1.0, 200.0, len(keys))
-    cores = rng.uniform(0.05, 0.3, executors)
+    cores = rng.uniform(0.05, 0.2, executors)
+    # Half a worker each: no two of these fit one worker, so none is left by all and ends.
+    cores[: len(SLOTS)] = executors / 8
 
     def window(tick: int) -> Window:
         noise = np.random.default_rng([seed, tick])

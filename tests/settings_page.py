@@ -12,7 +12,7 @@ _HEAD = """# Settings
 All keys are optional. In `storm.yaml` each begins with `nstorm.` and stands flat, like Storm's own:
 `nstorm.load.high: 0.9`. A key that is not known, and a value out of range, is refused by name.
 `nstorm decide` and `nstorm replay` take the same keys as `--set load.high=0.9`, and a scenario of
-`nstorm simulate` in its text. `nstorm tune` can vary the keys that are marked so.
+`python -m deploy simulate` in its text. `nstorm tune` can vary the keys that are marked so.
 """
 _COLUMNS = "| key | default | values | what it does | tuned |\n|---|---|---|---|---|"
 

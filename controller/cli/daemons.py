@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -15,9 +16,13 @@ from controller.compiling import compiling_beside
 from controller.config import Config, Mode, from_storm_yaml
 from controller.output import example
 from controller.storm.live import LiveController
+from controller.storm.telemetry import Telemetry
+from kvstore.exposition import exposed
+from kvstore.pulse import Pulse
 from kvstore.service import ended_by_signals, serve
 from kvstore.zookeeper import Session
 from migration import storm_yaml
+from migration.settings import metrics_at
 
 log = structlog.get_logger()
 
@@ -43,22 +48,31 @@ def run_controller(
     It steps down at once when ZooKeeper does not answer, and begins anew in another session when
     its own is lost. Moves under way stay in the plan for the next leader.
     """
-    config, zookeeper = from_storm_yaml(storm_yaml.read(conf))
+    document = storm_yaml.read(conf)
+    config, zookeeper = from_storm_yaml(document)
+    metrics = metrics_at(storm_yaml.own_keys(document), "metrics.port")
     if mode is not None:
         config = replace(config, mode=mode)
     with ended_by_signals() as stop:
-        _run(config, zookeeper, stop)
+        _run(config, zookeeper, metrics, stop)
 
 
-def _run(config: Config, zookeeper: str, stop: threading.Event) -> None:
+def _run(
+    config: Config, zookeeper: str, metrics: tuple[str, int] | None, stop: threading.Event
+) -> None:
+    pulse = Pulse()
+    telemetry = None if metrics is None else Telemetry(config)
     name = f"{socket.gethostname()}:{os.getpid()}"
 
     def work(session: Session) -> None:
         log.info("controller_started", name=name, mode=config.mode.value, zookeeper=zookeeper)
-        LiveController(session, config, name=name).run(stop)
+        LiveController(session, config, name=name, pulse=pulse, telemetry=telemetry).run(stop)
 
-    with compiling_beside():
-        serve(zookeeper, work, stop)
+    with ExitStack() as beside:
+        if metrics is not None and telemetry is not None:
+            beside.enter_context(exposed(metrics, "controller", telemetry, pulse))
+        beside.enter_context(compiling_beside())
+        serve(zookeeper, work, stop, pulse=pulse)
 
 
 def controller_alone() -> None:

@@ -13,14 +13,13 @@ from rich.table import Table
 
 from controller.cli.offline import WalkStep, as_document, walk
 from controller.config import Config, build, keys_of
-from controller.core.cluster import Cluster, LoadSnapshot, worker_cpu_cores
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_ratio, worker_cpu_cores
 from controller.core.compiled import run_as_python_until
 from controller.core.headroom import headroom
 from controller.errors import SnapshotError
 from controller.output import Output, OutputOption
 from controller.policies.registry import NAMES
 from controller.snapshot import parse
-from controller.yardstick import inter_node_ratio
 
 # Executors times steps: some two seconds as Python, where the loops' compiler would take twenty.
 MOST_AS_PYTHON = 20_000

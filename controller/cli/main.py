@@ -8,19 +8,20 @@ import typer
 
 from controller.cli.daemons import CONTROLLER_EXAMPLE, run_controller
 from controller.cli.decide import decide
+from controller.cli.doctor import doctor
 from controller.cli.node import VERBS
-from controller.cli.operate import move, pause, resume, status
+from controller.cli.operate import drain, move, pause, resume, status, undrain
 from controller.cli.running import new_app, run
+from controller.cli.top import top
 from controller.output import example
 from controller.replay.command import app as replay_app
-from controller.sim.command import simulate
 from controller.tune.command import tune
 
 BESIDE = "Beside Storm"
 ASK = "To look and to ask"
 FILES = "From files, without a cluster"
 
-app = new_app()
+app = new_app(completes=True)
 
 
 def _add(command: Callable[..., None], section: str, *lines: str) -> None:
@@ -47,11 +48,14 @@ _pass_on("agent")
 app.command("controller", rich_help_panel=BESIDE, epilog=CONTROLLER_EXAMPLE)(run_controller)
 _pass_on("jar")
 _add(status, ASK, "nstorm status --conf storm.yaml", "nstorm status --conf storm.yaml -o json")
-_add(move, ASK, "nstorm move wc 7-7 2f5c1c0d-node-2:6701 --conf storm.yaml --wait")
+_add(top, ASK, "nstorm top --conf storm.yaml --topology wc")
+_add(doctor, ASK, "nstorm doctor --conf storm.yaml")
+_add(move, ASK, "nstorm move wc 7-7 node-2:6701 --conf storm.yaml --wait")
+_add(drain, ASK, "nstorm drain node-3 --conf storm.yaml --within 60s")
+_add(undrain, ASK, "nstorm undrain node-3 --conf storm.yaml")
 _add(pause, ASK, 'nstorm pause "release of today" --conf storm.yaml')
 _add(resume, ASK, "nstorm resume --conf storm.yaml")
-_add(decide, FILES, "nstorm decide snapshot.json --policy target --steps 20 --set load.high=0.9")
-_add(simulate, FILES, "nstorm simulate tests/golden/scenarios/drift.txt")
+_add(decide, FILES, "nstorm decide snapshot.json --policy gather --steps 20 --set load.high=0.9")
 app.add_typer(replay_app, name="replay", rich_help_panel=FILES)
 _add(tune, FILES, "nstorm tune build/demo/journal", "nstorm tune journal --topology wc")
 

@@ -7,11 +7,12 @@ from typing import Any
 from controller.config import Config
 from controller.core.choose import choose
 from controller.core.classify import classify
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps, topology_name
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
 from controller.core.decision import Decision, Outcome
 from controller.core.headroom import headroom
 from controller.core.veto import cooldown, exclusions, placement_vetoes
 from controller.policies.registry import policy
+from migration.model import topology_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ def walk(
     The vetoes of the live run count if the configuration wants them; a step takes a cycle then.
     """
     chosen = policy(config.policy, config.options)
-    limits = replace(config.limits, max_moves=config.max_moves, keep_workers=config.vetoes)
+    limits = replace(config.limits, max_moves=config.max_moves)
     moved_at: dict[str, int] = {}
 
     def decided(step: int, now: LoadSnapshot) -> Decision:
@@ -44,7 +45,7 @@ def walk(
             for executor, at in moved_at.items()
         }
         vetoes = cooldown(left_s).joined(placement_vetoes(cluster, now, config.excluded))
-        return choose(chosen, cluster, now, limits, vetoes)
+        return choose(chosen, cluster, now, limits, vetoes).cut_to(config.max_moves)
 
     for step in range(steps):
         decision = decided(step, snapshot)

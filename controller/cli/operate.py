@@ -1,4 +1,4 @@
-"""``nstorm status``, ``move``, ``pause`` and ``resume``: people looking and asking."""
+"""``nstorm status``, ``move``, ``drain``, ``pause`` and their like: people looking and asking."""
 
 import json
 import threading
@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from controller.cli.daemons import Conf
-from controller.cli.status_view import as_document, as_tables
+from controller.cli.places import only, slot_of
+from controller.cli.status_view import as_document, as_tables, drain_lines, drain_progress
 from controller.config import from_storm_yaml
+from controller.core.drain import cannot_drain, left_on
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
-from controller.storm.collect import PAUSED, LiveCluster
+from controller.storm.collect import DRAINED, PAUSED, LiveCluster
 from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decode, encode
 from controller.storm.status import read
 from kvstore.errors import NotConnectedError, SessionLostError
@@ -32,7 +34,7 @@ AWAY_LIMIT_S = 60.0
 
 
 @contextmanager
-def _connected(conf: Path) -> Iterator[Session]:
+def connected(conf: Path) -> Iterator[Session]:
     """Connect to Storm's part of ZooKeeper; gives up after `NO_ANSWER_S`."""
     _, zookeeper = from_storm_yaml(storm_yaml.read(conf))
     until_s, given_up = time.monotonic() + NO_ANSWER_S, threading.Event()
@@ -57,26 +59,41 @@ def _connected(conf: Path) -> Iterator[Session]:
         yield session
 
 
-def status(conf: Conf, output: OutputOption = Output.TABLE) -> None:
+TopologyOption = Annotated[
+    str | None, typer.Option("--topology", help="Only this one, by name or id.")
+]
+HostOption = Annotated[
+    str | None, typer.Option("--host", help="Only this host, by name or supervisor id.")
+]
+
+
+def look(session: Session, view: LiveCluster) -> dict[str, Any]:
+    """Put together what ZooKeeper shows now."""
+    return as_document(
+        view.topologies(),
+        view.acks(),
+        read(session),
+        view.paused(),
+        controllers=view.controllers(),
+        drained=view.drained(),
+        left_out={load.node: load.left_out for load in view.loads()},
+        clocks_ahead_s=view.clocks_ahead_s(),
+        now_s=time.time(),
+    )
+
+
+def status(
+    conf: Conf,
+    topology: TopologyOption = None,
+    host: HostOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Show where executors run, the load, and the last decision.
 
     Moves under way and moves that have ended lately are shown, too.
     """
-    with _connected(conf) as session:
-        view = LiveCluster.of_session(session)
-        told = read(session)
-        views, acks, paused = view.topologies(), view.acks(), view.paused()
-        controllers = view.controllers()
-        left_out = {load.node: load.left_out for load in view.loads()}
-    document = as_document(
-        views,
-        acks,
-        told,
-        paused,
-        controllers=controllers,
-        left_out=left_out,
-        now_s=time.time(),
-    )
+    with connected(conf) as session:
+        document = only(look(session, LiveCluster.of_session(session)), topology, host)
     if output is Output.JSON:
         print(json.dumps(document, indent=1))
         return
@@ -89,7 +106,7 @@ def move(
     topology: Annotated[str, typer.Argument(help="Id or name of the topology.")],
     executor: Annotated[str, typer.Argument(help="Its first and last task, such as 7-7.")],
     slot: Annotated[
-        str, typer.Argument(help="Where to: SUPERVISOR-ID:PORT, as `nstorm status` shows it.")
+        str, typer.Argument(help="Where to: HOST:PORT or SUPERVISOR-ID:PORT, as `status` shows it.")
     ],
     *,
     conf: Conf,
@@ -108,8 +125,10 @@ def move(
         ExecutorId.parse(executor), Slot.parse(slot)
     except ModelError as error:
         raise CommandError(str(error)) from None
-    with _connected(conf) as session:
-        wish = Command(topology, executor, slot)
+    with connected(conf) as session:
+        views = LiveCluster.of_session(session).topologies()
+        nodes = views[0].publication.nodes if views else ()
+        wish = Command(topology, executor, str(slot_of(slot, nodes)))
         path = session.create(f"{COMMANDS}/c-", encode(wish), ephemeral=True, sequence=True)
         shown = Console(stderr=output is Output.JSON)
         last = _follow(session, path, shown, until_begun=not wait)
@@ -167,6 +186,78 @@ def _look(
     return command, time.monotonic() - began_s
 
 
+def drain(
+    host: Annotated[str, typer.Argument(help="As `nstorm status` shows it.")],
+    *,
+    conf: Conf,
+    within: Annotated[
+        str | None, typer.Option(help="Wait so long, such as 30s, and say what is left.")
+    ] = None,
+) -> None:
+    """Move every executor away from a host.
+
+    None moves there until `nstorm undrain`. The leading controller does it, in every mode, also one
+    that is started later; `nstorm status` shows how far it is. Exit code 1: --within was too short,
+    or some executors stay. Exit code 2: refused, with the reason.
+    """
+    limit_s = _seconds(within) if within else None
+    high_frac = from_storm_yaml(storm_yaml.read(conf))[0].limits.high_frac
+    with connected(conf) as session:
+        view = LiveCluster.of_session(session)
+        views, drained, told = view.topologies(), view.drained(), read(session) or {}
+        cpu_cores, room_cores = _loads(told, high_frac)
+        refusal = cannot_drain(views, host, drained, cpu_cores, room_cores)
+        if refusal is not None:
+            raise CommandError(refusal)
+        if host not in drained:
+            count = sum(len(left_on(one, (host,)).executors) for one in views)
+            session.put(f"{DRAINED}/{host}", str(count).encode())
+        if limit_s is not None:
+            raise typer.Exit(_wait_drained(view, host, limit_s))
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text.removesuffix("s"))
+    except ValueError:
+        raise CommandError(f"--within {text} is not a time such as 30s") from None
+
+
+def _loads(
+    told: dict[str, Any], high_frac: float
+) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
+    """Take the CPU of executors, and the room of workers, from what the leading controller says."""
+    cpu_cores, room_cores = {}, {}
+    for cycle in told.get("cycles", []):
+        for row in cycle.get("executors", []):
+            cpu_cores[cycle["topology"], row["executor"]] = float(row["cpu_cores"])
+        for row in cycle.get("workers", []):
+            room = high_frac * row["capacity_cores"] - row["cpu_cores"]
+            room_cores[cycle["topology"], row["slot"]] = room
+    return cpu_cores, room_cores
+
+
+def _wait_drained(view: LiveCluster, host: str, limit_s: float) -> int:
+    until_s = time.monotonic() + limit_s
+    while True:
+        of = view.drained().get(host, 0)
+        left = drain_progress(view.topologies(), host, of)
+        if left["left"] <= len(left["stay"]) or time.monotonic() >= until_s:
+            for line in drain_lines(left):
+                print(line)
+            return 1 if left["left"] else 0
+        time.sleep(0.5)
+
+
+def undrain(
+    host: Annotated[str, typer.Argument(help="As `nstorm status` shows it.")], conf: Conf
+) -> None:
+    """Let executors move to a drained host again."""
+    with connected(conf) as session:
+        if not session.delete(f"{DRAINED}/{host}"):
+            raise CommandError(f"host {host} is not drained")
+
+
 def pause(
     conf: Conf, reason: Annotated[str, typer.Argument(help="Shown by `nstorm status`.")] = "paused"
 ) -> None:
@@ -174,11 +265,11 @@ def pause(
 
     Those under way come to their end; `nstorm move` still works.
     """
-    with _connected(conf) as session:
+    with connected(conf) as session:
         session.put(PAUSED, reason.encode())
 
 
 def resume(conf: Conf) -> None:
     """Let the controller begin moves again."""
-    with _connected(conf) as session:
+    with connected(conf) as session:
         session.delete(PAUSED)

@@ -12,11 +12,11 @@ from kvstore.service import log_to_stderr
 from migration import ConfigError
 
 
-def new_app() -> typer.Typer:
+def new_app(*, completes: bool = False) -> typer.Typer:
     return typer.Typer(
         cls=SectionedGroup,
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=completes,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )

@@ -7,6 +7,8 @@ from msgspec.structs import asdict
 from rich.console import RenderableType
 from rich.table import Table
 
+from controller.cli.places import shown
+from controller.core.drain import left_on
 from controller.core.layout import pinned_executors, settled_placement
 from controller.core.topology import TopologyView
 from migration.model import Candidacy, NodeAcks, WorkerAck
@@ -22,16 +24,18 @@ def as_document(
     paused: str | None,
     *,
     controllers: Sequence[Candidacy] = (),
+    drained: Mapping[str, int] = {},
     left_out: Mapping[str, int],
+    clocks_ahead_s: Mapping[str, float] | None = None,
     now_s: float,
 ) -> Document:
     """Put together what ZooKeeper, the agents and the leading controller say.
 
     `told` is what the leading controller last wrote, `paused` why it is paused. The first of the
-    `controllers` leads. `left_out` counts
-    the rows of traffic that each node's report had no room for.
+    `controllers` leads. `drained` has how many executors each drained host had. `left_out` counts
+    the rows of traffic that each node's report had no room for, `clocks_ahead_s` are the nodes'.
     """
-    told = told or {}
+    told, clocks = told or {}, clocks_ahead_s or {}
     cycles = {cycle["topology"]: cycle for cycle in told.get("cycles", [])}
     return {
         "controller": told.get("controller"),
@@ -39,6 +43,7 @@ def as_document(
         "epoch": told.get("epoch"),
         "mode": told.get("mode"),
         "paused": paused,
+        "drained": [drain_progress(views, host, of) for host, of in drained.items()],
         "journal_problem": told.get("journal_problem"),
         "agents": [
             {
@@ -48,13 +53,37 @@ def as_document(
                 "workers": len(node.workers),
                 "supervisor_hooks": node.supervisor.hooks if node.supervisor else None,
                 "traffic_rows_left_out": left_out.get(node.node, 0),
+                "clock_ahead_s": clocks.get(node.node),
             }
             for node in acks
         ],
+        "hosts": {node.id: node.host for view in views for node in view.publication.nodes},
         "last_cycle": cycles.get(""),
         "topologies": [_topology(view, cycles.get(view.publication.topology)) for view in views],
         "ended_moves": told.get("ended_moves", []),
     }
+
+
+def drain_progress(views: Sequence[TopologyView], host: str, of: int) -> Document:
+    """Tell what is left on a drained host that had `of` executors, and what of it stays."""
+    left = [(view, left_on(view, (host,))) for view in views]
+    return {
+        "host": host,
+        "of": of,
+        "left": sum(len(one.executors) for _, one in left),
+        "stay": [
+            {"topology": view.id, "executor": str(executor), "reason": reason}
+            for view, one in left
+            for executor, reason in one.stays.items()
+        ],
+    }
+
+
+def drain_lines(one: Document) -> Iterator[str]:
+    """Say how far a drain is."""
+    yield f"host {one['host']} is drained: {one['left']} of {one['of']} executors left"
+    for stays in one["stay"]:
+        yield f"  {stays['executor']} of {stays['topology']} stays: {stays['reason']}"
 
 
 def _topology(view: TopologyView, cycle: Document | None) -> Document:
@@ -88,6 +117,7 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
             for slot in sorted(publication.slots)
         ],
         "executors": list(_executors(view, cycle)),
+        "links": told.get("links", []),
         "moves": [
             {
                 "id": entry.id,
@@ -95,6 +125,7 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
                 "from": str(entry.source),
                 "to": str(entry.target),
                 "phase": str(entry.phase),
+                "way": str(entry.way),
                 "void": entry.void,
             }
             for entry in view.plan.entries
@@ -152,17 +183,25 @@ def _ratio(cycle: Document | None) -> float | None:
     return float(cycle["inter_node_tps"]) / float(cycle["total_tps"])
 
 
-def as_tables(document: Document) -> Iterator[RenderableType]:
+def head(document: Document) -> Iterator[str]:
+    """Say who leads, and whether all is well."""
     lead = document["controller"] or "no controller has led yet"
     yield f"controller {lead}, mode {document['mode']}, epoch {document['epoch']}"
     if document["paused"]:
         yield f"paused: {document['paused']}"
+    for drained in document["drained"]:
+        yield from drain_lines(drained)
     if document["journal_problem"]:
         yield f"journal not written: {document['journal_problem']}"
     for place, one in enumerate(document["controllers"]):
         if place or one["speaks"] != SPEAKS:
             part = "stands by" if place else "leads"
             yield f"{one['name']} {part}: {one['version']}, speaks version {one['speaks']}"
+    yield _health(document)
+
+
+def as_tables(document: Document) -> Iterator[RenderableType]:
+    yield from head(document)
     if not document["agents"]:
         yield "no agent has spoken: start one on each node with `nstorm-agent`"
     for agent in document["agents"]:
@@ -177,16 +216,35 @@ def as_tables(document: Document) -> Iterator[RenderableType]:
         cycle = document["last_cycle"]
         yield f"last cycle {cycle['outcome']}: {cycle['reason']}"
     for topology in document["topologies"]:
-        yield from _topology_tables(topology)
+        yield from _topology_tables(topology, document["hosts"])
     if not document["topologies"]:
         yield "no topology: the hooks in Nimbus publish none"
-    yield from _ended(document["ended_moves"][-10:])
+    yield from ended(document["ended_moves"][-10:], document["hosts"])
 
 
-def _topology_tables(topology: Document) -> Iterator[RenderableType]:
+def _health(document: Document) -> str:
+    workers = [worker for one in document["topologies"] for worker in one["workers"]]
+    agents = document["agents"]
+    silent = sorted({*document["hosts"]} - {agent["node"] for agent in agents})
+    facts = [
+        f"{len(agents)} agents" + f", none at {', '.join(silent)}" * bool(silent),
+        f"{sum(worker['hooks'] is None for worker in workers)} workers without hooks",
+        f"{sum(worker['hook_errors'] or 0 for worker in workers):,} errors in hooks",
+        f"{sum(worker['dropped'] or 0 for worker in workers):,} tuples dropped",
+    ]
+    if agents:
+        facts.append(f"oldest answer {max(agent['said_s_ago'] for agent in agents):.1f} s ago")
+    ahead_s = [agent["clock_ahead_s"] for agent in agents if agent["clock_ahead_s"] is not None]
+    if ahead_s:
+        facts.append(f"clocks within {max(ahead_s) - min(ahead_s):.2f} s of each other")
+    return f"health: {'; '.join(facts)}"
+
+
+def decided(topology: Document, hosts: Mapping[str, str]) -> Iterator[str]:
+    """Say how a topology stands, what was decided, and what moves."""
     ratio = topology["inter_node_ratio"]
-    shown = "" if ratio is None else f", inter-node {ratio:.3f}"
-    yield f"\n{topology['topology']} {topology['status']}{shown}"
+    crosses = "" if ratio is None else f", inter-node {ratio:.3f}"
+    yield f"\n{topology['topology']} {topology['status']}{crosses}"
     left = topology["headroom"]
     if left and left["factor"] is not None:
         binds = f"{left['binds']} of {left['where']}"
@@ -198,30 +256,35 @@ def _topology_tables(topology: Document) -> Iterator[RenderableType]:
             yield f"warning: {warning}"
     for row in topology["moves"]:
         state = f"void ({row['void']})" if row["void"] else row["phase"]
-        yield f"move {row['id']}: {row['executor']} {row['from']} to {row['to']}, {state}"
+        way = f"{shown(row['from'], hosts)} to {shown(row['to'], hosts)}"
+        yield f"move {row['id']}: {row['executor']} {way}, {state}"
+
+
+def _topology_tables(topology: Document, hosts: Mapping[str, str]) -> Iterator[RenderableType]:
+    yield from decided(topology, hosts)
     if topology["supervisors_behind"]:
         behind = ", ".join(topology["supervisors_behind"])
         yield f"supervisors that have not read the newest plan yet: {behind}"
     if topology["speaks"]["lowest"] < SPEAKS:
         version, who = topology["speaks"]["lowest"], topology["speaks"]["who"]
         yield f"{who} speaks version {version} of the protocol, this nstorm {SPEAKS}"
-    yield from filter(None, map(_trouble, topology["workers"]))
+    yield from filter(None, (_trouble(worker, hosts) for worker in topology["workers"]))
     for host in dict.fromkeys(worker["host"] for worker in topology["workers"]):
         on_host = [worker for worker in topology["workers"] if worker["host"] == host]
-        yield f"node {on_host[0]['slot'].rpartition(':')[0]} ({host})"
+        yield f"node {host} (supervisor {on_host[0]['slot'].rpartition(':')[0]})"
         table = Table("port", "pid", "cpu", "executors (component, cores)")
         for worker in on_host:
             here = [e for e in topology["executors"] if e["slot"] == worker["slot"]]
             table.add_row(
                 worker["slot"].rpartition(":")[2],
                 str(worker["pid"]) if worker["hooks"] else "no hooks",
-                _share(worker),
+                share(worker),
                 "\n".join(map(_executor, here)),
             )
         yield table
 
 
-def _trouble(worker: Document) -> str | None:
+def _trouble(worker: Document, hosts: Mapping[str, str]) -> str | None:
     """Say what a worker carries besides its topology, if it is not all zero."""
     counts = [
         f"{worker[key]:,} {name}"
@@ -237,10 +300,10 @@ def _trouble(worker: Document) -> str | None:
         counts.append(f"the last: {worker['fault']}")
     if worker["error"]:
         counts.append(f"it cannot follow plans: {worker['error']}")
-    return f"worker {worker['slot']}: {', '.join(counts)}" if counts else None
+    return f"worker {shown(worker['slot'], hosts)}: {', '.join(counts)}" if counts else None
 
 
-def _share(worker: Document) -> str:
+def share(worker: Document) -> str:
     if worker["cpu_cores"] is None:
         return "?"
     return f"{worker['cpu_cores'] / worker['capacity_cores']:.0%}"
@@ -252,10 +315,11 @@ def _executor(row: Document) -> str:
     return f"{row['executor']} {row['component']}{cpu}{pinned}"
 
 
-def _ended(moves: Iterable[Document]) -> Iterator[RenderableType]:
+def ended(moves: Iterable[Document], hosts: Mapping[str, str]) -> Iterator[str]:
     for move in moves:
         took = "" if move["stopped_after_s"] is None else f" after {move['stopped_after_s']:.3f} s"
         yield (
-            f"ended {move['id']}: {move['executor']} {move['source']} to {move['target']}, "
+            f"ended {move['id']}: {move['executor']} {shown(move['source'], hosts)} to "
+            f"{shown(move['target'], hosts)}, "
             f"{move['outcome']}{took}: {move['reason']}"
         )

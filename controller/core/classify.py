@@ -37,9 +37,6 @@ class Limits:
     weight_worker: float = DEFAULT["weight.worker"]
     # How many moves one decision may have; a policy that lists a whole placement ignores it.
     max_moves: int = DEFAULT["max.moves.per.cycle"]
-    # Whether two moves that belong together may leave no worker empty, as in a live run, where that
-    # would end the worker's JVM. A single executor that must stay is pinned.
-    keep_workers: bool = False
     # Whether a decision without a move looks once more for what came closest, to name it. If not,
     # the outcome may be NOTHING_TO_GAIN in place of a better reason.
     explain: bool = True

@@ -29,12 +29,6 @@ def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     return tuple((len(p), p) if i % 2 else (-1, p) for i, p in enumerate(parts))
 
 
-def topology_name(topology: str) -> str:
-    """Drop what Storm appends to a topology's name to make its id, a counter and the time."""
-    made_by_storm = re.fullmatch(r"(.+)-\d+-\d+", topology)
-    return made_by_storm[1] if made_by_storm else topology
-
-
 @dataclass(frozen=True, slots=True)
 class Machine:
     """What a policy that compares machines knows of a node.
@@ -161,11 +155,6 @@ class LoadSnapshot:
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_movable", _is_none(self.pinned))
 
-    @property
-    def is_alone(self) -> NDArray[np.bool_]:
-        """Executors that have their worker to themselves, shape (E,)."""
-        return np.asarray(np.bincount(self.place)[self.place] == 1)
-
     def moved(self, executor: int, worker: int) -> "LoadSnapshot":
         """Place one executor elsewhere, all else as it is."""
         place = self.place.copy()
@@ -227,3 +216,8 @@ def inter_node_tps(cluster: Cluster, snapshot: LoadSnapshot) -> float:
     node = cluster.node_of[snapshot.place]
     traffic = snapshot.traffic
     return float(traffic.tps[node[traffic.source] != node[traffic.target]].sum())
+
+
+def inter_node_ratio(cluster: Cluster, snapshot: LoadSnapshot) -> float:
+    """Compute the share of all traffic that crosses between nodes; 0 without traffic."""
+    return inter_node_tps(cluster, snapshot) / (snapshot.traffic.total_tps or 1.0)

@@ -5,7 +5,7 @@ and never looks at a clock, so live run, file and simulation get the same answer
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from controller.core.classify import Limits
@@ -37,11 +37,6 @@ class Veto:
 
     outcome: Outcome
     reason: str
-
-    @property
-    def keeps_worker(self) -> bool:
-        """Whether it holds only as long as no other executor comes to the worker."""
-        return self.outcome is Outcome.LAST_IN_WORKER
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +75,10 @@ class Decision:
     moves: tuple[Move, ...] = ()
     warnings: tuple[str, ...] = ()
     is_exchange: bool = False
+
+    def cut_to(self, most: int) -> "Decision":
+        """Leave out moves beyond so many; an exchange stays whole."""
+        return self if self.is_exchange else replace(self, moves=self.moves[:most])
 
     def applied(self, cluster: Cluster, snapshot: LoadSnapshot) -> LoadSnapshot:
         """Make the moves: the same load on the placement after them."""

@@ -42,7 +42,7 @@ def headroom(cluster: Cluster, snapshot: LoadSnapshot, link_tps: float | None = 
         found = Headroom(1 / float(share[busiest]), Resource.CPU, cluster.workers[busiest])
     if link_tps is None:
         return found
-    source, target, busiest_tps = _busiest_link(cluster, snapshot)
+    busiest_tps, source, target = next(iter(node_traffic_tps(cluster, snapshot)), (0.0, 0, 0))
     if busiest_tps <= 0:
         return found
     factor = link_tps / busiest_tps
@@ -51,14 +51,12 @@ def headroom(cluster: Cluster, snapshot: LoadSnapshot, link_tps: float | None = 
     return Headroom(factor, Resource.NETWORK, f"{cluster.nodes[source]} to {cluster.nodes[target]}")
 
 
-def _busiest_link(cluster: Cluster, snapshot: LoadSnapshot) -> tuple[int, int, float]:
-    """Find the directed pair of nodes with most traffic: source, target, tuples per second."""
+def node_traffic_tps(cluster: Cluster, snapshot: LoadSnapshot) -> list[tuple[float, int, int]]:
+    """List the directed pairs of nodes, the most traffic first: tuples/s, source, target."""
     nodes, node = len(cluster.nodes), cluster.node_of[snapshot.place]
     source, target = node[snapshot.traffic.source], node[snapshot.traffic.target]
     apart = source != target
-    if not apart.any():
-        return 0, 0, 0.0
     codes, pair = np.unique(source[apart] * nodes + target[apart], return_inverse=True)
     tps = np.bincount(pair, weights=snapshot.traffic.tps[apart])
-    most = int(np.argmax(tps))
-    return int(codes[most]) // nodes, int(codes[most]) % nodes, float(tps[most])
+    order = np.argsort(-tps, kind="stable")
+    return [(float(tps[row]), *divmod(int(codes[row]), nodes)) for row in order]

@@ -44,7 +44,7 @@ def component_targets(publication: Publication) -> dict[str, int]:
 class TaskMap:
     """Which executor, by its row, has which task."""
 
-    executor_of: Ints  # (tasks,), row by task; -1 where it is nobody's, as Storm's system task
+    executor_of: Ints  # (tasks,), row by task; -1 where no executor has it, as Storm's system task
     first: Ints  # (C,), where the executors of each component begin in `members`
     count: Ints  # (C,), how many they are
     members: Ints  # (E,), rows by component
@@ -73,8 +73,8 @@ class TaskMap:
         """Find the executors of pairs of tasks, shape (P,); a target may be a component.
 
         Gives which pair, source and target executor, and which part of the pair's tuples, each of
-        shape (R,): the named pairs first. What was folded is spread evenly over the tasks; tasks of
-        nobody are left out.
+        shape (R,): the named pairs first. What was folded is spread evenly over the tasks; tasks
+        without an executor are left out.
         """
         size = len(self.executor_of)
         sender = np.where((source >= 0) & (source < size), self.executor_of[source % size], -1)

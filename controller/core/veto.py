@@ -1,8 +1,7 @@
 """Says what a policy may want and the live run does not allow, and why.
 
 Each veto concerns one executor or one target worker, so `choose` lays it into the snapshot before
-the policy looks; a vetoed candidate gives way to the next by itself. Only the last executor of a
-worker depends on the other moves of a decision: `Vetoes.staying` counts for that.
+the policy looks; a vetoed candidate gives way to the next by itself.
 """
 
 from collections import Counter
@@ -11,12 +10,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from controller.core.cluster import Cluster, LoadSnapshot, topology_name
+from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
-from migration.model import ExecutorId, Slot
-from migration.validate import staying_executors
+from migration.model import ExecutorId, topology_name
+from migration.observation import staying_executors
+from migration.validate import cannot_close
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Excluded:
     topologies: frozenset[str] = frozenset()
     components: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
+    drained: frozenset[str] = frozenset()  # hosts that operators drain: nothing moves there
 
     def has_topology(self, topology: str) -> bool:
         """Tell whether a topology is among them, by its id or its name."""
@@ -33,34 +34,23 @@ class Excluded:
 
     def on(self, hosts: Mapping[str, str]) -> "Excluded":
         """Put ids of nodes in place of hosts, given the host of each node."""
-        nodes = (node for node, host in hosts.items() if {node, host} & self.hosts)
-        return replace(self, hosts=frozenset(nodes))
+
+        def nodes(named: frozenset[str]) -> frozenset[str]:
+            return frozenset(node for node, host in hosts.items() if {node, host} & named)
+
+        return replace(self, hosts=nodes(self.hosts), drained=nodes(self.drained))
 
 
 @dataclass(frozen=True, slots=True)
 class Vetoes:
-    """Vetoes by the id of the executor that would move and of the worker it would move to.
-
-    `staying` is how many executors of each worker stay there; a decision leaves one of them. None:
-    a worker may lose all of its executors.
-    """
+    """Vetoes by the id of the executor that would move and of the worker it would move to."""
 
     executors: Mapping[str, Veto] = field(default_factory=dict)
     workers: Mapping[str, Veto] = field(default_factory=dict)
-    staying: Mapping[str, int] | None = None
 
     def joined(self, other: "Vetoes") -> "Vetoes":
         """Add vetoes; where both have one, the first stays."""
-        return Vetoes(
-            {**other.executors, **self.executors},
-            {**other.workers, **self.workers},
-            other.staying if self.staying is None else self.staying,
-        )
-
-
-def last_in_worker(executor: ExecutorId | str, worker: Slot | str | None) -> Veto:
-    """Veto a move that would leave a worker without executors."""
-    return Veto(Outcome.LAST_IN_WORKER, f"{executor} is the last executor of {worker}")
+        return Vetoes({**other.executors, **self.executors}, {**other.workers, **self.workers})
 
 
 def veto_each(
@@ -86,12 +76,10 @@ def veto_each(
             if of == topology
         }
         never = excluded
-        if excluded.hosts:
+        if excluded.hosts | excluded.drained:
             never = excluded.on({node.id: node.host for node in made.view.publication.nodes})
         there = placement_vetoes(made.cluster, made.snapshot, never)
-        # An executor that is excluded never leaves, so no other one has to keep its worker alive.
-        joined, last = _of_the_moment(made, left_s).joined(there), _last(made.view)
-        found[topology] = replace(joined.joined(last), staying=last.staying)
+        found[topology] = _of_the_moment(made, left_s).joined(there).joined(_last(made.view))
     return found
 
 
@@ -125,15 +113,22 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
 
 
 def _last(view: TopologyView) -> Vetoes:
-    """Veto the last executor that stays in a worker, as Storm sees it until moves are absorbed."""
+    """Veto the last executor that stays in a worker, where the worker may not end."""
+    why = cannot_close(view.observation)
+    if why is None:
+        return Vetoes()
     staying = staying_executors(view.publication, view.plan)
-    count = Counter(str(placed.slot) for placed in staying)
-    executors = {
-        str(placed.executor): last_in_worker(placed.executor, placed.slot)
-        for placed in staying
-        if count[str(placed.slot)] == 1
-    }
-    return Vetoes(executors, staying=count)
+    count = Counter(placed.slot for placed in staying)
+    return Vetoes(
+        {
+            str(placed.executor): Veto(
+                Outcome.LAST_IN_WORKER,
+                f"{placed.executor} is the last executor of {placed.slot}: {why}",
+            )
+            for placed in staying
+            if count[placed.slot] == 1
+        }
+    )
 
 
 def _not_running(view: TopologyView) -> dict[str, Veto]:
@@ -159,7 +154,7 @@ def cooldown(left_s: Mapping[str, float]) -> Vetoes:
 
 
 def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
-    """List what the snapshot alone vetoes: EXCLUDED, LAST_IN_WORKER and NO_WORKER_IN_SLOT."""
+    """List what the snapshot alone vetoes: EXCLUDED and NO_WORKER_IN_SLOT."""
     count = np.bincount(snapshot.place, minlength=len(cluster.workers))
     workers = {
         cluster.workers[w]: Veto(
@@ -167,24 +162,18 @@ def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Exclude
         )
         for w in np.flatnonzero(count == 0)
     }
-    executors = {
-        snapshot.executors[e]: last_in_worker(
-            snapshot.executors[e], cluster.workers[snapshot.place[e]]
-        )
-        for e in np.flatnonzero(snapshot.is_alone)
-    }
-    staying = dict(zip(cluster.workers, count.tolist(), strict=True))
     # What is excluded is so whatever else is in the way.
-    return exclusions(cluster, snapshot, excluded).joined(Vetoes(executors, workers, staying))
+    return exclusions(cluster, snapshot, excluded).joined(Vetoes({}, workers))
 
 
 def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
-    """List the vetoes that the settings give."""
+    """List the vetoes that the settings and operators give."""
     executors: dict[str, Veto] = {}
     workers: dict[str, Veto] = {}
-    for n, node in enumerate(cluster.nodes if excluded.hosts else ()):
-        if node in excluded.hosts:
-            veto = Veto(Outcome.EXCLUDED, f"node {node} is excluded")
+    closed = dict.fromkeys(excluded.hosts, "excluded") | dict.fromkeys(excluded.drained, "drained")
+    for n, node in enumerate(cluster.nodes if closed else ()):
+        if node in closed:
+            veto = Veto(Outcome.EXCLUDED, f"node {node} is {closed[node]}")
             workers |= {cluster.workers[w]: veto for w in np.flatnonzero(cluster.node_of == n)}
             here = np.flatnonzero(cluster.node_of[snapshot.place] == n)
             executors |= {snapshot.executors[e]: veto for e in here}

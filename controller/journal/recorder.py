@@ -120,6 +120,7 @@ class Recorder:
             "time_s": found.time_s,
             "epoch": found.epoch,
             "paused": found.paused,
+            **({"drained": list(found.drained)} if found.drained else {}),
             "views": [
                 {
                     "topology": view.id,

@@ -41,6 +41,13 @@ def acyclic(graph: nx.DiGraph) -> nx.DiGraph:
     return forward
 
 
+def left_out(snapshot: LoadSnapshot) -> str:
+    """Say for a reason which edges of a cyclic topology do not count; nothing of an acyclic one."""
+    graph = component_graph(snapshot)
+    back = [f"{a} -> {b}" for a, b in graph.edges - acyclic(graph).edges]
+    return f" (left out, found depth first: {', '.join(sorted(back))})" if back else ""
+
+
 def linearised(graph: nx.DiGraph) -> list[str]:
     """Order components such that each comes after those that feed it.
 

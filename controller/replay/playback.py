@@ -49,6 +49,7 @@ class SeenReader:
             tuple((t, ExecutorId.parse(executor), s) for t, executor, s in record.rests),
             tuple((t, ExecutorId.parse(executor)) for t, executor in record.not_begun),
             tuple((topology, decode(Answer, answer)) for topology, answer in record.answers),
+            record.drained,
         )
 
     def loads(self, record: TickRecord) -> tuple[NodeLoad, ...]:

@@ -23,7 +23,14 @@ from migration.recovery import KnownPlan
 log = structlog.get_logger()
 
 # The phases between PREPARE and STOPPED: what the application may notice of a move.
-DISRUPTIVE_PHASES = (Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP)
+DISRUPTIVE_PHASES = (
+    Phase.PREPARE,
+    Phase.QUIET,
+    Phase.SWITCH,
+    Phase.DRAIN,
+    Phase.CARRY,
+    Phase.STOP,
+)
 REMEMBERED_MOVES = 200
 
 
@@ -104,7 +111,11 @@ class Applier:
 
     def step(self, views: Iterable[TopologyView]) -> bool:
         """Look once at every move under way, write what follows; tell whether moves are left."""
-        left = False
+        left, views = False, tuple(views)
+        for gone in {*self._held, *self._lost_s} - {view.id for view in views}:
+            if self._mirror.kept_node(wire.plan_path(gone)) is None:
+                self._held.pop(gone, None)
+                self._lost_s.pop(gone, None)
         for view in views:
             if self._mend(view):
                 left = True
@@ -116,19 +127,16 @@ class Applier:
         return left
 
     def sweep(self, orphans: Iterable[tuple[str, int]]) -> None:
-        """Delete the plans of topologies that are gone, by path and version."""
+        """Delete what is left of topologies and nodes that are gone, by path and version."""
         epoch = self._leader.epoch
         if epoch is None:
             return
         for path, version in orphans:
             try:
                 self._session.delete_checked(path, version, (wire.EPOCH, epoch))
-                log.info("plan_deleted", path=path, reason="Storm no longer has the topology")
-                topology = path.rpartition("/")[2]
-                self._held.pop(topology, None)
-                self._lost_s.pop(topology, None)
+                log.info("leftover_deleted", path=path, reason="Storm no longer has it")
             except (ConflictError, NoNodeError) as error:
-                log.warning("plan_delete_refused", path=path, reason=str(error))
+                log.warning("leftover_delete_refused", path=path, reason=str(error))
             finally:
                 self._mirror.invalidate(path)
 
@@ -147,7 +155,7 @@ class Applier:
         there = [plan for plan in (known.plan, stored) if plan is not None]
         nothing = Plan(view.plan.cluster, 0, -1, topology)
         last = max(there, key=lambda plan: plan.stamp, default=nothing)
-        if any(entry.phase is Phase.UNKNOWN for entry in last.entries):
+        if not all(entry.understood for entry in last.entries):
             return True  # what a later version wrote only that one can write anew
         waits = now_s - since_s < self._timing.ack_fresh_s
         if last.stamp < known.read and waits:

@@ -22,8 +22,11 @@ from migration.recovery import KnownPlan
 # Loads say that a node is alive, too; between two cycles they are read for that alone.
 # More than a cycle's 5 s: else every report would be read twice.
 _LOADS_OLD_S = 6.0
+# After this silence the reports of a node that Storm has not got are deleted.
+_NODE_GONE_S = 3600.0
 
 PAUSED = f"{wire.ROOT}/paused"
+DRAINED = f"{wire.ROOT}/drained"
 
 
 class LiveCluster:
@@ -61,6 +64,7 @@ class LiveCluster:
         sign, nodes = self._nimbus.newest(), self._mirror.message(Nodes, wire.NODES)
         report = None if sign is None else sign.report
         acks, same = self._acks_of_now()
+        lowest = min((one.speaks for one in self.controllers()), default=wire.SPEAKS)
         places: dict[str, list[int]] = {}
         for place, node in enumerate(acks):
             places.setdefault(node.node, []).append(place)
@@ -72,9 +76,12 @@ class LiveCluster:
             if found is None or nodes is None or not named or not self._nimbus.knows(topology):
                 continue
             known = before.get(topology)
+            # Whoever stands by may have to end a move.
+            speaks = min(found.speaks, lowest)
             # The very same object while nothing has changed: much is worked out of it and kept.
-            if known is None or known[0] is not found or known[1] is not nodes:
-                known = (found, nodes, structs.replace(found, nodes=nodes.nodes))
+            old_word = known is None or known[0] is not found or known[2].speaks != speaks
+            if known is None or old_word or known[1] is not nodes:
+                known = found, nodes, structs.replace(found, nodes=nodes.nodes, speaks=speaks)
             self._published[topology] = known
             publication, plan = known[2], self.plan(topology)
             old = last.get(topology)
@@ -93,6 +100,8 @@ class LiveCluster:
                 _keep_worked_out(made, view)
             self._views[topology] = view
             views.append(view)
+        for gone in before.keys() - self._published.keys():
+            self._mirror.forget(f"/assignments/{gone}")
         return views
 
     def _acks_of_now(self) -> tuple[tuple[NodeAcks, ...], bool]:
@@ -133,13 +142,24 @@ class LiveCluster:
         return None if lost is None else f"the plan {path} {lost}: the leader writes it anew"
 
     def orphans(self) -> list[tuple[str, int]]:
-        """List the plans of topologies that Storm no longer has."""
+        """List what is left of topologies and nodes that Storm no longer has."""
         if self._mirror.stat("/storms") is None:
             return []  # no Storm here: then it has not killed a topology either
         names = self._mirror.children(wire.PLANS)
         paths = [wire.plan_path(name) for name in names if not self._nimbus.knows(name)]
+        paths += self._of_gone_nodes()
         found = [(path, self._mirror.node(path)) for path in paths]
         return [(path, stored.version) for path, stored in found if stored is not None]
+
+    def _of_gone_nodes(self) -> list[str]:
+        """List the reports of nodes that have been silent for long, and that Storm has not got."""
+        nodes = self._mirror.message(Nodes, wire.NODES)
+        there = {node.id for node in nodes.nodes} if nodes else set()
+        said = [name for name in self._mirror.children(wire.ACKS) if nodes and name not in there]
+        read = [name for name in said if self._mirror.node(wire.acks_path(name))]
+        gone = [name for name in read if self._silence_s(name) > _NODE_GONE_S]
+        # The acks last: by them a node is known.
+        return [path(name) for name in gone for path in (wire.load_path, wire.acks_path)]
 
     def cluster(self) -> str:
         """Return the cluster's UUID; empty before the first leader."""
@@ -163,6 +183,18 @@ class LiveCluster:
                 found.append(acks)
         return tuple(found)
 
+    def clocks_ahead_s(self) -> dict[str, float]:
+        """Tell by how much the clock of each node is ahead of ZooKeeper's, by its newest acks.
+
+        It is less by what the way of the acks took, some milliseconds.
+        """
+        stored = {acks.node: self._mirror.node(wire.acks_path(acks.node)) for acks in self.acks()}
+        return {
+            acks.node: (acks.time_ms - there.mtime_ms) / 1000
+            for acks in self.acks()
+            if (there := stored[acks.node]) is not None
+        }
+
     def loads(self) -> Sequence[NodeLoad]:
         """Read the newest report of each node."""
         paths = [wire.load_path(name) for name in self._mirror.children(wire.LOAD)]
@@ -170,6 +202,8 @@ class LiveCluster:
         self._loads_read_s = self._now_s()
         for path in paths:
             self.age_s(path)  # a node is as old as its report from now on
+        asked = {*paths, *map(wire.acks_path, self._mirror.children(wire.ACKS))}
+        self._came = {path: came for path, came in self._came.items() if path in asked}
         return self._loads
 
     def _silence_s(self, node: str) -> float:
@@ -180,6 +214,14 @@ class LiveCluster:
         """Return why the controller is paused, None if it is not."""
         stored = self._mirror.node(PAUSED)
         return None if stored is None else stored.data.decode(errors="replace") or "paused"
+
+    def drained(self) -> dict[str, int]:
+        """Return the hosts that operators drain, and how many executors each had."""
+        found = {}
+        for host in sorted(self._mirror.children(DRAINED)):
+            stored = self._mirror.node(f"{DRAINED}/{host}")
+            found[host] = int(stored.data) if stored and stored.data.isdigit() else 0
+        return found
 
     def age_s(self, path: str) -> float:
         """Tell how long ago a node was seen to change; infinite if it has not been read."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from controller.core.drain import drained_nodes
 from controller.core.topology import TopologyView, moves_under_way
 from controller.storm.apply import MoveRecord
 from controller.storm.message_cache import Mirror
@@ -82,7 +83,13 @@ class CommandQueue:
         read = {path: decode(node.data) for path, node in stored.items() if node is not None}
         return {path: command for path, command in read.items() if command is not None}
 
-    def work(self, views: Sequence[TopologyView], ended: Iterable[MoveRecord], epoch: int) -> None:
+    def work(
+        self,
+        views: Sequence[TopologyView],
+        ended: Iterable[MoveRecord],
+        epoch: int,
+        drained: tuple[str, ...] = (),
+    ) -> None:
         """Begin what waits under this epoch, and answer what has gone on or ended lately."""
         for path, command in self.read().items():
             if command.ended:
@@ -90,13 +97,19 @@ class CommandQueue:
             if command.move:
                 answer = self._follow(command, views, ended)
             else:
-                answer = self._try(command, views, epoch)
+                answer = self._try(command, views, epoch, drained)
             if answer != command:
                 self._answer(path, answer)
             if answer.move and not command.move:
                 return  # the views are of before this move
 
-    def _try(self, command: Command, views: Sequence[TopologyView], epoch: int) -> Command:
+    def _try(
+        self,
+        command: Command,
+        views: Sequence[TopologyView],
+        epoch: int,
+        drained: tuple[str, ...],
+    ) -> Command:
         try:
             executor, slot = ExecutorId.parse(command.executor), Slot.parse(command.slot)
         except ModelError as error:
@@ -104,6 +117,9 @@ class CommandQueue:
         view = find(views, command.topology)
         if view is None:
             reason = f"no topology {command.topology}: the hooks in Nimbus publish {_names(views)}"
+            return replace(command, state=REFUSED, reason=reason)
+        if slot.supervisor in drained_nodes(view.publication.nodes, drained):
+            reason = f"{slot} is on a host that is drained: see `nstorm undrain`"
             return replace(command, state=REFUSED, reason=reason)
         entry = validate_move(
             view.publication,

@@ -14,13 +14,15 @@ from controller.cycle import Memory, Report, Seen, TopologyReport, cycle, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.policies.partition.search import SubprocessSearches
-from controller.storm.apply import Applier
+from controller.storm.apply import Applier, MoveRecord
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, CommandQueue
 from controller.storm.leader import Leader
 from controller.storm.message_cache import Mirror
 from controller.storm.status import document, publish
+from controller.storm.telemetry import Telemetry
 from kvstore.errors import StoreError
+from kvstore.pulse import Pulse
 from kvstore.zookeeper import Session
 from migration.model import ExecutorId, Timing
 
@@ -41,10 +43,21 @@ IDLE_S = 0.5
 class LiveController:
     """One controller process; `name` says who it is, for people who look."""
 
-    def __init__(self, session: Session, config: Config, *, name: str) -> None:
+    def __init__(
+        self,
+        session: Session,
+        config: Config,
+        *,
+        name: str,
+        pulse: Pulse | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
         self._session = session
         self._config = config
         self._name = name
+        self._pulse = pulse or Pulse({})
+        self._telemetry = telemetry
+        self._untold: list[MoveRecord] = []  # moves that have ended in this cycle
         self._wake = threading.Event()
         timing = replace(Timing(), lazy_kill_ms=config.lazy_kill_ms)
         mirror = Mirror(session, self._wake)
@@ -98,12 +111,14 @@ class LiveController:
                     if self._knows_too_little and now_s - led_s < self._config.cycle_s:
                         cycle_at_s = time.monotonic() + NEW_LEADER_S
                 away = False
+                self._pulse.beat()
             except StoreError as error:
                 if self._session.lost:
                     raise
                 if not away:
                     log.warning("zookeeper_away", zookeeper=self._session.hosts, reason=str(error))
                 away = True
+                self._pulse.beat("ZooKeeper")
                 stop.wait(IDLE_S)
             self._sleep(stop, cycle_at_s, moving=moving)
         if self._session.connected:
@@ -120,7 +135,8 @@ class LiveController:
         epoch = self._leader.epoch
         asked = self._commands.read().values()
         if epoch is not None and not all(command.ended for command in asked):
-            self._commands.work(self._view.topologies(), self._applier.ended, epoch)
+            drained = tuple(self._view.drained())
+            self._commands.work(self._view.topologies(), self._applier.ended, epoch, drained)
         self._note_commands()
         return moving
 
@@ -135,7 +151,7 @@ class LiveController:
     def _cycle(self) -> bool:
         """Look, decide and act; return whether moves have begun."""
         self._applier.sweep(self._view.orphans())
-        before, time_s = self._memory, time.time()
+        before, time_s, began_s = self._memory, time.time(), time.monotonic()
         seen: Seen | None = None
         try:
             seen = self._look(time_s)
@@ -164,7 +180,19 @@ class LiveController:
         reports = tuple(_unwritten(r) if r.topology in unwritten else r for r in report.topologies)
         self._log(replace(report, topologies=reports))
         self._publish(reports)
+        self._tell(seen, reports, time.monotonic() - began_s)
         return len(unwritten) < len(report.plans)
+
+    def _tell(self, seen: Seen | None, reports: tuple[TopologyReport, ...], took_s: float) -> None:
+        ended, self._untold = self._untold, []
+        if self._telemetry is None:
+            return
+        try:
+            for move in ended:
+                self._telemetry.ended(move)
+            self._telemetry.cycle(seen, self._memory, reports, took_s)
+        except Exception:  # the cycle is over and done, whatever can be told of it
+            log.exception("metrics_failed")
 
     def _look(self, time_s: float) -> Seen:
         now_s, epoch = time.monotonic(), self._leader.epoch
@@ -173,6 +201,7 @@ class LiveController:
             seen = replace(
                 seen,
                 paused=self._view.paused(),
+                drained=tuple(self._view.drained()),
                 topologies=tuple(self._view.topologies()),
                 loads=tuple(self._view.loads()),
             )
@@ -180,6 +209,7 @@ class LiveController:
         ended = self._applier.take_ended()
         for move, _ in ended:
             self._recorder.note("ended", asdict(move))
+            self._untold.append(move)
         # An executor rests after its move, whether the policy or an operator asked for it.
         rests = tuple((m.topology, ExecutorId.parse(m.executor), at_s) for m, at_s in ended)
         return replace(

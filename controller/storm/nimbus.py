@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from controller.storm.message_cache import Mirror
 from migration import wire
-from migration.model import ABSORBED, NimbusReport, Phase, Plan, Publication
-from migration.table import NEEDS_VERSION
+from migration.model import ABSORBED, NimbusReport, Plan, Publication
 
 SILENCE_LIMIT_S = 30.0
 
@@ -59,7 +58,7 @@ class NimbusWatch:
         if sign is None:
             return "the hooks in Nimbus have never given a sign of life"
         return (
-            _other_version(plan, sign.report)
+            _later_version(plan)
             or self._silent(sign.mzxid)
             or _unpublished(publication.topology, sign.report)
             or self._changed(publication, plan, sign.mzxid)
@@ -84,7 +83,7 @@ class NimbusWatch:
 
     def knows(self, topology: str) -> bool:
         """Tell whether Storm still has the topology; False once it has been killed."""
-        return self._mirror.stat(f"/storms/{topology}") is not None
+        return topology in self._mirror.children("/storms")
 
     def _silence_s(self, mzxid: int) -> float | None:
         """Measure the age of the last sign of life; None while its age is unknown."""
@@ -103,15 +102,10 @@ class NimbusWatch:
         return stored is not None and stored.mzxid > mzxid
 
 
-def _other_version(plan: Plan, report: NimbusReport) -> str | None:
-    if any(entry.phase is Phase.UNKNOWN for entry in plan.entries):
-        return "a later version of nstorm has written the plan: let that one end its moves"
-    if report.speaks < NEEDS_VERSION:
-        return (
-            f"the hooks in Nimbus speak version {report.speaks} of the protocol, "
-            f"and a move needs {NEEDS_VERSION}"
-        )
-    return None
+def _later_version(plan: Plan) -> str | None:
+    if all(entry.understood for entry in plan.entries):
+        return None
+    return "a later version of nstorm has written the plan: let that one end its moves"
 
 
 def _unpublished(topology: str, report: NimbusReport) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from controller.config import Config
-from controller.core.headroom import headroom
+from controller.core.headroom import headroom, node_traffic_tps
 from controller.cycle import TopologyReport
 from controller.journal.recorder import cycle_record
 from controller.storm.apply import MoveRecord
@@ -15,6 +15,7 @@ from kvstore.zookeeper import Session
 from migration import wire
 
 STATUS = f"{wire.ROOT}/status"
+SHOWN_LINKS = 20
 
 
 def document(
@@ -50,6 +51,10 @@ def _cycle(report: TopologyReport, config: Config) -> dict[str, Any]:
         return found
     cluster, snapshot = report.picture.cluster, report.picture.snapshot
     found["headroom"] = asdict(headroom(cluster, snapshot, config.link_tps))
+    found["links"] = [
+        {"from": cluster.nodes[source], "to": cluster.nodes[target], "tps": tps}
+        for tps, source, target in node_traffic_tps(cluster, snapshot)[:SHOWN_LINKS]
+    ]
     found["executors"] = [
         {"executor": executor, "cpu_cores": cpu, "queue": int(queue)}
         for executor, cpu, queue in zip(

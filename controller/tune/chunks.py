@@ -13,9 +13,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from controller.core.cluster import Floats, topology_name
+from controller.core.cluster import Floats
 from controller.errors import TuneError
 from controller.replay.recording import Span
+from migration.model import topology_name
 
 # A topology on a day: its ticks depend on each other, those of others do not.
 Episode: TypeAlias = tuple[str, int]

@@ -69,7 +69,7 @@ def tune(
     Each parameter set replays the log from its beginning with moves of its own, and is ranked by
     what the first 70 % of the time cost. The best one is then tested with the rest, and suggested
     only if it does better than the settings in force there, too. The row "no moves" is the same
-    replay in which nobody moves anything: what the cluster does without nstorm.
+    replay without any move: it shows the cluster without nstorm.
     """
     goal = Objective.parse(objective)
     asked = read_space(space) if space else None

@@ -72,16 +72,19 @@ def bench_moves(
     """
     from deploy.lab.cluster import AGENT_JAR, plan_lab  # noqa: PLC0415
     from deploy.lab.operator import beside  # noqa: PLC0415
-    from tests.bench.movers import AtRandom, by_itself  # noqa: PLC0415
+    from tests.bench.movers import AtRandom, by_itself, slots_of  # noqa: PLC0415
     from tests.bench.moves import run_moves, submit  # noqa: PLC0415
 
     topology, itself = "bench", by is By.CONTROLLER
     with plan_lab("bench-moves", agent_jar=AGENT_JAR, conf=RESTLESS if itself else None) as lab:
         submit(lab, topology, variant, rate)
         with beside(lab, topology, mode="auto" if itself else "observe") as operator:
-            spouts = {e.slot for e in lab.assignment(topology) if e.component == "spout"}
             at_random = AtRandom(
-                lab, operator, seed, kill_every=kill_every, spared=frozenset(spouts)
+                lab,
+                operator,
+                seed,
+                kill_every=kill_every,
+                spared=lambda: slots_of(lab, topology, "spout"),
             )
             with by_itself(lab, operator, seed) if itself else nullcontext(at_random) as mover:
                 report = run_moves(lab, mover, topology, moves=moves)
@@ -166,12 +169,15 @@ def bench_decide(
         int, typer.Option(min=0, help="How many starts of each case; 0: only the speed.")
     ] = 10,
     repeats: Annotated[int, typer.Option(min=1, help="How often each decision is timed.")] = 10,
+    worlds: Annotated[
+        int, typer.Option(min=0, help="How many fresh random worlds of each kind; 0: none.")
+    ] = 0,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure decisions: speed, memory and quality; no cluster."""
     from tests.bench.decide.report import as_tables, bench  # noqa: PLC0415
 
-    _answer(bench(seeds, repeats, _progress), as_tables, output)
+    _answer(bench(seeds, repeats, _progress, worlds), as_tables, output)
 
 
 @app.command("replay", epilog=example("python -m tests.bench replay --rounds 0 -o json"))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.sim.report import simulate_all, text
-from controller.sim.scenario import parse, split
+from deploy.sim.report import simulate_all, text
+from deploy.sim.scenario import parse, split
 
 FILES = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
 
@@ -15,4 +15,4 @@ def test_scenario(file: Path) -> None:
     given = file.read_text()
     report = simulate_all(parse(given))
     assert report.holds
-    assert text(report) == split(given)[1], f"review: nstorm simulate {file} --rewrite"
+    assert text(report) == split(given)[1], f"review: python -m deploy simulate {file} --rewrite"

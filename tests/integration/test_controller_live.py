@@ -300,6 +300,15 @@ def test_it_makes_the_best_moves_by_itself(storm: str, puppets: Puppets, conf: P
         assert table.returncode == 0, table.stderr
         assert "pinned: spout" in table.stdout
         assert "ended m" in table.stdout
+        live = nstorm("top", "--conf", str(conf), "--host", "host-a")
+        assert live.returncode == 0, live.stderr
+        workers = [line.split()[0] for line in live.stdout.splitlines() if "%" in line]
+        assert workers == ["host-a:6700", "host-a:6701"]
+        wrong = nstorm("doctor", "--conf", str(conf), "-o", "json")
+        assert wrong.returncode == 1, wrong.stderr
+        found = [one["what"] for one in json.loads(wrong.stdout)]
+        # The agents of the puppets are of version 0, and their clocks are this machine's.
+        assert [what.partition(" is of")[0] for what in found] == ["agent a", "agent b"]
 
 
 def test_a_new_leader_waits_for_the_second_report_and_not_for_its_next_cycle(
@@ -385,7 +394,7 @@ def test_move_of_an_operator(storm: str, puppets: Puppets, conf: Path) -> None:
             lambda: (read(session) or {}).get("cycles", [{}])[0].get("outcome") == "WOULD_MOVE"
         )
         where = ["--conf", str(conf)]
-        done = nstorm("move", "wc", "7-7", "a:6701", "--wait", "-o", "json", *where)
+        done = nstorm("move", "wc", "7-7", "host-a:6701", "--wait", "-o", "json", *where)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["state"] == "MOVED"
         assert "SWITCH" in done.stderr or "DRAIN" in done.stderr or "SETTLE" in done.stderr

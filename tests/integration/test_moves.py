@@ -1,26 +1,91 @@
-"""Thirty moves and one killed worker on a real cluster: nobody loses a tuple to a move."""
+"""Moves and one killed worker on a real cluster: nobody loses a tuple or a count to a move."""
 
+import time
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
 from deploy.lab.cluster import Lab
-from deploy.lab.operator import Operator, beside
+from deploy.lab.operator import Operator, beside, kill_meters
+from deploy.lab.workloads import judge
+from migration.model import ExecutorId, Slot, Way
 from tests.bench.movers import AtRandom
 from tests.bench.moves import run_moves
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "moves-test"
+COUNTERS = "counters-test"
+
+
+def test_counters_move_with_their_counts(lab: Lab) -> None:
+    lab.submit(COUNTERS, rate_tps=300, workload="counters")
+    lab.wait_ready(COUNTERS)
+    with beside(lab, COUNTERS) as operator:
+        lab.wait_until("what the bolts keep is known", lambda: carried(operator) == 8)
+        before = operator.placement().slot_of
+        report = run_moves(
+            lab, AtRandom(lab, operator, seed=3), COUNTERS, moves=15, interleave=False
+        )
+        moved = {one for one, at in operator.placement().slot_of.items() if at != before[one]}
+        print(report)
+        assert report["states"] == {"MOVED": 15}
+        assert report["failed"] == report["double_acked"] == report["pending"] == 0
+        assert report["worker_restarts"] == 0
+        assert sum(operator.ways().get(one) is Way.CARRY for one in moved) >= 3
+    verdict = judge(lab.ledger(COUNTERS), 30.0)
+    assert verdict.ok, verdict
+    lab.kill_topology(COUNTERS)
+
+
+def carried(operator: Operator) -> int:
+    return Counter(operator.ways().values())[Way.CARRY]
 
 
 @pytest.fixture(scope="module")
 def operator(lab: Lab) -> Iterator[Operator]:
     """Agents and a controller beside a fed topology."""
-    lab.submit(TOPOLOGY, rate_tps=500)
+    lab.submit(TOPOLOGY, {"topology.acker.executors": 1}, rate_tps=500)
     lab.wait_ready(TOPOLOGY)
     with beside(lab, TOPOLOGY) as found:
         yield found
     lab.kill_topology(TOPOLOGY)
+
+
+def test_spouts_that_read_partitions_move_and_so_do_ackers(lab: Lab) -> None:
+    """Nothing is read twice or left out, no partition has two readers, no tree stays open."""
+    name = "partitions-test"
+    # What the counters hold stays with them; nothing else moves here.
+    lab.submit(name, {"workload.spouts": 2}, rate_tps=500, workload="partitions")
+    lab.wait_ready(name)
+    pids, meters = lab.worker_pids(), kill_meters(lab)
+    ledger = lab.ledger(name)
+    try:
+        with beside(lab, name) as operator:
+            slots = sorted(set(operator.placement().slot_of.values()))
+            handed_over = [e for e in lab.assignment(name) if e.component in ("spout", "__acker")]
+            assert len(handed_over) == 4
+            began_s = time.time()
+            for turn in (1, 2):
+                paths = []
+                for executor in handed_over:
+                    id_ = ExecutorId(*executor.executor)
+                    at = operator.placement().slot_of[id_]
+                    path = operator.ask(id_, slots[(slots.index(at) + turn) % len(slots)])
+                    operator.follow(path, lambda now: now.state == "SETTLE")
+                    paths.append(path)
+                ended = [operator.follow(path, lambda now: now.ended).state for path in paths]
+                assert ended == ["MOVED"] * 4
+            windows = ledger.windows(began_s)
+            verdict = judge(ledger)
+            assert lab.worker_pids() == pids
+            assert kill_meters(lab) == meters
+    finally:
+        lab.kill_topology(name)
+    assert verdict.ok, verdict
+    assert sum(window.failed for window in windows) == 0
+    opened = [row for row in ledger.rows() if row["row"] == "opened"]
+    assert len(opened) == 2 + 2 * 2
 
 
 def test_thirty_moves_lose_no_tuple_and_restart_no_worker(lab: Lab, operator: Operator) -> None:
@@ -57,3 +122,28 @@ def test_a_killed_worker_comes_back_with_the_moved_executors(lab: Lab, operator:
     ledger = lab.ledger(TOPOLOGY)
     acked = ledger.totals().acked
     lab.wait_until("sentences are acked", lambda: ledger.totals().acked > acked)
+
+
+def test_workers_that_are_left_end_and_nobody_loses_a_tuple(lab: Lab, operator: Operator) -> None:
+    ledger, placement, pids = lab.ledger(TOPOLOGY), operator.placement(), lab.worker_pids()
+    kept = {str(placement.slot_of[e]) for e in set(placement.slot_of) - set(placement.free)}
+    assert len(pids) - len(kept) >= 2, "spout and acker leave no worker to close"
+    home, failed = min(kept), ledger.totals().failed
+    ledger.set_rate(500)
+    closed = sorted(set(pids) - kept)
+    for slot in closed:
+        leaving = [e for e in placement.free if str(placement.slot_of[e]) == slot]
+        for executor in leaving:
+            path = operator.ask(executor, Slot.parse(home))
+            if executor == leaving[-1] and slot == closed[-1]:
+                # The last worker is killed while it is about to end.
+                operator.follow(path, lambda command: command.state == "STOP")
+                lab.kill_worker(slot)
+            assert operator.follow(path, lambda command: command.ended).state == "MOVED"
+    lab.wait_until("the workers have ended", lambda: set(lab.worker_pids()) == kept, limit_s=60)
+    assert lab.worker_pids() == {slot: pids[slot] for slot in kept}
+    totals = ledger.drain(limit_s=120)
+    assert totals.failed == failed
+    assert totals.double_acked == 0
+    assert totals.emitted == totals.acked
+    assert totals.words_counted == totals.words_emitted

@@ -1,41 +1,36 @@
-"""Jars of two versions side by side: served, moved where all understand it, refused where not.
+"""Two versions side by side: served, moved where all understand it, refused where not.
 
-There is no release yet. So the jar of before is built from an earlier commit, and the later one
-from today's source, changed as a later one will be: it speaks version 2 of the protocol, and its
-reports have keys that nobody here knows. Agents and controller are today's.
+There is no release yet. So what is of before is an earlier commit, which speaks version 1 of the
+protocol: its jar is built, and its agents and controller run from its Python. The rest is today's.
 """
 
 import os
-import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from signal import SIGTERM
+from typing import NamedTuple
 
 import pytest
 from messages import replace
 
+from controller.core.topology import TopologyView
 from controller.storm.collect import LiveCluster
-from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab, sweep
+from deploy.lab.cluster import AGENT_JAR, REPOSITORY, Lab, plan_lab, sweep
 from deploy.lab.operator import Operator, beside, published
 from kvstore.zookeeper import Session
-from migration import observation, validate, wire
-from migration.model import Base, Entry, EntryState, ExecutorId, Phase, Slot
+from migration import wire
+from migration.model import Base, Entry, EntryState, ExecutorWay, NodeAcks, Phase, Slot, Way
 from migration.validate import Refusal, RefusalCode, validate_move
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "versions-test"
 RATE_TPS = 300
-SOURCE = AGENT_JAR.parents[1]
 # Of 2026-11-24, in main.
 PREVIOUS = "bdefbadfaa4a38b7e44f151a36142545ae277405"
-LATER = {
-    "wire/Protocol.java": ("SPEAKS = 1;", "SPEAKS = 2;"),
-    "wire/report/NimbusReport.java": ("Protocol.SPEAKS)", 'Protocol.SPEAKS).put("later", "x")'),
-    "wire/report/SupervisorAck.java": ("Protocol.SPEAKS)", 'Protocol.SPEAKS).put("later", "x")'),
-    "wire/report/WorkerAck.java": ("Protocol.SPEAKS)", 'Protocol.SPEAKS).put("later", "x")'),
-}
+PACKAGES = ("agent", "controller", "kvstore", "migration")
+OLD, NEW = 1, wire.SPEAKS
 CONF = {
     # No sentence may fail for a slow machine.
     "topology.message.timeout.secs": 60,
@@ -46,42 +41,35 @@ CONF = {
 }
 
 
-def built(source: Path) -> Path:
-    command = ["mvn", "-q", "-B", "-f", str(source / "pom.xml"), "-Dmaven.test.skip=true"]
-    subprocess.run([*command, "package"], check=True, timeout=600)
-    return source / "target" / AGENT_JAR.name
+class Versions(NamedTuple):
+    """The versions of the protocol that a cluster speaks."""
+
+    workers: set[int]
+    supervisors: set[int]
+    nimbus: set[int]
+    agents: set[int]
+    controllers: set[int]
 
 
 @pytest.fixture(scope="module")
-def previous_jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The jar of before; a clone without the history has none."""
-    repository, copy = SOURCE.parents[1], tmp_path_factory.mktemp("previous")
-    archive = ["git", "-C", str(repository), "archive", PREVIOUS, "migration/jvm"]
+def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources of before, with the jar built; a clone without the history has none."""
+    copy = tmp_path_factory.mktemp("previous")
+    archive = ["git", "-C", str(REPOSITORY), "archive", PREVIOUS, *PACKAGES]
     found = subprocess.run(archive, capture_output=True, check=False)
     if found.returncode != 0:
         pytest.skip(f"commit {PREVIOUS} is not in this clone: type  git fetch --unshallow")
     subprocess.run(["tar", "-x", "-C", str(copy)], input=found.stdout, check=True)
-    return built(copy / "migration/jvm")
+    command = ["mvn", "-q", "-B", "-f", str(copy / "migration/jvm/pom.xml"), "package"]
+    subprocess.run([*command, "-Dmaven.test.skip=true"], check=True, timeout=600)
+    return copy
 
 
 @pytest.fixture(scope="module")
-def later_jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The jar of the next version."""
-    copy = tmp_path_factory.mktemp("later") / "jvm"
-    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("target"))
-    for name, (today, later) in LATER.items():
-        path = copy / "src/main/java/nstorm" / name
-        text = path.read_text("utf-8")
-        assert today in text
-        path.write_text(text.replace(today, later), "utf-8")
-    return built(copy)
-
-
-@pytest.fixture(scope="module")
-def jar_link(tmp_path_factory: pytest.TempPathFactory, previous_jar: Path) -> Path:
+def jar_link(tmp_path_factory: pytest.TempPathFactory, previous: Path) -> Path:
     """What storm.yaml names, as docs/operations.md has it."""
-    link = tmp_path_factory.mktemp("opt") / "nstorm-agent.jar"
-    link.symlink_to(previous_jar)
+    link = tmp_path_factory.mktemp("opt") / AGENT_JAR.name
+    link.symlink_to(previous / "migration/jvm/target" / AGENT_JAR.name)
     return link
 
 
@@ -96,9 +84,17 @@ def fed(jar_link: Path) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def operator(fed: Lab) -> Iterator[Operator]:
-    with beside(fed, TOPOLOGY) as found:
+def operator(fed: Lab, previous: Path) -> Iterator[Operator]:
+    """Somebody beside agents and a controller of before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(previous))
+        patch.setenv("PYTHONSAFEPATH", "1")  # else the folder of this process came first
+        running = beside(fed, TOPOLOGY)
+        found = running.__enter__()
+    try:
         yield found
+    finally:
+        running.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="module")
@@ -108,28 +104,40 @@ def session(fed: Lab) -> Iterator[Session]:
         yield found
 
 
-def versions(session: Session) -> tuple[set[int], set[int], set[int]]:
-    """Give the versions that the hooks of workers, of supervisors and of Nimbus speak."""
-    view = published(LiveCluster.of_session(session), TOPOLOGY)
-    workers = {ack.speaks for node in view.acks for ack in node.workers}
-    supervisors = {node.supervisor.speaks for node in view.acks if node.supervisor}
-    return workers, supervisors, {view.nimbus.speaks} if view.nimbus else set()
+def look(session: Session) -> TopologyView:
+    return published(LiveCluster.of_session(session), TOPOLOGY)
+
+
+def versions(session: Session) -> Versions:
+    view = look(session)
+    return Versions(
+        {ack.speaks for node in view.acks for ack in node.workers},
+        {node.supervisor.speaks for node in view.acks if node.supervisor},
+        {view.nimbus.speaks} if view.nimbus else set(),
+        {node.speaks for node in view.acks},
+        {one.speaks for one in LiveCluster.of_session(session).controllers()},
+    )
+
+
+def move(lab: Lab, operator: Operator, source: Slot, target: Slot) -> None:
+    placement = operator.placement()
+    executor = next(e for e in placement.free if placement.slot_of[e] == source)
+    done = operator.follow(operator.ask(executor, target), lambda now: now.ended)
+    assert (done.state, done.reason) == ("MOVED", done.reason)
+    lab.wait_until("the move has come to its end", lambda: operator.entries() == 0)
 
 
 def move_each_way(lab: Lab, operator: Operator, one: Slot, other: Slot) -> None:
-    """Move an executor there and back."""
-    for source, target in ((one, other), (other, one)):
-        placement = operator.placement()
-        executor = next(e for e in placement.free if placement.slot_of[e] == source)
-        done = operator.follow(operator.ask(executor, target), lambda now: now.ended)
-        assert (done.state, done.reason) == ("MOVED", done.reason)
-        lab.wait_until("the move has come to its end", lambda: operator.entries() == 0)
+    """Move an executor there and one back."""
+    move(lab, operator, one, other)
+    move(lab, operator, other, one)
 
 
-def ends(operator: Operator) -> tuple[Slot, Slot]:
+def ends(operator: Operator, among: Collection[Slot] | None = None) -> tuple[Slot, Slot]:
     """Two workers on different nodes with something to move."""
     placement = operator.placement()
-    slots = sorted({placement.slot_of[executor] for executor in placement.free})
+    found = {placement.slot_of[executor] for executor in placement.free}
+    slots = sorted(found if among is None else found.intersection(among))
     return slots[0], next(s for s in slots if s.supervisor != slots[0].supervisor)
 
 
@@ -173,14 +181,19 @@ def undisturbed(lab: Lab) -> int:
         before = after
 
 
-def test_a_later_worker_beside_everything_of_before(
-    fed: Lab, operator: Operator, session: Session, jar_link: Path, later_jar: Path
+def restart(lab: Lab, *names: str) -> None:
+    for name in names:
+        lab.kill_daemon(name, SIGTERM)
+        lab.wait_until(f"{name} has ended", lambda name=name: lab.daemon(name) is None)
+        lab.start_daemon(name)
+
+
+def test_jvms_of_today_beside_agents_and_controller_of_before(
+    fed: Lab, operator: Operator, session: Session, jar_link: Path
 ) -> None:
-    assert versions(session) == ({1}, {1}, {1})
-    move_each_way(fed, operator, *ends(operator))
-    assert failed(fed) == 0
+    assert versions(session) == Versions({OLD}, {OLD}, {OLD}, {OLD}, {OLD})
     jar_link.unlink()
-    jar_link.symlink_to(later_jar)
+    jar_link.symlink_to(AGENT_JAR)
     one, other = ends(operator)
     pids = fed.worker_pids()
     fed.ledger(TOPOLOGY).set_rate(0)
@@ -190,75 +203,95 @@ def test_a_later_worker_beside_everything_of_before(
         lambda: fed.worker_pids().get(str(other), pids[str(other)]) != pids[str(other)],
     )
     fed.wait_ready(TOPOLOGY)
-    fed.wait_until("both versions answer", lambda: versions(session) == ({1, 2}, {1}, {1}))
-    fed.wait_until("all workers answer their agents", operator.ready)
     before = undisturbed(fed)
+    pids, registered = fed.worker_pids(), registrations(session)
+    assert len(registered) == len(fed.nodes)
+    restart(fed, "nimbus", *(node.host for node in fed.nodes))
+    upgraded = Versions({OLD, NEW}, {NEW}, {NEW}, {OLD}, {OLD})
+    fed.wait_until("Storm's daemons are upgraded", lambda: versions(session) == upgraded)
+    wait_registered(fed, session, registered)
+    fed.wait_until("all workers answer their agents", operator.ready)
     move_each_way(fed, operator, one, other)
+    assert fed.worker_pids() == pids
     assert failed(fed) == before
 
 
-def test_a_rolling_upgrade_under_load_loses_nothing(
-    fed: Lab, operator: Operator, session: Session
-) -> None:
-    pids, registered, before = fed.worker_pids(), registrations(session), failed(fed)
-    assert len(registered) == len(fed.nodes)
-    for name in ("nimbus", *(node.host for node in fed.nodes)):
-        fed.kill_daemon(name, SIGTERM)
-        fed.wait_until(f"{name} has ended", lambda name=name: fed.daemon(name) is None)
-        fed.start_daemon(name)
-    for node in fed.nodes:
-        fed.kill_daemon(f"agent-{node.host}", SIGTERM)
-        agent = f"agent-{node.host}"
-        fed.wait_until("the agent has ended", lambda agent=agent: fed.daemon(agent) is None)
-        fed.start_agent(node)
-    # Three workers still have the jar of before; everything else is of the later version.
-    fed.wait_until("the others are upgraded", lambda: versions(session) == ({1, 2}, {2}, {2}))
+def wait_registered(lab: Lab, session: Session, registered: dict[str, int]) -> None:
+    """Wait until Storm and its publication have the supervisors that were restarted.
+
+    A supervisor's node goes with the session of before, up to 20 s later; until its next sign of
+    life Storm then has no such supervisor, and a move there is refused.
+    """
 
     def registered_anew() -> bool:
         now = registrations(session)
         return all(now.get(name, version) < version for name, version in registered.items())
 
-    # A supervisor's node goes with the session of before, up to 20 s later; until its next sign of
-    # life Storm then has no such supervisor, and a move there is refused.
-    fed.wait_until("Storm has the supervisors as of their new sessions", registered_anew)
+    lab.wait_until("Storm has the supervisors as of their new sessions", registered_anew)
     anew_ms = time.time() * 1000
 
     def published_anew() -> bool:
-        view = published(LiveCluster.of_session(session), TOPOLOGY)
+        view = look(session)
         names = {node.id for node in view.publication.nodes}
         # Nimbus' hooks look at the supervisors each 4.5 s.
         said_ms = view.nimbus.time_ms if view.nimbus else 0
         return names >= registered.keys() and said_ms > anew_ms + 5000
 
-    fed.wait_until("Nimbus has published the supervisors", published_anew)
+    lab.wait_until("Nimbus has published the supervisors", published_anew)
+
+
+def test_workers_of_before_beside_everything_of_today(
+    fed: Lab, operator: Operator, session: Session
+) -> None:
+    pids, before = fed.worker_pids(), failed(fed)
+    for node in fed.nodes:
+        agent = f"agent-{node.host}"
+        fed.kill_daemon(agent, SIGTERM)
+        fed.wait_until("the agent has ended", lambda agent=agent: fed.daemon(agent) is None)
+        fed.start_agent(node)
+    fed.stop_controller()
+    fed.start_controller("observe")
+    # Three workers still have the jar of before: a rolling upgrade is complete but for them.
+    upgraded = Versions({OLD, NEW}, {NEW}, {NEW}, {NEW}, {NEW})
+    fed.wait_until("the others are upgraded", lambda: versions(session) == upgraded)
     fed.wait_until("all workers answer their agents", operator.ready)
-    move_each_way(fed, operator, *ends(operator))
+    slots = {ack.slot for node in look(session).acks for ack in node.workers if ack.speaks == OLD}
+    one, other = ends(operator, slots)
+    move_each_way(fed, operator, one, other)
     assert fed.worker_pids() == pids
     assert failed(fed) == before
 
 
 def test_what_one_worker_does_not_understand_is_refused_by_its_name(
-    operator: Operator, session: Session, monkeypatch: pytest.MonkeyPatch
+    operator: Operator, session: Session
 ) -> None:
-    # As a later controller does it, whose moves have a phase of version 2.
-    monkeypatch.setattr(validate, "NEEDS_VERSION", 2)
-    monkeypatch.setattr(observation, "SPEAKS", 2)
-    view = published(LiveCluster.of_session(session), TOPOLOGY)
-    one, other = ends(operator)
+    view = look(session)
+    (new,) = (ack for node in view.acks for ack in node.workers if ack.speaks == NEW)
+    old = next(slot for slot in sorted(view.slots) if slot.supervisor != new.slot.supervisor)
     placement = operator.placement()
-    executor = next(e for e in placement.free if placement.slot_of[e] == one)
-    acks = [replace(node, speaks=2) for node in view.acks]  # agents of the later version
-    refusal = validate_move(view.publication, view.plan, acks, executor, other, move_id="m0")
+    executor = next(e for e in placement.free if placement.slot_of[e] == new.slot)
+    by_carry = replace(new, ways=(*new.ways, ExecutorWay(executor, Way.CARRY)))
+
+    def asked(acks: list[NodeAcks]) -> Entry | Refusal:
+        return validate_move(view.publication, view.plan, acks, executor, old, move_id="m0")
+
+    assert isinstance(asked(list(view.acks)), Entry)
+    refusal = asked(
+        [
+            replace(node, workers=tuple(by_carry if ack is new else ack for ack in node.workers))
+            for node in view.acks
+        ]
+    )
     assert isinstance(refusal, Refusal)
     assert refusal.code is RefusalCode.NOT_UNDERSTOOD
     assert "the worker at" in refusal.reason
-    assert "speaks version 1 of the protocol, and a move needs 2" in refusal.reason
+    assert "speaks version 1 of the protocol, and a move of way carry needs 2" in refusal.reason
 
 
 def test_an_entry_in_an_unknown_phase_changes_nothing(
     fed: Lab, operator: Operator, session: Session
 ) -> None:
-    view = published(LiveCluster.of_session(session), TOPOLOGY)
+    view = look(session)
     one, other = ends(operator)
     placement = operator.placement()
     executor = next(e for e in placement.free if placement.slot_of[e] == one)
@@ -268,23 +301,23 @@ def test_an_entry_in_an_unknown_phase_changes_nothing(
     assert placed.start_secs is not None
     entry = Entry("later", executor, one, other, Phase.UNDO, Base(one, placed.start_secs))
     written = view.plan.followed_by((entry,), view.plan.epoch)
-    text = wire.encode(written).replace(b'"phase":"UNDO"', b'"phase":"CARRY","state":{"bytes":7}')
+    text = wire.encode(written).replace(b'"phase":"UNDO"', b'"phase":"LEAP","state":{"bytes":7}')
     session.set(path, text, view.plan.version)
 
     def states() -> set[EntryState]:
-        now = published(LiveCluster.of_session(session), TOPOLOGY)
+        now = look(session)
         found = [ack.find("later") for node in now.acks for ack in node.workers]
         return {entry.state if entry else EntryState.NONE for entry in found}
 
     fed.wait_until("all workers say so", lambda: states() == {EntryState.NOT_UNDERSTOOD})
-    now = published(LiveCluster.of_session(session), TOPOLOGY)
+    now = look(session)
     assert now.stand_back is not None
     assert "a later version of nstorm has written the plan" in now.stand_back
     assert failed(fed) == before
-    assert operator.placement().slot_of[ExecutorId(executor.start, executor.end)] in (one, other)
+    assert operator.placement().slot_of[executor] in (one, other)
     assert fed.worker_pids() == pids
     # The later controller ends its move.
     session.set(path, wire.encode(written.followed_by((), written.epoch)), written.version)
     fed.wait_until("moves may begin again", operator.ready)
-    move_each_way(fed, operator, one, other)
+    move(fed, operator, one, other)
     assert failed(fed) == before

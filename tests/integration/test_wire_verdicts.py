@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from migration import WireError
-from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot
+from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot, Way
 from migration.wire import decode, encode
 
 JVM = Path(__file__).parents[2] / "migration" / "jvm" / "target"
@@ -40,6 +40,7 @@ SOUND = Plan(
             Phase.STOP,
             Base(Slot("s2", 6701), 0),
             'Storm said "no"\n',
+            Way.SPOUT,
         ),
     ),
 )
@@ -49,11 +50,12 @@ ODD_VALUES = [
     "NaN", "Infinity", "[7,7]", "[7,7,8]", "[8,7]", "[0,7]", "[7]", '["s1:6700",5]', '"s1:0"',
     '"s1:65535"', '"s1:65536"', '":6700"', '"s1:"', '"s1"', '"s1:+1"', '"s1:٣"', '"s1:007"',
     '"\\u0000"', '"\\ud83c\\udf29"', '"\\ud800"', '"\\x"', '"SETTLE"', '"LATER"', '"UNKNOWN"',
+    '"live"', '"carry"', '"leap"', '"LIVE"', '"unknown"',
     "[" * 40 + "]" * 40, '{"a":{"b":[1,2,{"c":null}]}}', "'x'", "nul", "/**/1", "1//",
 ]  # fmt: skip
 SPACES = [b" ", b"\n", b"\t", b"\r", b"\xef\xbb\xbf", b"\0"]
 KEYS = ["cluster", "epoch", "version", "topology", "entries", "id", "executor", "from", "to"]
-KEYS += ["phase", "base", "void", "later", "Epoch", ""]
+KEYS += ["phase", "base", "void", "way", "later", "Epoch", ""]
 
 
 def mutated(sound: bytes, random: Random) -> bytes:

@@ -35,7 +35,7 @@ def as_live(policy: Policy) -> Policy:
 
     def vetoed(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> Decision:
         vetoes = placement_vetoes(cluster, snapshot, Excluded())
-        return choose(policy, cluster, snapshot, replace(rules, keep_workers=True), vetoes)
+        return choose(policy, cluster, snapshot, rules, vetoes)
 
     return vetoed
 

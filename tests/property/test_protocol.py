@@ -21,7 +21,7 @@ class Turns(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(executors=6)
+        self.world = World(executors=6, spouts=2, carried=2)
 
     @initialize(executor=EXECUTORS, by=st.integers(1, 2))
     def begin(self, executor: int, by: int) -> None:
@@ -66,7 +66,8 @@ class Turns(RuleBasedStateMachine):
         for executor in self.world.executors:
             slot = self.world.storm[executor][0]
             assert self.world.copies(executor) == [slot]
-            assert {worker.owner(executor) for worker in self.world.workers} == {slot}
+            routes = {worker.owner(executor) for worker in self.world.workers if not worker.closed}
+            assert routes == {slot}
 
 
 class Moves(Turns):
@@ -82,26 +83,42 @@ class Moves(Turns):
         for executor in self.world.executors:
             copies = self.world.copies(executor)
             entry = entries.get(executor)
+            spout = executor in self.world.spouts
             ends = (
                 {self.world.storm[executor][0]} if entry is None else {entry.source, entry.target}
             )
-            assert copies
+            assert copies or (spout and entry is not None)
             assert set(copies) <= ends
             # One copy, as long as the new one is not asked for.
             assert len(copies) <= (1 if entry is None else 2)
 
     @invariant()
+    def no_spout_is_open_twice(self) -> None:
+        for executor in self.world.spouts:
+            assert sum(executor in worker.opened for worker in self.world.workers) <= 1
+
+    @invariant()
     def a_tuple_finds_a_copy_from_everywhere(self) -> None:
-        for executor in self.world.executors:
-            for worker in self.world.workers:
+        for executor in set(self.world.executors) - self.world.spouts:
+            for worker in [one for one in self.world.workers if not one.closed]:
                 hops = [worker.owner(executor)]
                 while executor not in self.world.worker(hops[-1]).running:
                     hops.append(self.world.worker(hops[-1]).owner(executor))
                     assert len(hops) <= len(self.world.slots), hops
+                    assert not self.world.worker(hops[-2]).closed, hops
+
+    @invariant()
+    def two_copies_never_count_at_once(self) -> None:
+        for executor in self.world.carried:
+            at = [w for w in self.world.workers if executor in w.running]
+            assert sum(not worker.holds_still(executor) for worker in at) <= 1
 
     def teardown(self) -> None:
         super().teardown()
         self.nobody_is_killed()
+        for executor in self.world.carried:
+            kept = self.world.worker(self.world.storm[executor][0]).counts[executor]
+            assert kept == self.world.counted(executor)
 
 
 class Faults(Turns):
@@ -117,7 +134,8 @@ class Faults(Turns):
 
     @rule(slot=SLOTS)
     def restart(self, slot: int) -> None:
-        self.world.workers[slot].restart()
+        if not self.world.workers[slot].closed:
+            self.world.workers[slot].restart()
 
     @rule(slot=SLOTS)
     def die(self, slot: int) -> None:
@@ -146,7 +164,7 @@ TestFaults = Faults.TestCase
 
 
 def test_a_worker_whose_only_other_executor_has_not_arrived_is_not_emptied():
-    """Kept from a search: the last executor left because another one was on its way there."""
+    """Kept from a search: the last executor left while another one was on its way there."""
     for times in (6, 7):
         state = Moves()
         state.begin(executor=0, by=1)
@@ -156,6 +174,17 @@ def test_a_worker_whose_only_other_executor_has_not_arrived_is_not_emptied():
         state.nobody_is_killed()
         state.every_executor_runs_and_nowhere_else_than_at_an_end()
         state.teardown()
+
+
+def test_a_worker_that_is_left_ends_when_nobody_sends_to_it_any_more():
+    state = Moves()
+    for executor in (0, 3):
+        state.begin(executor, by=1)
+    for _ in range(60):
+        state.go_on_without_one(lagging="refresh 2", times=1)
+        state.a_tuple_finds_a_copy_from_everywhere()
+    assert state.world.workers[0].closed
+    state.teardown()
 
 
 def switching() -> World:
@@ -186,6 +215,56 @@ def test_a_switch_whose_end_falls_silent_waits_for_it(frozen: int):
     world.settle()
     assert world.finished[-1].outcome is MoveOutcome.MOVED
     assert world.with_kills() == 0
+
+
+def quiet() -> World:
+    """Return a world in which a spout is in QUIET and its source has not finished yet."""
+    world = World(executors=4, spouts=1)
+    world.move(world.executors[0], world.slots[1])
+    while world.phases() != [Phase.QUIET]:
+        world.everybody()
+        world.lead()
+    return world
+
+
+@pytest.mark.parametrize("dead", [0, 1], ids=["source", "target"])
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+def test_a_quiet_spout_goes_back_when_an_end_dies(dead: int, closed: bool):
+    world = quiet()
+    if closed:
+        world.everybody(0.05, frozenset({"speak 0"}))
+    world.workers[dead].die()
+    world.everybody()
+    world.lead()
+    assert world.phases() == [Phase.UNDO]
+    world.settle()
+    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.copies(world.executors[0]) == [world.slots[0]]
+    assert [world.executors[0] in worker.opened for worker in world.workers] == [True, False, False]
+
+
+def test_a_spout_whose_tuples_do_not_finish_goes_back():
+    world = quiet()
+    seen = []
+    for _ in range(50):
+        world.everybody(1.0, frozenset({"work 0"}))
+        world.lead()
+        seen += world.phases()
+    assert Phase.STOP not in seen
+    world.settle()
+    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.finished[-1].reason == "what was pending did not finish in time"
+
+
+def test_a_spout_is_quiet_only_once_storm_may_absorb_its_move():
+    world = World(executors=4, spouts=1)
+    world.move(world.executors[0], world.slots[1])
+    for _ in range(5):
+        world.everybody(1.0, frozenset({"learn 0"}))
+        world.lead()
+    assert world.phases() == [Phase.PREPARE]
+    world.settle()
+    assert world.finished[-1].outcome is MoveOutcome.MOVED
 
 
 def test_a_drain_is_undone_when_the_target_dies_while_the_source_lives():

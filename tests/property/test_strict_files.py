@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.errors import ScenarioError, SnapshotError
-from controller.sim import scenario
+from controller.errors import SnapshotError
 from controller.snapshot import parse
+from deploy.sim import ScenarioError, scenario
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SNAPSHOT = json.loads((GOLDEN / "decide" / "hand_graph.json").read_text()) | {

@@ -10,7 +10,7 @@ from messages import node_acks, publication, replace, worker_load
 
 from controller.cli.offline import walk
 from controller.config import Config, Mode, build
-from controller.core.decision import Decision, Outcome
+from controller.core.decision import Outcome
 from controller.cycle import Memory, cycle, cycle_with_searches
 from controller.policies.registry import NAMES
 from controller.replay.recording import Span
@@ -40,15 +40,6 @@ configs = st.builds(
 )
 
 
-def emptied(world: World, decision: Decision) -> list[str]:
-    """List the workers of which nobody stays."""
-    cluster, snapshot = world
-    moved = {move.executor for move in decision.moves}
-    pairs = zip(snapshot.executors, snapshot.place, strict=True)
-    staying = {cluster.workers[w] for name, w in pairs if name not in moved}
-    return [cluster.workers[w] for w in set(snapshot.place) if cluster.workers[w] not in staying]
-
-
 def two_that_would_both_go() -> World:
     """Put two who belong to two other nodes in one worker."""
     document = two_workers()
@@ -70,12 +61,9 @@ def two_that_would_both_go() -> World:
 @example(two_that_would_both_go(), rules("gather", 2, 0.01, 0.2))
 @example(two_that_would_both_go(), rules("even", 4, 0.01, 0.2))
 @given(worlds(), configs)
-def test_no_worker_is_emptied(world: World, config: Config) -> None:
-    cluster, before = world
-    for step in walk(cluster, before, config, steps=4):
-        assert not emptied((cluster, before), step.decision)
-        assert len(step.decision.moves) <= config.max_moves
-        before = step.after
+def test_a_step_has_no_more_moves_than_a_cycle(world: World, config: Config) -> None:
+    for step in walk(*world, config, steps=4):
+        assert step.decision.is_exchange or len(step.decision.moves) <= config.max_moves
 
 
 @settings(max_examples=200)
@@ -160,4 +148,3 @@ def test_a_live_run_is_decided_as_a_file(world: Live, config: Config, mode: Mode
     assert report.reason == step.decision.reason
     moves = mode is Mode.AUTO and report.moves
     assert report.outcome is (Outcome.MOVED if moves else step.decision.outcome)
-    assert not emptied((cluster, snapshot), step.decision)

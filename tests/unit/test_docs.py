@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from scraping import alerts
 
 from controller.config import from_storm_yaml
 from controller.core.decision import Outcome
@@ -105,3 +106,9 @@ def test_every_outcome_is_explained_with_what_to_do() -> None:
     rows = re.findall(r"^\| `?([A-Z_]+)`? \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
     assert sorted(name for name, _, _ in rows) == sorted(Outcome)
     assert all(meaning.strip() and action.strip() for _, meaning, action in rows)
+
+
+def test_every_alert_has_its_line_in_the_runbook() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    rows = re.findall(r"^\| `(Nstorm\w+)` \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
+    assert [name for name, _, _ in rows] == [rule["alert"] for rule in alerts()]

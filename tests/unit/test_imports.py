@@ -32,7 +32,6 @@ ALLOWED: dict[str, frozenset[str]] = {
     "controller.policies": frozenset(
         {"controller.core", "controller.errors", "migration.model", "migration.settings"}
     ),
-    "controller.yardstick": frozenset({"controller.core"}),
     "controller.cycle": frozenset(
         {
             "controller.config",
@@ -86,22 +85,10 @@ ALLOWED: dict[str, frozenset[str]] = {
             "migration",
         }
     ),
-    "controller.sim": frozenset(
-        {
-            "controller.config",
-            "controller.core",
-            "controller.errors",
-            "controller.cycle",
-            "controller.output",
-            "controller.strict",
-            "controller.yardstick",
-            "migration",
-        }
-    ),
     "controller.cli": frozenset({"agent", "controller", "kvstore", "migration"}),
     "deploy": frozenset({"agent", "controller", "kvstore", "migration"}),
     "tests.bench": frozenset({"agent", "controller", "deploy", "kvstore", "migration"}),
-    "tests.papers": frozenset({"controller", "kvstore", "migration"}),
+    "tests.papers": frozenset({"controller", "deploy.sim", "kvstore", "migration"}),
 }
 OURS = frozenset({*PRODUCT, "deploy", "tests"})
 PURE = frozenset({"controller.core", "controller.policies"})

@@ -352,7 +352,7 @@ def best(world: KernelWorld, bound: Floats, first: int, above: float, slack: flo
 
 @compiled
 def open_pairs(
-    world: KernelWorld, both: Floats, known: Known, least: float, must_stay: Marks
+    world: KernelWorld, both: Floats, known: Known, least: float
 ) -> list[tuple[int, int, float, float]]:
     """List pairs of executors that gain together what neither gains alone.
 
@@ -360,8 +360,7 @@ def open_pairs(
 
     `both` is as `View.bounds`, shape (2, E): the first row is of the moves of `gather`, the second
     of all. `known` is filled in where an executor is looked at; `least` is what two moves have to
-    gain more than the better one of them; no two executors may leave a worker of `must_stay`, shape
-    (W,), together.
+    gain more than the better one of them.
     """
     found = [(0, 0, 0.0, 0.0) for _ in range(0)]  # so that its type is known
     place, node_of, scratch = world.place, world.node_of, _scratch(world)
@@ -399,8 +398,7 @@ def open_pairs(
             at_nodes = 1.0 + (node_one == node_other) - (node_one == there) - (node_other == there)
             missed = tps * (weight_node * at_nodes + weight_worker * at_workers)
             both_fit = world.cores[one] + world.cores[other] <= world.room[to]
-            empties = home_one == home_other and must_stay[home_one]
-            if first + missed <= least or not both_fit or empties:
+            if first + missed <= least or not both_fit:
                 continue
             _, second = score_of(world, other, to)
             second -= world.doubt[other]

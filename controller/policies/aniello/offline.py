@@ -13,7 +13,13 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision
 from controller.policies.aniello.options import Aniello
-from controller.policies.component_graph import component_graph, executors_of, feeders, linearised
+from controller.policies.component_graph import (
+    component_graph,
+    executors_of,
+    feeders,
+    left_out,
+    linearised,
+)
 from controller.policies.even import sort_slots
 from controller.policies.placement import as_decision
 
@@ -108,4 +114,4 @@ def aniello_offline(
     """
     place = offline_place(cluster, snapshot, options)
     why = f"offline scheduler (002), alpha {options.alpha:g}, beta {options.beta:g}"
-    return as_decision(cluster, snapshot, place, why)
+    return as_decision(cluster, snapshot, place, f"{why}{left_out(snapshot)}")

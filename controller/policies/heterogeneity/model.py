@@ -47,7 +47,16 @@ class Model:
         """
         overhead = (placement * self.overhead).sum(axis=0)
         slope = self.load(placement, 1.0) - overhead
-        if np.any(overhead > 1 + SLACK):
-            return 0.0
-        room = np.maximum(1 - overhead, 0.0)
-        return float(np.min(room[slope > 0] / slope[slope > 0], initial=np.inf))
+        return max(float(np.min(full_at(1 - overhead, slope))), 0.0)
+
+
+def full_at(room: Floats, used: Floats) -> Floats:
+    """Tell at which rate machines are full: what is free at rate 0, over what a tuple/s takes.
+
+    Infinite if a tuple takes nothing; below 0, by how much, where nothing is free.
+    """
+    room = np.where(abs(room) <= SLACK, 0.0, room)
+    rate = np.divide(
+        room, used, out=np.full(np.broadcast(room, used).shape, np.inf), where=used > 0
+    )
+    return np.where(room < 0, room, rate)

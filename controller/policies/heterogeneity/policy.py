@@ -10,15 +10,11 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.view.view import rounded
 from controller.errors import PolicyError
-from controller.policies.component_graph import component_graph, executors_of
+from controller.policies.component_graph import component_graph, executors_of, left_out
 from controller.policies.component_rates import planned_rates, spouts
-from controller.policies.heterogeneity.growth import Mask, first_assignment, maximize_throughput
 from controller.policies.heterogeneity.model import SLACK, Model
+from controller.policies.heterogeneity.placing import Mask, first_assignment, replaced
 from controller.policies.placement import as_decision
-
-WHY = "heterogeneity-aware scheduler (000)"
-# What the authors' simulator has where the text has one: better for the baseline.
-AT_ONCE = 199
 
 
 def heterogeneity(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
@@ -31,38 +27,35 @@ def heterogeneity(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> D
     is its measured CPU over its input, the same on every machine, without overhead; one without
     input has all its CPU as overhead, and so have all where the spouts emit nothing.
 
-    The paper chooses the numbers of instances. Here they are given: the algorithm may not go beyond
-    them, and executors it does not ask for go where they leave the highest rate. The paper has one
-    worker on a machine: executors go to the worker of the node that has least CPU in use. Pinned
-    executors count as placed where they are.
+    The paper chooses the numbers of instances, by its algorithm 2. Here they are given: algorithm 1
+    places them all at that rate, and a search of ours goes on to the placement that takes the most.
+    The paper has one worker on a machine: executors go to the worker of the node that has least CPU
+    in use. Pinned executors count as placed where they are.
     """
+    why = f"heterogeneity-aware scheduler (000){left_out(snapshot)}"
     names = [name for name, group in executors_of(snapshot).items() if group]
     rate_tps, gain = _input(snapshot, names)
     model = _model(cluster, snapshot, names, gain, is_driven=rate_tps > 0)
     fixed = _count(cluster, snapshot, names, ~snapshot.is_movable)
     is_open = np.bincount(cluster.node_of[cluster.is_open], minlength=len(cluster.nodes)) > 0
     most = _count(cluster, snapshot, names).sum(axis=1)
-    start_tps = min(1.0, rate_tps) or 1.0
-    first = first_assignment(model, start_tps, fixed, is_open)
-    if isinstance(first, int) or not is_open.any():
-        what = f"an executor of {names[first]}" if isinstance(first, int) else "any executor"
-        return Decision(Outcome.NO_LOW_WORKER, f"{WHY}: resources are missing: no room for {what}")
-    grown, _ = maximize_throughput(
-        model, first, start_tps, most=most, is_open=is_open, at_once=AT_ONCE
-    )
-    counts = _place_left(model, grown, most, is_open)
+    if not is_open.any():
+        return Decision(Outcome.NO_LOW_WORKER, f"{why}: resources are missing: no node is open")
+    first = first_assignment(model, rate_tps, most, fixed, is_open)
+    counts = replaced(model, first, fixed, is_open)
     reached_tps = model.reachable_tps(counts)
     load = model.load(counts, rate_tps)
     if load.max() > 1 + SLACK:
         fullest = int(np.argmax(load))
+        fit = f"{reached_tps:.6g} of {rate_tps:.6g} t/s fit, " if rate_tps else ""
         reason = (
-            f"{WHY}: resources are missing: {reached_tps:.6g} of {rate_tps:.6g} t/s fit, "
+            f"{why}: resources are missing: {fit}"
             f"{cluster.nodes[fullest]} would need {load[fullest]:.3g} of its CPU"
         )
         return Decision(Outcome.NO_LOW_WORKER, reason)
     place = _executors(cluster, snapshot, names, counts, model.tcu(most, rate_tps))
     reaches = "nothing limits the rate" if reached_tps == inf else f"reaches {reached_tps:.6g} t/s"
-    return as_decision(cluster, snapshot, place, f"{WHY}, {reaches}")
+    return as_decision(cluster, snapshot, place, f"{why}, {reaches}")
 
 
 def _input(snapshot: LoadSnapshot, names: list[str]) -> tuple[float, Floats]:
@@ -122,22 +115,6 @@ def _count(
         if which is None or which[e]:
             counts[index[name], cluster.node_of[snapshot.place[e]]] += 1
     return counts
-
-
-def _place_left(model: Model, placement: Ints, most: Ints, is_open: Mask) -> Ints:
-    """Place the executors the algorithm did not ask for where they leave the highest rate."""
-    placement = placement.copy()
-    machines = np.flatnonzero(is_open)
-    for c in range(len(most)):
-        while machines.size and placement[c].sum() < most[c]:
-            one = np.zeros_like(placement)
-            reached = []
-            for m in machines:
-                one[c, m] = 1
-                reached.append(model.reachable_tps(placement + one))
-                one[c, m] = 0
-            placement[c, machines[int(np.argmax(rounded(np.array(reached))))]] += 1
-    return placement
 
 
 def _executors(

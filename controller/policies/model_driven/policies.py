@@ -9,7 +9,7 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Performance
 from controller.core.decision import Decision, Outcome
 from controller.errors import PolicyError
-from controller.policies.component_graph import acyclic, component_graph, executors_of
+from controller.policies.component_graph import acyclic, component_graph, executors_of, left_out
 from controller.policies.component_rates import planned_rates
 from controller.policies.model_driven.mapping import SLACK, Allocation, Lacking, Need, Placed, Slots
 from controller.policies.model_driven.mapping import dsm as map_dsm
@@ -47,7 +47,7 @@ def rsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     groups = _movable(snapshot)
     slots, workers = _open_slots(cluster, snapshot, needs, cluster.capacity_cores / unit_cores)
     placed = map_rsm({name: [needs[e] for e in group] for name, group in groups.items()}, slots)
-    why = "R-Storm mapping (001)"
+    why = f"R-Storm mapping (001){left_out(snapshot)}"
     return _decision(cluster, snapshot, groups, placed, workers, why=why)
 
 
@@ -81,7 +81,7 @@ def sam(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
             tasks[key] = Allocation(0, 1, 1, needs[e].cpu_frac, 0.0)
     slots, workers = _open_slots(cluster, snapshot, needs, np.ones(len(cluster.workers)))
     placed = map_sam(tasks, slots)
-    why = "slot-aware mapping (001)"
+    why = f"slot-aware mapping (001){left_out(snapshot)}"
     return _decision(cluster, snapshot, groups, placed, workers, why=why)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
@@ -38,8 +37,6 @@ def find(
     least_gain = options.gain_frac * problem.today_tps
     if len(cluster.workers) < 2 or problem.today_tps <= 0 or not problem.free.any():
         return Answer(None)
-    if limits.keep_workers:
-        problem = replace(problem, free=problem.free & ~_anchors(problem))
     place = search(problem, least_gain, _end_of_greedy(cluster, snapshot, limits))
     if place is None:
         return Answer(None)
@@ -103,32 +100,9 @@ def _end_of_greedy(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> 
     if len(snapshot.executors) > GREEDY_EXECUTORS:
         return ()
     limits = replace(limits, max_moves=1)
-    while (decision := greedy(cluster, _without_the_last(snapshot, limits), limits)).moves:
+    while (decision := greedy(cluster, snapshot, limits)).moves:
         snapshot = decision.applied(cluster, snapshot)
     return (snapshot.place,)
-
-
-def _without_the_last(snapshot: LoadSnapshot, limits: Limits) -> LoadSnapshot:
-    """Pin every executor that would leave a worker empty, if none may be."""
-    if not limits.keep_workers:
-        return snapshot
-    last = ("the last one in its worker" if alone else None for alone in snapshot.is_alone)
-    pinned = tuple(why or one for why, one in zip(snapshot.pinned, last, strict=True))
-    return replace(snapshot, pinned=pinned)
-
-
-def _anchors(problem: Problem) -> NDArray[np.bool_]:
-    """Choose one to stay in each worker that all could leave: that which talks least."""
-    graph, place, workers = problem.graph, problem.start, len(problem.node_of)
-    owner = np.repeat(np.arange(len(place)), np.diff(graph.first))
-    talk = np.bincount(owner, weights=graph.tps, minlength=len(place))
-    held = np.bincount(place[~problem.free], minlength=workers) > 0
-    falling = np.lexsort((-np.arange(len(place)), -talk))
-    stays = np.full(workers, -1, dtype=np.int64)
-    stays[place[falling]] = falling  # the last one written stays
-    anchors = np.zeros(len(place), dtype=np.bool_)
-    anchors[stays[(stays >= 0) & ~held]] = True
-    return anchors
 
 
 def _walkable(problem: Problem, way: Route, seen: frozenset[int]) -> tuple[Route, float] | None:

@@ -105,14 +105,6 @@ class Gather:
         """What it comes down to without a target."""
         return greedy
 
-    def has_seen(self, snapshot: LoadSnapshot) -> bool:
-        """Tell whether all executors have been there before, under the load of the last decision.
-
-        Where loads jitter, that is whether it is the placement of the last decision.
-        """
-        memory = self._memory.get(snapshot.topology, TargetMemory())
-        return digest(snapshot.place) in memory.seen
-
     @property
     def remembered(self) -> Remembered:
         """What it remembers now; only valid until the next decision."""

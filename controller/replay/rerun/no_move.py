@@ -19,15 +19,10 @@ from controller.core.view.kernels import (
     Marks,
     Rows,
     index,
-    may_move,
     open_pairs,
     roomiest,
-    score_of,
 )
 from controller.core.view.view import FILL_FRAC
-
-# In a list of moves: one that no rule about last executors stops, so the policy must be asked.
-ASK = -1
 
 
 class PolicyRules(NamedTuple):
@@ -68,13 +63,8 @@ class PlacementRules(NamedTuple):
     """A placement, and what it allows as long as it stands."""
 
     place: Ints  # (E,), worker of each executor
-    is_free: Marks  # (E,), executors that may move but for vetoes
-    is_allowed: Marks  # (E,), executors that may move with the vetoes, too
-    is_last: Marks  # (E,), executors that stay only because they keep their worker alive
-    may_come: Marks  # (E,), executors that may take the place of one in `is_last`
-    must_stay: Marks  # (W,), as for `open_pairs`
-    is_open: Marks  # (W,), workers that something may move to, but for vetoes
-    is_open_now: Marks  # (W,), the same with the vetoes
+    is_allowed: Marks  # (E,), executors that may move
+    is_open: Marks  # (W,), workers that something may move to
 
 
 class Talk(NamedTuple):
@@ -96,15 +86,12 @@ class Load(NamedTuple):
 class _Gains(NamedTuple):
     """What gains are compared with.
 
-    Where a policy asks for more than a threshold, more than `least` may be enough and more than
-    `surely` is; two that gain more than `least_of_two` may be enough. What differs by no more than
-    `slack` may tie.
+    Where a policy asks for more than a threshold, more than `least` may be enough; two that gain
+    more than `least_of_two` may be enough.
     """
 
     least: float
-    surely: float
     least_of_two: float
-    slack: float
 
 
 @compiled
@@ -113,34 +100,24 @@ def no_move_possible(now: Load, rules: PolicyRules, at: PlacementRules, rests: M
     if not len(now.cores):
         return True
     load = _of_those_who_talk(now)
-    last, total = at.is_last & ~rests, load.tps.sum()
+    total = load.tps.sum()
     threshold = rules.gain_frac * total + rules.gain_tps
     least = max(threshold, TIE * total)
     # Scores are sums of traffic by weights; looking for the best, they are rounded as well.
     slack = TIE * max(total, 1.0) * max(1.0, rules.weight_node + rules.weight_worker)
-    gains = _Gains(
-        least - slack / 2 - ROUNDING,
-        least + slack / 2 + ROUNDING,
-        2 * threshold - slack - 2 * ROUNDING,
-        2 * slack + ROUNDING,
-    )
+    gains = _Gains(least - slack / 2 - ROUNDING, 2 * threshold - slack - 2 * ROUNDING)
     used = worker_sums(at.place, load.cores, len(rules.node_of))
     room = rules.high_frac * rules.capacity_cores - used
-    # The world with all vetoes, and the one without: there a worker's last executor may move, too.
-    vetoed = _world(load, rules, at.place, room, at.is_allowed & ~rests, at.is_open_now)
-    free = _world(load, rules, at.place, room, at.is_free, at.is_open)
+    world = _world(load, rules, at.place, room, at.is_allowed & ~rests, at.is_open)
     is_hot = (room < -TOLERANCE_CORES).any()
-    if is_hot and (rules.is_literal or _may_relieve(vetoed, free, room, last)):
+    if is_hot and (rules.is_literal or _may_relieve(world, room)):
         return False
     if rules.is_literal:
-        found, bound = _literally(vetoed, free, rules, last, gains)
-    else:
-        found, bound = _for_traffic(vetoed, free, at.must_stay, last, gains)
-    bound = np.where(at.may_come, bound, -np.inf)
-    for e, w in found:  # noqa: SIM110  # generators are not compiled
-        if e == ASK or _is_let_go(vetoed, bound, e, w, gains):
-            return False
-    return True
+        return bool(_highest_asc(world, _lowest(world, rules)).max() <= gains.least)
+    known, bound = _best_moves(world)
+    if known.score.max() > gains.least:
+        return False
+    return not len(open_pairs(world, _both(known, bound), known, gains.least_of_two))
 
 
 @compiled
@@ -182,14 +159,12 @@ def _world(  # noqa: PLR0917
 
 
 @compiled
-def _may_relieve(vetoed: KernelWorld, free: KernelWorld, room: Floats, last: Marks) -> bool:
-    """Tell whether an executor of a hot worker fits elsewhere, or a worker's last one would."""
-    most_vetoed, most = _most_room(room, vetoed), _most_room(room, free)
-    for e in range(len(free.place)):
-        least = free.cores[e] - 2 * TOLERANCE_CORES
-        is_of_use = room[free.place[e]] < -TOLERANCE_CORES and free.cores[e] > 0
-        fits = (vetoed.movable[e] and least <= most_vetoed) or (last[e] and least <= most)
-        if is_of_use and fits:
+def _may_relieve(world: KernelWorld, room: Floats) -> bool:
+    """Tell whether an executor of a hot worker fits elsewhere."""
+    most = _most_room(room, world)
+    for e in range(len(world.place)):
+        fits = world.movable[e] and world.cores[e] - 2 * TOLERANCE_CORES <= most
+        if fits and room[world.place[e]] < -TOLERANCE_CORES and world.cores[e] > 0:
             return True
     return False
 
@@ -201,39 +176,6 @@ def _most_room(room: Floats, world: KernelWorld) -> float:
         if world.room[w] > -np.inf:  # is open
             most = max(most, room[w])
     return most
-
-
-@compiled
-def _for_traffic(
-    vetoed: KernelWorld, free: KernelWorld, must_stay: Marks, last: Marks, gains: _Gains
-) -> tuple[list[tuple[int, int]], Floats]:
-    """List the last executors of workers that `gather` would move, each with its target.
-
-    It is `ASK` where another executor may move. The second result bounds what a move of each
-    executor scores, (E,).
-    """
-    known, bound = _best_moves(free)
-    # Vetoes of executors are laid over below; only a veto of a worker changes what is best.
-    same_places = (vetoed.room == free.room).all()
-    now, bound_now = (known, bound) if same_places else _best_moves(vetoed)
-    now = Known(now.to, np.where(vetoed.movable, now.score, -np.inf), now.loudest_tps)
-    if now.score.max() > gains.least:
-        return [(ASK, ASK)], bound_now
-    if len(open_pairs(vetoed, _both(now, bound_now), now, gains.least_of_two, must_stay)):
-        return [(ASK, ASK)], bound_now
-    found = [(0, 0) for _ in range(0)]  # empty; the compiler takes its type from here
-    if not last.any():
-        return found, bound_now
-    best = known.score
-    most = best.max()
-    if most > gains.least:
-        for e in np.flatnonzero(last & (best >= most - gains.slack)):
-            _note_best(free, int(e), most - gains.slack, found)
-    if most <= gains.surely:
-        for one in open_pairs(free, _both(known, bound), known, gains.least_of_two, must_stay):
-            if last[one[0]]:
-                found.append((one[0], one[1]))
-    return found, bound_now
 
 
 @compiled
@@ -285,36 +227,6 @@ def _both(known: Known, bound: Floats) -> Floats:
 
 
 @compiled
-def _note_best(world: KernelWorld, e: int, least: float, found: list[tuple[int, int]]) -> None:
-    for w in range(len(world.node_of)):
-        if may_move(world, e, w) and score_of(world, e, w)[1] >= least:
-            found.append((e, w))
-
-
-@compiled
-def _literally(
-    vetoed: KernelWorld, free: KernelWorld, rules: PolicyRules, last: Marks, gains: _Gains
-) -> tuple[list[tuple[int, int]], Floats]:
-    """List as `_for_traffic` does, for `otd`."""
-    nothing = np.full(len(last), np.inf)
-    if _highest_asc(vetoed, _lowest(vetoed, rules)).max() > gains.least:
-        return [(ASK, ASK)], nothing
-    found = [(0, 0) for _ in range(0)]
-    if not last.any():
-        return found, nothing
-    to = _lowest(free, rules)
-    best = _highest_asc(free, to)
-    most = best.max()
-    if most > gains.least:
-        tied = last & (best >= most - gains.slack)
-        for e in range(len(tied)):
-            for w in to:
-                if tied[e] and w >= 0 and score_of(free, e, w)[0] >= most - gains.slack:
-                    found.append((e, int(w)))
-    return found, nothing
-
-
-@compiled
 def _lowest(world: KernelWorld, rules: PolicyRules) -> Ints:
     """Find the low open worker with least load of each node; -1 where there is none."""
     found, least = np.full(rules.nodes, -1, dtype=np.int64), np.full(rules.nodes, np.inf)
@@ -342,27 +254,3 @@ def _highest_asc(world: KernelWorld, to: Ints) -> Floats:
                 found[e] = max(found[e], with_node[n] - at_node)
             with_node[n] = 0.0
     return found
-
-
-@compiled
-def _is_let_go(world: KernelWorld, bound: Floats, last: int, to: int, gains: _Gains) -> bool:
-    """Tell whether a worker's last executor may leave because another takes its place.
-
-    The other one is that which gains most by it; both together must gain enough. No executor gains
-    more than its bound. The placement is as before in the end.
-    """
-    home, most = world.place[last], -np.inf
-    coming = np.full(len(world.place), -np.inf)
-    for e in range(len(coming)):
-        if world.movable[e] and bound[e] > most - gains.slack and may_move(world, e, home):
-            coming[e] = score_of(world, e, home)[1]
-            most = max(most, coming[e])
-    for e in range(len(coming)):
-        if coming[e] > -np.inf and coming[e] >= most - gains.slack:
-            left = world.place[e]
-            world.place[e] = home
-            leaving = score_of(world, last, to)[1]
-            world.place[e] = left
-            if coming[e] + leaving > gains.least_of_two:
-                return True
-    return False

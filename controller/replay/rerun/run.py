@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from controller.config import Config
-from controller.core.choose import choose, row_of, shuffle_fed
+from controller.core.choose import choose, row_of
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome, Policy, Veto
@@ -100,9 +100,7 @@ class Rerun(Score):
         chosen = policy(config.policy, config.options)
         # A search would take longer than all else that a quick run does.
         self._policy: Policy = chosen if explain else getattr(chosen, "memoryless", chosen)
-        self._limits = replace(
-            config.limits, max_moves=config.max_moves, keep_workers=True, explain=explain
-        )
+        self._limits = replace(config.limits, max_moves=config.max_moves, explain=explain)
         self._may_look = not explain and config.policy in ("gather", "otd")
         self._pace = ReplayCosts(overload_frac, cost, config.ewma)
         self._place: dict[str, str] = {}
@@ -205,23 +203,12 @@ class Rerun(Score):
         snapshot = first.at(first.time_s, place, first.cpu_cores, first.traffic)
         vetoes = placement_vetoes(cluster, snapshot, self._config.excluded.on(span.hosts))
         row = row_of(first.executors)
-        is_vetoed, is_last = np.zeros((2, len(place)), dtype=np.bool_)
-        for name, veto in vetoes.executors.items():
-            is_vetoed[row[name]], is_last[row[name]] = True, veto.keeps_worker
-        # Copies: an array that is read-only is of another type to the compiler.
-        is_free, is_open = first.is_movable.copy(), cluster.is_open.copy()
-        is_open_now = is_open.copy()
-        is_open_now[[cluster.workers.index(name) for name in vetoes.workers]] = False
-        return vetoes, PlacementRules(
-            place=place,
-            is_free=is_free,
-            is_allowed=is_free & ~is_vetoed,
-            is_last=is_free & is_last,
-            may_come=~shuffle_fed(first.edges, first.component_of),
-            must_stay=np.bincount(place, minlength=len(cluster.workers)) <= 2,
-            is_open=is_open,
-            is_open_now=is_open_now,
-        )
+        is_vetoed = np.zeros(len(place), dtype=np.bool_)
+        is_vetoed[[row[name] for name in vetoes.executors]] = True
+        # A copy: an array that is read-only is of another type to the compiler.
+        is_open = cluster.is_open.copy()
+        is_open[[cluster.workers.index(name) for name in vetoes.workers]] = False
+        return vetoes, PlacementRules(place, first.is_movable & ~is_vetoed, is_open)
 
     def _by_row(self, executors: tuple[str, ...]) -> Floats:
         """Lay out until when executors rest, (E,); minus infinity for all others."""
@@ -238,6 +225,7 @@ class Rerun(Score):
         rests_until_s = {e: s for e, s in self._rests_until_s.items() if s > now_s}
         vetoes = Vetoes(dict.fromkeys(rests_until_s, _RESTS)).joined(vetoes)
         decision = choose(self._policy, cluster, snapshot, self._limits, vetoes)
+        decision = decision.cut_to(self._config.max_moves)
         self._rests_until_s = rests_until_s
         for move in decision.moves:
             rests_until_s[move.executor] = now_s + self._config.cooldown_s

@@ -16,7 +16,7 @@ from controller.policies.partition.anneal import anneal
 from controller.policies.partition.cheapest import HOT
 from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.registry import Options, policy
-from controller.yardstick import NodeMove, ping_pongs
+from deploy.sim.yardstick import NodeMove, ping_pongs
 from tests.bench.decide.cases import LITERAL, QUALITY, Case
 from tests.bench.decide.measures import cpu_use, weighted_cost_tps
 from tests.bench.decide.tuned import best_aniello, best_rsm
@@ -172,7 +172,7 @@ def _ratio(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> float:
 def quality(
     seeds: int,
     tell: Callable[[str], None],
-    cases: Sequence[str] = tuple(QUALITY),
+    cases: Mapping[str, Callable[[int], Case]] = QUALITY,
     policies: Sequence[str] = tuple(COMPARED),
 ) -> list[dict[str, Any]]:
     """Compare policies side by side, from the same starts.
@@ -183,8 +183,8 @@ def quality(
         How many starts a case.
     tell : callable
         Told what comes next.
-    cases : sequence of str
-        Names of `QUALITY`.
+    cases : mapping
+        What makes a start of each case from a seed.
     policies : sequence of str
         Names of `COMPARED`.
 
@@ -200,7 +200,7 @@ def quality(
         weights = f"{rules.weight_node:g} {rules.weight_worker:g}"
         for seed in range(1, seeds + 1):
             tell(f"{case}, weights {weights}, seed {seed}")
-            world = QUALITY[case](seed)
+            world = cases[case](seed)
             for name in policies:
                 courses[name].append(follow(COMPARED[name](), world, rules))
             others = [courses[name][-1].best_ratio for name in policies]

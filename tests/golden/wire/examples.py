@@ -1,6 +1,7 @@
 """Writes the golden byte vectors that the Python and the Java tests read.
 
-Run it after a wanted change of a format, and read the difference before keeping it.
+Run it after a wanted change of a format, and read the difference before keeping it. `v1/` has what
+the last version of the protocol wrote, and stays as it is; a new version puts today's in its place.
 """
 
 import json
@@ -23,6 +24,7 @@ from migration.model import (
     EntryState,
     ExecutorId,
     ExecutorLoad,
+    ExecutorWay,
     LocalPlan,
     NimbusReport,
     Node,
@@ -39,6 +41,7 @@ from migration.model import (
     PublishedTopology,
     Slot,
     SupervisorAck,
+    Way,
     WorkerAck,
     WorkerLoad,
     traffic_of,
@@ -79,7 +82,7 @@ SOURCE_ACK = WorkerAck(
     pid=4711,
     incarnation="4711-1700000000000",
     hooks="0.2.0",
-    speaks=1,
+    speaks=2,
     time_ms=1700000012345,
     cluster=CLUSTER,
     epoch=3,
@@ -90,6 +93,7 @@ SOURCE_ACK = WorkerAck(
         PinnedExecutor(ExecutorId(-1, -1), "system"),
         PinnedExecutor(ExecutorId(1, 1), "spout"),
     ),
+    ways=(ExecutorWay(ExecutorId(1, 1), Way.SPOUT),),
     counters=Counters(forwarded=12, parked=3, dropped=0, errors=1),
     fault="prepare of split[7,7]",
 )
@@ -101,7 +105,7 @@ FRESH_ACK = WorkerAck(
     pid=4800,
     incarnation="4800-1700000000001",
     hooks="0.2.0",
-    speaks=1,
+    speaks=2,
     time_ms=1700000012346,
     cluster="",
     epoch=0,
@@ -112,7 +116,7 @@ SUPERVISOR_ACK = SupervisorAck(
     supervisor=HERE,
     pid=4000,
     hooks="0.2.0",
-    speaks=1,
+    speaks=2,
     time_ms=1700000012000,
     cluster=CLUSTER,
     plans=(AppliedPlan(TOPOLOGY, 3, 17),),
@@ -142,6 +146,7 @@ PUBLICATION = Publication(
         PlacedExecutor(ExecutorId(7, 7), "split", SOURCE, 1700000000),
         PlacedExecutor(ExecutorId(8, 8), "split", None, None),
     ),
+    speaks=2,
 )
 NODES = Nodes(
     (
@@ -152,7 +157,7 @@ NODES = Nodes(
 NIMBUS = NimbusReport(
     time_ms=1700000010000,
     hooks="0.2.0",
-    speaks=1,
+    speaks=2,
     scheduler="org.apache.storm.scheduler.DefaultScheduler",
     topologies=(
         PublishedTopology(TOPOLOGY, PlanVersion(3, 17)),
@@ -170,12 +175,12 @@ MESSAGES = {
     "publication": PUBLICATION,
     "nodes": NODES,
     "nimbus": NIMBUS,
-    "candidacy": Candidacy("nimbus-1:4711", "0.2.0", 1),
+    "candidacy": Candidacy("nimbus-1:4711", "0.2.0", 2),
     "node_acks": NodeAcks(
-        HERE, 1700000012400, "0.2.0", 1, CLUSTER, (SOURCE_ACK, FRESH_ACK), SUPERVISOR_ACK
+        HERE, 1700000012400, "0.2.0", 2, CLUSTER, (SOURCE_ACK, FRESH_ACK), SUPERVISOR_ACK
     ),
-    "node_acks_held": NodeAcks(THERE, 1700000012400, "0.2.0", 1, CLUSTER, held=(PLAN,)),
-    "node_acks_empty": NodeAcks(THERE, 1700000012400, "0.2.0", 1, CLUSTER),
+    "node_acks_held": NodeAcks(THERE, 1700000012400, "0.2.0", 2, CLUSTER, held=(PLAN,)),
+    "node_acks_empty": NodeAcks(THERE, 1700000012400, "0.2.0", 2, CLUSTER),
     "worker_ack": SOURCE_ACK,
     "worker_ack_fresh": FRESH_ACK,
     "supervisor_ack": SUPERVISOR_ACK,
@@ -232,6 +237,7 @@ def _refused() -> list[dict[str, str]]:
         ("Plan", f"{entry}.from", plan.replace(f'"from":"{SOURCE}",', "")),
         ("Plan", f"{entry}.void", plan.replace('"void":null', '"void":false')),
         ("Plan", f"{entry}.phase", plan.replace('"SWITCH"', "5")),
+        ("Plan", f"{entry}.way", plan.replace('"live"', "null")),
         ("Plan", f"{entry}.executor", plan.replace("[7,7]", "[7]")),
         ("Plan", f"{entry}.executor", plan.replace("[7,7]", "[7,6]")),
         ("Plan", f"{entry}.executor", plan.replace("[7,7]", '"7-7"')),
@@ -265,6 +271,7 @@ def _read() -> list[dict[str, str]]:
     plan = encode(PLAN).decode()
     empty = encode(MESSAGES["plan_empty"]).decode()
     unknown = encode(Plan(CLUSTER, 3, 17, TOPOLOGY, (replace(MOVE, phase=Phase.UNKNOWN),))).decode()
+    leaping = encode(Plan(CLUSTER, 3, 17, TOPOLOGY, (replace(MOVE, way=Way.UNKNOWN),))).decode()
     cases = [
         (plan.replace('"epoch":3', '"epoch":3,"later":{"a":[1,{"b":null}]}'), plan),
         (plan.replace('"phase"', '"later":1e999,"phase"'), plan),
@@ -272,6 +279,8 @@ def _read() -> list[dict[str, str]]:
         (plan.replace("[7,7]", '[7,7,"later"]'), plan),
         (plan.replace('"epoch":3', '"epoch":1,"epoch":3'), plan),
         (plan.replace("SWITCH", "LEAP"), unknown),
+        (plan.replace("live", "leap"), leaping),
+        (plan.replace(',"way":"live"', ""), plan),
         (empty.replace(',"entries":[]', ""), empty),
     ]
     return [{"text": text, "means": means} for text, means in cases]

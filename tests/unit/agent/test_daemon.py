@@ -13,6 +13,7 @@ from agent import daemon
 from agent.config import AgentConfig
 from agent.daemon import Agent, run
 from kvstore.errors import NotConnectedError, SessionLostError, StoreError
+from kvstore.pulse import Pulse
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session
 
@@ -44,7 +45,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
         stop = threading.Event()
         agent = cast(Agent, cast(Any, Turns(stop, *turns)))
         with capture_logs() as logs:
-            daemon._loop(agent, threading.Event(), stop)
+            daemon._loop(agent, threading.Event(), stop, Pulse({}))
         return [entry["event"] for entry in logs]
 
     return go
@@ -100,6 +101,7 @@ def test_a_full_disk_does_not_silence_the_node(
         invalidate_all=lambda: None,
         tend_store=lambda: None,
         cluster="c",
+        local=None,
         epoch=1,
         lost=(),
     )

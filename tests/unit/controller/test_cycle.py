@@ -48,6 +48,7 @@ class World:
     surprise: bool = False
     entries: tuple[Entry, ...] = ()
     now: float = 100.0
+    drained: tuple[str, ...] = ()
     written: list[Plan] = field(default_factory=list)
 
     def seen(self) -> Seen:
@@ -55,7 +56,8 @@ class World:
         if self.surprise:
             view = replace(view, plan=None)  # type: ignore[arg-type]
         loads = tuple(self.loads())
-        return Seen(self.now, 1.7e9 + self.now, self.epoch, self.pause, (view,), loads)
+        seen = Seen(self.now, 1.7e9 + self.now, self.epoch, self.pause, (view,), loads)
+        return replace(seen, drained=self.drained)
 
     def write(self, report: Report) -> None:
         """Write the plans of a report, and see each as the next one's."""
@@ -276,18 +278,22 @@ def test_an_excluded_host_is_left_alone_and_the_others_go_on() -> None:
     assert (report.moves[0].source, report.moves[0].target) == ("b:1", "b:2")
 
 
-def test_the_last_executor_of_a_worker_stays_unless_another_takes_its_place() -> None:
+class OldWorld(World):
+    """A world whose workers have the jar of before."""
+
+    def ack(self, slot: Slot) -> WorkerAck:
+        return replace(super().ack(slot), speaks=1)
+
+
+def test_the_last_executor_of_a_worker_stays_where_the_worker_may_not_end() -> None:
     # 2 is alone on b:1 and everything else is pinned.
-    places = {**PLACES, 5: B2}
-    alone = World(places=places, pinned=dict.fromkeys([3, 4, 5, 6, 7], "stateful"))
-    report = last(alone)
-    assert report.outcome is Outcome.LAST_IN_WORKER
-    assert "2-2 is the last executor of b:1" in report.reason
-    # If 7 may move (5 t/s to lose), it keeps the worker alive.
-    report = last(World(places=places, pinned=dict.fromkeys([3, 4, 5, 6], "stateful")))
+    places, pinned = {**PLACES, 5: B2}, dict.fromkeys([3, 4, 5, 6, 7], "stateful")
+    report = last(World(places=places, pinned=pinned))
     assert report.outcome is Outcome.MOVED
-    assert (report.moves[0].executor, report.moves[0].target) == ("7-7", "b:1")
-    assert "takes the place of 2-2" in report.reason
+    assert report.moves[0].executor == "2-2"
+    report = last(OldWorld(places=places, pinned=pinned))
+    assert report.outcome is Outcome.LAST_IN_WORKER
+    assert "2-2 is the last executor of b:1: the worker at a:1 speaks version 1" in report.reason
 
 
 def test_a_worker_that_is_not_heard_of_is_waited_for_then_it_has_no_hooks() -> None:
@@ -474,3 +480,36 @@ def test_an_answer_waits_until_the_policy_asks_for_it() -> None:
     world.now += 1
     memory, report = cycle(memory, world.seen(), config)
     assert (memory.answers, report.questions) == ((), ())
+
+
+def test_a_drained_host_is_left_by_all_that_may_move_whatever_the_mode() -> None:
+    for mode, pause in ((Mode.AUTO, "release"), (Mode.OBSERVE, None), (Mode.ADVISE, None)):
+        world = World(drained=("host-b",), pause=pause, pinned={6: "stateful"})
+        controller = Controller(world, Config(mode=mode, worker_capacity_cores=4.0))
+        controller.cycle()
+        moved = []
+        for _ in range(6):
+            report = controller.cycle()
+            for entry in world.written[-1].entries if report.outcome is Outcome.MOVED else ():
+                world.places[entry.executor.start] = entry.target
+                moved.append((entry.executor.start, entry.target))
+                world.written.append(replace(world.written[-1], entries=()))
+        # Those with most CPU first, each to where most is left; then nothing of it can move.
+        assert sorted(task for task, _ in moved) == [2, 5, 7]
+        assert {slot for _, slot in moved} <= {A1, A2}
+        assert "host host-b drained" not in report.reason
+
+
+def test_drained_hosts_are_no_target() -> None:
+    pinned = dict.fromkeys([1, 3, 4, 5, 6, 7], "stateful")
+    assert last(World(pinned=pinned)).moves[0].target == "a:1"
+    report = last(World(drained=("host-a",), pinned=pinned))
+    assert report.outcome is Outcome.EXCLUDED
+    assert "node a is drained" in report.reason
+
+
+def test_a_drain_without_room_names_the_numbers() -> None:
+    config = replace(AUTO, limits=Limits(high_frac=0.15, low_frac=0.1))
+    report = last(World(drained=("host-b",)), config)
+    assert report.outcome is Outcome.NO_LOW_WORKER
+    assert "cores, and no worker elsewhere has more than" in report.reason

@@ -1,5 +1,7 @@
 """Each transition of the protocol, alone: what it waits for and what it does not wait for."""
 
+from typing import Any
+
 import pytest
 from messages import replace
 
@@ -23,6 +25,7 @@ from migration.model import (
     Slot,
     SupervisorAck,
     Timing,
+    Way,
     WorkerAck,
 )
 from migration.protocol import HeldPlan, MoveOutcome, Step, begin, resume, step
@@ -314,6 +317,43 @@ def test_a_stuck_source_is_reported_once_and_awaited():
     assert second.plan is None and second.events == ()
 
 
+def alone(*others: Entry) -> tuple[HeldPlan, Publication]:
+    """Return a move in STOP of the only executor at its source."""
+    plan = Plan("c", 3, 17, "wc", (entry(Phase.STOP), *others))
+    placed = tuple(one for one in publication().executors if one.executor != ExecutorId(1, 1))
+    return resume(plan, 3, 0.0), replace(publication(), executors=placed)
+
+
+def test_a_worker_is_emptied_when_nobody_has_sent_to_it_for_a_while():
+    held, of = alone()
+    for state, at in ((NONE, 9.0), (ROUTED, 10.0), (NONE, 12.0), (ROUTED, 20.0), (ROUTED, 24.9)):
+        acks = (node(A, STOPPED), node(B, ROUTED), node(C, state))
+        result = look(held, *acks, at=at, of=of)
+        assert result.plan is None
+        held = result.held_plan
+    assert phase(look(held, *acks, at=25.0, of=of)) is Phase.SETTLE
+    # It may still hand something on, and a silent worker may still send to it.
+    for waits in ((node(A, ROUTED), *acks[1:]), acks[:2]):
+        assert look(held, *waits, at=25.0, of=of).plan is None
+
+
+def test_a_worker_that_dies_while_it_is_emptied_is_awaited_for_two_minutes():
+    held, of = alone()
+    acks = (empty(A), node(B, ROUTED), node(C))
+    assert look(held, *acks, at=119.9, of=of).plan is None
+    assert phase(look(held, *acks, at=120.0, of=of)) is Phase.SETTLE
+
+
+def test_a_worker_that_is_to_get_another_executor_is_not_emptied():
+    coming = Entry("m2", ExecutorId(2, 2), B, A, Phase.SWITCH, Base(B, 100))
+    held, of = alone(coming)
+    acks = (node(A, STOPPED), node(B, ROUTED), node(C, ROUTED))
+    for at in (1.0, 9.0):
+        result = look(held, *acks, at=at, of=of)
+        assert result.held_plan.plan.entries[0].phase is Phase.STOP
+        held = result.held_plan
+
+
 def test_stop_ends_where_storm_has_ended_the_source():
     gone = publication(B)
     kept = tuple(placed for placed in gone.executors if placed.slot != A)
@@ -497,8 +537,11 @@ def test_the_newest_word_of_a_slot_counts_while_an_old_jvm_dies():
     assert look(held_plan(Phase.PREPARE), node(A), acks).plan is None
 
 
-def test_a_phase_of_a_later_version_keeps_the_whole_plan_as_it_is():
-    plan = held_plan(Phase.UNKNOWN)
+@pytest.mark.parametrize("later", [{"phase": Phase.UNKNOWN}, {"way": Way.UNKNOWN}])
+def test_what_is_of_a_later_version_keeps_the_whole_plan_as_it_is(later: dict[str, Any]):
+    plan = held_plan(Phase.STOP)
+    entries = tuple(replace(entry, **later) for entry in plan.plan.entries)
+    plan = replace(plan, plan=replace(plan.plan, entries=entries))
     for word in (publication(), publication(C), publication(None)):
         result = look(plan, node(A, STOPPED), node(B, STOPPED), node(C), of=word)
         assert (result.plan, result.events, result.finished) == (None, (), ())

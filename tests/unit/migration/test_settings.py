@@ -10,7 +10,17 @@ from agent.config import AgentConfig
 from controller.config import Config, build, from_storm_yaml, keys_of
 from controller.policies.registry import NAMES
 from migration import ConfigError
-from migration.settings import DEFAULT, SETTINGS, TRIED, TUNABLE, Kind, Reader, load_s, values
+from migration.settings import (
+    DEFAULT,
+    SETTINGS,
+    TRIED,
+    TUNABLE,
+    Kind,
+    Reader,
+    load_s,
+    metrics_at,
+    values,
+)
 from migration.storm_yaml import read, storm_zookeeper
 from tests.settings_page import page
 
@@ -29,7 +39,7 @@ def test_every_key_stands_once_and_has_a_sentence() -> None:
         assert row.sentence[0] in "`ABCDEFGHIJKLMNOPQRSTUVWXYZ0", row.key
         assert row.sentence.endswith("."), row.key
         # The page says something about a default that is no value.
-        assert row.unset or row.default not in (None, (), ""), row.key
+        assert row.unset or row.default not in (None, (), "", {}), row.key
 
 
 @pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row.key)
@@ -55,9 +65,10 @@ def test_what_is_tried_can_be_and_is_not_only_todays() -> None:
 
 def test_each_key_has_one_reader_that_takes_it() -> None:
     for row in SETTINGS:
-        assert row.kind is not Kind.CHOICE or row.choices or row.key == "policy"
+        worded = row.kind in {Kind.CHOICE, Kind.WORDS}
+        assert not worded or row.choices or row.key == "policy"
     given = dict.fromkeys(("asc.threshold.tps", "worker.cpu.capacity", "link.capacity.tps"), 1)
-    given |= dict.fromkeys(("aniello.gamma", "aniello.delta", "aniello.spread"), 1)
+    given |= dict.fromkeys(("aniello.gamma", "aniello.delta", "aniello.spread", "metrics.port"), 1)
     own = {row.key for row in SETTINGS if row.reader in (Reader.CONTROLLER, Reader.DECIDE)}
     assert set(build(given).keys) == own
     with pytest.raises(ConfigError, match=r"nstorm\.no\.such\.key: unknown key"):
@@ -156,3 +167,13 @@ def test_an_empty_storm_yaml_gives_the_defaults_of_storm(tmp_path: Path) -> None
 def test_storms_root_is_part_of_the_address(root: str, where: str) -> None:
     document = {"storm.zookeeper.servers": ["zk1", "zk2"], "storm.zookeeper.root": root}
     assert storm_zookeeper(document) == f"zk1:2181,zk2:2181{where}"
+
+
+def test_metrics_are_served_where_it_is_said_and_else_nowhere() -> None:
+    assert metrics_at({}, "metrics.port") is None
+    assert metrics_at({"metrics.port": 9464}, "metrics.port") == ("localhost", 9464)
+    given = {"agent.metrics.port": 9465, "metrics.host": "0.0.0.0"}
+    assert metrics_at(given, "agent.metrics.port") == ("0.0.0.0", 9465)
+    assert metrics_at(given, "metrics.port") is None
+    with pytest.raises(ConfigError, match=r"nstorm.metrics.host: must be text, is 7"):
+        metrics_at({"metrics.port": 9464, "metrics.host": 7}, "metrics.port")

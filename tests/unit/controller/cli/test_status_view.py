@@ -1,10 +1,10 @@
 """What ``nstorm status`` shows."""
 
-from messages import node_acks, publication, replace, worker_ack
+from messages import executor, node_acks, publication, replace, worker_ack
 
 from controller.cli.status_view import as_document, as_tables
 from controller.core.topology import TopologyView
-from migration.model import AppliedPlan, Candidacy, Counters, Plan, Slot
+from migration.model import AppliedPlan, Base, Candidacy, Counters, Entry, Node, Phase, Plan, Slot
 from migration.wire import SPEAKS
 
 
@@ -18,11 +18,11 @@ def test_a_node_says_how_much_of_its_load_found_no_room() -> None:
 
 
 def test_controllers_that_stand_by_or_speak_another_version_are_shown() -> None:
-    leads, waits = Candidacy("nimbus-1:7", "0.2.0", SPEAKS), Candidacy("nimbus-2:8", "0.3.0", 2)
+    leads, waits = Candidacy("nimbus-1:7", "0.2.0", SPEAKS), Candidacy("nimbus-2:8", "0.3.0", 9)
     for said, shown in (
         ([leads], []),
-        ([leads, waits], ["nimbus-2:8 stands by: 0.3.0, speaks version 2"]),
-        ([waits], ["nimbus-2:8 leads: 0.3.0, speaks version 2"]),
+        ([leads, waits], ["nimbus-2:8 stands by: 0.3.0, speaks version 9"]),
+        ([waits], ["nimbus-2:8 leads: 0.3.0, speaks version 9"]),
     ):
         document = as_document((), (), None, None, controllers=said, left_out={}, now_s=0.0)
         assert [row["name"] for row in document["controllers"]] == [one.name for one in said]
@@ -73,3 +73,47 @@ def test_who_speaks_an_older_version_is_named() -> None:
     assert document["topologies"][0]["speaks"] == {"lowest": 0, "who": "the worker at b:1"}
     lines = [str(line) for line in as_tables(document)]
     assert f"the worker at b:1 speaks version 0 of the protocol, this nstorm {SPEAKS}" in lines
+
+
+def test_health_sums_up_what_is_wrong() -> None:
+    a, b = Slot("a", 1), Slot("b", 1)
+    nodes = [Node(n, f"host-{n}", 200.0, (1,), 1) for n in "abc"]
+    counters = Counters(dropped=1_000, errors=2)
+    acks = (
+        replace(node_acks("a", [worker_ack(a, [1], counters=counters)], "c"), time_ms=99_000),
+        replace(node_acks("b", [], "c"), time_ms=97_000),
+    )
+    view = TopologyView(publication({1: a, 2: b}, nodes), Plan("c", 2, -1, "wc-1"), acks)
+    document = as_document(
+        [view],
+        acks,
+        None,
+        None,
+        left_out={},
+        clocks_ahead_s={"a": 0.25, "b": -0.5},
+        now_s=100.0,
+    )
+    assert document["hosts"] == {"a": "host-a", "b": "host-b", "c": "host-c"}
+    assert [agent["clock_ahead_s"] for agent in document["agents"]] == [0.25, -0.5]
+    lines = [str(line) for line in as_tables(document)]
+    assert (
+        "health: 2 agents, none at c; 1 workers without hooks; 2 errors in hooks; "
+        "1,000 tuples dropped; oldest answer 3.0 s ago; clocks within 0.75 s of each other"
+    ) in lines
+    assert "node host-a (supervisor a)" in lines
+    assert any(line.startswith("worker host-a:1: 1,000 tuples DROPPED") for line in lines)
+
+
+def test_moves_are_shown_by_host_and_port() -> None:
+    a, b = Slot("a", 1), Slot("b", 1)
+    nodes = [Node(n, f"host-{n}", 200.0, (1,), 1) for n in "ab"]
+    move = Entry("m1", executor(1), a, b, Phase.DRAIN, Base(a, 50))
+    view = TopologyView(publication({1: a, 2: b}, nodes), Plan("c", 2, 7, "wc-1", (move,)), ())
+    ended = {
+        "topology": "wc-1", "id": "m0", "executor": "2-2", "source": "b:1", "target": "a:1",
+        "outcome": "MOVED", "reason": "because", "stopped_after_s": 0.5,
+    }  # fmt: skip
+    document = as_document([view], (), {"ended_moves": [ended]}, None, left_out={}, now_s=0.0)
+    lines = [str(line) for line in as_tables(document)]
+    assert "move m1: 1-1 host-a:1 to host-b:1, DRAIN" in lines
+    assert "ended m0: 2-2 host-b:1 to host-a:1, MOVED after 0.500 s: because" in lines

@@ -3,7 +3,7 @@
 from controller.core.choose import choose, choose_each
 from controller.core.classify import Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decision import Decision, Move, Outcome
+from controller.core.decision import Decision, Move, Outcome, Veto
 from controller.core.picture import Picture
 from controller.core.veto import Vetoes
 from tests.unit.controller.policies.placement_worlds import cluster, topology
@@ -25,25 +25,22 @@ def ring(_cluster: Cluster, snapshot: LoadSnapshot, _limits: Limits) -> Decision
     return RING if snapshot.is_movable[wanted].all() else Decision(Outcome.NOTHING_TO_GAIN, "none")
 
 
-def chosen(staying: dict[str, int], max_moves: int = 1) -> Decision:
-    limits = Limits(max_moves=max_moves)
-    return choose(ring, CLUSTER, SNAPSHOT, limits, Vetoes(staying=staying))
-
-
 def test_a_ring_is_chosen_whole_whatever_the_cap() -> None:
     for most in (1, 2, 3):
-        assert chosen({A: 2, B: 2}, most) == RING
+        chosen = choose(ring, CLUSTER, SNAPSHOT, Limits(max_moves=most), Vetoes())
+        assert chosen.cut_to(most) == RING
 
 
 def test_no_part_of_a_ring_begins_where_one_of_it_may_not() -> None:
-    for staying in ({A: 1, B: 2}, {A: 2, B: 1}, {A: 1, B: 1}):
-        assert chosen(staying, 2).moves == ()
-        assert chosen(staying, 2).outcome is Outcome.LAST_IN_WORKER
+    vetoes = Vetoes({"2-2": Veto(Outcome.EXCLUDED, "excluded")})
+    chosen = choose(ring, CLUSTER, SNAPSHOT, Limits(max_moves=2), vetoes)
+    assert chosen.moves == ()
+    assert chosen.outcome is Outcome.EXCLUDED
 
 
 def test_a_ring_longer_than_the_cap_waits_until_nothing_is_under_way() -> None:
     made = {name: _picture() for name in ("one", "two")}
-    vetoes = {name: Vetoes(staying={A: 2, B: 2}) for name in made}
+    vetoes = {name: Vetoes() for name in made}
 
     def outcomes(free_moves: int, *, may_exceed: bool) -> list[tuple[Outcome, int]]:
         found = choose_each(

@@ -91,5 +91,5 @@ def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapsh
         "moves": [],
         "workers": [],
     }
-    shown = list(_topology_tables(topology))
+    shown = list(_topology_tables(topology, {}))
     assert "head-room: 2 times the input, then network of n0 to n1" in shown

@@ -158,13 +158,7 @@ def test_safe_leaves_the_saddle(seed: int, prefers_local: bool) -> None:
     assert len(path) > 5
     assert ratio(path[-1]) == pytest.approx(0.3, abs=0.05)
     assert worker_cpu_cores(CLUSTER, path[-1]).max() <= 0.85 + 1e-9
-    assert end.outcome in {
-        Outcome.NOTHING_TO_GAIN,
-        Outcome.BELOW_THRESHOLD,
-        Outcome.LAST_IN_WORKER,
-    }
-    # The live run ends a worker's JVM by taking its last executor, so none is emptied.
-    assert set(path[-1].place.tolist()) == {0, 1, 2, 3}
+    assert end.outcome in {Outcome.NOTHING_TO_GAIN, Outcome.BELOW_THRESHOLD}
 
 
 class Noisy:

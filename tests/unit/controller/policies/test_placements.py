@@ -3,18 +3,20 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from controller.config import build, keys_of
 from controller.core.classify import Limits
-from controller.core.cluster import inter_node_tps
+from controller.core.cluster import Performance, Profile, inter_node_tps
 from controller.core.decision import Outcome
 from controller.policies.aniello.options import Aniello
 from controller.policies.registry import Options, policy
 from controller.snapshot import parse
 from migration import ConfigError
+from tests.unit.controller.policies.placement_worlds import cluster, topology
 
 HAND_GRAPH = Path(__file__).parents[3] / "golden" / "decide" / "hand_graph.json"
 
@@ -33,6 +35,18 @@ def test_one_step_has_all_moves_and_a_second_none(name: str, ends_with_tps: floa
         snapshot = snapshot.moved(e, target)
     assert inter_node_tps(cluster, snapshot) == ends_with_tps
     assert decide(cluster, snapshot, Limits()).outcome is Outcome.NOTHING_TO_GAIN
+
+
+@pytest.mark.parametrize("name", ["aniello-offline", "rsm", "sam", "heterogeneity"])
+def test_a_reason_says_which_edges_of_a_cycle_were_left_out(name: str) -> None:
+    places = cluster([2, 2])
+    snapshot = topology({"a": 2, "b": 2, "c": 2}, [("a", "b"), ("b", "c"), ("c", "b"), ("c", "c")])
+    one_thread = Profile(performance=(Performance(1, 10.0, 0.1, 0.1),))
+    snapshot = replace(snapshot, profiles=dict.fromkeys("abc", one_thread))
+    reason = policy(name, Options())(places, snapshot, Limits()).reason
+    assert " (left out, found depth first: c -> b, c -> c)" in reason
+    straight = replace(snapshot, edges=snapshot.edges[:2])
+    assert "left out" not in policy(name, Options())(places, straight, Limits()).reason
 
 
 def test_the_command_knows_names_and_keys() -> None:

@@ -102,14 +102,6 @@ def test_a_pair_is_found_whichever_of_the_two_comes_first(names: tuple[str, str]
     assert "opens the way for a second move, 1010 t/s by both" in found.reason
 
 
-def test_the_last_two_of_a_worker_do_not_leave_it_together() -> None:
-    cluster, snapshot = load("saddle")
-    (first,) = greedy(cluster, snapshot, PAPER).moves
-    assert first.source == "n0:6700"
-    kept = greedy(cluster, snapshot, replace(PAPER, keep_workers=True))
-    assert kept.outcome is Outcome.NOTHING_TO_GAIN
-
-
 def test_literal_otd_plays_ping_pong_and_safe_does_not() -> None:
     cluster, snapshot = load("ping_pong")
     limits = Limits(high_frac=0.85, low_frac=0.7, gain_frac=0.0)
@@ -272,8 +264,9 @@ def test_with_many_executors_a_move_must_gain_less_for_each_has_less() -> None:
 
 
 def test_on_files_a_moved_executor_rests_as_in_a_live_run() -> None:
-    # The ping-pong of `otd`, with a third executor that keeps the other node's worker alive.
+    # The ping-pong of `otd`, of one executor alone: a third one keeps the other node's worker alive.
     document = json.loads((GOLDEN / "ping_pong.json").read_text())
+    document["executors"][1]["pinned"] = "spout"
     keeper = dict(document["executors"][0], id="2-2", worker="n1:6700", cpu=0.0, pinned="spout")
     document["executors"].append(keeper)
     cluster, snapshot = parse(json.dumps(document))
@@ -313,8 +306,8 @@ def test_once_prepared_no_cycle_waits_for_a_compiler() -> None:
 from controller.core.compiled import Loop
 from controller.compiling import prepare
 from controller.core.view import kernels
-from controller.sim.report import simulate_all
-from controller.sim.scenario import parse
+from deploy.sim.report import simulate_all
+from deploy.sim.scenario import parse
 
 def compiled():
     return {{k: len(f.machine.signatures) for k, f in vars(kernels).items() if isinstance(f, Loop)}}

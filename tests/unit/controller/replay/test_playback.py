@@ -77,7 +77,7 @@ def test_another_decision_shows(tmp_path: Path) -> None:
     record(tmp_path)
     (path,) = tmp_path.iterdir()
     lines = [plain(line) for line in path.read_bytes().splitlines(keepends=True)]
-    lines[0]["config"]["asc.threshold"] = 1.0
+    lines[0]["config"] |= {"asc.threshold": 1.0, "target.gain": 1.0}
     path.write_bytes(b"".join(to_line(compact(line)) for line in lines))
     assert not all(same(tmp_path))
 

@@ -8,14 +8,13 @@ import pytest
 from messages import replace
 
 from controller.config import build
-from controller.core.cluster import topology_name
 from controller.core.decision import Outcome
 from controller.cycle import TopologyReport
 from controller.journal.reader import Log
 from controller.replay.recording import Span, spans
 from controller.replay.rerun.run import AsRecorded, Rerun
 from controller.replay.rerun.series import NO_CYCLE, OUTCOMES
-from migration.model import ExecutorId
+from migration.model import ExecutorId, topology_name
 from tests.bench.replay.score import through
 from tests.recorded_world import SLOTS, TICK_S, Recorded, record
 
@@ -123,12 +122,12 @@ def test_overload_is_counted_in_worker_seconds(tmp_path: Path) -> None:
 def test_what_storm_places_anew_is_followed_and_the_replays_own_moves_stay(tmp_path: Path) -> None:
     def each(tick: int, run: Recorded) -> None:
         if tick == 10:  # somebody's rebalance
-            run.world.places[ExecutorId(4, 4)] = SLOTS[0]
+            run.world.places[ExecutorId(6, 6)] = SLOTS[0]
 
     record(tmp_path, ticks=range(20), mode="advise", each=each)
     (span,) = measured(tmp_path)
     (shift,) = span.shifts
-    assert (shift.row, shift.executor, shift.worker, shift.own) == (9, 3, 0, False)
+    assert (shift.row, shift.executor, shift.worker, shift.own) == (9, 5, 0, False)
     nothing = through(
         Rerun(build({"asc.threshold": 1.0, "target.gain": 1.0, "load.high": 1.0})), [span]
     )

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from messages import replace
@@ -23,6 +24,7 @@ from migration.model import (
     Plan,
     PlanVersion,
     PublishedTopology,
+    Way,
 )
 from migration.protocol import Step
 from migration.wire import SPEAKS
@@ -255,12 +257,13 @@ def test_a_leader_whose_connection_blinked_writes_a_lost_plan_under_its_new_epoc
     assert world.stored.epoch == epoch
 
 
+@pytest.mark.parametrize("late", [{"phase": Phase.UNKNOWN}, {"way": Way.UNKNOWN}])
 @pytest.mark.parametrize("how", ["deleted", "garbled", "older"])
-def test_a_lost_plan_with_a_phase_of_a_later_version_is_left_as_it_is(how: str) -> None:
+def test_a_lost_plan_of_a_later_version_is_left_as_it_is(how: str, late: dict[str, Any]) -> None:
     world = Led()
     world.begin()
     world.everybody()
-    later = tuple(replace(entry, phase=Phase.UNKNOWN) for entry in world.stored.entries)
+    later = tuple(replace(entry, **late) for entry in world.stored.entries)
     for worker in world.workers:
         worker.plan = replace(worker.plan, entries=later)
     lose(world, how)
@@ -268,6 +271,18 @@ def test_a_lost_plan_with_a_phase_of_a_later_version_is_left_as_it_is(how: str) 
     before = world.store.nodes.get(PLAN)
     world.turn_led()
     assert world.store.nodes.get(PLAN) == before
+
+
+def test_what_is_held_of_a_topology_goes_with_its_plan() -> None:
+    world = Led()
+    world.begin()
+    world.turn_led()
+    world.applier.step([])  # its publication cannot be read for a while
+    assert TOPOLOGY in world.applier._held
+    del world.store.nodes[PLAN]
+    world.mirror.forget(PLAN)
+    world.applier.step([])
+    assert not world.applier._held
 
 
 def test_an_epoch_out_of_reach_stops_nothing_else() -> None:

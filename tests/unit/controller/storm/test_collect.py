@@ -1,14 +1,16 @@
 """What the controller takes out of the nodes that it sees."""
 
 from collections.abc import Callable, Sequence
+from threading import Event
 from typing import Any, cast
 
-from messages import publication
+from messages import node_acks, publication
 
 from controller.storm.collect import LiveCluster
+from controller.storm.message_cache import Mirror
 from kvstore.zookeeper import Session, Stored
 from migration import model, wire
-from migration.model import Candidacy, Plan, Slot
+from migration.model import Candidacy, NimbusReport, Node, NodeLoad, Plan, Slot, Timing, Way
 
 WC = "wc-1"
 
@@ -31,14 +33,77 @@ class Nodes:
         return sorted(p.removeprefix(f"{path}/") for p in self.data if p.startswith(f"{path}/"))
 
 
+def as_session(nodes: Nodes) -> Session:
+    return cast(Session, cast(Any, nodes))
+
+
 def cluster(data: dict[str, bytes]) -> LiveCluster:
-    return LiveCluster.of_session(cast(Session, cast(Any, Nodes(data))))
+    return LiveCluster.of_session(as_session(Nodes(data)))
 
 
 def test_a_plan_is_an_orphan_once_storm_has_killed_its_topology():
     path, data = wire.plan_path(WC), {wire.plan_path(WC): wire.encode(Plan("c", 1, 0, WC))}
     assert cluster({**data, "/storms": b"", f"/storms/{WC}": b""}).orphans() == []
     assert cluster({**data, "/storms": b""}).orphans() == [(path, 0)]
+
+
+def test_reports_of_a_node_that_storm_has_lost_are_left_over_after_an_hour():
+    now_s = 0.0
+    said = wire.encode(node_acks("s1", [], "c"))
+    data = {
+        "/storms": b"",
+        wire.NODES: wire.encode(model.Nodes((Node("s2", "h", 100.0, (1,), 0),))),
+        **{wire.acks_path(name): said for name in ("s1", "s2", "s3")},
+        **{wire.load_path(name): b"{}" for name in ("s1", "s2")},
+    }
+    mirror = Mirror(as_session(Nodes(data)), Event())
+    view = LiveCluster(mirror, Timing(), lambda: now_s)
+    assert view.orphans() == []
+    view.loads()
+    now_s = 3599.0
+    assert view.orphans() == []
+    data[wire.load_path("s3")] = b"{}"  # its agent lives, though no supervisor does
+    mirror.invalidate_all()
+    view.loads()
+    now_s = 3601.0
+    gone = [(wire.load_path("s1"), 0), (wire.acks_path("s1"), 0)]
+    assert view.orphans() == gone
+    del data[wire.NODES]  # Nimbus has withdrawn it
+    mirror.invalidate_all()
+    assert view.orphans() == []
+
+
+def test_nothing_is_kept_of_what_has_gone():
+    """A controller leads for months: topologies and nodes come and go."""
+    nodes, now_s = Nodes({}), 0.0
+    mirror = Mirror(as_session(nodes), Event())
+    view = LiveCluster(mirror, Timing(), lambda: now_s)
+    kept = []
+    for turn in range(5):
+        names, hosts = [f"t-{turn}-{n}" for n in range(20)], [f"s-{turn}-{n}" for n in range(20)]
+        nodes.data = {
+            "/storms": b"",
+            wire.NODES: wire.encode(model.Nodes(())),
+            wire.NIMBUS: wire.encode(NimbusReport(0, "0", 2, "x")),
+            **{f"/storms/{name}": b"" for name in names},
+            **{f"/assignments/{name}": b"" for name in names},
+            **{wire.plan_path(name): wire.encode(Plan("c", 1, 0, name)) for name in names},
+            **{
+                wire.topology_path(name): wire.encode(publication({}, topology=name))
+                for name in names
+            },
+            **{wire.acks_path(host): wire.encode(node_acks(host, [], "c")) for host in hosts},
+            **{wire.load_path(host): wire.encode(NodeLoad(host, 0)) for host in hosts},
+        }
+        for _ in range(2):
+            mirror.invalidate_all()
+            now_s += 7.0
+            assert len(view.topologies()) == 20
+            assert len(view.loads()) == 20
+            assert not view.has_moves()
+            view.orphans()
+        kept.append(sum(len(held) for held in (mirror._kept, mirror._decoded, view._came)))
+    assert kept[1:] == kept[:-1]
 
 
 def test_where_no_storm_is_no_plan_is_an_orphan():
@@ -77,6 +142,27 @@ def test_a_sign_of_life_is_read_before_what_it_vouches_for():
     }
     LiveCluster.of_session(cast(Session, cast(Any, Noting(data)))).topologies()
     assert asked.index(wire.NIMBUS) < asked.index(wire.topology_path(WC))
+
+
+def test_a_controller_that_stands_by_counts_for_what_everybody_understands():
+    data = {
+        "/storms": b"",
+        f"/storms/{WC}": b"",
+        wire.topology_path(WC): wire.encode(publication({1: Slot("s1", 6700)}, speaks=2)),
+        wire.NODES: wire.encode(model.Nodes(())),
+        f"{wire.LEADER}/a-0000000001": wire.encode(Candidacy("leads", "0.3.0", 2)),
+    }
+    mirror = Mirror(as_session(Nodes(data)), Event())
+    view = LiveCluster(mirror, Timing())
+    seen = [view.topologies()[0].observation.understands(way) for way in (Way.LIVE, Way.CARRY)]
+    assert seen == [True, True]
+    data[f"{wire.LEADER}/b-0000000002"] = wire.encode(Candidacy("waits", "0.2.0", 1))
+    mirror.invalidate_all()
+    (found,) = view.topologies()
+    seen = [found.observation.understands(way) for way in (Way.LIVE, Way.CARRY)]
+    assert seen == [True, False]
+    mirror.invalidate_all()
+    assert view.topologies()[0].publication is found.publication
 
 
 def test_controllers_are_listed_the_leader_first():

@@ -1,7 +1,7 @@
 """When to stand back, told from versions alone."""
 
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from messages import replace
@@ -19,6 +19,7 @@ from migration.model import (
     Publication,
     PublishedTopology,
     Slot,
+    Way,
 )
 from migration.wire import EPOCH, NIMBUS, SPEAKS
 
@@ -46,6 +47,10 @@ class World:
 
     def message(self, kind: type[NimbusReport], path: str) -> NimbusReport | None:
         return self.report if path in self.mzxid else None
+
+    def children(self, folder: str) -> list[str]:
+        found = (path.rpartition("/") for path in self.mzxid)
+        return [name for parent, _, name in found if parent == folder]
 
     def now_s(self) -> float:
         return self.now
@@ -154,14 +159,12 @@ def test_what_nimbus_cannot_publish_and_what_it_says_nothing_of() -> None:
     assert reason == "the hooks in Nimbus have never given a sign of life"
 
 
-def test_versions_of_the_protocol_that_do_not_fit() -> None:
-    world, watch = watching()
-    world.report = replace(REPORT, speaks=0)
-    reason = asked(watch)
-    assert reason == "the hooks in Nimbus speak version 0 of the protocol, and a move needs 1"
+@pytest.mark.parametrize("later", [{"phase": Phase.UNKNOWN}, {"way": Way.UNKNOWN}])
+def test_a_plan_of_a_later_version_is_left_alone(later: dict[str, Any]) -> None:
+    _, watch = watching()
+    asked(watch)
     slot = Slot("a", 6700)
-    later = Entry("m1", ExecutorId(7, 7), slot, slot, Phase.UNKNOWN, Base(slot, 1))
-    world.report = REPORT
-    reason = asked(watch, Plan("uuid", 1, 1, WC, (later,)))
+    entry = Entry("m1", ExecutorId(7, 7), slot, slot, Phase.SETTLE, Base(slot, 1))
+    reason = asked(watch, Plan("uuid", 1, 1, WC, (replace(entry, **later),)))
     assert reason is not None
     assert "a later version of nstorm has written the plan" in reason

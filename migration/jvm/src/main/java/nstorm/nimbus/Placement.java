@@ -12,6 +12,7 @@ import java.util.TreeMap;
 import nstorm.wire.Assigned;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
+import nstorm.wire.Phase;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
 import org.apache.storm.generated.Assignment;
@@ -58,19 +59,43 @@ final class Placement {
         return placed;
     }
 
-    /** Puts what the plan has moved (STOP, SETTLE) to its target, if Storm's assignment is still the plan's base. */
+    /**
+     * Puts what the plan has moved (STOP, SETTLE) to its target, if Storm's assignment is still the plan's base.
+     *
+     * <p>Storm ends a worker to which it assigns nothing. In STOP the source may still hand tuples on, so the last
+     * executors of a slot stay there until SETTLE.
+     */
     void absorb(Plan plan) {
         Map<Slot, WorkerSlot> running = new HashMap<>();
         slots.values().forEach(slot -> running.put(slot(slot), slot));
+        List<Move> mayWait = new ArrayList<>();
         for (Entry entry : plan.entries()) {
             Assigned now = assigned(existing, entry.executor());
             ExecutorDetails executor = new ExecutorDetails(entry.executor().start(), entry.executor().end());
             boolean due = entry.phase().absorbed() && entry.counts(now) && !now.slot().equals(entry.to());
             if (due && running.containsKey(entry.to()) && topology.getExecutors().contains(executor)) {
                 slots.put(executor, running.get(entry.to()));
-                moves.add(new Move(entry.executor(), now.slot(), entry.to()));
+                Move move = new Move(entry.executor(), now.slot(), entry.to());
+                moves.add(move);
+                if (entry.phase() == Phase.STOP && running.containsKey(now.slot())) {
+                    mayWait.add(move);
+                }
             }
         }
+        // One that goes back may have been all that came to its target.
+        boolean changed = true;
+        while (changed) {
+            changed = mayWait.removeIf(move -> !isUsed(move.from()) && takeBack(move, running.get(move.from())));
+        }
+    }
+
+    private boolean isUsed(Slot slot) {
+        return slots.values().stream().anyMatch(used -> slot(used).equals(slot));
+    }
+
+    private boolean takeBack(Move move, WorkerSlot slot) {
+        slots.put(new ExecutorDetails(move.executor().start(), move.executor().end()), slot);
+        return moves.remove(move);
     }
 
     /**

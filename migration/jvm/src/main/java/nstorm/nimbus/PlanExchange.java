@@ -121,6 +121,7 @@ final class PlanExchange implements KnownPlans, Runnable {
             publisher = new Publisher(state, znodes, this, elector);
         }
         readPlans();
+        demanded.removeIf(plan -> !plans.containsKey(plan.topology()));
         plans.values().forEach(this::demandRound);
         Set<String> active = new HashSet<>(state.activeStorms());
         Topologies known = topologies;
@@ -152,7 +153,7 @@ final class PlanExchange implements KnownPlans, Runnable {
             }
             boolean older = held != null && held.cluster().equals(plan.cluster())
                 && held.newerThan(plan.epoch(), plan.version());
-            return older ? held : plan;
+            return older ? held : plan.understood(held);
         } catch (WireException e) {
             LOG.warn("nstorm: {}/{} ignored, the last good plan stays: {}", PLANS, topology, e.getMessage());
             return held;

@@ -28,7 +28,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Publishes what Storm knows: each topology, the nodes, and then a sign of life.
  *
- * <p>Who reads the sign of life takes everything that was published for true as of then. So ZooKeeper takes it only if
+ * <p>A reader of the sign of life takes everything published before it as true at its time. So ZooKeeper accepts it only if
  * what Storm says of each topology is still what was published, and if no other Nimbus has spoken meanwhile.
  */
 final class Publisher {

@@ -12,15 +12,26 @@ import nstorm.wire.json.WireException;
  * @param voidReason    why Storm won, or null while the entry is not void
  */
 public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase phase,
-                    Slot baseSlot, long baseStartSecs, String voidReason) {
+                    Slot baseSlot, long baseStartSecs, String voidReason, Way way) {
+
+    /** A live move. */
+    public Entry(String id, ExecutorId executor, Slot from, Slot to, Phase phase, Slot baseSlot, long baseStartSecs,
+                 String voidReason) {
+        this(id, executor, from, to, phase, baseSlot, baseStartSecs, voidReason, Way.LIVE);
+    }
+
+    /** Whether phase and way are known here. */
+    public boolean understood() {
+        return phase != Phase.UNKNOWN && way != Way.UNKNOWN;
+    }
 
     /**
-     * Whether the entry counts, given Storm's own assignment of its executor; never in a phase that is not known.
+     * Whether the entry counts, given Storm's own assignment of its executor; never if it is not understood.
      *
      * @param now what Storm assigns, before any plan is laid over it; null if the executor is unassigned
      */
     public boolean counts(Assigned now) {
-        if (voidReason != null || now == null || phase == Phase.UNKNOWN) {
+        if (voidReason != null || now == null || !understood()) {
             return false;
         }
         boolean asInBase = now.slot().equals(baseSlot) && now.startSecs() == baseStartSecs;
@@ -45,6 +56,7 @@ public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase ph
         Phase phase = null;
         Assigned base = null;
         String voidReason = null;
+        Way way = Way.LIVE;
         in.beginObject();
         for (String key = in.nextKey(); key != null; key = in.nextKey()) {
             switch (key) {
@@ -55,11 +67,13 @@ public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase ph
                 case "phase" -> phase = Phase.of(in.text());
                 case "base" -> base = Assigned.read(in);
                 case "void" -> voidReason = in.textOrNull();
+                case "way" -> way = Way.of(in.text());
                 default -> in.pass();
             }
         }
         in.required(base, "base");
         return new Entry(in.required(id, "id"), in.required(executor, "executor"), in.required(from, "from"),
-            in.required(to, "to"), in.required(phase, "phase"), base.slot(), base.startSecs(), voidReason);
+            in.required(to, "to"), in.required(phase, "phase"), base.slot(), base.startSecs(), voidReason,
+            way);
     }
 }

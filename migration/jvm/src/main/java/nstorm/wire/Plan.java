@@ -11,7 +11,7 @@ import nstorm.wire.json.WireException;
 /**
  * A topology's plan: an overlay of moves on Storm's own assignment, of one (epoch, version).
  *
- * @param notUnderstood entries as they were read whose phase this JVM does not know; empty before {@link #understood}
+ * @param notUnderstood entries as they were read whose phase or way this JVM does not know; empty before {@link #understood}
  */
 public record Plan(String cluster, long epoch, long version, String topology, List<Entry> entries,
                    List<Entry> notUnderstood) {
@@ -30,8 +30,8 @@ public record Plan(String cluster, long epoch, long version, String topology, Li
     }
 
     /**
-     * The plan that this JVM follows: an entry in a phase that it does not know stays as it last understood it. One that
-     * it never did is left out.
+     * The plan that this JVM follows: an entry whose phase or way it does not know stays as it last understood it.
+     * One that it never did is left out.
      *
      * @param last the plan that this JVM followed until now, or null
      */
@@ -39,7 +39,7 @@ public record Plan(String cluster, long epoch, long version, String topology, Li
         List<Entry> followed = new ArrayList<>();
         List<Entry> unknown = new ArrayList<>();
         for (Entry entry : entries) {
-            if (entry.phase() != Phase.UNKNOWN) {
+            if (entry.understood()) {
                 followed.add(entry);
             } else {
                 unknown.add(entry);

@@ -4,7 +4,7 @@ package nstorm.wire;
 public final class Protocol {
 
     /** The version of the protocol; every JVM tells it, and the controller writes only what all of them understand. */
-    public static final long SPEAKS = 1;
+    public static final long SPEAKS = 2;
 
     private Protocol() {
     }

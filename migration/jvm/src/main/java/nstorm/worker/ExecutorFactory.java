@@ -5,12 +5,15 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import nstorm.load.Traffic;
+import nstorm.memory.Declared;
 import nstorm.wire.ExecutorId;
 import org.apache.storm.Config;
 import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
+import org.apache.storm.executor.spout.SpoutExecutor;
 import org.apache.storm.utils.JCQueue;
 import org.apache.storm.utils.ObjectReader;
 import org.apache.storm.utils.Utils;
@@ -22,12 +25,14 @@ final class ExecutorFactory {
     private final WorkerTables tables;
     private final WorkerBackPressure backPressure;
     private final boolean flushTuples;
+    private final Declared declared;
 
     ExecutorFactory(WorkerState state, WorkerTables tables, WorkerBackPressure backPressure) {
         this.state = state;
         this.tables = tables;
         this.backPressure = backPressure;
         flushTuples = publishesFlushTuples(state.getTopologyConf());
+        declared = Declared.of(state.getTopologyConf());
     }
 
     /** True if Storm puts a flush tuple into every queue at intervals, as {@code setupFlushTupleTimer} decides. */
@@ -39,7 +44,7 @@ final class ExecutorFactory {
 
     /** The copy of an executor that Storm itself has started. */
     ExecutorCopy of(ExecutorShutdown started) {
-        return new ExecutorCopy(started, flushTuples, false);
+        return new ExecutorCopy(started, flushTuples, false, declared);
     }
 
     /**
@@ -59,7 +64,7 @@ final class ExecutorFactory {
                 tables.addTask(task, queue);
                 backPressure.watch(task, queue);
             }
-            return new ExecutorCopy(withThread(executor, queue), flushTuples, true);
+            return new ExecutorCopy(withThread(executor, queue), flushTuples, true, declared);
         } catch (Throwable t) {
             // Of any kind: the user's classes are loaded and built here.
             discard(id, queue, executor);
@@ -111,7 +116,8 @@ final class ExecutorFactory {
                 Faults.report("prepare of " + executor.getComponentId() + executor.getExecutorId(), error);
             }
         };
-        SmartThread thread = Utils.asyncLoop(executor, false, careful, Thread.NORM_PRIORITY, true, false,
+        Callable<?> loop = executor instanceof SpoutExecutor ? StopSwitch.of(executor)::openWhenAllowed : executor;
+        SmartThread thread = Utils.asyncLoop(loop, false, careful, Thread.NORM_PRIORITY, true, false,
                 executor.getComponentId() + "-executor" + executor.getExecutorId());
         List<SmartThread> threads = new ArrayList<>(List.of(thread));
         return new ExecutorShutdown(executor, threads, StormFields.get(StormFields.ID_TO_TASK, executor), queue);

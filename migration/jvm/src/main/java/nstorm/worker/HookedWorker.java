@@ -30,6 +30,9 @@ import org.apache.storm.utils.ObjectReader;
  * <p>All methods that change something are called by the reconciler's thread only.
  */
 final class HookedWorker {
+    /** For so long nothing came: what is on its way after all routes have changed takes milliseconds. */
+    private static final long QUIET_NANOS = TimeUnit.SECONDS.toNanos(5);
+
     final WorkerState state;
     final Slot me;
     final PlanOverlay overlay;
@@ -39,12 +42,15 @@ final class HookedWorker {
     final TupleForwarder forwarder;
     final MisroutedTuples misrouted;
     final HandOver handOver;
+    final StateTransfer transfer = new StateTransfer(this);
     final Map<ExecutorId, ExecutorCopy> copies = new ConcurrentHashMap<>();
     final boolean batchesProducers;
     private final ExecutorFactory factory;
     private final Set<String> cleanedUp;
     private final Map<Integer, ExecutorCopy> copyByTask = new ConcurrentHashMap<>();
     private final long messageTimeoutSecs;
+    private long lastHandedOn;
+    private long quietSinceNanos = System.nanoTime();
     private volatile List<IRunningExecutor> running;
     private volatile long misroutedUntilNanos = System.nanoTime();
 
@@ -91,12 +97,13 @@ final class HookedWorker {
     }
 
     /**
-     * Builds an executor and starts its thread; it takes no tuples until it is routed to.
+     * Builds an executor and starts its thread; it takes no tuples until it is routed to, nor while it holds still.
      *
      * @throws IllegalStateException if the user's classes or Storm threw anything; nothing of it is left then
      */
-    void start(ExecutorId id) {
+    void start(ExecutorId id, boolean still) {
         ExecutorCopy copy = factory.build(id);
+        copy.holdStill(still);
         try {
             register(copy);
             running.add(copy.running);
@@ -122,6 +129,12 @@ final class HookedWorker {
         tables.claim(copy.id, copy.queue);
     }
 
+    /** This worker owns the spout: its copy may open and emit, and Nimbus hears of it also while it opens. */
+    void run(ExecutorCopy spout) {
+        spout.run();
+        tables.beginHeartbeats(spout.id);
+    }
+
     /** Storm's local-or-shuffle groupings follow executors that have come or gone. */
     void regroup() {
         copies.values().forEach(copy -> LocalGroupings.rebuild(copy.executor()));
@@ -135,7 +148,8 @@ final class HookedWorker {
         StopSwitch.forget(copy.executor());
         JCQueue queue = copy.queue;
         tables.removeReceiveQueue(copy.id, queue);
-        UserCleanup.shutDown(copy, cleanedUp.contains(copy.component));
+        tables.abandon(copy.id, queue);
+        UserCleanup.shutDown(copy, !copy.spout() && cleanedUp.contains(copy.component));
         ExecutorMetrics.remove(state.getMetricRegistry(), copy.id, me.port());
         // Holds the queue alone: with the copy it would hold the user's bolt until the messages have timed out.
         Map<Integer, BackpressureState> last = backPressure.of(copy.id);
@@ -144,6 +158,20 @@ final class HookedWorker {
             backPressure.forget(last);
         });
         unregister(copy);
+    }
+
+    /**
+     * True once this worker, left without executors, has handed everything on: nothing waits here, and nothing has come
+     * for a while. Looked at in each pass: the tuple path notes nothing.
+     */
+    boolean emptied() {
+        long now = System.nanoTime();
+        long handedOn = misrouted.forwarded.get() + misrouted.dropped.get();
+        if (!copies.isEmpty() || misrouted.parked() > 0 || handedOn != lastHandedOn) {
+            lastHandedOn = handedOn;
+            quietSinceNanos = now;
+        }
+        return now - quietSinceNanos >= QUIET_NANOS;
     }
 
     /** Routes are changing or have just changed: messages may be queued for tasks that become local. */
@@ -171,7 +199,10 @@ final class HookedWorker {
     void takeMisrouted(ArrayList<AddressedTuple> batch, int first) {
         for (Iterator<AddressedTuple> tuples = batch.listIterator(first); tuples.hasNext();) {
             AddressedTuple tuple = tuples.next();
-            if (routes.queue(tuple.dest) == null) {
+            if (StateTransfer.isPiece(tuple)) {
+                tuples.remove();
+                transfer.take(tuple);
+            } else if (routes.queue(tuple.dest) == null) {
                 tuples.remove();
                 misrouted.offer(tuple);
             }

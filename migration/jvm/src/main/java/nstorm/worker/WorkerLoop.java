@@ -17,6 +17,7 @@ import nstorm.store.StoreDir;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
+import nstorm.wire.Way;
 import nstorm.wire.report.EntryAck;
 import nstorm.wire.report.WorkerAck;
 import org.apache.storm.daemon.worker.WorkerState;
@@ -91,7 +92,7 @@ final class WorkerLoop implements Runnable {
     private List<LoadSampler.Running> loads() {
         List<LoadSampler.Running> all = new ArrayList<>();
         for (ExecutorCopy copy : worker.copies.values()) {
-            all.add(new LoadSampler.Running(copy.id, copy.component, copy.threadId(), copy.queue, copy.pinned));
+            all.add(new LoadSampler.Running(copy.id, copy.component, copy.threadId(), copy.queue, copy.pinned()));
         }
         return all;
     }
@@ -109,18 +110,23 @@ final class WorkerLoop implements Runnable {
         Plan plan = worker.overlay.plan();
         List<ExecutorId> executors = new ArrayList<>();
         List<WorkerAck.Pinned> pinned = new ArrayList<>();
+        List<WorkerAck.ExecutorWay> ways = new ArrayList<>();
         worker.copies.values().stream().sorted((a, b) -> Integer.compare(a.id.start(), b.id.start())).forEach(copy -> {
             executors.add(copy.id);
-            if (copy.pinned != null) {
-                pinned.add(new WorkerAck.Pinned(copy.id, copy.pinned));
+            String reason = copy.pinned();
+            if (reason != null) {
+                pinned.add(new WorkerAck.Pinned(copy.id, reason));
+            }
+            if (copy.way() != Way.LIVE) {
+                ways.add(new WorkerAck.ExecutorWay(copy.id, copy.way()));
             }
         });
         WorkerAck.Counters counters = new WorkerAck.Counters(worker.misrouted.forwarded.get(),
                 worker.misrouted.parked(), worker.misrouted.dropped.get(), Faults.count());
         WorkerAck ack = new WorkerAck(worker.state.getTopologyId(), worker.me, ProcessHandle.current().pid(),
                 incarnation, HookStatus.VERSION, 0, plan == null ? "" : plan.cluster(), plan == null ? 0 : plan.epoch(),
-                plan == null ? -1 : plan.version(), entries, executors, pinned, counters,
-                Faults.last(), worker.overlay.storeError());
+                plan == null ? -1 : plan.version(), entries, executors, pinned, ways,
+                counters, Faults.last(), worker.overlay.storeError());
         put(ack);
     }
 
@@ -135,7 +141,7 @@ final class WorkerLoop implements Runnable {
         lastAckNanos = now;
         samples.put("ack", new WorkerAck(ack.topology(), ack.slot(), ack.pid(), ack.incarnation(), ack.hooks(),
                 System.currentTimeMillis(), ack.cluster(), ack.epoch(), ack.version(), ack.entries(), ack.executors(),
-                ack.pinned(), ack.counters(), ack.fault(), ack.error()).toJson());
+                ack.pinned(), ack.ways(), ack.counters(), ack.fault(), ack.error()).toJson());
     }
 
     /** True if the plan explains every difference between the executors here and those Storm assigns. */

@@ -14,6 +14,7 @@ import org.apache.storm.executor.ExecutorTransfer;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.messaging.ConnectionWithStatus;
 import org.apache.storm.messaging.IConnection;
+import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.utils.JCQueue;
 
 /**
@@ -119,6 +120,18 @@ final class WorkerTables {
         }
     }
 
+    /** A copy has ended that was still delivered to, as a spout's is: what comes later waits for the next owner. */
+    void abandon(ExecutorId id, JCQueue dead) {
+        if (routes.queue(id.start()) == dead) {
+            renounce(id);
+            stopDelivering(id);
+        }
+    }
+
+    void beginHeartbeats(ExecutorId id) {
+        localExecutors.add(id.toStorm());
+    }
+
     /** The executor's copy has ended: it leaves this worker's heartbeats. */
     void endHeartbeats(ExecutorId id) {
         localExecutors.remove(id.toStorm());
@@ -133,6 +146,17 @@ final class WorkerTables {
         return connections.get().entrySet().stream().filter(one -> PlanOverlay.slot(one.getKey()).equals(slot))
                 .anyMatch(one -> !(one.getValue() instanceof ConnectionWithStatus connection)
                         || connection.status() == ConnectionWithStatus.Status.Ready);
+    }
+
+    /** Sends messages to a slot's worker; false if no connection to it stands now. */
+    boolean send(Slot slot, List<TaskMessage> messages) {
+        for (Map.Entry<NodeInfo, IConnection> one : connections.get().entrySet()) {
+            if (PlanOverlay.slot(one.getKey()).equals(slot) && isConnected(slot)) {
+                one.getValue().send(messages.iterator());
+                return true;
+            }
+        }
+        return false;
     }
 
     /** The slot that this worker sends the task's tuples to; null if it knows of none. */

@@ -187,6 +187,22 @@ class PlanAwareSchedulerTest {
     }
 
     @Test
+    void theLastOfASlotLeavesOnlyInSettle() {
+        Entry[] all = {move(16, "s2:6700", "s1:6701", Phase.STOP), move(17, "s2:6700", "s1:6700", Phase.STOP)};
+        Entry last = move(18, "s2:6701", "s2:6700", Phase.STOP);
+        assertEquals(PACKED, shown(scheduled(packed().plan("t", last)), "t"));
+        assertEquals(PACKED.replace(" s2:6701=18", ",18"), shown(scheduled(packed()
+            .plan("t", move(18, "s2:6701", "s2:6700", Phase.SETTLE))), "t"));
+        // Where something comes at the same time, the slot is not empty.
+        String exchanged = shown(scheduled(packed().plan("t", last, all[0], move(15, "s2:6700", "s2:6701", Phase.STOP))), "t");
+        assertEquals("s1:6700=1,2,3,4,5,6,7,8,9 s1:6701=10,11,12,13,14,16 s2:6700=17,18 s2:6701=15", exchanged);
+        // What stays may have been all that came elsewhere.
+        SmallCluster chain = packed().plan("t", last, all[0], all[1], move(15, "s2:6700", "s1:6701", Phase.STOP));
+        String shown = shown(scheduled(chain), "t");
+        assertEquals("s1:6700=1,2,3,4,5,6,7,8,9,17 s1:6701=10,11,12,13,14,15 s2:6700=16 s2:6701=18", shown);
+    }
+
+    @Test
     void theResourceAwareSchedulerKeepsItsWord() {
         ResourceAwareScheduler ras = new ResourceAwareScheduler();
         SmallCluster small = packed().plan("t", move(1, "s1:6700", "s2:6701", Phase.SETTLE));

@@ -15,6 +15,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.UUID;
 import java.util.stream.IntStream;
+import nstorm.wire.Phase;
 import org.apache.storm.cluster.DaemonType;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.shade.org.apache.curator.framework.CuratorFramework;
@@ -57,6 +58,7 @@ class PlanExchangeIT {
             + "{\"id\":\"words\",\"kind\":\"spout\",\"parallelism\":1}]", seen.get("components").toString());
         assertEquals("[{\"from\":\"words\",\"to\":\"counts\",\"stream\":\"default\",\"grouping\":\"fields\"}]",
             seen.get("edges").toString());
+        eventually("the nodes, too", () -> storm.json("/nstorm/nodes").has("nodes"));
         assertEquals("[{\"id\":\"s1\",\"host\":\"host1\",\"cpu_capacity\":150.0,\"slots\":[6700,6701],"
             + "\"slots_in_use\":1}]", storm.json("/nstorm/nodes").get("nodes").toString());
         assertEquals("[{\"executor\":[2,2],\"component\":\"words\",\"slot\":null,\"start_secs\":null},"
@@ -129,6 +131,17 @@ class PlanExchangeIT {
         assertEquals(5, storm.exchange.of("t").version(), "older");
         storm.plan("t", 6, "STOP");
         eventually("read", () -> storm.exchange.of("t").version() == 6);
+    }
+
+    @Test
+    void goesOnWithWhatItLastUnderstood() throws Exception {
+        storm.plan("t", 1, "STOP");
+        eventually("demanded", () -> storm.rounds.get() == 1);
+        storm.plan("t", 2, "LEAP");
+        eventually("read", () -> storm.exchange.of("t").version() == 2);
+        assertEquals(Phase.STOP, storm.exchange.of("t").entries().get(0).phase());
+        assertEquals(1, storm.exchange.of("t").notUnderstood().size());
+        eventually("asked for again, as it is not absorbed", () -> storm.rounds.get() == 2);
     }
 
     @Test

@@ -160,6 +160,19 @@ class AgeingTest {
     }
 
     @Test
+    void aWayOfALaterVersionIsLikeAPhaseOfOne() throws Exception {
+        Plan first = with(1, "a", "SWITCH").understood(null);
+        String later = PLAN.replace(":17", ":2").replace("\"m\"", "\"a\"").replace("[7,8]", "[1,1]");
+        Plan unknown = read(later.replace("\"void\":null", "\"void\":null,\"way\":\"leap\""));
+        assertEquals("2: a=SWITCH ?a", phases(unknown.understood(first)));
+        assertEquals("2: ?a", phases(unknown.understood(null)));
+        Plan known = read(later.replace("\"void\":null", "\"void\":null,\"way\":\"spout\""));
+        assertEquals(Way.SPOUT, known.understood(null).entries().get(0).way());
+        assertEquals(Way.LIVE, first.entries().get(0).way());
+        assertEquals("entries[0].way is not a text", refusal(PLAN.replace("\"void\":null", "\"way\":null")));
+    }
+
+    @Test
     void oneThatWasNeverUnderstoodIsAbsent() throws Exception {
         assertEquals("1: b=SWITCH ?a", phases(with(1, "a", "LEAP", "b", "SWITCH").understood(null)));
         Plan other = with(1, "a", "SWITCH");

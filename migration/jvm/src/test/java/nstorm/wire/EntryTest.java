@@ -44,10 +44,17 @@ class EntryTest {
         assertFalse(entry(Phase.UNKNOWN, null).counts(new Assigned(TO, 555)));
     }
 
+    @Test
+    void aWayOfALaterVersionNeverCounts() {
+        Entry late = new Entry("m1", new ExecutorId(7, 7), FROM, TO, Phase.STOP, FROM, 100, null, Way.UNKNOWN);
+        assertFalse(late.counts(BASE));
+        assertFalse(late.counts(new Assigned(TO, 555)));
+    }
+
     @ParameterizedTest
     @EnumSource(value = Phase.class, mode = EnumSource.Mode.EXCLUDE, names = "UNKNOWN")
     void ownerFollowsTheTable(Phase phase) {
-        Slot owner = EnumSet.of(Phase.PREPARE, Phase.UNDO).contains(phase) ? FROM : TO;
+        Slot owner = EnumSet.of(Phase.PREPARE, Phase.QUIET, Phase.UNDO).contains(phase) ? FROM : TO;
         assertEquals(owner, entry(phase, null).owner());
     }
 

@@ -103,7 +103,7 @@ class MutatedPlansTest {
     @Test
     void withKeysThatStandTwice() {
         List<String> keys = List.of("cluster", "epoch", "version", "topology", "entries", "plans", "id", "executor", "from", "to",
-            "phase", "base", "void");
+            "phase", "base", "void", "way");
         int understood = 0;
         for (String key : keys) {
             int at = text.indexOf("\"" + key + "\":");

@@ -16,6 +16,8 @@ import nstorm.wire.json.WireException;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class PlanTest {
 
@@ -48,6 +50,13 @@ class PlanTest {
         LocalPlan local = LocalPlan.parse(Golden.bytes("local_plan.json"));
         assertEquals(17, local.of("wc-1-1700000000").version());
         assertNull(local.of("another"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"plan.json", "plan_void.json", "plan_empty.json"})
+    void readsThePlansOfTheLastVersion(String name) throws Exception {
+        assertEquals(Plan.parse(Golden.bytes(name)), Plan.parse(Golden.bytes("v1/" + name)));
+        assertEquals(LocalPlan.parse(Golden.bytes("local_plan.json")), LocalPlan.parse(Golden.bytes("v1/local_plan.json")));
     }
 
     @TestFactory

@@ -12,7 +12,10 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -42,20 +45,59 @@ import org.apache.storm.utils.Utils;
  * It is the topology's only one: the other ends of its moves are slots where nothing of Storm runs.
  */
 final class OneWorker implements AutoCloseable {
-    /** Emits a tuple about every millisecond. */
+    /** Emits a tuple about every millisecond, and notes what Storm asks of it. */
     public static final class Source extends BaseRichSpout {
+        static final AtomicLong EMITTED = new AtomicLong();
+        static final AtomicLong ACKED = new AtomicLong();
+        static final AtomicLong FAILED = new AtomicLong();
+        /** Of the copy that runs. */
+        static final Set<Long> PENDING = ConcurrentHashMap.newKeySet();
+        /** open, activate, deactivate and close, in their order. */
+        static final List<String> CALLS = new CopyOnWriteArrayList<>();
+
         private static final long serialVersionUID = 1L;
         private transient SpoutOutputCollector out;
 
         @Override
         public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {
             out = collector;
+            CALLS.add("open");
+            PENDING.clear();
         }
 
         @Override
         public void nextTuple() {
             Utils.sleep(1);
-            out.emit(new Values(1));
+            long message = EMITTED.incrementAndGet();
+            PENDING.add(message);
+            out.emit(new Values(1), message);
+        }
+
+        @Override
+        public void ack(Object message) {
+            ACKED.incrementAndGet();
+            PENDING.remove(message);
+        }
+
+        @Override
+        public void fail(Object message) {
+            FAILED.incrementAndGet();
+            PENDING.remove(message);
+        }
+
+        @Override
+        public void activate() {
+            CALLS.add("activate");
+        }
+
+        @Override
+        public void deactivate() {
+            CALLS.add("deactivate");
+        }
+
+        @Override
+        public void close() {
+            CALLS.add("close");
         }
 
         @Override
@@ -70,10 +112,13 @@ final class OneWorker implements AutoCloseable {
         static final AtomicInteger PREPARES = new AtomicInteger();
         static final AtomicInteger CLEANUPS = new AtomicInteger();
         static volatile CountDownLatch prepareGate = new CountDownLatch(0);
+        /** What comes now is never acked. */
+        static volatile boolean forgets;
         static volatile boolean failsWhenBuilt;
         static volatile boolean failsInPrepare;
 
         private static final long serialVersionUID = 1L;
+        long count;
         private transient OutputCollector out;
 
         private void readObject(ObjectInputStream in) {
@@ -101,7 +146,10 @@ final class OneWorker implements AutoCloseable {
         @Override
         public void execute(Tuple tuple) {
             EXECUTED.incrementAndGet();
-            out.ack(tuple);
+            count++;
+            if (!forgets) {
+                out.ack(tuple);
+            }
         }
 
         @Override
@@ -129,6 +177,8 @@ final class OneWorker implements AutoCloseable {
     final Slot elsewhereToo;
     private final LocalCluster cluster;
     private final Path plans;
+    /** Of the moves that are planned from now on. */
+    String way = "live";
     private int version;
 
     OneWorker(Path dir) throws Exception {
@@ -138,6 +188,10 @@ final class OneWorker implements AutoCloseable {
         Config conf = new Config();
         conf.setNumWorkers(1);
         conf.setMessageTimeoutSecs(MESSAGE_TIMEOUT_SECS);
+        // Off in a LocalCluster.
+        conf.put(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, true);
+        conf.put("nstorm.move", Map.of("sink", "carry"));
+        conf.put("nstorm.state", Map.of("sink", List.of("count")));
         // Storm's connections inside a JVM know no back-pressure.
         cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1)
                 .withSupervisorSlotPortMin(freePort()).withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
@@ -146,10 +200,14 @@ final class OneWorker implements AutoCloseable {
         await("a hooked worker", () -> WorkerCalls.loop() != null && Sink.EXECUTED.get() > 100);
         loop = WorkerCalls.loop();
         worker = loop.worker;
-        id = worker.copies.values().stream().filter(c -> c.component.equals("sink")).findFirst().orElseThrow().id;
+        id = idOf("sink");
         elsewhere = new Slot(worker.me.supervisor(), deafPort());
         elsewhereToo = new Slot(worker.me.supervisor(), deafPort());
         plans = Files.createDirectories(dir.resolve("plan"));
+    }
+
+    ExecutorId idOf(String component) {
+        return worker.copies.values().stream().filter(c -> c.component.equals(component)).findFirst().orElseThrow().id;
     }
 
     static int freePort() throws Exception {
@@ -196,7 +254,8 @@ final class OneWorker implements AutoCloseable {
     void plan(String move, ExecutorId id, Slot from, Slot to, Phase phase) throws Exception {
         long startSecs = worker.overlay.assigned().get(this.id).startSecs();
         write(String.format("{\"id\":\"%s\",\"executor\":[%d,%d],\"from\":\"%s\",\"to\":\"%s\",\"phase\":\"%s\","
-                + "\"base\":[\"%s\",%d],\"void\":null}", move, id.start(), id.end(), from, to, phase, worker.me, startSecs));
+                + "\"base\":[\"%s\",%d],\"void\":null,\"way\":\"%s\"}", move, id.start(), id.end(), from, to, phase, worker.me,
+                startSecs, way));
     }
 
     /** Writes a plan in which nothing moves. */

@@ -13,18 +13,27 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import nstorm.memory.BoltState;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Slot;
 import nstorm.worker.OneWorker.Sink;
+import nstorm.worker.OneWorker.Source;
 import org.apache.storm.cluster.ZKStateStorage;
+import org.apache.storm.daemon.Task;
 import org.apache.storm.daemon.worker.WorkerTransfer;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.IRunningExecutor;
 import org.apache.storm.generated.NodeInfo;
+import org.apache.storm.messaging.TaskMessage;
+import org.apache.storm.serialization.KryoTupleDeserializer;
+import org.apache.storm.serialization.KryoTupleSerializer;
+import org.apache.storm.task.WorkerTopologyContext;
+import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.utils.JCQueue;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -61,6 +70,7 @@ class ReconcilerIT {
         Sink.prepareGate.countDown();
         Sink.failsInPrepare = false;
         Sink.failsWhenBuilt = false;
+        one.way = "live";
         one.settle();
         assertEquals(1, one.threadsOfSink().size(), one.threadsOfSink().toString());
     }
@@ -213,6 +223,89 @@ class ReconcilerIT {
         one.awaitAck("again", "ROUTED");
     }
 
+    private static Sink sink() {
+        List<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, one.worker.copies.get(one.id).executor());
+        return (Sink) tasks.get(0).getTaskObject();
+    }
+
+    private static void nothingIsExecuted() throws InterruptedException {
+        long before = Sink.EXECUTED.get();
+        Thread.sleep(200);
+        assertEquals(before, Sink.EXECUTED.get());
+    }
+
+    @Test
+    void aSourceWhoseStateHasGoneGoesOnWithItAfterUndo() throws Exception {
+        await("it is known how it moves", () -> one.ack().contains("\"way\":\"carry\""));
+        one.way = "carry";
+        one.plan("m", one.worker.me, one.elsewhere, Phase.DRAIN);
+        one.awaitAck("m", "DRAINED");
+        one.plan("m", one.worker.me, one.elsewhere, Phase.CARRY);
+        one.awaitAck("m", "DRAINED");
+        ExecutorCopy copy = one.worker.copies.get(one.id);
+        await("its state is there", () -> copy.savedState() != null);
+        nothingIsExecuted();
+        Sink sink = sink();
+        long count = sink.count;
+        one.plan("m", one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        one.awaitTuples();
+        assertEquals(copy, one.worker.copies.get(one.id));
+        assertEquals(sink, sink());
+        assertTrue(sink.count > count);
+    }
+
+    @Test
+    void aTargetTakesTheStateAndBeginsAtStop() throws Exception {
+        withoutCopy();
+        one.way = "carry";
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
+        one.awaitAck("m", "READY");
+        one.plan("m", one.elsewhere, one.worker.me, Phase.SWITCH);
+        one.awaitAck("m", "ROUTED");
+        nothingIsExecuted();
+        one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
+        one.awaitAck("m", "ROUTED");
+        Sink source = new Sink();
+        source.count = 1L << 40;
+        arrive(StateArrivals.cut("m", BoltState.save(List.of(source), Set.of("count"))));
+        one.awaitAck("m", "LOADED");
+        nothingIsExecuted();
+        assertEquals(1L << 40, sink().count);
+        one.plan("m", one.elsewhere, one.worker.me, Phase.STOP);
+        one.awaitAck("m", "ROUTED");
+        one.awaitTuples();
+        assertTrue(sink().count > 1L << 40);
+    }
+
+    /** What waits for it goes back to the source; nothing of it is executed. */
+    @Test
+    void aTargetThatHoldsStillEndsAtOnceInUndo() throws Exception {
+        withoutCopy();
+        one.way = "carry";
+        one.plan("m", one.elsewhere, one.worker.me, Phase.SWITCH);
+        one.awaitAck("m", "ROUTED");
+        await("tuples wait", () -> one.worker.copies.get(one.id).queue.size() > 10);
+        long before = Sink.EXECUTED.get();
+        one.plan("m", one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("m", "STOPPED");
+        assertFalse(running());
+        assertEquals(before, Sink.EXECUTED.get());
+    }
+
+    /** As tuples that Netty has just brought. */
+    private static void arrive(List<byte[]> pieces) {
+        WorkerTopologyContext context = one.worker.state.getWorkerTopologyContext();
+        KryoTupleSerializer out = new KryoTupleSerializer(one.worker.state.getTopologyConf(), context);
+        KryoTupleDeserializer in = new KryoTupleDeserializer(one.worker.state.getTopologyConf(), context);
+        ArrayList<AddressedTuple> batch = new ArrayList<>();
+        for (TaskMessage message : StateTransfer.messages(pieces, "sink", one.id, context, out)) {
+            batch.add(new AddressedTuple(message.task(), in.deserialize(message.message())));
+        }
+        WorkerCalls.onBatch(batch);
+        assertEquals(List.of(), batch);
+    }
+
     @Test
     void aTargetThatComesBackInUndoBuildsNoCopy() throws Exception {
         withoutCopy();
@@ -307,6 +400,103 @@ class ReconcilerIT {
             return executor.get() == null;
         });
         assertEquals(0, Sink.CLEANUPS.get());
+    }
+
+    /** The calls that the spout has got since a move began, once there are as many as expected. */
+    private static void assertCalls(int before, String... expected) throws Exception {
+        await(List.of(expected) + " after " + Source.CALLS.subList(0, before),
+                () -> Source.CALLS.size() >= before + expected.length);
+        assertEquals(List.of(expected), Source.CALLS.subList(before, Source.CALLS.size()));
+    }
+
+    @Test
+    void aSpoutFinishesWhatIsPendingAndIsClosedOnce() throws Exception {
+        ExecutorId spout = one.idOf("source");
+        long failed = Source.FAILED.get();
+        int before = Source.CALLS.size();
+        one.plan("m", spout, one.worker.me, one.elsewhere, Phase.QUIET);
+        one.awaitAck("m", "STOPPED");
+        assertCalls(before, "deactivate", "close");
+        assertEquals(Set.of(), Source.PENDING);
+        assertEquals(failed, Source.FAILED.get());
+        assertFalse(one.worker.tables.delivers(spout));
+        one.plan("m", spout, one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        assertCalls(before, "deactivate", "close", "open", "activate");
+        one.awaitTuples();
+    }
+
+    @Test
+    void aSpoutThatWaitsForItsTuplesIsActivatedAgainByAnUndo() throws Exception {
+        ExecutorId spout = one.idOf("source");
+        Sink.forgets = true;
+        long pending = Source.EMITTED.get();
+        await("a tuple that is never acked", () -> Source.EMITTED.get() > pending + 10);
+        int before = Source.CALLS.size();
+        one.plan("m", spout, one.worker.me, one.elsewhere, Phase.QUIET);
+        assertCalls(before, "deactivate");
+        one.awaitAck("m", "ROUTED");
+        Sink.forgets = false;
+        one.plan("m", spout, one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        assertCalls(before, "deactivate", "activate");
+        one.awaitTuples();
+    }
+
+    @Test
+    void whatIsPendingForTooLongFailsAtTheSpoutThatEmittedIt() throws Exception {
+        ExecutorId spout = one.idOf("source");
+        Sink.forgets = true;
+        long pending = Source.EMITTED.get();
+        await("a tuple that is never acked", () -> Source.EMITTED.get() > pending + 10);
+        int before = Source.CALLS.size();
+        one.plan("m", spout, one.worker.me, one.elsewhere, Phase.QUIET);
+        one.awaitAck("m", "STOPPED");
+        Sink.forgets = false;
+        assertCalls(before, "deactivate", "close");
+        assertEquals(Set.of(), Source.PENDING);
+        one.plan("m", spout, one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+    }
+
+    @Test
+    void aSpoutIsReadyUnopenedAndOpensWhenTheSourceIsClosed() throws Exception {
+        ExecutorId spout = one.idOf("source");
+        int before = Source.CALLS.size();
+        one.plan("away", spout, one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("away", "STOPPED");
+        assertCalls(before, "deactivate", "close");
+        for (Phase phase : List.of(Phase.PREPARE, Phase.QUIET)) {
+            one.plan("m", spout, one.elsewhere, one.worker.me, phase);
+            one.awaitAck("m", "READY");
+        }
+        one.plan("m", spout, one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("m", "STOPPED");
+        assertCalls(before, "deactivate", "close");
+        one.plan("m", spout, one.elsewhere, one.worker.me, Phase.PREPARE);
+        one.awaitAck("m", "READY");
+        one.plan("m", spout, one.elsewhere, one.worker.me, Phase.STOP);
+        one.awaitAck("m", "ROUTED");
+        assertCalls(before, "deactivate", "close", "open", "activate");
+        one.awaitTuples();
+    }
+
+    @Test
+    void anAckerHandsItsTreesOnAsSoonAsItIsNoLongerRoutedTo() throws Exception {
+        ExecutorId acker = one.idOf("__acker");
+        long failed = Source.FAILED.get();
+        Slot deaf = one.elsewhere;
+        one.plan("m", acker, one.worker.me, deaf, Phase.SWITCH);
+        one.awaitAck("m", "DRAINED");
+        long acked = Source.ACKED.get();
+        assertTrue(one.worker.copies.get(acker).alive());
+        one.awaitTuples();
+        assertEquals(acked, Source.ACKED.get(), "what the target alone knows of can be completed there only");
+        one.plan("m", acker, one.worker.me, deaf, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        await("acks again", () -> Source.ACKED.get() > acked + 100);
+        // What went to the deaf target is lost with it, and times out.
+        await("timed out", () -> Source.FAILED.get() > failed);
     }
 
     private static void setMessageTimeout(long secs) throws Exception {

@@ -2,6 +2,7 @@ package nstorm.wire.report;
 
 import java.util.List;
 import nstorm.wire.ExecutorId;
+import nstorm.wire.Protocol;
 import nstorm.wire.Slot;
 import nstorm.wire.json.JsonText;
 
@@ -25,7 +26,7 @@ public record Publication(String topology, String name, String status, long refr
         return new JsonText().open().put("topology", topology).put("name", name).put("status", status)
             .put("refresh_poll_secs", refreshPollSecs)
             .list("components", components, Publication::write).list("edges", edges, Publication::write)
-            .list("executors", executors, Publication::write).close().bytes();
+            .list("executors", executors, Publication::write).put("speaks", Protocol.SPEAKS).close().bytes();
     }
 
     private static void write(JsonText out, Component component) {

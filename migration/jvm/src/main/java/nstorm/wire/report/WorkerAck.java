@@ -4,6 +4,7 @@ import java.util.List;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Protocol;
 import nstorm.wire.Slot;
+import nstorm.wire.Way;
 import nstorm.wire.json.JsonText;
 
 /**
@@ -15,10 +16,14 @@ import nstorm.wire.json.JsonText;
  */
 public record WorkerAck(String topology, Slot slot, long pid, String incarnation, String hooks, long timeMs,
                         String cluster, long epoch, long version, List<EntryAck> entries, List<ExecutorId> executors,
-                        List<Pinned> pinned, Counters counters, String fault, String error) {
+                        List<Pinned> pinned, List<ExecutorWay> ways, Counters counters, String fault, String error) {
 
     /** An executor that may not move, and why. */
     public record Pinned(ExecutorId executor, String reason) {
+    }
+
+    /** An executor that moves by another way than live; it stands among the pinned, too, for older controllers. */
+    public record ExecutorWay(ExecutorId executor, Way way) {
     }
 
     /** Totals since the JVM started. */
@@ -34,7 +39,9 @@ public record WorkerAck(String topology, Slot slot, long pid, String incarnation
                 .put("state", entry.state()).put("assigned", entry.assigned()).close())
             .list("executors", executors, ExecutorId::write)
             .list("pinned", pinned, (out, pin) -> out.open().put("executor", pin.executor(), ExecutorId::write)
-                .put("reason", pin.reason()).close());
+                .put("reason", pin.reason()).close())
+            .list("ways", ways, (out, each) -> out.open().put("executor", each.executor(), ExecutorId::write)
+                .put("way", each.way()).close());
         return json.open("counters").put("forwarded", counters.forwarded()).put("parked", counters.parked())
             .put("dropped", counters.dropped()).put("errors", counters.errors()).close()
             .put("fault", fault).put("error", error).close().bytes();

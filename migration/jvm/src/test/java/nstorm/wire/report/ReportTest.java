@@ -9,12 +9,14 @@ import nstorm.wire.ExecutorId;
 import nstorm.wire.Golden;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
+import nstorm.wire.Way;
 import nstorm.wire.report.NimbusReport.Published;
 import nstorm.wire.report.Nodes.Node;
 import nstorm.wire.report.Publication.Component;
 import nstorm.wire.report.Publication.Edge;
 import nstorm.wire.report.Publication.Placed;
 import nstorm.wire.report.WorkerAck.Counters;
+import nstorm.wire.report.WorkerAck.ExecutorWay;
 import nstorm.wire.report.WorkerAck.Pinned;
 import org.junit.jupiter.api.Test;
 
@@ -40,6 +42,7 @@ class ReportTest {
             1700000012345L, CLUSTER, 3, 17,
             List.of(new EntryAck("m12", EntryState.ROUTED, SOURCE), new EntryAck("m9", EntryState.NONE, null)),
             List.of(SYSTEM, SPOUT, SPLIT), List.of(new Pinned(SYSTEM, "system"), new Pinned(SPOUT, "spout")),
+            List.of(new ExecutorWay(SPOUT, Way.SPOUT)),
             new Counters(12, 3, 0, 1), "prepare of split[7,7]", null).toJson());
     }
 
@@ -47,7 +50,7 @@ class ReportTest {
     void workerAckWithOddText() throws Exception {
         String odd = "a \"b\" \\ c/d \b\f\n\r\t\u0001\u001f\u007f ü 漢 \ud83c\udf29 \u2028";
         assertGolden("worker_ack_fresh.json", new WorkerAck(TOPOLOGY, TARGET, 4800, "4800-1700000000001", "0.2.0",
-            1700000012346L, "", 0, -1, List.of(), List.of(), List.of(), new Counters(0, 0, 0, 0), null, odd).toJson());
+            1700000012346L, "", 0, -1, List.of(), List.of(), List.of(), List.of(), new Counters(0, 0, 0, 0), null, odd).toJson());
     }
 
     @Test

@@ -1,0 +1,140 @@
+"""``nstorm doctor``: what is wrong beside this Storm, and what to do about it."""
+
+import json
+import os
+import socket
+import statistics
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from importlib.metadata import version
+from typing import Any, TypeAlias
+
+import typer
+
+from agent.config import from_storm_yaml as agent_config
+from controller.cli.daemons import Conf
+from controller.cli.operate import connected, look
+from controller.cli.places import shown
+from controller.config import from_storm_yaml
+from controller.output import Output, OutputOption
+from controller.storm.collect import LiveCluster
+from kvstore.errors import StoreError
+from kvstore.reader import StoreReader
+from kvstore.zookeeper import Session
+from migration import ConfigError, storm_yaml
+from migration.settings import Reader, values
+from migration.wire import PLAN_KEY, SPEAKS
+
+SLOW_ZOOKEEPER_S = 0.1
+_CLOCKS_APART_S = 1.0
+_LOOKS = 9
+Found: TypeAlias = Iterator[tuple[str, str]]  # what is wrong, and what to do
+
+_HOOKS = "Name the jar in its childopts and restart it; docs/operations.md, A worker without hooks."
+_REPORT = "Keep its log and report it."
+
+
+def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
+    """Look for what is wrong, and say what to do about it.
+
+    It changes nothing. Exit code 0: nothing was found. 1: something was. 2: it could not look.
+    """
+    found = list(of_storm_yaml(document := storm_yaml.read(conf)))
+    if not found:
+        with connected(conf) as session:
+            found += of_zookeeper(_latency_s(session))
+            status = look(session, LiveCluster.of_session(session))
+        found += [*of_status(status), *of_machine(document, status["hosts"], os.cpu_count() or 1)]
+    if output is Output.JSON:
+        print(json.dumps([{"what": what, "do": do} for what, do in found], indent=1))
+    else:
+        print("\n".join(f"- {what}\n  {do}" for what, do in found) or "nothing found")
+    raise typer.Exit(1 if found else 0)
+
+
+def of_storm_yaml(document: Mapping[str, Any]) -> Found:
+    """Find a key that controller or agent would refuse."""
+    try:
+        from_storm_yaml(document)
+        values(storm_yaml.own_keys(document), (Reader.AGENT, Reader.HOOKS))
+    except ConfigError as error:
+        yield str(error), "Mend it in the storm.yaml; docs/settings.md has the keys."
+
+
+def _latency_s(session: Session) -> float:
+    spent_s = []
+    for _ in range(_LOOKS):
+        began_s = time.monotonic()
+        session.exists("/storms")
+        spent_s.append(time.monotonic() - began_s)
+    return statistics.median(spent_s)
+
+
+def of_zookeeper(latency_s: float) -> Found:
+    if latency_s > SLOW_ZOOKEEPER_S:
+        what = f"ZooKeeper takes {1000 * latency_s:.0f} ms for an answer"
+        yield what, "Each phase of a move waits for some. Look at the ensemble's disks and load."
+
+
+def of_status(status: Mapping[str, Any]) -> Found:
+    """Find what is wrong in a document of `nstorm status`."""
+    hosts, agents, mine = status["hosts"], status["agents"], version("nstorm")
+    if not status["controllers"]:
+        yield "no controller leads", "Start one: systemctl start nstorm-controller"
+    if problem := status["journal_problem"]:
+        yield f"the journal is not written: {problem}", "Make room, or let the user write there."
+    said = [(f"controller {one['name']}", one["version"]) for one in status["controllers"]]
+    for who, other in said + [(f"agent {one['node']}", one["version"]) for one in agents]:
+        if other != mine:
+            what = f"{who} is of version {other}, this command of {mine}"
+            yield (
+                what,
+                "They may live side by side; docs/operations.md, Upgrade, has the order.",
+            )
+    for node in sorted({*hosts} - {agent["node"] for agent in agents}):
+        what = f"no agent speaks on {hosts[node]} (supervisor {node})"
+        yield what, "Start it: systemctl start nstorm-agent. If it runs, see its log."
+    for agent in agents:
+        host, ahead_s = hosts.get(agent["node"], agent["node"]), agent["clock_ahead_s"] or 0
+        if agent["supervisor_hooks"] is None:
+            yield f"the supervisor of {host} has no hooks", _HOOKS
+        if abs(ahead_s) > _CLOCKS_APART_S:
+            yield f"the clock of {host} is {ahead_s:+.1f} s from ZooKeeper's", "Run NTP there."
+    if not status["topologies"]:
+        what = "the hooks in Nimbus publish no topology"
+        yield what, "Submit one, or name the jar in nimbus.childopts and restart Nimbus."
+    for topology in status["topologies"]:
+        for worker in topology["workers"]:
+            where = f"worker {shown(worker['slot'], hosts)} of {topology['name']}"
+            yield from ((f"{where} {what}", do) for what, do in _of_worker(worker))
+
+
+def _of_worker(worker: Mapping[str, Any]) -> Found:
+    if worker["hooks"] is None:
+        yield "has no hooks", _HOOKS
+    elif worker["speaks"] < SPEAKS:
+        what = f"speaks version {worker['speaks']} of the protocol, this nstorm {SPEAKS}"
+        yield what, "It takes up the new jar when Storm next starts it."
+    for problem in filter(None, (worker["error"], worker["fault"])):
+        yield f"says: {problem}", _REPORT
+    if worker["dropped"]:
+        yield f"dropped {worker['dropped']:,} tuples", f"Storm replays what is acked. {_REPORT}"
+
+
+def of_machine(document: Mapping[str, Any], hosts: Mapping[str, str], cores: int) -> Found:
+    """Find what only this machine tells, if it is a node of the cluster."""
+    if document.get("storm.local.hostname", socket.gethostname()) not in hosts.values():
+        return
+    given = document.get("supervisor.cpu.capacity", 400)  # Storm's default, in % of a core
+    if given != 100 * cores:
+        what = f"supervisor.cpu.capacity is {given:g} and this machine has {cores} cores"
+        yield what, f"Set it to {100 * cores}, or to what Storm may use: loads are shares of it."
+    try:
+        with closing(StoreReader(agent_config(document).store_dir / "plan")) as reader:
+            problem = reader.read(PLAN_KEY).problem
+    except (ConfigError, StoreError) as error:
+        problem = str(error)
+    if problem is not None:
+        do = "Run this as the user of Storm; start the agent, which makes and mends it."
+        yield f"the store of this node cannot be read: {problem}", do

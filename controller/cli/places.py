@@ -1,0 +1,67 @@
+"""Hosts, as people know them, for the supervisor ids that Storm uses."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from controller.errors import CommandError
+from migration.model import Node, Slot
+
+
+def slot_of(text: str, nodes: Sequence[Node]) -> Slot:
+    """Read SUPERVISOR-ID:PORT or HOST:PORT; what is neither of a known node stays as it is."""
+    typed = Slot.parse(text)
+    there = [node.id for node in nodes if node.host == typed.supervisor]
+    if typed.supervisor in {node.id for node in nodes} or not there:
+        return typed
+    if len(there) > 1:
+        there = [n.id for n in nodes if n.id in there and typed.port in n.slots] or there
+    if len(there) > 1:
+        ids = ", ".join(f"{node}:{typed.port}" for node in there)
+        raise CommandError(f"{text} may be any of {ids}: type that instead")
+    return Slot(there[0], typed.port)
+
+
+def shown(slot: str, hosts: Mapping[str, str]) -> str:
+    """Write a slot with its host; with the supervisor's id where that is not known."""
+    supervisor, _, port = slot.rpartition(":")
+    return f"{hosts.get(supervisor, supervisor)}:{port}"
+
+
+def only(document: dict[str, Any], topology: str | None, host: str | None) -> dict[str, Any]:
+    """Leave of a status what concerns a topology, by id or name, and a host, by name or id."""
+    topologies, ended = document["topologies"], document["ended_moves"]
+    if topology is not None:
+        names = [one["name"] for one in topologies]
+        topologies = [one for one in topologies if topology in (one["topology"], one["name"])]
+        _refuse_none(topologies, "topology", topology, names)
+        ended = [move for move in ended if move["topology"] == topologies[0]["topology"]]
+    if host is None:
+        return {**document, "topologies": topologies, "ended_moves": ended}
+    ids = {id_ for id_, name in document["hosts"].items() if host in (id_, name)}
+    _refuse_none(ids, "host", host, document["hosts"].values())
+
+    def here(*slots: str | None) -> bool:
+        return any(slot is not None and slot.rpartition(":")[0] in ids for slot in slots)
+
+    return {
+        **document,
+        "agents": [agent for agent in document["agents"] if agent["node"] in ids],
+        "topologies": [
+            {
+                **t,
+                "workers": [w for w in t["workers"] if here(w["slot"])],
+                "executors": [e for e in t["executors"] if here(e["slot"])],
+                "moves": [m for m in t["moves"] if here(m["from"], m["to"])],
+                "links": [r for r in t["links"] if {r["from"], r["to"]} & ids],
+            }
+            for t in topologies
+            if any(here(worker["slot"]) for worker in t["workers"])
+        ],
+        "ended_moves": [m for m in ended if here(m["source"], m["target"])],
+    }
+
+
+def _refuse_none(found: Any, what: str, typed: str, known: Iterable[str]) -> None:
+    if not found:
+        names = ", ".join(sorted(set(known))) or "none"
+        raise CommandError(f"no {what} {typed}: there are {names}")

@@ -1,0 +1,67 @@
+"""``nstorm top``: the cluster as it is now, again and again."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+
+from controller.cli.daemons import Conf
+from controller.cli.operate import HostOption, TopologyOption, connected, look
+from controller.cli.places import only, shown
+from controller.cli.status_view import decided, ended, head, share
+from controller.storm.collect import LiveCluster
+
+_BAR = 20
+
+
+def top(
+    conf: Conf,
+    topology: TopologyOption = None,
+    host: HostOption = None,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
+) -> None:
+    """Show placement, load, traffic and moves, live, until Ctrl-C.
+
+    Where the output is no terminal, it is shown once.
+    """
+    console = Console()
+    with connected(conf) as session, Live(console=console, screen=console.is_terminal) as live:
+        view = LiveCluster.of_session(session)
+        with suppress(KeyboardInterrupt):  # that is how one leaves
+            while True:
+                screen = Group(*as_screen(only(look(session, view), topology, host)))
+                live.update(screen, refresh=True)
+                if not console.is_terminal:
+                    break
+                time.sleep(every)
+
+
+def as_screen(document: dict[str, Any]) -> Iterator[RenderableType]:
+    """Make what fits on a screen of a status: workers by load, without each executor."""
+    hosts = document["hosts"]
+    yield from head(document)
+    for topology in document["topologies"]:
+        yield from decided(topology, hosts)
+        here = Counter((e["slot"], e["component"]) for e in topology["executors"])
+        workers = Table("worker", "cpu", "", "executors", box=None)
+        for worker in topology["workers"]:
+            counts = [f"{n} {name}" for (slot, name), n in here.items() if slot == worker["slot"]]
+            load = (worker["cpu_cores"] or 0) / (worker["capacity_cores"] or 1)
+            bar = "█" * round(min(load, 1) * _BAR)
+            workers.add_row(
+                shown(worker["slot"], hosts), share(worker), bar.ljust(_BAR, "·"), ", ".join(counts)
+            )
+        yield workers
+        links = Table("from", "to", "tuples/s", box=None)
+        for row in topology["links"]:
+            ends = (hosts.get(row[end], row[end]) for end in ("from", "to"))
+            links.add_row(*ends, f"{row['tps']:,.0f}")
+        if topology["links"]:
+            yield links
+    yield from ended(document["ended_moves"][-5:], hosts)

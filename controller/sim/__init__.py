@@ -1,1 +1,0 @@
-"""The imagined world: a whole cluster in virtual time that the shipped controller decides about."""

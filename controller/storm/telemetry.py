@@ -1,0 +1,157 @@
+"""What the controller tells Prometheus: of itself, and of what Storm cannot know.
+
+Counters count what this process did since its start. The series of a topology end with it.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from controller.config import Config
+from controller.core.decision import Outcome
+from controller.core.headroom import headroom
+from controller.core.picture import Picture
+from controller.cycle import Memory, Seen, TopologyReport
+from controller.storm.apply import MoveRecord
+from kvstore.exposition import Families
+from migration.model import Phase, Slot, topology_name
+from migration.protocol import MoveOutcome
+
+# Seconds; the limits of the phases are among them.
+_PHASES = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60)
+_CYCLES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_GAUGES = {
+    "leads": ("1 while this controller leads.", ""),
+    "epoch": ("The number of this controller's time as leader; 0 while another leads.", ""),
+    "paused": ("1 while an operator has paused the controller.", ""),
+    "cycle_timestamp_seconds": ("When the last cycle began.", ""),
+    "inter_node_ratio": ("Share of the tuples that go from node to node.", "topology"),
+    "traffic_tuples_per_second": ("Tuples from executor to executor.", "topology"),
+    "headroom_ratio": ("By what factor the input may still grow.", "topology resource"),
+    "predicted_gain_tuples_per_second": (
+        "What the moves of the last cycle add to the traffic inside nodes.",
+        "topology",
+    ),
+    "plan_version": ("The version of the topology's plan.", "topology"),
+    "moves_under_way": ("Moves in the plan, void ones left out.", "topology phase"),
+    "load_age_seconds": ("Age of the oldest load report in the last cycle.", "topology"),
+    "workers": ("Workers, with hooks or without.", "topology hooks"),
+    "worker_cpu_cores": ("CPU that a worker uses.", "topology host port"),
+    "worker_capacity_cores": ("CPU that a worker has.", "topology host port"),
+    "component_cpu_cores": ("CPU of a component's executors.", "topology component"),
+}
+
+
+class Telemetry(Collector):
+    """Takes in each cycle, and tells when it is asked, which may be in another thread."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._counted = CollectorRegistry()
+        here: dict[str, Any] = {"registry": self._counted}
+        labels = ["topology", "outcome"]
+        self._decisions = Counter("nstorm_decisions", "Cycles, by how they ended.", labels, **here)
+        self._moves = Counter("nstorm_moves", "Moves, by how they ended.", labels, **here)
+        self._phases = Histogram(
+            "nstorm_move_phase_seconds", "A phase of a move.", ["phase"], buckets=_PHASES, **here
+        )
+        self._disturbed = Histogram(
+            "nstorm_move_disturbance_seconds",
+            "From PREPARE until the source has stopped: what an application may notice of a move.",
+            buckets=_PHASES,
+            **here,
+        )
+        self._cycles = Histogram(
+            "nstorm_cycle_duration_seconds", "Looking, deciding, acting.", buckets=_CYCLES, **here
+        )
+        self._known: set[str] = set()
+        self._gauges = Families({})
+
+    def collect(self) -> Iterable[Metric]:
+        return [*self._counted.collect(), *self._gauges.collect()]
+
+    def ended(self, move: MoveRecord) -> None:
+        """Count a move that has ended."""
+        self._moves.labels(topology_name(move.topology), move.outcome).inc()
+        for phase, seconds in move.phase_s.items():
+            self._phases.labels(phase).observe(seconds)
+        if move.stopped_after_s is not None:
+            self._disturbed.observe(move.stopped_after_s)
+
+    def cycle(
+        self,
+        seen: Seen | None,
+        memory: Memory,
+        reports: Sequence[TopologyReport],
+        took_s: float,
+    ) -> None:
+        """Take in a cycle: what was seen, what is remembered after it, and how it ended."""
+        self._cycles.observe(took_s)
+        if seen is not None and seen.epoch is not None:
+            self._know({topology_name(view.id) for view in seen.topologies})
+        for report in reports:
+            self._decisions.labels(topology_name(report.topology), report.outcome).inc()
+        gauges = Families(_GAUGES)
+        epoch = seen.epoch if seen else None
+        gauges.add("leads", epoch is not None)
+        gauges.add("epoch", epoch or 0)
+        gauges.add("paused", seen is not None and seen.paused is not None)
+        gauges.add("cycle_timestamp_seconds", max(report.time_s for report in reports))
+        for view in seen.topologies if seen else ():
+            name, hooked = topology_name(view.id), len(view.hooked_slots)
+            gauges.add("plan_version", view.plan.version, name)
+            gauges.add("workers", hooked, name, "true")
+            gauges.add("workers", len(view.slots) - hooked, name, "false")
+            phases = [entry.phase for entry in view.plan.entries if entry.void is None]
+            for phase in Phase:
+                gauges.add("moves_under_way", phases.count(phase), name, phase)
+            rates = memory.rates.get(view.id)
+            if seen and rates is not None and rates.slots:
+                gauges.add("load_age_seconds", seen.now_s - float(rates.seen_s.min()), name)
+        for report in reports:
+            if report.picture is not None:
+                _add_picture(gauges, report, report.picture, self._config.link_tps)
+        self._gauges = gauges  # at once: a scrape sees one cycle or the next
+
+    def _know(self, topologies: set[str]) -> None:
+        """Begin each series at 0, because a first value is no rise; end those of what is gone."""
+        ends = ((self._decisions, Outcome), (self._moves, MoveOutcome))
+        for (counter, outcomes), topology in product(ends, topologies - self._known):
+            for outcome in outcomes:
+                counter.labels(topology, outcome)
+        for (counter, outcomes), topology in product(ends, self._known - topologies):
+            for outcome in outcomes:
+                counter.remove(topology, outcome)
+        self._known = topologies
+
+
+def _add_picture(
+    gauges: Families, report: TopologyReport, picture: Picture, link_tps: float | None
+) -> None:
+    name, cluster, snapshot = topology_name(report.topology), picture.cluster, picture.snapshot
+    gauges.add("traffic_tuples_per_second", snapshot.traffic.total_tps, name)
+    if report.inter_node_frac is not None:
+        gauges.add("inter_node_ratio", report.inter_node_frac, name)
+    left = headroom(cluster, snapshot, link_tps)
+    if left.factor is not None and left.binds is not None:
+        gauges.add("headroom_ratio", left.factor, name, left.binds)
+    gain_tps = sum(move.asc_tps for move in report.moves)
+    gauges.add("predicted_gain_tuples_per_second", gain_tps, name)
+    hosts = {node.id: node.host for node in picture.view.publication.nodes}
+    for worker, cores, capacity_cores in zip(
+        map(Slot.parse, cluster.workers),
+        picture.classes.load_cores.tolist(),
+        cluster.capacity_cores.tolist(),
+        strict=True,
+    ):
+        place = name, hosts.get(worker.supervisor, worker.supervisor), str(worker.port)
+        gauges.add("worker_cpu_cores", cores, *place)
+        gauges.add("worker_capacity_cores", capacity_cores, *place)
+    components, row = np.unique(snapshot.component_of, return_inverse=True)
+    for component, cores in zip(components, np.bincount(row, snapshot.cpu_cores), strict=True):
+        gauges.add("component_cpu_cores", float(cores), name, str(component))

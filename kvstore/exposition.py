@@ -1,0 +1,104 @@
+"""Serves a daemon's metrics to Prometheus; whatever happens here, the daemon goes on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+import structlog
+from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, make_wsgi_app
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from kvstore.pulse import Pulse
+
+# One client is served at a time, in one thread; one that is silent for so long loses its turn.
+_CLIENT_LIMIT_S = 2.0
+
+log = structlog.get_logger()
+
+
+class Families:
+    """The metrics of one moment, of a table that gives each name its text and its labels."""
+
+    def __init__(self, table: Mapping[str, tuple[str, str]]) -> None:
+        self.by_name: dict[str, CounterMetricFamily | GaugeMetricFamily] = {
+            name: (CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily)(
+                f"nstorm_{name}", text, labels=labels.split()
+            )
+            for name, (text, labels) in table.items()
+        }
+
+    def add(self, name: str, value: float, *labels: str) -> None:
+        self.by_name[name].add_metric(labels, value)
+
+    def collect(self) -> Iterable[Metric]:
+        return self.by_name.values()
+
+
+class _Server(WSGIServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Leave a client that has gone."""
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = _CLIENT_LIMIT_S
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keep each scrape out of the log."""
+
+
+def _answers(registry: CollectorRegistry, pulse: Pulse) -> Any:
+    metrics = make_wsgi_app(registry)
+
+    def answer(environ: Any, start_response: Any) -> Any:
+        path = environ["PATH_INFO"]
+        if path == "/metrics":
+            return metrics(environ, start_response)
+        known = {"/healthz": pulse.hangs, "/readyz": pulse.idles}
+        wrong = known.get(path, "there are /metrics, /healthz and /readyz")
+        status = "200 OK" if not wrong else "503 Not well" if path in known else "404 Not Found"
+        start_response(status, [("Content-Type", "text/plain")])
+        return [f"{wrong or 'ok'}\n".encode()]
+
+    return answer
+
+
+@contextmanager
+def exposed(at: tuple[str, int], role: str, told: Collector, pulse: Pulse) -> Iterator[None]:
+    """Serve metrics at a host and port while the daemon works.
+
+    Where it cannot listen there, that is logged and the daemon works without.
+    """
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    build = Gauge("nstorm_build_info", "Always 1.", ["role", "version"], registry=registry)
+    build.labels(role, version("nstorm")).set(1)
+    for name, text, now in (
+        ("ready", "1 while the daemon does its work.", lambda: pulse.idles is None),
+        (
+            "zookeeper_last_seen_timestamp_seconds",
+            "When ZooKeeper last answered; 0 if it never did.",
+            lambda: pulse.worked_at_s,
+        ),
+    ):
+        Gauge(f"nstorm_{name}", text, registry=registry).set_function(now)
+    registry.register(told)
+    try:
+        server = make_server(*at, _answers(registry, pulse), _Server, _Handler)
+    except OSError as error:
+        log.warning("metrics_not_served", host=at[0], port=at[1], reason=f"cannot listen: {error}")
+        yield
+        return
+    thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

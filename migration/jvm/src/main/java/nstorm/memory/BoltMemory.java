@@ -1,0 +1,166 @@
+package nstorm.memory;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import nstorm.memory.Origins.Kind;
+import org.apache.storm.topology.BasicBoltExecutor;
+
+/**
+ * What a bolt keeps from one tuple to the next, as far as its code says.
+ *
+ * @param fields the fields of the bolt that its {@code execute} changes, or what they lead to
+ * @param stays why else it must not move; null if its fields are all
+ * @param unless what would have to be so that it may move all the same
+ */
+public record BoltMemory(Set<String> fields, String stays, String unless) {
+    private static final int REASON_MAX = 300;
+    /** By class and by what the fields hold: both decide which code runs. */
+    private static final Map<List<Object>, BoltMemory> READ = new ConcurrentHashMap<>();
+    /** Of CPU: a busy machine decides nothing. */
+    private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
+    private static final String TUPLE = "Lorg/apache/storm/tuple/Tuple;";
+    private static final String CONTEXT = "Lorg/apache/storm/task/TopologyContext;";
+
+    /**
+     * Reads the code of a bolt that has been prepared, which takes some tenths of a second of CPU, five seconds at most. Never throws: what cannot be
+     * decided stays.
+     */
+    public static BoltMemory of(Object bolt) {
+        try {
+            return read(bolt);
+        } catch (Undecided e) {
+            return undecided(e.getMessage());
+        } catch (RuntimeException | LinkageError | StackOverflowError | AssertionError e) {
+            return undecided("cannot be looked into (" + e + ")");
+        }
+    }
+
+    /** Why executors of this component stay, and what to declare; null if they may move. */
+    public String reason(String component) {
+        if (stays == null && fields.isEmpty()) {
+            return null;
+        }
+        String why = stays == null ? "keeps something in " + in(fields) : stays;
+        String shown = why.length() > REASON_MAX ? why.substring(0, REASON_MAX) + "…" : why;
+        return shown + "; declare " + Declared.MOVE + ": {" + component + ": live} if " + unless;
+    }
+
+    private static BoltMemory undecided(String why) {
+        return new BoltMemory(Set.of(), "may keep something, for it " + why, "it keeps nothing");
+    }
+
+    private static BoltMemory read(Object bolt) {
+        Object user = user(bolt);
+        Map<String, LiveTypes> live = live(user);
+        return READ.computeIfAbsent(List.of(user.getClass(), live), key -> read(user.getClass(), live));
+    }
+
+    /** The user's own bolt in what Storm has made of it. */
+    static Object user(Object bolt) {
+        if (!(bolt instanceof BasicBoltExecutor)) {
+            return bolt;
+        }
+        try {
+            Field field = BasicBoltExecutor.class.getDeclaredField("bolt");
+            field.setAccessible(true);
+            return field.get(bolt);
+        } catch (ReflectiveOperationException e) {
+            throw new Undecided("is wrapped as no known Storm does it");
+        }
+    }
+
+    private static BoltMemory read(Class<?> bolt, Map<String, LiveTypes> live) {
+        long untilCpuNanos = Walk.cpuNanos() + LIMIT_NANOS;
+        String type = LiveTypes.nameOf(bolt);
+        Bytecode bytecode = new Bytecode(bolt.getClassLoader());
+        if (bytecode.type(type) == null) {
+            throw new Undecided("has no code that can be read");
+        }
+        Origins origins = new Origins();
+        Findings findings = new Findings();
+        Walk preparing = new Walk(bytecode, origins, type, live, findings);
+        preparing.follow("prepare", "(Ljava/util/Map;" + CONTEXT + "Lorg/apache/storm/task/OutputCollector;)V",
+                List.of(new BitSet(), new BitSet(), new BitSet()), untilCpuNanos);
+        preparing.follow("prepare", "(Ljava/util/Map;" + CONTEXT + ")V", List.of(new BitSet(), new BitSet()), untilCpuNanos);
+        findings.judgeThreads(owned(live.keySet(), origins), origins);
+        findings.prepared();
+        Walk executing = new Walk(bytecode, origins, type, live, findings);
+        List<BitSet> tuple = List.of(Walk.of(Origins.TUPLE), new BitSet());
+        executing.follow("execute", "(" + TUPLE + ")V", tuple.subList(0, 1), untilCpuNanos);
+        executing.follow("execute", "(" + TUPLE + "Lorg/apache/storm/topology/BasicOutputCollector;)V", tuple, untilCpuNanos);
+        return verdict(live, findings);
+    }
+
+    /** All that the bolt's fields lead to, but for what they have from a static field. */
+    private static BitSet owned(Set<String> fields, Origins origins) {
+        BitSet owned = new BitSet();
+        for (String field : fields) {
+            BitSet held = origins.held(origins.field(field));
+            if (held.stream().noneMatch(one -> origins.is(one, Kind.STATIC))) {
+                owned.or(origins.closure(held));
+            }
+        }
+        owned.clear(Origins.BOLT);
+        return owned;
+    }
+
+    private static BoltMemory verdict(Map<String, LiveTypes> live, Findings found) {
+        List<String> threads = new ArrayList<>();
+        live.forEach((field, value) -> {
+            if (value.thread()) {
+                threads.add(field);
+            }
+        });
+        if (!threads.isEmpty()) {
+            return new BoltMemory(Set.of(), "has threads in " + in(new TreeSet<>(threads)), "those may live on");
+        } else if (found.thread != null) {
+            return new BoltMemory(Set.of(), "starts threads (" + found.thread + ")", "those may live on");
+        } else if (!found.tuples.isEmpty()) {
+            return new BoltMemory(Set.of(), "keeps tuples in " + in(found.tuples), "those may be replayed");
+        } else if (!found.statics.isEmpty()) {
+            return new BoltMemory(Set.of(), "keeps something for the whole JVM in " + String.join(", ", found.statics),
+                    "another JVM may go on without it");
+        } else if (found.undecided != null) {
+            return undecided(found.undecided);
+        }
+        return new BoltMemory(found.fields, null, "it may forget that");
+    }
+
+    /** Names fields in a sentence. */
+    static String in(Set<String> fields) {
+        return (fields.size() == 1 ? "its field " : "its fields ") + String.join(", ", fields);
+    }
+
+    private static Map<String, LiveTypes> live(Object bolt) {
+        Map<String, LiveTypes> live = new TreeMap<>();
+        for (Class<?> at = bolt.getClass(); !Bytecode.isOfTheJdk(LiveTypes.nameOf(at)); at = at.getSuperclass()) {
+            for (Field field : at.getDeclaredFields()) {
+                if (!Modifier.isStatic(field.getModifiers())) {
+                    LiveTypes before = live.put(field.getName(), types(field, bolt));
+                    if (before != null) {
+                        throw new Undecided("has two fields of the name " + field.getName());
+                    }
+                }
+            }
+        }
+        return live;
+    }
+
+    private static LiveTypes types(Field field, Object bolt) {
+        try {
+            field.setAccessible(true);
+            return field.getType().isPrimitive() ? LiveTypes.of(null) : LiveTypes.of(field.get(bolt));
+        } catch (IllegalAccessException e) {
+            throw new Undecided("cannot be read: " + field);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+package nstorm.memory;
+
+import java.util.Set;
+
+/** What is known of classes and methods whose code is not read: those of the JDK, of Storm, and a few libraries. */
+final class Known {
+    /** Objects that nobody can change: nothing is kept in one. */
+    private static final Set<String> CONSTANT_TYPES = Set.of(
+            "java/lang/String", "java/lang/Boolean", "java/lang/Byte", "java/lang/Character", "java/lang/Short",
+            "java/lang/Integer", "java/lang/Long", "java/lang/Float", "java/lang/Double", "java/lang/Class",
+            "java/math/BigDecimal", "java/math/BigInteger", "java/util/regex/Pattern", "java/util/UUID", "java/util/Locale",
+            "java/util/Currency", "java/net/URI", "java/nio/file/Path", "java/nio/charset/Charset",
+            "java/util/concurrent/TimeUnit", "java/util/Base64$Encoder", "java/util/Base64$Decoder", "java/lang/Void",
+            "java/util/HexFormat", "java/lang/StackTraceElement", "org/apache/storm/tuple/Fields");
+    /** What a bolt hands on here it does not keep, and what it gets is not what it keeps. */
+    private static final Set<String> OUTLETS = Set.of(
+            "org/apache/storm/task/OutputCollector", "org/apache/storm/task/IOutputCollector",
+            "org/apache/storm/topology/BasicOutputCollector", "org/apache/storm/topology/IBasicOutputCollector",
+            "org/apache/storm/task/IErrorReporter", "org/apache/storm/tuple/Tuple", "org/apache/storm/tuple/ITuple",
+            "org/apache/storm/utils/TupleUtils", "org/apache/storm/utils/Time", "org/apache/storm/Constants",
+            "java/io/PrintStream", "java/lang/Throwable", "java/lang/Exception", "java/lang/RuntimeException",
+            "java/lang/Error");
+    private static final Set<String> OUTLET_PACKAGES = Set.of(
+            "org/slf4j/", "org/apache/logging/", "org/apache/log4j/", "org/apache/commons/logging/", "java/util/logging/",
+            "com/codahale/metrics/", "org/apache/storm/metric/api/");
+    /** By their contract they keep nothing from one call to the next. */
+    private static final Set<String> READER_PACKAGES = Set.of(
+            "com/fasterxml/jackson/", "com/google/gson/", "org/json/simple/", "org/apache/storm/shade/net/minidev/json/");
+    private static final Set<String> THREAD_OWNERS = Set.of(
+            "java/lang/Thread$Builder", "java/util/Timer", "java/util/concurrent/Executors", "java/util/concurrent/ExecutorService",
+            "java/util/concurrent/ScheduledExecutorService", "java/util/concurrent/Executor", "java/util/concurrent/ForkJoinPool",
+            "java/util/concurrent/ThreadPoolExecutor", "java/util/concurrent/ScheduledThreadPoolExecutor",
+            "java/util/concurrent/CompletionService", "java/util/concurrent/ExecutorCompletionService",
+            "java/util/concurrent/ThreadFactory", "java/util/concurrent/ForkJoinTask");
+    private static final Set<String> THREAD_METHODS = Set.of("<init>", "start", "ofVirtual", "ofPlatform", "startVirtualThread");
+    /** Methods that leave the object they are called on, and what they are given, as it is. */
+    private static final Set<String> READING = Set.of(
+            "get", "getOrDefault", "containsKey", "containsValue", "contains", "containsAll", "size", "isEmpty", "keySet",
+            "values", "entrySet", "iterator", "listIterator", "hasNext", "next", "hasPrevious", "previous", "nextIndex", "stream", "forEach",
+            "equals", "hashCode", "toString", "indexOf", "lastIndexOf", "subList", "toArray", "peek", "peekFirst", "peekLast",
+            "element", "first", "last", "firstKey", "lastKey", "firstEntry", "lastEntry", "floorKey", "floorEntry",
+            "ceilingKey", "ceilingEntry", "higherKey", "higherEntry", "lowerKey", "lowerEntry", "headMap", "tailMap",
+            "subMap", "headSet", "tailSet", "subSet", "descendingMap", "descendingSet", "descendingIterator", "floor", "ceiling",
+            "higher", "lower", "comparator", "getKey", "getValue", "getFirst", "getLast", "length", "charAt", "substring",
+            "intValue", "longValue", "doubleValue", "booleanValue", "name", "ordinal", "compareTo", "compare", "getClass",
+            "isPresent", "orElse", "orElseThrow", "ifPresent", "filter", "map", "mapToObj", "mapToInt", "mapToLong",
+            "mapToDouble", "flatMap", "collect", "reduce", "sorted", "distinct", "limit", "anyMatch", "allMatch", "noneMatch",
+            "findFirst", "findAny", "count", "sum", "max", "min", "average", "boxed", "clone", "matcher", "matches", "isInstance", "cast",
+            "cardinality", "nextSetBit", "nextClearBit", "chars", "isArray", "isAnnotationPresent", "getName", "getSimpleName", "reversed");
+    /** What these return is a copy: to change it changes nothing that is kept. */
+    private static final Set<String> COPYING = Set.of(
+            "toArray", "collect", "toList", "copyOf", "copyOfRange", "clone", "toString", "split", "of", "asList", "ofEntries", "entry", "format",
+            "valueOf", "join", "concat", "wait", "stripTrailing", "mapToInt", "mapToLong", "mapToDouble", "sum", "count", "boxed");
+    /** Static methods that leave what they are given as it is. */
+    private static final Set<String> READING_STATIC_OWNERS = Set.of(
+            "java/lang/Math", "java/lang/StrictMath", "java/util/Objects", "java/util/Optional", "java/util/List", "java/util/Map", "java/util/Set",
+            "java/lang/String", "java/lang/Integer", "java/lang/Long", "java/lang/Double", "java/lang/Float", "java/lang/Boolean",
+            "java/lang/Character", "java/lang/Byte", "java/lang/Short", "java/util/stream/Collectors", "java/util/stream/Stream",
+            "java/util/stream/IntStream", "java/util/stream/StreamSupport", "java/util/Comparator", "java/util/function/Function",
+            "java/util/Map$Entry", "java/util/stream/LongStream", "java/util/stream/DoubleStream", "java/lang/Enum");
+    private static final Set<String> READING_STATICS = Set.of(
+            "java/util/Arrays.asList", "java/util/Arrays.stream", "java/util/Arrays.toString", "java/util/Arrays.copyOf",
+            "java/util/Arrays.copyOfRange", "java/util/Arrays.equals", "java/util/Arrays.hashCode", "java/util/Arrays.binarySearch",
+            "java/util/Collections.unmodifiableList", "java/util/Collections.unmodifiableMap", "java/util/Collections.unmodifiableSet",
+            "java/util/Collections.unmodifiableCollection", "java/util/Collections.singletonList", "java/util/Collections.singleton",
+            "java/util/Collections.singletonMap", "java/util/Collections.max", "java/util/Collections.min",
+            "java/util/Collections.binarySearch", "java/util/Collections.frequency");
+    /** To add up is all that one can do: how often something happened in this JVM, not what the next tuple needs. */
+    private static final Set<String> ADDERS = Set.of(
+            "java/util/concurrent/atomic/LongAdder.increment", "java/util/concurrent/atomic/LongAdder.decrement",
+            "java/util/concurrent/atomic/LongAdder.add", "java/util/concurrent/atomic/DoubleAdder.add");
+    private static final Set<String> HARMLESS_FIELDS = Set.of(
+            "org/apache/storm/task/OutputCollector", "org/apache/storm/topology/BasicOutputCollector",
+            "org/apache/storm/task/TopologyContext");
+
+    private Known() {
+    }
+
+    /** Whether of an object of this type (a name, not a descriptor) nothing can be kept. */
+    static boolean isConstant(String type) {
+        return CONSTANT_TYPES.contains(type) || type.startsWith("java/time/") || OUTLET_PACKAGES.stream().anyMatch(type::startsWith);
+    }
+
+    /** Whether a field of this type holds only what every copy of a bolt is given anew. */
+    static boolean isGiven(String type) {
+        return isConstant(type) || HARMLESS_FIELDS.contains(type);
+    }
+
+    /** Whether an object of this type leads to nothing of the bolt's own: Storm's executor behind a collector leads to all. */
+    static boolean leadsNowhere(String type) {
+        return isGiven(type) || type.startsWith("org/apache/storm/task/") || type.startsWith("org/apache/storm/executor/");
+    }
+
+    /** Whether what is handed on here is not kept. */
+    static boolean isOutlet(String owner) {
+        return OUTLETS.contains(owner) || OUTLET_PACKAGES.stream().anyMatch(owner::startsWith);
+    }
+
+    static boolean isReader(String owner) {
+        return READER_PACKAGES.stream().anyMatch(owner::startsWith);
+    }
+
+    static boolean startsThreads(String owner, String name) {
+        return THREAD_OWNERS.contains(owner) || owner.equals("java/lang/Thread") && THREAD_METHODS.contains(name)
+                || owner.startsWith("java/util/concurrent/CompletableFuture") && name.endsWith("Async");
+    }
+
+    /** Whether what it does cannot be seen in the code. */
+    static boolean isReflection(String owner, String name) {
+        boolean ofClass = owner.equals("java/lang/Class") && (name.equals("forName") || name.equals("newInstance"));
+        return owner.startsWith("java/lang/reflect/") || owner.startsWith("java/lang/invoke/") || owner.endsWith("/Unsafe")
+                || owner.endsWith("FieldUpdater") || owner.equals("java/util/ServiceLoader") || ofClass
+                || owner.startsWith("java/lang/ClassLoader");
+    }
+
+    static boolean reads(String owner, String name) {
+        if (owner.equals("java/lang/Object") || owner.startsWith("java/lang/ThreadLocal") && name.equals("get")) {
+            return true;
+        }
+        if (owner.equals("org/apache/storm/task/TopologyContext") || owner.equals("org/apache/storm/task/GeneralTopologyContext")
+                || owner.equals("org/apache/storm/task/WorkerTopologyContext")) {
+            return !name.equals("getTaskData") && !name.equals("getExecutorData") && !name.startsWith("setTask")
+                    && !name.startsWith("setExecutor") && !name.equals("addTaskHook") && !name.equals("getResource")
+                    && !name.equals("getSharedExecutor");
+        }
+        boolean ofThread = owner.equals("java/lang/Thread") && (name.equals("currentThread") || name.equals("sleep")
+                || name.equals("interrupted") || name.equals("isInterrupted") || name.equals("interrupt") || name.equals("yield")
+                || name.equals("onSpinWait") || name.equals("getName") || name.equals("getId") || name.equals("threadId"));
+        return ofThread || CONSTANT_TYPES.contains(owner) || owner.startsWith("java/time/") || owner.startsWith("java/lang/Enum")
+                || owner.equals("java/lang/System") && !name.equals("arraycopy") && !name.startsWith("set")
+                || owner.equals("java/util/concurrent/locks/LockSupport")
+                || READING.contains(name) && !isCallback(owner) && (owner.startsWith("java/util/") || owner.startsWith("java/lang/"));
+    }
+
+    static boolean readsStatic(String owner, String name) {
+        return READING_STATIC_OWNERS.contains(owner) || READING_STATICS.contains(owner + "." + name) || reads(owner, name) && !owner.startsWith("java/util/Coll");
+    }
+
+    /** Whether the method returns something else than what it was called on. */
+    static boolean copies(String name) {
+        return COPYING.contains(name);
+    }
+
+    static boolean adds(String owner, String name) {
+        return ADDERS.contains(owner + "." + name);
+    }
+
+    /** Whether a method of this owner may keep what it is given, but does not change it. */
+    static boolean onlyKeeps(String owner) {
+        return owner.startsWith("java/util/") && !owner.startsWith("java/util/concurrent/Exec") || owner.startsWith("java/lang/S")
+                || owner.startsWith("java/lang/Iter") || owner.equals("org/apache/storm/tuple/Values");
+    }
+
+    /** Whether a call of this type's one method runs whatever code it was made of. */
+    static boolean isCallback(String owner) {
+        return owner.startsWith("java/util/function/") || owner.equals("java/lang/Runnable")
+                || owner.equals("java/util/concurrent/Callable") || owner.equals("java/util/Comparator");
+    }
+}

@@ -1,0 +1,124 @@
+package nstorm.memory;
+
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import net.bytebuddy.jar.asm.Handle;
+
+/**
+ * Where values come from: a value is a set of origins, each a number here. An empty set is a value of which nothing can
+ * be kept: a number, a text, null, or what a tuple carries.
+ *
+ * <p>What an origin's object holds is a set again. All sets only grow, so a walk over the code that is repeated ends.
+ */
+final class Origins {
+    /** The bolt itself; the tuple that it was given. */
+    static final int BOLT = 0;
+    static final int TUPLE = 1;
+
+    enum Kind { BOLT, TUPLE, FIELD, STATIC, MADE }
+
+    /**
+     * One origin: of a field of the bolt, all that the field leads to; of a place in the code, all that is made there.
+     *
+     * @param type of what is made, or null
+     * @param lambda the method that is called through what is made, or null
+     */
+    record Origin(Kind kind, String name, String type, Handle lambda, List<BitSet> captured) {
+    }
+
+    private final List<Origin> all = new ArrayList<>();
+    private final List<BitSet> held = new ArrayList<>();
+    private final Map<String, Integer> byKey = new HashMap<>();
+    boolean changed;
+
+    Origins() {
+        add("bolt", new Origin(Kind.BOLT, "", null, null, List.of()));
+        add("tuple", new Origin(Kind.TUPLE, "", null, null, List.of()));
+    }
+
+    private int add(String key, Origin origin) {
+        all.add(origin);
+        held.add(new BitSet());
+        byKey.put(key, all.size() - 1);
+        return all.size() - 1;
+    }
+
+    int field(String name) {
+        Integer known = byKey.get("field " + name);
+        return known != null ? known : add("field " + name, new Origin(Kind.FIELD, name, null, null, List.of()));
+    }
+
+    int ofStatic(String owner, String name) {
+        String key = "static " + owner + "." + name;
+        Integer known = byKey.get(key);
+        String shown = owner.substring(owner.lastIndexOf('/') + 1) + "." + name;
+        return known != null ? known : add(key, new Origin(Kind.STATIC, shown, null, null, List.of()));
+    }
+
+    int made(String place, String typeOrNull) {
+        Integer known = byKey.get("made " + place);
+        return known != null ? known : add("made " + place, new Origin(Kind.MADE, place, typeOrNull, null, List.of()));
+    }
+
+    int lambda(String place, Handle method, int captures) {
+        Integer known = byKey.get("lambda " + place);
+        if (known != null) {
+            return known;
+        }
+        List<BitSet> captured = new ArrayList<>();
+        for (int i = 0; i < captures; i++) {
+            captured.add(new BitSet());
+        }
+        return add("lambda " + place, new Origin(Kind.MADE, place, null, method, captured));
+    }
+
+    Origin get(int origin) {
+        return all.get(origin);
+    }
+
+    boolean is(int origin, Kind kind) {
+        return all.get(origin).kind == kind;
+    }
+
+    /** Grows {@code to} by {@code by}, and notes whether it did. */
+    void grow(BitSet to, BitSet by) {
+        int before = to.cardinality();
+        to.or(by);
+        changed |= to.cardinality() != before;
+    }
+
+    void hold(int origin, BitSet value) {
+        BitSet kept = (BitSet) value.clone();
+        kept.clear(origin);
+        grow(held.get(origin), kept);
+    }
+
+    BitSet held(int origin) {
+        return held.get(origin);
+    }
+
+    /** What may be read out of these objects: they and what they hold, one step down. */
+    BitSet within(BitSet value) {
+        BitSet found = (BitSet) value.clone();
+        value.stream().forEach(origin -> found.or(held.get(origin)));
+        return found;
+    }
+
+    /** These objects and all that they lead to. */
+    BitSet closure(BitSet value) {
+        BitSet found = (BitSet) value.clone();
+        BitSet open = (BitSet) value.clone();
+        while (!open.isEmpty()) {
+            int next = open.nextSetBit(0);
+            open.clear(next);
+            BitSet more = (BitSet) held.get(next).clone();
+            more.andNot(found);
+            found.or(more);
+            open.or(more);
+        }
+        return found;
+    }
+}

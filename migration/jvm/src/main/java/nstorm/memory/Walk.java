@@ -1,0 +1,556 @@
+package nstorm.memory;
+
+import java.lang.management.ManagementFactory;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import net.bytebuddy.jar.asm.Handle;
+import net.bytebuddy.jar.asm.Opcodes;
+import net.bytebuddy.jar.asm.Type;
+import nstorm.memory.Bytecode.Instruction;
+import nstorm.memory.Origins.Kind;
+import nstorm.memory.Origins.Origin;
+
+/**
+ * Everything that one call of a bolt may run, followed until nothing new is found: which methods, with what from
+ * where. Calls that cannot be followed are taken by what {@link Known} says, else for the worst.
+ */
+final class Walk implements Machine.Effects {
+    private static final int METHODS_MAX = 1500;
+    private static final int DEPTH_MAX = 20;
+    private static final BitSet NOTHING = new BitSet();
+
+    private final Bytecode bytecode;
+    private final Origins origins;
+    private final String bolt;
+    private final Map<String, LiveTypes> live;
+    private final Findings findings;
+    private final Map<String, Machine> machines = new LinkedHashMap<>();
+    private final BitSet raised = new BitSet();
+    /** What is being called right now, from the outermost on: code that is not read may call it again. */
+    private final Set<Handle> calling = new HashSet<>();
+    private int depth;
+
+    /** @param live what the fields of the bolt hold, by name */
+    Walk(Bytecode bytecode, Origins origins, String bolt, Map<String, LiveTypes> live, Findings findings) {
+        this.bytecode = bytecode;
+        this.origins = origins;
+        this.bolt = bolt;
+        this.live = live;
+        this.findings = findings;
+    }
+
+    /** Follows a method of the bolt, until {@code untilCpuNanos} of this thread's CPU at most; without one there is nothing to follow. */
+    void follow(String name, String type, List<BitSet> arguments, long untilCpuNanos) {
+        Bytecode.Method entry = bytecode.method(bolt, name, type);
+        if (entry == null) {
+            return;
+        }
+        List<BitSet> given = new ArrayList<>(arguments);
+        given.add(0, of(Origins.BOLT));
+        enter(entry, given);
+        do {
+            origins.changed = false;
+            for (Machine machine : new ArrayList<>(machines.values())) {
+                machine.run();
+                if (cpuNanos() > untilCpuNanos || machines.size() > METHODS_MAX) {
+                    throw new Undecided("calls too much to look into");
+                }
+            }
+        } while (origins.changed);
+    }
+
+    static long cpuNanos() {
+        return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+    }
+
+    static BitSet of(int origin) {
+        BitSet one = new BitSet();
+        one.set(origin);
+        return one;
+    }
+
+    private BitSet enter(Bytecode.Method method, List<BitSet> arguments) {
+        if (method.isNative()) {
+            findings.undecided("runs native code, " + shown(method.owner(), method.name()));
+            return NOTHING;
+        }
+        String key = method.owner() + "." + method.name() + method.type();
+        Machine machine = machines.get(key);
+        if (machine == null) {
+            machine = new Machine(method, origins, this);
+            machines.put(key, machine);
+            origins.changed = true;
+        }
+        machine.given(arguments);
+        return (BitSet) machine.returned.clone();
+    }
+
+    @Override
+    public BitSet load(BitSet objectOrNull, Instruction field) {
+        Type type = Type.getType(field.type());
+        boolean reference = type.getSort() == Type.OBJECT || type.getSort() == Type.ARRAY;
+        if (!reference || Known.isConstant(type.getInternalName())) {
+            return NOTHING;
+        }
+        if (objectOrNull == null) {
+            return Bytecode.isOfTheJdk(field.owner()) ? NOTHING
+                    : origins.within(of(origins.ofStatic(field.owner(), field.name())));
+        }
+        BitSet loaded = new BitSet();
+        objectOrNull.stream().forEach(origin -> {
+            if (origin != Origins.BOLT) {
+                loaded.or(origin == Origins.TUPLE ? NOTHING : origins.within(of(origin)));
+            } else if (bytecode.isA(bolt, field.owner()) && !isGiven(field.name(), type.getInternalName())) {
+                loaded.or(origins.within(of(origins.field(field.name()))));
+                findings.read(field.name(), live.get(field.name()));
+            }
+        });
+        return loaded;
+    }
+
+    /** A user's own collector may keep what Storm's hands on. */
+    private boolean isGiven(String field, String type) {
+        LiveTypes value = live.get(field);
+        return Known.isGiven(type) && (value == null || value.empty() || value.type().startsWith("org/apache/storm/")
+                || Known.isGiven(value.type()));
+    }
+
+    @Override
+    public void store(BitSet objectOrNull, Instruction field, BitSet value) {
+        if (objectOrNull == null) {
+            change(of(origins.ofStatic(field.owner(), field.name())), value);
+            return;
+        }
+        BitSet others = (BitSet) objectOrNull.clone();
+        others.clear(Origins.BOLT);
+        if (objectOrNull.get(Origins.BOLT) && bytecode.isA(bolt, field.owner())) {
+            others.set(origins.field(field.name()));
+        }
+        change(others, value);
+    }
+
+    /** These objects may be others from now on, and hold what they did not. */
+    private void change(BitSet objects, BitSet value) {
+        objects.stream().forEach(origin -> {
+            origins.hold(origin, value);
+            Origin of = origins.get(origin);
+            BitSet kept = origins.closure(value);
+            if (of.kind() == Kind.BOLT) {
+                findings.undecided("is changed by code that cannot be looked into");
+            } else if (of.kind() == Kind.STATIC || of.kind() == Kind.FIELD && !isShared(origin)) {
+                findings.changed(of, kept.get(Origins.TUPLE), of.kind() == Kind.STATIC && kept.get(Origins.BOLT));
+            }
+        });
+    }
+
+    /** Whether the bolt has it from a static field: then it is the JVM's, and found there if it is changed. */
+    private boolean isShared(int field) {
+        return origins.held(field).stream().anyMatch(one -> origins.is(one, Kind.STATIC));
+    }
+
+    @Override
+    public BitSet loadElement(BitSet array) {
+        return origins.within(array);
+    }
+
+    @Override
+    public void storeElement(BitSet array, BitSet value) {
+        change(array, value);
+    }
+
+    @Override
+    public BitSet make(String place, String typeOrNull) {
+        return of(origins.made(place, typeOrNull));
+    }
+
+    @Override
+    public void raise(BitSet exception) {
+        origins.grow(raised, exception);
+    }
+
+    @Override
+    public BitSet raised() {
+        return raised;
+    }
+
+    @Override
+    public BitSet dynamic(String place, Instruction call, List<BitSet> captured) {
+        if (call.lambda() != null) {
+            int made = origins.lambda(place, call.lambda(), captured.size());
+            for (int i = 0; i < captured.size(); i++) {
+                origins.grow(origins.get(made).captured().get(i), captured.get(i));
+            }
+            origins.hold(made, union(captured));
+            return of(made);
+        }
+        String by = call.owner().substring(call.owner().lastIndexOf('/') + 1);
+        if (!Set.of("StringConcatFactory", "ObjectMethods", "SwitchBootstraps").contains(by)) {
+            findings.undecided("calls by " + by);
+        }
+        return NOTHING;
+    }
+
+    @Override
+    public BitSet call(String place, Instruction call, List<BitSet> arguments) {
+        if (depth > DEPTH_MAX) {
+            throw new Undecided("calls itself through " + shown(call.owner(), call.name()));
+        }
+        depth++;
+        try {
+            return known(place, call, arguments);
+        } finally {
+            depth--;
+        }
+    }
+
+    private BitSet known(String place, Instruction call, List<BitSet> arguments) {
+        String owner = call.owner();
+        if (Known.startsThreads(owner, call.name())) {
+            BitSet result = result(place, call, arguments, NOTHING);
+            if (call.name().equals("<init>")) {
+                arguments.get(0).stream().forEach(thread -> origins.hold(thread, union(arguments)));
+            }
+            BitSet reached = origins.closure(union(arguments));
+            reached.or(result);
+            findings.startsThread(shown(owner, call.name()), reached);
+            return result;
+        }
+        if (Known.isReflection(owner, call.name())) {
+            findings.undecided("calls by reflection, " + shown(owner, call.name()));
+        }
+        boolean exact = call.opcode() == Opcodes.INVOKESTATIC || call.opcode() == Opcodes.INVOKESPECIAL;
+        if (Known.isOutlet(owner) && (exact || arguments.get(0).stream().noneMatch(one -> origins.is(one, Kind.FIELD)))) {
+            return NOTHING;
+        }
+        boolean known = !Bytecode.isOfTheJdk(owner) && (Known.isReader(owner) || Known.reads(owner, call.name())
+                || owner.equals("org/apache/storm/utils/Utils"));
+        if (known) {
+            return foreign(place, call, arguments);
+        }
+        if (exact) {
+            Bytecode.Method target = bytecode.method(owner, call.name(), call.type());
+            return target != null ? enter(target, arguments) : foreign(place, call, arguments);
+        }
+        return dispatched(place, call, arguments);
+    }
+
+    private BitSet dispatched(String place, Instruction call, List<BitSet> arguments) {
+        BitSet receiver = arguments.get(0);
+        BitSet result = new BitSet();
+        Set<Bytecode.Method> targets = targets(call, receiver);
+        targets.forEach(target -> result.or(enter(target, arguments)));
+        boolean followed = !targets.isEmpty();
+        List<BitSet> others = arguments.subList(1, arguments.size());
+        for (int origin : receiver.stream().toArray()) {
+            if (origins.get(origin).lambda() != null) {
+                result.or(invoke(place, origins.get(origin).lambda(), origins.get(origin).captured(), others));
+                followed = true;
+            } else if (origins.is(origin, Kind.FIELD) && (!Bytecode.isOfTheJdk(call.owner()) || Known.isCallback(call.owner()))) {
+                for (Handle lambda : liveOf(origin).lambdas()) {
+                    result.or(invoke(place, lambda, List.of(), fill(lambda, of(origin), others)));
+                    followed = true;
+                }
+                // A field that holds nothing calls nothing.
+                followed |= liveOf(origin).empty() && origins.held(origin).isEmpty();
+            }
+        }
+        boolean only = followed && receiver.stream().noneMatch(one -> mayBeUnread(one, call.owner()));
+        return only || followed && !Bytecode.isOfTheJdk(call.owner()) ? result : or(result, foreign(place, call, arguments));
+    }
+
+    /** Whether what comes from here may be an object of a class that is not read. */
+    private boolean mayBeUnread(int origin, String called) {
+        Origin of = origins.get(origin);
+        return switch (of.kind()) {
+            case BOLT, TUPLE -> false;
+            case STATIC -> true;
+            case FIELD -> !Known.isCallback(called) || liveOf(origin).types().isEmpty() && liveOf(origin).lambdas().isEmpty();
+            case MADE -> of.lambda() == null && bytecode.type(of.type()) == null;
+        };
+    }
+
+    private LiveTypes liveOf(int field) {
+        LiveTypes known = live.get(origins.get(field).name());
+        return known == null ? LiveTypes.unknown() : known;
+    }
+
+    private Set<Bytecode.Method> targets(Instruction call, BitSet receiver) {
+        Set<String> types = new HashSet<>();
+        receiver.stream().forEach(origin -> {
+            Origin of = origins.get(origin);
+            if (of.kind() == Kind.BOLT) {
+                types.add(bolt);
+            } else if (of.kind() == Kind.FIELD) {
+                types.addAll(liveOf(origin).types());
+            } else if (of.type() != null) {
+                types.add(of.type());
+            }
+        });
+        Set<Bytecode.Method> targets = new HashSet<>();
+        for (String type : types) {
+            Bytecode.Method target = bytecode.type(type) != null && bytecode.isA(type, call.owner())
+                    ? bytecode.method(type, call.name(), call.type()) : null;
+            if (target != null) {
+                targets.add(target);
+            }
+        }
+        Bytecode.Method declared = bytecode.method(call.owner(), call.name(), call.type());
+        if (targets.isEmpty() && declared != null && (isFinal(declared) || receiver.stream().allMatch(one -> origins.is(one, Kind.MADE)))) {
+            targets.add(declared);
+        }
+        return targets;
+    }
+
+    private boolean isFinal(Bytecode.Method method) {
+        int any = Opcodes.ACC_FINAL | Opcodes.ACC_PRIVATE;
+        return (method.access() & any) != 0 || (bytecode.type(method.owner()).access() & Opcodes.ACC_FINAL) != 0;
+    }
+
+    /** A call of what is not read. */
+    private BitSet foreign(String place, Instruction call, List<BitSet> arguments) {
+        boolean isStatic = call.opcode() == Opcodes.INVOKESTATIC;
+        String owner = foreignOwner(call.owner(), call.name());
+        String shown = shown(owner, call.name());
+        BitSet receiver = isStatic ? NOTHING : arguments.get(0);
+        List<BitSet> others = isStatic ? arguments : arguments.subList(1, arguments.size());
+        BitSet called = callBack(place, call, arguments, shown);
+        BitSet given = or(union(isStatic ? others : kept(owner, call, others)), called);
+        boolean reads = Known.isReader(owner) || (isStatic ? Known.readsStatic(owner, call.name()) : Known.reads(owner, call.name()));
+        boolean unread = !Bytecode.isOfTheJdk(owner) && !reads && !owner.startsWith("org/apache/storm/");
+        if (unread && findings.mindsCallOf(origins.closure(or(receiver, given)), origins)) {
+            findings.undecided("calls " + shown + ", which cannot be looked into");
+        } else if (Known.adds(owner, call.name())) {
+            BitSet own = (BitSet) receiver.clone();
+            receiver.stream().filter(one -> origins.is(one, Kind.STATIC)).forEach(own::clear);
+            change(own, given);
+        } else if (!reads) {
+            change(receiver, given);
+            if (isStatic || !Known.onlyKeeps(owner)) {
+                handOn(others, given, shown);
+            }
+        }
+        return result(place, call, arguments, called);
+    }
+
+    /** A collection calls the functions that it is given, but keeps none: they have their own types, what it keeps has none. */
+    private static List<BitSet> kept(String owner, Instruction call, List<BitSet> others) {
+        Type[] types = Type.getArgumentTypes(call.type());
+        List<BitSet> kept = new ArrayList<>();
+        for (int i = 0; i < types.length; i++) {
+            boolean function = types[i].getSort() == Type.OBJECT && types[i].getInternalName().startsWith("java/util/function/");
+            if (!function || !owner.startsWith("java/util/") || call.name().equals("<init>")) {
+                kept.add(others.get(i));
+            }
+        }
+        return kept;
+    }
+
+    private void handOn(List<BitSet> others, BitSet given, String to) {
+        for (BitSet argument : others) {
+            BitSet reached = origins.closure(argument);
+            if (reached.get(Origins.BOLT)) {
+                findings.undecided("hands itself to " + to);
+            }
+            if (reached.get(Origins.TUPLE)) {
+                findings.handsTupleTo(to);
+            }
+            BitSet more = (BitSet) argument.clone();
+            more.clear(Origins.BOLT);
+            more.clear(Origins.TUPLE);
+            change(more, given);
+        }
+    }
+
+    /** Where a method that is not read comes from: of a user's own map, the JDK's. */
+    private String foreignOwner(String owner, String name) {
+        if (bytecode.type(owner) == null) {
+            return owner;
+        }
+        for (String parent : bytecode.foreignParents(owner)) {
+            if (Bytecode.isOfTheJdk(parent)) {
+                for (Method method : Bytecode.jdk(parent).getMethods()) {
+                    if (method.getName().equals(name)) {
+                        return parent;
+                    }
+                }
+            }
+        }
+        return owner;
+    }
+
+    private BitSet result(String place, Instruction call, List<BitSet> arguments, BitSet called) {
+        Type type = Type.getReturnType(call.type());
+        boolean reference = type.getSort() == Type.OBJECT || type.getSort() == Type.ARRAY;
+        if (!reference || Known.isConstant(type.getInternalName())) {
+            return NOTHING;
+        }
+        BitSet all = or(union(arguments), called);
+        int made = origins.made(place, null);
+        origins.hold(made, all);
+        BitSet result = Known.copies(call.name()) ? of(made) : or(of(made), all);
+        return origins.within(result);
+    }
+
+    /** Code that is not read may call what it is given: lambdas, and objects of the user's classes. */
+    private BitSet callBack(String place, Instruction call, List<BitSet> arguments, String shown) {
+        BitSet all = origins.closure(union(arguments));
+        BitSet plain = new BitSet();
+        union(arguments).stream().filter(one -> origins.get(one).lambda() == null).forEach(plain::set);
+        BitSet given = origins.closure(plain);
+        BitSet returned = new BitSet();
+        for (int origin : all.stream().toArray()) {
+            Origin of = origins.get(origin);
+            if (of.lambda() != null) {
+                returned.or(invoke(place, of.lambda(), of.captured(), fill(of.lambda(), given)));
+            } else if (of.kind() == Kind.MADE && bytecode.type(of.type()) != null) {
+                overriding(of.type()).forEach(method -> returned.or(enter(method, fill(method, of(origin), given))));
+            }
+        }
+        Type[] types = Type.getArgumentTypes(call.type());
+        int first = arguments.size() - types.length;
+        for (int i = 0; i < types.length; i++) {
+            boolean callback = types[i].getSort() == Type.OBJECT && Known.isCallback(types[i].getInternalName());
+            for (int origin : callback ? arguments.get(first + i).stream().toArray() : new int[0]) {
+                returned.or(callField(place, origin, given, shown));
+            }
+        }
+        if (first == 1 && Known.isCallback(call.owner())) {
+            for (int origin : arguments.get(0).stream().toArray()) {
+                returned.or(callField(place, origin, given, shown));
+            }
+        }
+        return returned;
+    }
+
+    /** Calls what a field holds, which is a lambda or an object of a user's class; else it is not known what runs. */
+    private BitSet callField(String place, int origin, BitSet given, String shown) {
+        Origin of = origins.get(origin);
+        if (of.kind() != Kind.FIELD && of.kind() != Kind.STATIC) {
+            return NOTHING;
+        }
+        LiveTypes value = of.kind() == Kind.FIELD ? liveOf(origin) : LiveTypes.unknown();
+        boolean heldHere = origins.held(origin).stream().anyMatch(one -> origins.get(one).lambda() != null);
+        if (value.lambdas().isEmpty() && value.types().isEmpty() && !value.empty() && !heldHere) {
+            findings.undecided("calls what " + of.name() + " holds (" + shown + ")");
+        }
+        BitSet returned = new BitSet();
+        for (Handle lambda : value.lambdas()) {
+            returned.or(invoke(place, lambda, List.of(), fill(lambda, or(of(origin), given))));
+        }
+        for (String type : value.types()) {
+            overriding(type).forEach(method -> returned.or(enter(method, fill(method, of(origin), given))));
+        }
+        return returned;
+    }
+
+    /** The methods of a user's class that the JDK or Storm can call, because they know of them. */
+    private List<Bytecode.Method> overriding(String type) {
+        Set<String> names = new HashSet<>();
+        for (String parent : bytecode.foreignParents(type)) {
+            if (Bytecode.isOfTheJdk(parent)) {
+                for (Class<?> at = Bytecode.jdk(parent); at != null; at = at.getSuperclass()) {
+                    for (Method method : at.getDeclaredMethods()) {
+                        names.add(method.getName());
+                    }
+                }
+                for (Method method : Bytecode.jdk(parent).getMethods()) {
+                    names.add(method.getName());
+                }
+            }
+        }
+        List<Bytecode.Method> found = new ArrayList<>();
+        for (Bytecode.Type at = bytecode.type(type); at != null; at = bytecode.type(at.superName())) {
+            at.methods().values().stream().filter(one -> one.hasCode() && !one.isStatic() && names.contains(one.name()))
+                    .forEach(found::add);
+        }
+        return found;
+    }
+
+    /** Calls the method behind a lambda or a method reference. */
+    private BitSet invoke(String place, Handle to, List<BitSet> captured, List<BitSet> free) {
+        if (!calling.add(to)) {
+            return NOTHING;
+        }
+        try {
+            return invokeOnce(place, to, captured, free);
+        } finally {
+            calling.remove(to);
+        }
+    }
+
+    private BitSet invokeOnce(String place, Handle to, List<BitSet> captured, List<BitSet> free) {
+        List<BitSet> arguments = new ArrayList<>(captured);
+        arguments.addAll(free);
+        boolean isStatic = to.getTag() == Opcodes.H_INVOKESTATIC;
+        int takes = Type.getArgumentTypes(to.getDesc()).length + (isStatic ? 0 : 1);
+        String at = place + "->" + to.getName();
+        if (to.getTag() == Opcodes.H_NEWINVOKESPECIAL) {
+            BitSet made = make(at, to.getOwner());
+            arguments.add(0, made);
+            call(at, instruction(Opcodes.INVOKESPECIAL, to), sized(arguments, takes));
+            return made;
+        }
+        int opcode = switch (to.getTag()) {
+            case Opcodes.H_INVOKESTATIC -> Opcodes.INVOKESTATIC;
+            case Opcodes.H_INVOKESPECIAL -> Opcodes.INVOKESPECIAL;
+            default -> Opcodes.INVOKEVIRTUAL;
+        };
+        return call(at, instruction(opcode, to), sized(arguments, takes));
+    }
+
+    private static Instruction instruction(int opcode, Handle to) {
+        return new Instruction(opcode, 0, to.getOwner(), to.getName(), to.getDesc(), List.of(), null);
+    }
+
+    private static List<BitSet> sized(List<BitSet> arguments, int takes) {
+        List<BitSet> sized = new ArrayList<>(arguments.subList(0, Math.min(takes, arguments.size())));
+        while (sized.size() < takes) {
+            sized.add(NOTHING);
+        }
+        return sized;
+    }
+
+    /** As many of the same argument as any lambda may take. */
+    private static List<BitSet> fill(Handle lambda, BitSet given) {
+        List<BitSet> all = new ArrayList<>();
+        for (int i = 0; i <= Type.getArgumentTypes(lambda.getDesc()).length; i++) {
+            all.add(given);
+        }
+        return all;
+    }
+
+    /** What a lambda in a field has captured comes first, and how much that is, is not known: each may be any. */
+    private static List<BitSet> fill(Handle lambda, BitSet captured, List<BitSet> others) {
+        return fill(lambda, or(captured, union(others)));
+    }
+
+    private static List<BitSet> fill(Bytecode.Method method, BitSet object, BitSet given) {
+        List<BitSet> all = new ArrayList<>(List.of(object));
+        for (int i = 0; i < Type.getArgumentTypes(method.type()).length; i++) {
+            all.add(given);
+        }
+        return all;
+    }
+
+    private static BitSet union(List<BitSet> values) {
+        BitSet all = new BitSet();
+        values.forEach(all::or);
+        return all;
+    }
+
+    private static BitSet or(BitSet one, BitSet other) {
+        BitSet both = (BitSet) one.clone();
+        both.or(other);
+        return both;
+    }
+
+    private static String shown(String owner, String name) {
+        return owner.substring(owner.lastIndexOf('/') + 1) + "." + name;
+    }
+}

@@ -1,0 +1,65 @@
+package nstorm.worker;
+
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import nstorm.load.Pinning;
+import nstorm.memory.Declared;
+import nstorm.memory.MoveWay;
+import nstorm.wire.Way;
+
+/** Whether one copy's executor stays where it is, and why, or how it moves. What its bolt keeps is looked up once the bolt is prepared. */
+final class Stays {
+    /** One thread for the JVM, since to read a bolt's code takes up to five seconds of CPU. */
+    private static final ExecutorService READER = Executors.newSingleThreadExecutor(work -> {
+        Thread thread = new Thread(work, "nstorm-memory");
+        thread.setDaemon(true);
+        return thread;
+    });
+
+    private final Way own;
+    private final String component;
+    private final Declared declared;
+    private Object bolt;
+    private volatile MoveWay way;
+
+    Stays(String component, boolean spout, Object taskObject, Declared declared) {
+        this.component = component;
+        this.declared = declared;
+        String reason = declared.reason(component);
+        own = reason == null ? Pinning.way(component, spout, taskObject) : Way.LIVE;
+        if (reason == null) {
+            reason = Pinning.reason(component, spout, taskObject);
+        }
+        if (reason == null && !declared.isLive(component)) {
+            reason = "it is not known yet what it keeps";
+            bolt = taskObject;
+        }
+        way = new MoveWay(reason, null);
+    }
+
+    /** The reason why it does not move live, or null; from any thread. */
+    synchronized String reason(boolean prepared) {
+        if (bolt != null && prepared) {
+            Object read = bolt;
+            bolt = null;
+            READER.execute(() -> way = MoveWay.of(component, read, declared));
+        }
+        return way.pinned();
+    }
+
+    /** How it moves, if it does. */
+    Way way() {
+        return way.state() == null ? own : Way.CARRY;
+    }
+
+    /** The fields of the bolt that travel when its executor moves; null if it does not move so. */
+    Set<String> state() {
+        return way.state();
+    }
+
+    /** The state could not travel: from now on it stays. */
+    void failed(String why) {
+        way = new MoveWay(why, null);
+    }
+}

@@ -1,0 +1,37 @@
+package nstorm.memory;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class DeclaredTest {
+    @Test
+    void eachComponentHasItsWord() {
+        Declared declared = Declared.of(Map.of("nstorm.move", Map.of("count", "live", "sink", "never")));
+        assertTrue(declared.isLive("count"));
+        assertNull(declared.reason("count"));
+        assertFalse(declared.isLive("sink"));
+        assertEquals("nstorm.move says never", declared.reason("sink"));
+        assertFalse(declared.isLive("other"));
+        assertNull(declared.reason("other"));
+    }
+
+    @Test
+    void withoutTheKeyNothingIsDeclared() {
+        assertNull(Declared.of(Map.of()).reason("count"));
+    }
+
+    @Test
+    void whatCannotBeReadPinsAllBolts() {
+        for (Object wrong : List.of("live", List.of("count"), Map.of("count", "lvie"), Map.of("count", true))) {
+            Declared declared = Declared.of(Map.of("nstorm.move", wrong));
+            assertFalse(declared.isLive("count"));
+            assertEquals("nstorm.move must name live, carry or never for each component, is " + wrong, declared.reason("count"));
+        }
+    }
+}

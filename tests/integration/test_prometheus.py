@@ -1,0 +1,162 @@
+"""The queries of the dashboard and of the alerts, in a real Prometheus."""
+
+import re
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import yaml
+from messages import node_acks, worker_ack
+from scraping import (
+    DASHBOARD,
+    PROMETHEUS,
+    RULES,
+    alerts,
+    dashboard_queries,
+    free_port,
+    need_prometheus,
+    scraping,
+)
+
+from agent.daemon import Shown
+from agent.samples import Samples
+from agent.telemetry import NodeTelemetry
+from kvstore.exposition import exposed
+from kvstore.pulse import Pulse
+from migration.model import LocalPlan, Plan, Slot
+from tests.integration.test_controller_live import NSTORM, new_root, played, wait_for, write_conf
+
+MINUTES = 40
+# What each alert is made of: series by the minute. Beside them stands what is well.
+WRONG = {
+    "NstormNoLeader": {'nstorm_leads{job="nstorm-controller",instance="a"}': "0"},
+    "NstormTwoLeaders": {
+        'nstorm_leads{job="nstorm-controller",instance="a"}': "1",
+        'nstorm_leads{job="nstorm-controller",instance="b"}': "1",
+    },
+    "NstormDaemonIdle": {'nstorm_ready{instance="a"}': "0"},
+    "NstormDaemonDown": {'up{job="nstorm-agent",instance="a"}': "0"},
+    "NstormCycleStalled": {'nstorm_cycle_timestamp_seconds{instance="a"}': "0"},
+    "NstormBlind": {
+        'nstorm_decisions_total{topology="wc",outcome="STALE_METRICS",instance="a"}': "0+12",
+        'nstorm_decisions_total{topology="wc",outcome="MOVED",instance="a"}': "0",
+    },
+    "NstormCycleFailed": {
+        'nstorm_decisions_total{topology="",outcome="STAND_BACK",instance="a"}': "0+12"
+    },
+    "NstormMovesUndone": {'nstorm_moves_total{topology="wc",outcome="UNDONE",instance="a"}': "0+1"},
+    "NstormMoveStuck": {'nstorm_moves_under_way{topology="wc",phase="STOP",instance="a"}': "1"},
+    "NstormHookErrors": {
+        'nstorm_worker_hook_errors_total{topology="wc",port="1",instance="a"}': "0+1"
+    },
+    "NstormTuplesDropped": {
+        'nstorm_worker_tuples_dropped_total{topology="wc",port="1",instance="a"}': "0+1"
+    },
+    "NstormNoHeadroom": {'nstorm_headroom_ratio{topology="wc",resource="cpu"}': "1.05"},
+}
+WELL = {
+    'nstorm_leads{job="nstorm-controller",instance="a"}': "1",
+    'nstorm_leads{job="nstorm-controller",instance="b"}': "0",
+    'nstorm_ready{instance="a"}': "1",
+    'up{job="nstorm-agent",instance="a"}': "1",
+    'nstorm_cycle_timestamp_seconds{instance="a"}': "0+60",
+    'nstorm_decisions_total{topology="wc",outcome="STALE_METRICS",instance="a"}': "0+1",
+    'nstorm_decisions_total{topology="wc",outcome="MOVED",instance="a"}': "0+12",
+    'nstorm_decisions_total{topology="",outcome="STAND_BACK",instance="a"}': "0",
+    'nstorm_moves_total{topology="wc",outcome="UNDONE",instance="a"}': "1",
+    'nstorm_moves_under_way{topology="wc",phase="STOP",instance="a"}': "0",
+    'nstorm_moves_under_way{topology="wc",phase="SETTLE",instance="a"}': "1",
+    'nstorm_worker_hook_errors_total{topology="wc",port="1",instance="a"}': "7",
+    'nstorm_worker_tuples_dropped_total{topology="wc",port="1",instance="a"}': "7",
+    'nstorm_headroom_ratio{topology="wc",resource="cpu"}': "1.5",
+}
+
+
+def test_each_alert_fires_for_what_it_names_and_for_nothing_else(tmp_path: Path) -> None:
+    need_prometheus()
+    assert {rule["alert"] for rule in alerts()} == set(WRONG)
+    tests = [
+        {
+            "interval": "1m",
+            "name": name,
+            "input_series": [
+                {"series": series, "values": f"{value if '+' in value else value + '+0'}x{MINUTES}"}
+                for series, value in {**WELL, **wrong}.items()
+            ],
+            "promql_expr_test": [
+                {
+                    "expr": 'count by(alertname) (ALERTS{alertstate="firing"})',
+                    "eval_time": f"{MINUTES}m",
+                    "exp_samples": [
+                        {"labels": f'{{alertname="{name}"}}', "value": 1} for _ in wrong and [0]
+                    ],
+                }
+            ],
+        }
+        for name, wrong in {**WRONG, "nothing": {}}.items()
+    ]
+    path = tmp_path / "tests.yml"
+    path.write_text(
+        yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests})
+    )
+    done = subprocess.run(
+        [PROMETHEUS / "promtool", "test", "rules", path],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.zookeeper
+def test_every_query_finds_what_a_running_controller_and_an_agent_serve(
+    zookeeper: str, tmp_path: Path
+) -> None:
+    need_prometheus()
+    storm = new_root(zookeeper)
+    conf = write_conf(tmp_path / "storm.yaml", storm)
+    ports = {"nstorm-controller": free_port(), "nstorm-agent": free_port()}
+    with conf.open("a") as file:
+        file.write(f"nstorm.metrics.port: {ports['nstorm-controller']}\n")
+        file.write("nstorm.link.capacity.tps: 1000000\nnstorm.cooldown.executor.secs: 0.1\n")
+    pulse = Pulse({})
+    pulse.beat()
+    ack = worker_ack(Slot("a", 6700), [1])
+    samples = Samples((ack,), (), node_acks("a", [ack], "c").supervisor)
+    shown = Shown(samples, LocalPlan("c", (Plan("c", 1, 1, "wc-1"),)))
+    command = [NSTORM, "controller", "--conf", str(conf), "--mode", "auto"]
+    with (
+        played(storm),
+        exposed(("localhost", ports["nstorm-agent"]), "agent", NodeTelemetry(shown), pulse),
+        scraping(tmp_path, ports) as prometheus,
+        subprocess.Popen(command) as controller,
+    ):
+        try:
+            wait_for(lambda: any(found["value"][1] != "0" for found in prometheus.query(MOVED)))
+            # Rates need two values.
+            missing = set(dashboard_queries()) | metrics_in(DASHBOARD) | metrics_in(RULES)
+
+            def found_all() -> bool:
+                missing.difference_update([q for q in missing if prometheus.query(q)])
+                return not missing
+
+            with suppress(AssertionError):
+                wait_for(found_all, 30.0)
+            assert missing == set()
+            (group,) = prometheus.get("rules")["groups"]
+            assert {(r["health"], r.get("lastError", "")) for r in group["rules"]} == {("ok", "")}
+            assert not [
+                one for one in prometheus.get("alerts")["alerts"] if one["state"] != "pending"
+            ]
+        finally:
+            controller.terminate()
+
+
+MOVED = 'sum(nstorm_moves_total{outcome="MOVED"})'
+
+
+def metrics_in(path: Path) -> set[str]:
+    """Name the metrics that a file asks for."""
+    return set(re.findall(r"\bnstorm_[a-z_]+", path.read_text()))

@@ -1,0 +1,171 @@
+"""What `nstorm doctor` finds, and that it finds nothing where all is well."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from messages import node_acks, publication, replace, worker_ack
+from typer.testing import CliRunner
+
+from controller.cli import doctor
+from controller.cli.main import app
+from controller.cli.status_view import as_document
+from controller.core.topology import TopologyView
+from kvstore.writer import PlanWriter
+from migration.model import Candidacy, Counters, Node, Plan, Slot
+from migration.wire import SPEAKS
+
+A, B = Slot("a", 1), Slot("b", 1)
+
+
+def status_of(*workers: Any, clocks: dict[str, float] | None = None, **changes: Any) -> Any:
+    """Show a cluster of two nodes in which all is well but for the changes."""
+    version = changes.pop("version", doctor.version("nstorm"))
+    acks = [
+        replace(node_acks(slot.supervisor, [worker], "c"), agent=version)
+        for slot, worker in zip(
+            (A, B), workers or (worker_ack(A, [1]), worker_ack(B, [2])), strict=False
+        )
+    ]
+    nodes = [Node(n, f"host-{n}", 200.0, (1, 2), 1) for n in "ab"]
+    view = TopologyView(publication({1: A, 2: B}, nodes), Plan("c", 1, -1, "wc-1"), tuple(acks))
+    leads = [Candidacy("ctl-1:7", version, SPEAKS)]
+    document = as_document(
+        [view],
+        acks,
+        None,
+        None,
+        controllers=leads,
+        left_out={},
+        clocks_ahead_s=clocks or {"a": 0.01, "b": -0.01},
+        now_s=0.0,
+    )
+    return {**document, **changes}
+
+
+def found(status: Any) -> list[str]:
+    return [what for what, _ in doctor.of_status(status)]
+
+
+def test_where_all_is_well_nothing_is_found() -> None:
+    assert found(status_of()) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "what"),
+    [
+        (status_of(controllers=[]), "no controller leads"),
+        (status_of(journal_problem="disk full"), "the journal is not written: disk full"),
+        (status_of(topologies=[]), "the hooks in Nimbus publish no topology"),
+        (
+            status_of(clocks={"a": 0.0, "b": 3.25}),
+            "the clock of host-b is +3.2 s from ZooKeeper's",
+        ),
+        (
+            status_of(worker_ack(A, [1]), worker_ack(B, [2], error="plan store: damaged")),
+            "worker host-b:1 of wc says: plan store: damaged",
+        ),
+        (
+            status_of(worker_ack(A, [1], speaks=SPEAKS - 1), worker_ack(B, [2])),
+            f"worker host-a:1 of wc speaks version {SPEAKS - 1} of the protocol, "
+            f"this nstorm {SPEAKS}",
+        ),
+        (
+            status_of(worker_ack(A, [1], counters=Counters(dropped=1200)), worker_ack(B, [2])),
+            "worker host-a:1 of wc dropped 1,200 tuples",
+        ),
+    ],
+)
+def test_each_fault_is_found(status: Any, what: str) -> None:
+    assert found(status) == [what]
+
+
+def test_a_node_without_agent_and_a_jvm_without_hooks_are_found() -> None:
+    status = status_of(worker_ack(A, [1]))
+    assert found(status) == [
+        "no agent speaks on host-b (supervisor b)",
+        "worker host-b:1 of wc has no hooks",
+    ]
+    status["agents"][0]["supervisor_hooks"] = None
+    assert "the supervisor of host-a has no hooks" in found(status)
+
+
+def test_another_version_is_named_for_each_who_has_it() -> None:
+    mine = doctor.version("nstorm")
+    assert found(status_of(version="0.1.9")) == [
+        f"controller ctl-1:7 is of version 0.1.9, this command of {mine}",
+        f"agent a is of version 0.1.9, this command of {mine}",
+        f"agent b is of version 0.1.9, this command of {mine}",
+    ]
+
+
+def test_a_slow_zookeeper_is_found() -> None:
+    assert not list(doctor.of_zookeeper(0.004))
+    ((slow, _),) = doctor.of_zookeeper(0.25)
+    assert slow == "ZooKeeper takes 250 ms for an answer"
+
+
+def test_a_node_is_asked_for_its_cores_and_its_store(tmp_path: Path) -> None:
+    hosts = {"a": "host-a"}
+    conf = {"storm.local.hostname": "host-a", "nstorm.store.dir": str(tmp_path)}
+    well = {**conf, "supervisor.cpu.capacity": 800}
+    with PlanWriter(tmp_path / "plan", b"plan") as writer:
+        writer.write(b"{}")
+    assert not list(doctor.of_machine(well, hosts, cores=8))
+    ((cores, do),) = doctor.of_machine(conf, hosts, cores=8)
+    assert cores == "supervisor.cpu.capacity is 400 and this machine has 8 cores"
+    assert do.startswith("Set it to 800")
+    elsewhere = {**well, "nstorm.store.dir": str(tmp_path / "gone")}
+    ((store, _),) = doctor.of_machine(elsewhere, hosts, cores=8)
+    assert store.startswith("the store of this node cannot be read: ")
+    assert not list(doctor.of_machine({**conf, "storm.local.hostname": "else"}, hosts, cores=8))
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("nstorm.mod: auto", "nstorm.mod: unknown key, did you mean nstorm.mode?"),
+        ("nstorm.worker.poll.ms: 0", "nstorm.worker.poll.ms: must be a whole number"),
+        ("nstorm.load.high: 7", "nstorm.load.high: must be a number"),
+    ],
+)
+def test_a_key_that_cannot_be_is_found_without_zookeeper(
+    line: str, what: str, tmp_path: Path
+) -> None:
+    conf = tmp_path / "storm.yaml"
+    conf.write_text(f"{line}\n")
+    done = CliRunner().invoke(app, ["doctor", "--conf", str(conf), "-o", "json"])
+    (one,) = json.loads(done.output)
+    assert done.exit_code == 1
+    assert one["what"].startswith(what)
+    assert one["do"]
+
+
+@pytest.mark.parametrize(("agents", "code"), [(None, 0), ([], 1)])
+def test_the_exit_code_tells_whether_something_was_found(
+    agents: Any, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status = status_of() if agents is None else status_of(agents=agents)
+
+    @contextmanager
+    def connected(conf: Path) -> Iterator[None]:
+        yield
+
+    class View:
+        @staticmethod
+        def of_session(session: None) -> None:
+            return None
+
+    monkeypatch.setattr(doctor, "connected", connected)
+    monkeypatch.setattr(doctor, "LiveCluster", View)
+    monkeypatch.setattr(doctor, "_latency_s", lambda session: 0.002)
+    monkeypatch.setattr(doctor, "look", lambda session, view: status)
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("storm.local.dir: /var/storm\n")
+    done = CliRunner().invoke(app, ["doctor", "--conf", str(conf)])
+    assert done.exit_code == code
+    assert ("nothing found" in done.output) is not bool(code)
+    assert ("- no agent speaks on host-a" in done.output) is bool(code)

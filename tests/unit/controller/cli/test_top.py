@@ -1,0 +1,50 @@
+"""What `nstorm top` shows."""
+
+import io
+
+from recorded_world import publication, windows
+from rich.console import Console
+
+from controller.cli.places import only
+from controller.cli.status_view import as_document
+from controller.cli.top import as_screen
+from controller.config import build
+from controller.cycle import Memory, cycle
+from controller.replay.ingest.world import WindowWorld
+from controller.storm.status import document
+
+
+def screen(host: str | None = None) -> list[str]:
+    """Show three cycles over a world whose load is known."""
+    config, world, window, memory = build({}), WindowWorld(publication(8)), windows(8), Memory()
+    for tick in range(3):
+        world.advance(window(tick))
+        seen = world.seen()
+        memory, report = cycle(memory, seen, config)
+    told = document(report.topologies, (), config, name="ctl-1:7", epoch=1)
+    acks = seen.topologies[0].acks
+    status = as_document(seen.topologies, acks, told, None, left_out={}, now_s=0.0)
+    console = Console(width=120, record=True, file=io.StringIO())
+    for part in as_screen(only(status, None, host)):
+        console.print(part)
+    return console.export_text().splitlines()
+
+
+def test_it_shows_load_placement_traffic_and_the_last_decision() -> None:
+    lines = screen()
+    assert lines[0] == "controller ctl-1:7, mode advise, epoch 1"
+    (decision,) = [line for line in lines if line.startswith("cycle 3 ")]
+    assert decision.startswith("cycle 3 WOULD_MOVE: ")
+    (worker,) = [line for line in lines if line.strip().startswith("host-a:1 ")]
+    assert "1 spout, 1 bolt" in worker
+    assert "█" in worker
+    links = [line.split() for line in lines if line.count("host-") == 2]
+    assert {(source, target) for source, target, _ in links} == {
+        ("host-a", "host-b"),
+        ("host-b", "host-a"),
+    }
+    assert all(float(tps.replace(",", "")) > 0 for _, _, tps in links)
+
+
+def test_it_can_be_filtered() -> None:
+    assert not [line for line in screen("host-b") if line.strip().startswith("host-a:1 ")]

@@ -1,0 +1,34 @@
+"""Which executors stay, and which move by a way of their own."""
+
+from messages import executor, node_acks, publication, replace, worker_ack
+
+from controller.core.layout import pinned_executors
+from controller.core.topology import TopologyView
+from migration.model import ExecutorId, ExecutorWay, PinnedExecutor, Plan, Slot, Way
+
+A, B = Slot("a", 1), Slot("b", 1)
+SPOUT, BOLT = executor(1), executor(2)
+
+
+def pinned(*ways: ExecutorWay, speaks: int = 2, hooked: bool = True) -> dict[ExecutorId, str]:
+    """Pin in a topology whose worker at `a` has a spout and a bolt; `b` speaks some version."""
+    reasons = (PinnedExecutor(SPOUT, "a spout"), PinnedExecutor(BOLT, "windowed"))
+    node = node_acks("a", [worker_ack(A, [1, 2], pinned=reasons, ways=ways)], "c")
+    if not hooked:
+        node = replace(node, supervisor=None)
+    acks = (node, node_acks("b", [worker_ack(B, [3], speaks=speaks)], "c"))
+    published = publication({1: A, 2: A, 3: B}, spouts=[1])
+    return pinned_executors(TopologyView(published, Plan("c", 1, 1, "wc-1"), acks))
+
+
+def test_what_has_no_way_of_its_own_stays_as_its_worker_says() -> None:
+    assert pinned() == {SPOUT: "a spout", BOLT: "windowed"}
+
+
+def test_what_has_one_is_free_where_everybody_understands_it() -> None:
+    by_spout, by_drain = ExecutorWay(SPOUT, Way.SPOUT), ExecutorWay(BOLT, Way.DRAIN)
+    assert pinned(by_spout) == {BOLT: "windowed"}
+    assert pinned(by_spout, by_drain) == {}
+    assert pinned(by_spout, by_drain, speaks=1) == pinned()
+    assert pinned(by_spout, by_drain, hooked=False) == pinned()
+    assert pinned(ExecutorWay(SPOUT, Way.UNKNOWN)) == pinned()

@@ -1,0 +1,136 @@
+"""What the controller tells Prometheus of a cycle."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from messages import replace
+from recorded_world import publication, windows
+from structlog.testing import capture_logs
+
+from controller.config import build
+from controller.core.decision import Outcome
+from controller.cycle import Memory, Report, Seen, cycle
+from controller.replay.ingest.world import WindowWorld
+from controller.storm.apply import MoveRecord
+from controller.storm.live import LiveController
+from controller.storm.telemetry import Telemetry
+
+CONFIG = build({"mode": "advise", "link.capacity.tps": 5000})
+MOVE = MoveRecord(
+    "wc-1", "m1", "2-2", "a:1", "b:1", "MOVED", "", {"PREPARE": 0.3, "STOP": 0.02}, 0.4, 0.0
+)
+
+
+@pytest.fixture(scope="module")
+def decided() -> tuple[Seen, Memory, Report]:
+    """Three cycles over a world whose load is known."""
+    world, window, memory = WindowWorld(publication(8)), windows(8), Memory()
+    for tick in range(3):
+        world.advance(window(tick))
+        seen = world.seen()
+        memory, report = cycle(memory, seen, CONFIG)
+    return seen, memory, report
+
+
+def told(telemetry: Telemetry) -> dict[tuple[str, ...], float]:
+    families = list(telemetry.collect())
+    names = [family.name for family in families]
+    assert len(names) == len(set(names))
+    return {(s.name, *s.labels.values()): s.value for f in families for s in f.samples}
+
+
+def test_a_cycle_is_told(decided: tuple[Seen, Memory, Report]) -> None:
+    seen, memory, report = decided
+    (one,) = report.topologies
+    assert one.picture is not None
+    telemetry = Telemetry(CONFIG)
+    telemetry.cycle(seen, memory, report.topologies, 0.02)
+    found = told(telemetry)
+    assert found["nstorm_decisions_total", "wc-1", one.outcome.value] == 1
+    assert sum(v for k, v in found.items() if k[0] == "nstorm_decisions_total") == 1
+    assert found["nstorm_leads",] == 1
+    assert found["nstorm_paused",] == 0
+    assert found["nstorm_cycle_timestamp_seconds",] == one.time_s
+    assert found["nstorm_inter_node_ratio", "wc-1"] == one.inter_node_frac
+    assert found["nstorm_workers", "wc-1", "true"] == 4
+    assert found["nstorm_workers", "wc-1", "false"] == 0
+    assert found["nstorm_load_age_seconds", "wc-1"] == 0
+    gain_tps = sum(move.asc_tps for move in one.moves)
+    assert found["nstorm_predicted_gain_tuples_per_second", "wc-1"] == gain_tps
+    assert gain_tps > 0
+    (left,) = [v for k, v in found.items() if k[0] == "nstorm_headroom_ratio"]
+    assert left > 0
+    snapshot = one.picture.snapshot
+    used = [v for k, v in found.items() if k[0] == "nstorm_worker_cpu_cores"]
+    assert sum(used) == pytest.approx(snapshot.cpu_cores.sum())
+    by_component = [v for k, v in found.items() if k[0] == "nstorm_component_cpu_cores"]
+    assert sum(by_component) == pytest.approx(snapshot.cpu_cores.sum())
+    assert ("nstorm_worker_capacity_cores", "wc-1", "host-a", "1") in found
+
+
+def test_each_series_begins_at_0_and_ends_with_its_topology(
+    decided: tuple[Seen, Memory, Report],
+) -> None:
+    seen, memory, report = decided
+    telemetry = Telemetry(CONFIG)
+    telemetry.cycle(seen, memory, report.topologies, 0.02)
+    found = told(telemetry)
+    assert {k[2] for k in found if k[0] == "nstorm_decisions_total"} == set(Outcome)
+    assert found["nstorm_moves_total", "wc-1", "UNDONE"] == 0
+    without = replace(seen, topologies=())
+    telemetry.cycle(without, memory, cycle(memory, without, CONFIG)[1].topologies, 0.02)
+    assert not [key for key in told(telemetry) if "wc-1" in key]
+
+
+def test_who_stands_by_tells_no_topology_and_keeps_what_it_counted(
+    decided: tuple[Seen, Memory, Report],
+) -> None:
+    seen, memory, report = decided
+    telemetry = Telemetry(CONFIG)
+    telemetry.cycle(seen, memory, report.topologies, 0.02)
+    waits = replace(seen, epoch=None, topologies=(), loads=())
+    telemetry.cycle(waits, memory, cycle(memory, waits, CONFIG)[1].topologies, 0.02)
+    found = told(telemetry)
+    assert found["nstorm_leads",] == 0
+    assert found["nstorm_decisions_total", "", "NOT_LEADER"] == 1
+    assert found["nstorm_decisions_total", "wc-1", report.topologies[0].outcome.value] == 1
+    assert ("nstorm_inter_node_ratio", "wc-1") not in found
+
+
+def test_a_move_that_has_ended_is_counted_with_its_phases() -> None:
+    telemetry = Telemetry(CONFIG)
+    telemetry.ended(MOVE)
+    telemetry.ended(replace(MOVE, outcome="UNDONE", stopped_after_s=None, phase_s={}))
+    found = told(telemetry)
+    assert found["nstorm_moves_total", "wc-1", "MOVED"] == 1
+    assert found["nstorm_moves_total", "wc-1", "UNDONE"] == 1
+    assert found["nstorm_move_phase_seconds_count", "PREPARE"] == 1
+    assert found["nstorm_move_phase_seconds_sum", "STOP"] == pytest.approx(0.02)
+    assert found["nstorm_move_disturbance_seconds_count",] == 1
+
+
+def test_a_surprise_is_counted(decided: tuple[Seen, Memory, Report]) -> None:
+    _, memory, report = decided
+    telemetry = Telemetry(CONFIG)
+    failed = replace(report.topologies[0], topology="", outcome=Outcome.STAND_BACK, picture=None)
+    telemetry.cycle(None, memory, [failed], 0.02)
+    found = told(telemetry)
+    assert found["nstorm_decisions_total", "", "STAND_BACK"] == 1
+    assert found["nstorm_leads",] == 0
+
+
+def test_a_fault_of_the_metrics_stays_out_of_the_cycle(
+    decided: tuple[Seen, Memory, Report],
+) -> None:
+    seen, memory, report = decided
+
+    class Broken:
+        def ended(self, move: MoveRecord) -> None:
+            raise ZeroDivisionError
+
+    live = cast(Any, SimpleNamespace(_telemetry=Broken(), _untold=[MOVE], _memory=memory))
+    with capture_logs() as logs:
+        LiveController._tell(live, seen, report.topologies, 0.02)
+    assert [entry["event"] for entry in logs] == ["metrics_failed"]
+    assert live._untold == []

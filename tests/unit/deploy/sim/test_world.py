@@ -1,0 +1,204 @@
+"""The flow: exact throughput of a bottleneck, back-pressure, links, loss, and what it costs."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deploy.sim.flow.workload import Link, Part, SimulatedTopology, WordCount
+from deploy.sim.flow.world import Feed, Hardware, World
+from deploy.sim.scenario import parse
+
+SCENARIOS = Path(__file__).parents[3] / "golden" / "scenarios"
+GRAPHS = {run.name: run.topology for run in parse((SCENARIOS / "graphs.txt").read_text()).runs}
+
+SLOWLY = Feed(rate_tps=100.0)
+ONE_CORE = Hardware(nodes=2, workers=1, cores=1.0, worker_us=0.0, node_us=0.0)
+
+
+def world_of(
+    topology: SimulatedTopology, hardware: Hardware = ONE_CORE, feed: Feed = SLOWLY
+) -> World:
+    return World(topology, hardware, feed, np.random.default_rng(1))
+
+
+def pair(cost_us: float = 1000.0, max_tps: float = math.inf) -> SimulatedTopology:
+    """One spout and one bolt; dealt out to two workers, the bolt (by name) to the first."""
+    parts = (Part("bolt", "bolt", 1, cost_us, max_tps), Part("spout", "spout", 1, 1.0))
+    return SimulatedTopology(parts, (Link("spout", "bolt", "shuffle"),))
+
+
+def pass_time(world: World, seconds: float, step_s: float = 0.1) -> float:
+    """Return the throughput of the second half."""
+    half = round(seconds / step_s / 2)
+    for _ in range(half):
+        world.step(step_s)
+    before = world.done
+    for _ in range(half):
+        world.step(step_s)
+    return (world.done - before) / (half * step_s)
+
+
+def missing(world: World) -> float:
+    return world.emitted - world.done - world.queued - world.lost
+
+
+def test_everything_is_dealt_out_evenly_over_nodes_first() -> None:
+    world = world_of(WordCount().topology(), Hardware())
+    assert world.place[:10].tolist() == [0, 4, 1, 5, 2, 6, 3, 7, 0, 4]
+
+
+def test_a_rate_below_capacity_comes_through() -> None:
+    world = world_of(pair())
+    assert pass_time(world, 20) == pytest.approx(100)
+    assert world.queued < 1
+
+
+def test_a_way_takes_the_processor_time_of_all_on_it() -> None:
+    assert world_of(pair()).way_s == pytest.approx(1001e-6, rel=1e-4)
+    # Sending and receiving between nodes too, as long as the two are apart.
+    world = world_of(pair(), Hardware(2, 1, 1.0, worker_us=0.0, node_us=50.0))
+    assert world.way_s == pytest.approx(1101e-6, rel=1e-4)
+    world.move(1, 0)
+    assert world.way_s == pytest.approx(1001e-6, rel=1e-4)
+
+
+def test_a_saturated_bolt_does_what_its_processor_allows() -> None:
+    world = world_of(pair(), feed=Feed(pending=1000))
+    assert pass_time(world, 40) == pytest.approx(1000, rel=1e-3)
+    # Back-pressure: not more than the window is in flight.
+    assert world.pending <= 1000 * 1.001
+
+
+def test_shorter_steps_change_nothing_but_the_time_it_takes() -> None:
+    rates = []
+    for step_s in (0.2, 0.1, 0.05):
+        topology, hardware = WordCount(uneven=0.5).topology(), Hardware(link_tps=20000)
+        rates.append(pass_time(world_of(topology, hardware, Feed(pending=5000)), 40, step_s))
+    assert rates == pytest.approx([rates[0]] * 3, rel=0.02)
+
+
+@pytest.mark.parametrize(("shared_by", "tps"), [("worker", 500), ("node", 1000), ("all", 2000)])
+def test_processors_are_shared_as_said(shared_by: str, tps: float) -> None:
+    # Two threads of 1 ms a tuple on one worker, which has half a core of its node's one.
+    parts = (Part("bolt", "bolt", 2, 1000.0), Part("spout", "spout", 1, 1.0))
+    topology = SimulatedTopology(parts, (Link("spout", "bolt", "shuffle"),))
+    hardware = Hardware(2, 2, 1.0, shared_by, worker_us=0.0, node_us=0.0)
+    world = world_of(topology, hardware, Feed(pending=2000))
+    world.move(1, 0)
+    world.move(2, 3)
+    assert pass_time(world, 40) == pytest.approx(tps, rel=1e-2)
+
+
+def test_half_the_processor_is_half_the_throughput() -> None:
+    world = world_of(pair(), feed=Feed(pending=1000))
+    world.speed[0] = 0.5
+    assert pass_time(world, 40) == pytest.approx(500, rel=1e-3)
+
+
+def test_an_executor_that_waits_for_others_has_its_own_limit() -> None:
+    world = world_of(pair(max_tps=50.0), feed=Feed(pending=1000))
+    assert pass_time(world, 40) == pytest.approx(50, rel=1e-3)
+
+
+def test_one_thread_uses_one_core_at_most() -> None:
+    world = world_of(pair(), Hardware(2, 1, 8.0, worker_us=0.0, node_us=0.0), Feed(pending=2000))
+    assert pass_time(world, 40) == pytest.approx(1000, rel=1e-3)
+
+
+def test_serialisation_costs_at_both_ends() -> None:
+    hardware = Hardware(2, 1, 1.0, worker_us=0.0, node_us=1000.0)
+    world = world_of(pair(), hardware, Feed(pending=1000))
+    # 1 ms to receive and 1 ms to work it off; sending burdens the spout's worker.
+    assert pass_time(world, 40) == pytest.approx(500, rel=1e-2)
+    sent, thread_s, other_s = world.take()
+    assert sent[1, 0] == pytest.approx(world.emitted)
+    assert other_s[0] == pytest.approx(thread_s[0], rel=1e-2)
+
+
+def test_a_link_carries_what_it_may_each_way() -> None:
+    hardware = Hardware(2, 1, 1.0, link_tps=70.0, worker_us=0.0, node_us=0.0)
+    world = world_of(pair(cost_us=1.0), hardware, Feed(pending=1000))
+    assert pass_time(world, 60) == pytest.approx(70, rel=1e-2)
+    assert world.wire[1, 0] > 0
+    assert missing(world) == pytest.approx(0, abs=1e-6)
+    # Beside the spout, no link is in the way.
+    world.move(0, 1)
+    assert pass_time(world, 20) > 1000
+
+
+def test_a_dead_worker_loses_its_queue_and_the_spout_learns_of_it_by_the_timeout() -> None:
+    world = world_of(pair(), feed=Feed(pending=1000, timeout_s=5.0))
+    pass_time(world, 10)
+    queued = world.queued
+    world.kill(0)
+    assert world.lost == pytest.approx(queued)
+    assert world.pending == pytest.approx(queued)
+    assert pass_time(world, 2) == 0
+    world.up[0] = True
+    pass_time(world, 10)
+    assert world.pending <= 1000 * 1.001
+    assert missing(world) == pytest.approx(0, abs=1e-6)
+
+
+def test_a_stopped_executor_lets_tuples_wait() -> None:
+    world = world_of(pair())
+    world.running[0] = False
+    assert pass_time(world, 4) == 0
+    assert world.queue[0] == pytest.approx(400)
+    world.running[0] = True
+    pass_time(world, 4)
+    assert world.lost == 0
+    assert world.done == pytest.approx(800, abs=20)
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        WordCount().topology(),
+        WordCount(ackers=2, grouping="near").topology(),
+        *GRAPHS.values(),
+    ],
+)
+def test_a_tuple_carries_its_share_of_the_sentence(topology: SimulatedTopology) -> None:
+    world = world_of(topology, Hardware())
+    spouts = world.is_spout
+    assert world.routes[spouts] @ world.weight == pytest.approx(np.ones(spouts.sum()))
+    # What leaves an executor weighs as much as what came in, unless it ends there.
+    middle = world.routes.any(axis=1) & ~spouts
+    assert world.routes[middle] @ world.weight == pytest.approx(world.weight[middle])
+
+
+def test_acknowledgements_are_about_half_of_all_tuples() -> None:
+    world = world_of(WordCount(words=5, ackers=2).topology(), Hardware())
+    pass_time(world, 4)
+    sent, _, _ = world.take()
+    ackers = [world.parts[c].id == "__acker" for c in world.component]
+    # 1 sentence, 5 words; 7 to the acker and 1 back.
+    assert sent[:, ackers].sum() / sent.sum() == pytest.approx(7 / 14, rel=1e-2)
+
+
+def test_a_near_shuffle_takes_the_own_worker_then_the_own_node() -> None:
+    world = world_of(WordCount(splits=2, grouping="near").topology(), Hardware(2, 2))
+    spout, splits = np.flatnonzero(world.is_spout)[0], np.flatnonzero(world.movable)[-2:]
+    for place, shares in ((0, [1.0, 0.0]), (1, [1.0, 0.0])):
+        world.place[splits] = [place, 3]
+        world.move(int(spout), 0)
+        assert world.routes[spout, splits].tolist() == shares
+    world.place[splits] = [2, 3]
+    world.reroute()
+    assert world.routes[spout, splits].tolist() == [0.5, 0.5]
+
+
+def test_new_keys_move_the_traffic_and_the_cost() -> None:
+    world = world_of(WordCount(uneven=0.5).topology(), Hardware())
+    before = world.routes.copy()
+    world.new_keys()
+    assert not np.allclose(before, world.routes)
+    assert before.sum() == pytest.approx(world.routes.sum())
+
+
+def test_a_part_gets_the_tuples_of_all_that_lead_to_it() -> None:
+    assert GRAPHS["diamond"].visits()["pi"] == 4
+    assert GRAPHS["star"].visits()["sink"] == 4

@@ -1,0 +1,135 @@
+"""The metrics of a daemon: served to who asks properly, and nobody can disturb the daemon."""
+
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+from structlog.testing import capture_logs
+
+from kvstore import exposition
+from kvstore.exposition import exposed
+from kvstore.pulse import HANGS_AFTER_S, Pulse
+
+
+class One(Collector):
+    """One metric, or a fault."""
+
+    def __init__(self) -> None:
+        self.fault: Exception | None = None
+
+    def collect(self) -> Iterable[Metric]:
+        if self.fault is not None:
+            raise self.fault
+        return [GaugeMetricFamily("nstorm_one", "One.", value=1.5)]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def free_port() -> int:
+    with socket.create_server(("localhost", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[int, One, Pulse, Clock]]:
+    port, told, clock = free_port(), One(), Clock()
+    pulse = Pulse({}, clock)
+    with exposed(("localhost", port), "agent", told, pulse):
+        yield port, told, pulse, clock
+
+
+def get(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://localhost:{port}{path}", timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_it_serves_what_prometheus_reads(served: tuple[int, One, Pulse, Clock]) -> None:
+    port, _, pulse, _ = served
+    pulse.beat()
+    status, text = get(port, "/metrics")
+    assert status == 200
+    found = {family.name: family.samples[0] for family in text_string_to_metric_families(text)}
+    assert found["nstorm_one"].value == 1.5
+    assert found["nstorm_build_info"].labels["role"] == "agent"
+    assert found["nstorm_ready"].value == 1
+    assert found["nstorm_zookeeper_last_seen_timestamp_seconds"].value == pytest.approx(
+        time.time(), abs=60
+    )
+    assert found["process_resident_memory_bytes"].value > 1e6
+
+
+def test_health_and_readiness_are_told_apart(served: tuple[int, One, Pulse, Clock]) -> None:
+    port, _, pulse, clock = served
+    pulse.beat("ZooKeeper")
+    assert get(port, "/healthz") == (200, "ok\n")
+    assert get(port, "/readyz") == (503, "waits for ZooKeeper\n")
+    pulse.beat()
+    assert get(port, "/readyz") == (200, "ok\n")
+    clock.now_s += HANGS_AFTER_S + 1
+    assert get(port, "/healthz") == (503, "the loop has not turned for 61 s\n")
+    assert get(port, "/readyz")[0] == 503
+    assert get(port, "/else") == (404, "there are /metrics, /healthz and /readyz\n")
+
+
+def test_a_fault_of_a_metric_is_an_answer(
+    served: tuple[int, One, Pulse, Clock], capsys: pytest.CaptureFixture[str]
+) -> None:
+    port, told, _, _ = served
+    told.fault = ZeroDivisionError("what")
+    assert get(port, "/metrics")[0] == 500
+    assert "ZeroDivisionError: what" in capsys.readouterr().err
+    told.fault = None
+    assert get(port, "/metrics")[0] == 200
+
+
+def test_silent_and_rude_clients_only_wait_in_line(
+    served: tuple[int, One, Pulse, Clock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, _, _, _ = served
+    # Long enough for an honest client on a busy machine.
+    monkeypatch.setattr(exposition._Handler, "timeout", 0.5)
+    with ExitStack() as silent:
+        for _ in range(3):
+            silent.enter_context(socket.create_connection(("localhost", port)))
+        for noise in (b"\0garbage\r\n\r\n", b"GET /metrics", b"POST / HTTP/1.0\r\n\r\n", b""):
+            with socket.create_connection(("localhost", port)) as rude:
+                rude.sendall(noise)
+        assert get(port, "/metrics")[0] == 200
+        assert threading.active_count() < 10
+
+
+@pytest.mark.parametrize("host", ["localhost", "no.such.host.invalid"])
+def test_where_it_cannot_listen_it_says_so_once_and_goes_on(host: str) -> None:
+    with socket.create_server(("localhost", 0)) as taken, capture_logs() as logs:
+        port = taken.getsockname()[1]
+        with exposed((host, port), "agent", One(), Pulse({})):
+            pass
+    (entry,) = logs
+    assert (entry["event"], entry["host"], entry["port"]) == ("metrics_not_served", host, port)
+    assert entry["reason"].startswith("cannot listen: ")
+
+
+def test_a_port_is_free_again_at_once() -> None:
+    port = free_port()
+    for _ in range(2):
+        with exposed(("localhost", port), "agent", One(), Pulse({})):
+            assert get(port, "/healthz")[0] == 200
