@@ -84,14 +84,16 @@ def test_every_loop_of_a_decision_is_the_same(
         best = kernels.best(view.world, looked[0], e, 0.0, 1e-9)
         nothing = np.full(len(everybody), kernels.NOT_LOOKED_AT)
         known = kernels.Known(nothing, np.zeros(len(everybody)), np.full(len(everybody), np.inf))
-        stay = np.zeros(len(anywhere), dtype=np.bool_)
-        pairs = kernels.open_pairs(view.world, view.bounds, known, 0.0, stay)
+        pairs = kernels.open_pairs(view.world, view.bounds, known, 0.0)
+        traffic = snapshot.traffic
+        ends = traffic.source, traffic.target
         return [
             bits(part)
             for part in (
                 (view.pairs.begin, view.pairs.peer, view.pairs.row),
                 kernels.score(view.world, everybody, anywhere),
                 kernels.gather(view.world, everybody),
+                kernels.doubts(*ends, traffic.tps, 2.0, len(everybody)),
                 kernels.highest(everybody % 2, snapshot.cpu_cores, 2),
                 (*best, looked, *known[:2], pairs),
                 (kernels.score_of(view.world, e, w), kernels.may_move(view.world, e, w)),
@@ -105,6 +107,6 @@ def test_every_loop_of_a_decision_is_the_same(
 
 def test_every_loop_is_asked() -> None:
     called = {name for name, known in vars(kernels).items() if isinstance(known, Loop)}
-    inside = {"_is_taken", "_scratch", "_sum_by_place", "_clear", "_best_of", "_bound"}
-    outside = {"index", "roomiest", "highest", "may_move", "score", "gather", "bounds", "carry"}
+    inside = {"_is_taken", "_scratch", "_sum_by_place", "_clear", "_best_of"}
+    outside = {"index", "roomiest", "highest", "may_move", "score", "gather", "bounds", "doubts"}
     assert called == inside | outside | {"best", "open_pairs", "score_of"}

@@ -51,7 +51,9 @@ def test_the_controller_brings_traffic_together_and_loses_nothing() -> None:
 
 
 def test_what_the_controller_sees_is_what_is() -> None:
-    result = run(setting("controller: {asc.threshold: 1}\nmeasure: {period_s: 1}\n"), 1)
+    result = run(
+        setting("controller: {asc.threshold: 1, target.gain: 1}\nmeasure: {period_s: 1}\n"), 1
+    )
     assert not result.moves
     seen = result.reports[-1]
     assert seen.inter_node_frac == pytest.approx(result.inter_node_frac[-1], abs=1e-3)
