@@ -156,6 +156,7 @@ class Progress:
     absorbed_s: float | None = None
     stuck: bool = False  # whether the source's thread is stuck in user code, reported once
     undo_reason: str | None = None
+    cancelled: bool = False  # by an operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +281,15 @@ def _supervised(observed: ObservedEntry) -> bool:
     )
 
 
+def _cancelled(observed: ObservedEntry) -> bool:
+    if not observed.progress.cancelled or observed.entry.phase is Phase.PREPARE:
+        return observed.progress.cancelled
+    return observed.ends_heard() and observed.state(observed.entry.source) in {
+        EntryState.NONE,
+        *_HAS_COPY,
+    }
+
+
 def _target_ready(observed: ObservedEntry) -> bool:
     return observed.state(observed.entry.target) in (EntryState.READY, EntryState.ROUTED)
 
@@ -388,6 +398,7 @@ EVENTS: dict[str, Callable[[ObservedEntry], bool]] = {
     "end_dead": _end_dead,
     "target_dead": _target_dead,
     "unsupervised": _unsupervised,
+    "cancelled": _cancelled,
     "target_ready": _target_ready,
     "target_restarted": _target_restarted,
     "routed": _routed,

@@ -10,7 +10,9 @@ from typing import Self, cast
 
 from msgspec import structs
 
+from controller.core.controls import Controls
 from controller.core.topology import TopologyView
+from controller.storm.controls import CONTROLS, read
 from controller.storm.message_cache import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.election import in_line
@@ -24,8 +26,6 @@ from migration.recovery import KnownPlan
 _LOADS_OLD_S = 6.0
 # After this silence the reports of a node that Storm has not got are deleted.
 _NODE_GONE_S = 3600.0
-
-PAUSED = f"{wire.ROOT}/paused"
 
 
 class LiveCluster:
@@ -209,10 +209,9 @@ class LiveCluster:
         """Tell how long ago an agent was seen to write; clocks of nodes are not compared."""
         return min(self.age_s(wire.acks_path(node)), self.age_s(wire.load_path(node)))
 
-    def paused(self) -> str | None:
-        """Return why the controller is paused, None if it is not."""
-        stored = self._mirror.node(PAUSED)
-        return None if stored is None else stored.data.decode(errors="replace") or "paused"
+    def controls(self) -> Controls:
+        """Return what operators have set."""
+        return read(self._mirror.node(CONTROLS))
 
     def age_s(self, path: str) -> float:
         """Tell how long ago a node was seen to change; infinite if it has not been read."""

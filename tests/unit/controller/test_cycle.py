@@ -7,6 +7,7 @@ from messages import executor, node_acks, publication, replace, worker_ack, work
 
 from controller.config import Config, Excluded, Mode
 from controller.core.classify import Limits
+from controller.core.controls import Controls, Pause, Rejected
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView
 from controller.cycle import Memory, Report, Seen, TopologyReport, cycle
@@ -40,6 +41,8 @@ class World:
     epoch: int | None = 3
     status: str = "ACTIVE"
     pause: str | None = None
+    controls: Controls = field(default_factory=Controls)
+    begun: tuple[tuple[float, str, str], ...] = ()
     stand_back: str | None = None
     hookless: frozenset[Slot] = frozenset()
     deaf: frozenset[Slot] = frozenset()
@@ -55,7 +58,9 @@ class World:
         if self.surprise:
             view = replace(view, plan=None)  # type: ignore[arg-type]
         loads = tuple(self.loads())
-        return Seen(self.now, 1.7e9 + self.now, self.epoch, self.pause, (view,), loads)
+        controls = Controls(pauses={"wc": Pause(self.pause)}) if self.pause else self.controls
+        time_s = 1.7e9 + self.now
+        return Seen(self.now, time_s, self.epoch, controls, (view,), loads, begun=self.begun)
 
     def write(self, report: Report) -> None:
         """Write the plans of a report, and see each as the next one's."""
@@ -478,3 +483,71 @@ def test_an_answer_waits_until_the_policy_asks_for_it() -> None:
     world.now += 1
     memory, report = cycle(memory, world.seen(), config)
     assert (memory.answers, report.questions) == ((), ())
+
+
+def test_the_mode_approve_shows_the_plan_of_auto_and_waits_under_one_name() -> None:
+    world, auto = World(), last(World())
+    controller = Controller(world, Config(mode=Mode.APPROVE))
+    controller.cycle()
+    shown, again = controller.cycle(), controller.cycle()
+    assert shown.outcome is Outcome.AWAITING_APPROVAL
+    assert (shown.plan, shown.moves, shown.reason) == (auto.plan, auto.moves, auto.reason)
+    assert shown.proposal == again.proposal
+    assert shown.proposal.startswith("p-")
+    assert world.written == []
+    assert auto.proposal == ""
+
+
+@pytest.mark.parametrize(
+    ("modes", "outcome"),
+    [
+        ({"wc": "auto"}, Outcome.MOVED),
+        ({"": "auto"}, Outcome.MOVED),
+        ({"": "auto", "wc": "approve"}, Outcome.AWAITING_APPROVAL),
+        ({"": "auto", "wc": "observe"}, Outcome.PAUSED),
+        ({"other": "auto"}, Outcome.WOULD_MOVE),
+    ],
+)
+def test_what_operators_set_wins_over_the_setting(modes: dict[str, str], outcome: Outcome) -> None:
+    controls = Controls(modes=modes)  # type: ignore[arg-type]
+    assert last(World(controls=controls), Config(mode=Mode.ADVISE)).outcome is outcome
+
+
+def test_what_an_operator_rejected_stays_and_the_next_best_is_proposed() -> None:
+    shown = last(World(), Config(mode=Mode.APPROVE))
+    rejected = {shown.proposal: Rejected("wc-1", ("2-2",), 1.8e9)}
+    report = last(World(controls=Controls(rejected=rejected)), Config(mode=Mode.APPROVE))
+    assert report.outcome is Outcome.AWAITING_APPROVAL
+    assert [move.executor for move in report.moves] != ["2-2"]
+    assert report.proposal != shown.proposal
+    alone = World(pinned=dict.fromkeys([3, 4, 5, 6, 7], "x"), controls=Controls(rejected=rejected))
+    report = last(alone, Config(mode=Mode.APPROVE))
+    assert report.outcome is Outcome.EXCLUDED
+    assert shown.proposal in report.reason
+
+
+def test_an_hour_has_no_more_moves_than_it_may() -> None:
+    begun = ((1.7e9, "a", "b"), (1.7e9, "b", "a"))
+    report = last(World(begun=begun), replace(AUTO, max_moves_hour=2))
+    assert report.outcome is Outcome.CAPPED
+    assert report.reason == "2 moves have begun within an hour, 2 may"
+    assert last(World(begun=begun), replace(AUTO, max_moves_hour=3)).outcome is Outcome.MOVED
+
+
+def test_a_host_that_had_its_moves_gives_and_takes_nothing() -> None:
+    config = replace(AUTO, max_moves_host_hour=1)
+    report = last(World(begun=((1.7e9, "a", "a"),)), config)
+    # Nothing goes to node a, so 5 joins 6 within node b.
+    assert (report.outcome, report.moves[0].source) == (Outcome.MOVED, "b:1")
+    assert report.moves[0].target == "b:2"
+    report = last(World(begun=((1.7e9, "a", "b"),)), config)
+    assert report.outcome is Outcome.CAPPED
+    assert "moves from or to it have begun within an hour, 1 may" in report.reason
+
+
+def test_outside_its_windows_nothing_begins() -> None:
+    # The world's seconds are those of 2023-11-14 22:15 UTC.
+    report = last(World(), replace(AUTO, windows=("* 2-4 * * * UTC",)))
+    assert report.outcome is Outcome.PAUSED
+    assert report.reason == "outside the change windows, the next opens 2023-11-15 02:00 UTC"
+    assert last(World(), replace(AUTO, windows=("* 22 * * * UTC",))).outcome is Outcome.MOVED

@@ -22,7 +22,14 @@ def test_a_disk_that_refuses_is_told_by_status(tmp_path: Path) -> None:
     reports = record(tmp_path / "file" / "journal", ticks=range(4), each=each)
     assert problems == [None, *["Not a directory"] * 3]
     assert Outcome.MOVED in [report.outcome for report in reports]
-    told = document(reports, (), Config(), name="c", epoch=1, journal_problem=problems[-1])
+    told = document(
+        reports,
+        (),
+        Config(),
+        name="c",
+        epoch=1,
+        journal_problem=problems[-1],
+    )
     shown = list(as_tables(as_document((), (), told, None, left_out={}, now_s=0.0)))
     assert "journal not written: Not a directory" in shown
     whole = document(reports, (), Config(), name="c", epoch=1, journal_problem=problems[0])

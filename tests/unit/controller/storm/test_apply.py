@@ -151,7 +151,7 @@ class Led(World):
         entry = self.move(self.executors[0], self.slots[1])
         assert isinstance(entry, Entry)
         after = view.plan.followed_by((entry,), self.leader.epoch or 0)
-        assert self.applier.begin(view.plan, after)
+        assert self.applier.begin(view.plan, after, {})
         self.turn_led()
 
 
@@ -188,7 +188,7 @@ def test_a_lost_plan_is_written_anew_and_its_move_ends(
     assert world.stored.stamp > max(reads(world))
     world.go_on(lambda: world.stored.entries == (), seconds=1.0)
     world.everybody(1.0)
-    assert world.applier.ended[-1].outcome == "MOVED"
+    assert world.applier.history.ended[-1].outcome == "MOVED"
     assert world.copies(world.executors[0]) == [world.slots[1]]
     assert world.with_kills() == 0
     assert reads(world) == {world.stored.stamp}
