@@ -38,6 +38,7 @@ class Phase(StrEnum):
     """Where a move stands."""
 
     PREPARE = "PREPARE"
+    QUIET = "QUIET"
     SWITCH = "SWITCH"
     DRAIN = "DRAIN"
     STOP = "STOP"
@@ -67,9 +68,9 @@ class Way(StrEnum):
         return cls("unknown")
 
 
-SOURCE_OWNS = frozenset({Phase.PREPARE, Phase.UNDO})
+SOURCE_OWNS = frozenset({Phase.PREPARE, Phase.QUIET, Phase.UNDO})
 ABSORBED = frozenset({Phase.STOP, Phase.SETTLE})
-MOVING = frozenset({Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP, Phase.UNDO})
+MOVING = SOURCE_OWNS | {Phase.SWITCH, Phase.DRAIN, Phase.STOP}
 
 
 class EntryState(StrEnum):
@@ -553,6 +554,7 @@ class Timing:
     """The patience of the protocol; the defaults are PROTOCOL.md's and DESIGN's."""
 
     prepare_limit_s: float = 20.0
+    quiet_limit_s: float = 40.0
     switch_limit_s: float = 5.0
     bystander_wait_s: float = 2.0
     lazy_kill_ms: int = 2000

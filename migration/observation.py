@@ -291,7 +291,16 @@ def _cancelled(observed: ObservedEntry) -> bool:
 
 
 def _target_ready(observed: ObservedEntry) -> bool:
+    if observed.entry.way is Way.SPOUT and not _supervised(observed):
+        return False  # Storm absorbs the move right after QUIET
     return observed.state(observed.entry.target) in (EntryState.READY, EntryState.ROUTED)
+
+
+def _closed(observed: ObservedEntry) -> bool:
+    if observed.closes() and observed.awaits_arrival():
+        return False  # Storm would end the worker to which that one is on its way
+    closed = observed.state(observed.entry.source) is EntryState.STOPPED
+    return closed and _target_ready(observed)
 
 
 def _target_restarted(observed: ObservedEntry) -> bool:
@@ -400,6 +409,7 @@ EVENTS: dict[str, Callable[[ObservedEntry], bool]] = {
     "unsupervised": _unsupervised,
     "cancelled": _cancelled,
     "target_ready": _target_ready,
+    "closed": _closed,
     "target_restarted": _target_restarted,
     "routed": _routed,
     "drained": _drained,

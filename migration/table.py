@@ -29,6 +29,7 @@ def limit_s(phase: Phase, timing: Timing) -> float | None:
     """Return how long a phase may last before its event `limit` happens, None for no limit."""
     return {
         Phase.PREPARE: timing.prepare_limit_s,
+        Phase.QUIET: timing.quiet_limit_s,
         Phase.SWITCH: timing.switch_limit_s,
         Phase.DRAIN: timing.lazy_kill_ms / 1000,
     }.get(phase)

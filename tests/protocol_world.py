@@ -14,6 +14,7 @@ from migration.model import (
     EntryAck,
     EntryState,
     ExecutorId,
+    ExecutorWay,
     Node,
     NodeAcks,
     PersistedSlot,
@@ -24,6 +25,7 @@ from migration.model import (
     Slot,
     SupervisorAck,
     Timing,
+    Way,
     WorkerAck,
 )
 from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
@@ -51,6 +53,8 @@ class Worker:
     incarnation: int = 1
     running: set[ExecutorId] = field(default_factory=set)
     drained: set[str] = field(default_factory=set)
+    spouts: frozenset[ExecutorId] = frozenset()
+    opened: set[ExecutorId] = field(default_factory=set)
     kills: int = 0
     silent: bool = False
     dead: bool = False
@@ -77,6 +81,8 @@ class Worker:
             return self.view[executor][0] == self.slot
         if entry.phase in (Phase.STOP, Phase.SETTLE):
             return entry.target == self.slot
+        if entry.phase is Phase.QUIET and entry.source == self.slot:
+            return False
         return self.slot in (entry.source, entry.target)
 
     def restart(self) -> None:
@@ -86,11 +92,13 @@ class Worker:
         self.view = dict(self.supervisor_view)
         self.drained.clear()
         self.running = {executor for executor in self.view if self.owner(executor) == self.slot}
+        self.opened = self.running & self.spouts
 
     def die(self) -> None:
         """End the JVM; its supervisor lives on, and starts another one some time."""
         self.dead = True
         self.running.clear()
+        self.opened.clear()
         self.drained.clear()
 
     def apply(self, plan: Plan) -> None:
@@ -119,24 +127,27 @@ class Worker:
         for entry in self.plan.entries:
             if self.entry(entry.executor) is None:
                 continue
-            prepares = entry.phase is Phase.PREPARE and entry.target == self.slot
-            if prepares or entry.owner == self.slot:
+            early = entry.phase in (Phase.PREPARE, Phase.QUIET)
+            if (early and entry.target == self.slot) or (
+                entry.owner == self.slot and entry.phase is not Phase.QUIET
+            ):
                 self.running.add(entry.executor)
             if entry.phase is Phase.DRAIN and entry.source == self.slot:
                 self.drained.add(entry.id)
             if entry.phase is Phase.UNDO and entry.target == self.slot:
                 self.running.discard(entry.executor)
+        owned = {executor for executor in self.running if self.owner(executor) == self.slot}
+        self.opened = self.running & self.spouts & (self.opened | owned)
 
     def state(self, entry: Entry) -> EntryState:
-        if self.entry(entry.executor) is None:
+        target = entry.target == self.slot
+        if self.entry(entry.executor) is None or (entry.phase is Phase.PREPARE and not target):
             return EntryState.NONE
         here = entry.executor in self.running
-        if entry.phase is Phase.PREPARE:
-            ready = entry.target == self.slot and here
-            return EntryState.READY if ready else EntryState.NONE
-        if entry.phase is Phase.UNDO:
-            gone = entry.target == self.slot and not here
-            return EntryState.STOPPED if gone else EntryState.ROUTED
+        if entry.phase in (Phase.PREPARE, Phase.QUIET) and target:
+            return EntryState.READY if here else EntryState.NONE
+        if entry.phase is Phase.UNDO and (target or entry.source == self.slot) and not here:
+            return EntryState.STOPPED if target else EntryState.NONE
         if not here and self.slot in (entry.source, entry.target):
             return EntryState.STOPPED if entry.source == self.slot else EntryState.NONE
         if entry.source == self.slot and entry.id in self.drained:
@@ -191,6 +202,7 @@ class Worker:
             self.plan.version,
             entries,
             tuple(sorted(self.running)),
+            ways=tuple(ExecutorWay(executor, Way.SPOUT) for executor in sorted(self.spouts)),
         )
         kept = PersistedSlot(self.slot.port, TOPOLOGY, tuple(sorted(self.persisted)))
         read = AppliedPlan(TOPOLOGY, self.supervisor_plan.epoch, self.supervisor_plan.version)
@@ -206,23 +218,31 @@ class Worker:
 class World:
     """Storm's assignment, the stored plan, one worker a node, and a leader."""
 
-    def __init__(self, slots: int = 3, executors: int = 4) -> None:
+    def __init__(self, slots: int = 3, executors: int = 4, spouts: int = 0) -> None:
         self.now_s, self.epoch, self.moves = 0.0, 1, 0
         self.slots = [Slot(f"s{i}", 6700) for i in range(slots)]
         self.executors = [ExecutorId(i, i) for i in range(1, executors + 1)]
         self.storm: Assignment = {
             executor: (self.slots[i % slots], 100) for i, executor in enumerate(self.executors)
         }
+        self.spouts = frozenset(self.executors[:spouts])
         self.status = "ACTIVE"
         self.stored = Plan(CLUSTER, 1, 0, TOPOLOGY)
         self.publication = self.publish()
         self.workers = [
-            Worker(slot, dict(self.storm), self.stored, supervisor_view=dict(self.storm))
+            Worker(
+                slot,
+                dict(self.storm),
+                self.stored,
+                spouts=self.spouts,
+                supervisor_view=dict(self.storm),
+            )
             for slot in self.slots
         ]
         for worker in self.workers:
             worker.keep()
             worker.running = set(worker.persisted)
+            worker.opened = worker.running & worker.spouts
             worker.kills = 0
             worker.speak(0)
         self.held_plan: HeldPlan = resume(self.stored, self.epoch, 0.0)

@@ -32,14 +32,17 @@ class Placement:
     slot_of : dict of ExecutorId to Slot
         All of the topology's executors.
     free : tuple of ExecutorId
-        Those that may move and have no entry in the plan, by task.
+        Those that move live and have no entry in the plan, by task.
     staying : Counter of Slot
         How many executors a worker keeps whatever becomes of the moves under way.
+    handed_over : tuple of ExecutorId
+        Those that move by another way than live and have no entry.
     """
 
     slot_of: dict[ExecutorId, Slot]
     free: tuple[ExecutorId, ...]
     staying: Counter[Slot]
+    handed_over: tuple[ExecutorId, ...] = ()
 
 
 class Operator:
@@ -84,13 +87,16 @@ class Operator:
         slot_of.update({entry.executor: entry.owner for entry in view.plan.entries})
         acks = [ack for node in view.acks for ack in node.workers]
         pinned = {pin.executor for ack in acks for pin in ack.pinned}
+        by_ways = {one.executor for ack in acks for one in ack.ways}
         busy = {entry.executor for entry in view.plan.entries} | pinned
         staying = Counter(
             placed.slot
             for placed in staying_executors(view.publication, view.plan)
             if placed.slot is not None
         )
-        return Placement(slot_of, tuple(sorted(set(slot_of) - busy)), staying)
+        moving = {entry.executor for entry in view.plan.entries}
+        handed_over = tuple(sorted(by_ways & set(slot_of) - moving))
+        return Placement(slot_of, tuple(sorted(set(slot_of) - busy)), staying, handed_over)
 
     def entries(self) -> int:
         """Count the entries of the plan.

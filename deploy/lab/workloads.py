@@ -9,7 +9,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -212,6 +212,27 @@ def counts(evidence: Evidence) -> list[Difference]:
     ]
 
 
+def partitions(evidence: Evidence) -> list[Difference]:
+    """As `counts`; each reader went on where the one before ended, and was the only one."""
+    read: Counter[int] = Counter()
+    for task, count in evidence.emitted:
+        read[task] += count
+    began = {(row["task"], row["from"]) for row in evidence.rows.get("opened", ())}
+    ended = {(row["task"], row["to"]) for row in evidence.rows.get("closed", ())}
+    wrong = [
+        Difference(f"reader of partition {row['task']} at {row['from']}", "alone", "one of two")
+        for row in evidence.rows.get("opened", ())
+        if not row["alone"]
+    ]
+    wrong += [
+        Difference(f"begin of a reader of partition {task}", "an end or 0", offset)
+        for task, offset in sorted(began - ended)
+        if offset
+    ]
+    # What was read twice, or left out, shows in the counts: they are of one reader without a break.
+    return wrong + counts(replace(evidence, emitted=sorted(read.items())))
+
+
 def heap(evidence: Evidence) -> list[Difference]:
     """As `counts`; each counter holds a piece of heap for each word, up to its limit."""
     chunk_bytes = evidence.conf["workload.heap.chunk.bytes"]
@@ -345,6 +366,9 @@ WORKLOADS: Mapping[str, Workload] = {
         {"nstorm.move": {"count": "live"}},
     ),
     "counters": Workload("a WordCount whose counts must be right", counts, _TICKS),
+    "partitions": Workload(
+        "counters whose spouts read a partition each, as Kafka's do", partitions, _TICKS
+    ),
     "unacked": Workload(
         "the same without acks: what is lost stays lost",
         counts,

@@ -72,16 +72,19 @@ def bench_moves(
     """
     from deploy.lab.cluster import AGENT_JAR, plan_lab  # noqa: PLC0415
     from deploy.lab.operator import beside  # noqa: PLC0415
-    from tests.bench.movers import AtRandom, by_itself  # noqa: PLC0415
+    from tests.bench.movers import AtRandom, by_itself, slots_of  # noqa: PLC0415
     from tests.bench.moves import run_moves, submit  # noqa: PLC0415
 
     topology, itself = "bench", by is By.CONTROLLER
     with plan_lab("bench-moves", agent_jar=AGENT_JAR, conf=RESTLESS if itself else None) as lab:
         submit(lab, topology, variant, rate)
         with beside(lab, topology, mode="auto" if itself else "observe") as operator:
-            spouts = {e.slot for e in lab.assignment(topology) if e.component == "spout"}
             at_random = AtRandom(
-                lab, operator, seed, kill_every=kill_every, spared=frozenset(spouts)
+                lab,
+                operator,
+                seed,
+                kill_every=kill_every,
+                spared=lambda: slots_of(lab, topology, "spout"),
             )
             with by_itself(lab, operator, seed) if itself else nullcontext(at_random) as mover:
                 report = run_moves(lab, mover, topology, moves=moves)

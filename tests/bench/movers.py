@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -70,8 +70,8 @@ class AtRandom:
         Of the choice of executors and targets.
     kill_every : int
         Kill the source of each so-manieth move while it drains; 0: of none.
-    spared : frozenset of str
-        Slots whose worker is not killed: with a spout dies the account of its tuples.
+    spared : callable
+        Gives the slots whose worker is not killed now: with a spout dies the account of its tuples.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class AtRandom:
         seed: int,
         *,
         kill_every: int = 0,
-        spared: frozenset[str] = frozenset(),
+        spared: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
         self.killed = 0
         self.shaken = 0
@@ -101,7 +101,7 @@ class AtRandom:
         """Ask for one move and wait until it no longer keeps another from beginning."""
         kill = self._kill_every > 0 and (self.begun + 1) % self._kill_every == 0
         placement = self._operator.placement()
-        pair = choose(placement, self._chosen, self._spared if kill else frozenset())
+        pair = choose(placement, self._chosen, self._spared() if kill else frozenset())
         if pair is None:
             time.sleep(0.2)
             return
@@ -269,7 +269,7 @@ def choose(
     """
     free = [
         executor
-        for executor in placement.free
+        for executor in (*placement.free, *placement.handed_over)
         if placement.staying[placement.slot_of[executor]] > 1
         and str(placement.slot_of[executor]) not in spared
     ]
@@ -278,6 +278,12 @@ def choose(
     executor = chosen.choice(free)
     others = sorted(set(placement.slot_of.values()) - {placement.slot_of[executor]})
     return executor, chosen.choice(others)
+
+
+def slots_of(lab: Lab, topology: str, component: str) -> frozenset[str]:
+    """Tell where Storm assigns a component."""
+    found = {e.slot for e in lab.assignment(topology) if e.component == component}
+    return frozenset(found)
 
 
 def _moved(command: Command) -> Moved:

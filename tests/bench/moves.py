@@ -107,6 +107,7 @@ def run_moves(
     totals = ledger.drain()
     return {
         **_durations(ended),
+        **_by_component(lab, topology, ended),
         **_fates(totals),
         **_felt(Stretch(tuple(moving)), Stretch(tuple(control))),
         "killed": mover.killed,
@@ -177,6 +178,25 @@ def _durations(ended: Sequence[Moved]) -> dict[str, Any]:
         "states": dict(Counter(move.state for move in ended)),
         "move_s_median": statistics.median(spent) if spent else None,
         "move_s_max": spent[-1] if spent else None,
+    }
+
+
+def _by_component(lab: Lab, topology: str, ended: Sequence[Moved]) -> dict[str, Any]:
+    """Give the times of the components' moves, until the source has stopped."""
+    component = {f"{a}-{b}": e.component for e in lab.assignment(topology) for a, b in [e.executor]}
+    spent: dict[str, list[float]] = {}
+    for move in ended:
+        if move.stopped_after_s is not None:
+            spent.setdefault(component[move.executor], []).append(move.stopped_after_s)
+    return {
+        "move_s_by_component": {
+            name: {
+                "moves": len(all_s),
+                "median": round(statistics.median(all_s), 2),
+                "max": round(max(all_s), 2),
+            }
+            for name, all_s in sorted(spent.items())
+        }
     }
 
 

@@ -92,9 +92,8 @@ VICTIMS = (
     # the heartbeats alone, after 30 s.
     Victim("supervisor", lambda f, m: f.supervisor(m.source), storms=True),
 )
-# None: nothing moves, for comparison.
-PHASES = (None, *(phase for phase in Phase if phase is not Phase.UNKNOWN))
-# From STOP on only forward, and from UNDO only back.
+# By phase of a live move; None: nothing moves, for comparison. From STOP on only forward, and from
+# UNDO only back.
 ENDS = {
     None: frozenset({NO_MOVE}),
     Phase.PREPARE: EITHER,
@@ -104,6 +103,7 @@ ENDS = {
     Phase.SETTLE: frozenset({MOVED}),
     Phase.UNDO: frozenset({UNDONE}),
 }
+PHASES = tuple(ENDS)
 
 
 def cell_name(victim: str, harm: Harm, phase: Phase | None) -> str:

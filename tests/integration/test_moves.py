@@ -1,12 +1,14 @@
-"""Thirty moves and one killed worker on a real cluster: nobody loses a tuple to a move."""
+"""Moves and one killed worker on a real cluster: nobody loses a tuple to a move."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from deploy.lab.cluster import Lab
-from deploy.lab.operator import Operator, beside
-from migration.model import Slot
+from deploy.lab.operator import Operator, beside, kill_meters
+from deploy.lab.workloads import judge
+from migration.model import ExecutorId, Slot
 from tests.bench.movers import AtRandom
 from tests.bench.moves import run_moves
 
@@ -22,6 +24,42 @@ def operator(lab: Lab) -> Iterator[Operator]:
     with beside(lab, TOPOLOGY) as found:
         yield found
     lab.kill_topology(TOPOLOGY)
+
+
+def test_spouts_that_read_partitions_move_and_so_do_ackers(lab: Lab) -> None:
+    """Nothing is read twice or left out, no partition has two readers, no tree stays open."""
+    name = "partitions-test"
+    # What the counters hold stays with them; nothing else moves here.
+    lab.submit(name, {"workload.spouts": 2}, rate_tps=500, workload="partitions")
+    lab.wait_ready(name)
+    pids, meters = lab.worker_pids(), kill_meters(lab)
+    ledger = lab.ledger(name)
+    try:
+        with beside(lab, name) as operator:
+            slots = sorted(set(operator.placement().slot_of.values()))
+            handed_over = [e for e in lab.assignment(name) if e.component in ("spout", "__acker")]
+            assert len(handed_over) == 4
+            began_s = time.time()
+            for turn in (1, 2):
+                paths = []
+                for executor in handed_over:
+                    id_ = ExecutorId(*executor.executor)
+                    at = operator.placement().slot_of[id_]
+                    path = operator.ask(id_, slots[(slots.index(at) + turn) % len(slots)])
+                    operator.follow(path, lambda now: now.state == "SETTLE")
+                    paths.append(path)
+                ended = [operator.follow(path, lambda now: now.ended).state for path in paths]
+                assert ended == ["MOVED"] * 4
+            windows = ledger.windows(began_s)
+            verdict = judge(ledger)
+            assert lab.worker_pids() == pids
+            assert kill_meters(lab) == meters
+    finally:
+        lab.kill_topology(name)
+    assert verdict.ok, verdict
+    assert sum(window.failed for window in windows) == 0
+    opened = [row for row in ledger.rows() if row["row"] == "opened"]
+    assert len(opened) == 2 + 2 * 2
 
 
 def test_thirty_moves_lose_no_tuple_and_restart_no_worker(lab: Lab, operator: Operator) -> None:

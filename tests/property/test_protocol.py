@@ -23,7 +23,7 @@ class Turns(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(executors=6)
+        self.world = World(executors=6, spouts=2)
 
     @initialize(executor=EXECUTORS, by=st.integers(1, 2))
     def begin(self, executor: int, by: int) -> None:
@@ -93,17 +93,23 @@ class Moves(Turns):
         for executor in self.world.executors:
             copies = self.world.copies(executor)
             entry = entries.get(executor)
+            spout = executor in self.world.spouts
             ends = (
                 {self.world.storm[executor][0]} if entry is None else {entry.source, entry.target}
             )
-            assert copies
+            assert copies or (spout and entry is not None)
             assert set(copies) <= ends
             # One copy, as long as the new one is not asked for.
             assert len(copies) <= (1 if entry is None else 2)
 
     @invariant()
+    def no_spout_is_open_twice(self) -> None:
+        for executor in self.world.spouts:
+            assert sum(executor in worker.opened for worker in self.world.workers) <= 1
+
+    @invariant()
     def a_tuple_finds_a_copy_from_everywhere(self) -> None:
-        for executor in self.world.executors:
+        for executor in set(self.world.executors) - self.world.spouts:
             for worker in [one for one in self.world.workers if not one.closed]:
                 hops = [worker.owner(executor)]
                 while executor not in self.world.worker(hops[-1]).running:
@@ -244,6 +250,56 @@ def test_a_switch_whose_end_falls_silent_waits_for_it(frozen: int):
     world.settle()
     assert world.finished[-1].outcome is MoveOutcome.MOVED
     assert world.with_kills() == 0
+
+
+def quiet() -> World:
+    """Return a world in which a spout is in QUIET and its source has not finished yet."""
+    world = World(executors=4, spouts=1)
+    world.move(world.executors[0], world.slots[1])
+    while world.phases() != [Phase.QUIET]:
+        world.everybody()
+        world.lead()
+    return world
+
+
+@pytest.mark.parametrize("dead", [0, 1], ids=["source", "target"])
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+def test_a_quiet_spout_goes_back_when_an_end_dies(dead: int, closed: bool):
+    world = quiet()
+    if closed:
+        world.everybody(0.05, frozenset({"speak 0"}))
+    world.workers[dead].die()
+    world.everybody()
+    world.lead()
+    assert world.phases() == [Phase.UNDO]
+    world.settle()
+    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.copies(world.executors[0]) == [world.slots[0]]
+    assert [world.executors[0] in worker.opened for worker in world.workers] == [True, False, False]
+
+
+def test_a_spout_whose_tuples_do_not_finish_goes_back():
+    world = quiet()
+    seen = []
+    for _ in range(50):
+        world.everybody(1.0, frozenset({"work 0"}))
+        world.lead()
+        seen += world.phases()
+    assert Phase.SETTLE not in seen
+    world.settle()
+    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.finished[-1].reason == "what was pending did not finish in time"
+
+
+def test_a_spout_is_quiet_only_once_storm_may_absorb_its_move():
+    world = World(executors=4, spouts=1)
+    world.move(world.executors[0], world.slots[1])
+    for _ in range(5):
+        world.everybody(1.0, frozenset({"learn 0"}))
+        world.lead()
+    assert world.phases() == [Phase.PREPARE]
+    world.settle()
+    assert world.finished[-1].outcome is MoveOutcome.MOVED
 
 
 def test_a_drain_is_undone_when_the_target_dies_while_the_source_lives():

@@ -44,7 +44,9 @@ ALLOWED: dict[str, frozenset[str]] = {
             "migration.model",
         }
     ),
-    "controller.walk": frozenset({"controller.config", "controller.core", "controller.policies"}),
+    "controller.walk": frozenset(
+        {"controller.config", "controller.core", "controller.policies", "migration.model"}
+    ),
     "controller.journal": frozenset(
         {
             "controller.config",

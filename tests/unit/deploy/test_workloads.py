@@ -105,6 +105,28 @@ def test_words_must_arrive_where_nobody_counts_them() -> None:
     assert told(evidence("wordcount", totals=lost), "wordcount") == ["words 'sent': 7, must be 8"]
 
 
+def test_a_partition_must_be_read_by_one_without_a_break() -> None:
+    right = {
+        "opened": [{"task": 1, "from": 0, "alone": True}, {"task": 1, "from": 3, "alone": True}],
+        "closed": [{"task": 1, "from": 0, "to": 3}],
+    }
+    emitted = [(1, 3), (1, 1), (2, 0)]
+    found = evidence("partitions", emitted=emitted, rows=right)
+    whole = evidence("partitions", emitted=[(1, 4)], rows={})
+    told_of_whole = told(whole, "partitions")
+    assert told(found, "partitions") == told_of_whole
+    again = {**right, "opened": [right["opened"][0], {"task": 1, "from": 2, "alone": True}]}
+    assert told(replace(found, rows=again), "partitions") == [
+        "begin of a reader of partition 1: 2, must be an end or 0",
+        *told_of_whole,
+    ]
+    two = {**right, "opened": [right["opened"][0], {"task": 1, "from": 3, "alone": False}]}
+    assert told(replace(found, rows=two), "partitions") == [
+        "reader of partition 1 at 3: one of two, must be alone",
+        *told_of_whole,
+    ]
+
+
 def test_heap_must_be_held() -> None:
     rows = [{"task": 5, "counts": RIGHT, "held_bytes": 8 * 65_536}]
     assert told(evidence("heap", told=rows), "heap") == []

@@ -106,13 +106,13 @@ def test_the_last_executor_goes_where_everybody_knows_how_a_worker_ends():
     spare = PlacedExecutor(E4, "b", SPARE, 100)
     for nodes, published, why in (
         (NODES, of, "the agent of s1 speaks version 1"),
-        (new, PUBLICATION, "the hook in Nimbus speaks version 1"),
+        (new, PUBLICATION, "Nimbus or a controller speaks version 1"),
         (new, replace(of, executors=(*of.executors[:3], spare)), "s2:6701 has not said that it"),
     ):
         refusal = ask(E3, A, nodes=nodes, publication=published)
         assert isinstance(refusal, Refusal)
         assert refusal.code is RefusalCode.LAST_IN_WORKER
-        assert "3-3 is the last executor of s2:6700: the" in refusal.reason
+        assert "3-3 is the last executor of s2:6700: " in refusal.reason
         assert why in refusal.reason
 
 

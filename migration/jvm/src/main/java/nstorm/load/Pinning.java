@@ -8,6 +8,8 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import nstorm.wire.Way;
+import org.apache.storm.daemon.Acker;
 import org.apache.storm.streams.ProcessorNode;
 import org.apache.storm.task.IBolt;
 import org.apache.storm.topology.IComponent;
@@ -42,8 +44,23 @@ public final class Pinning {
     }
 
     /**
+     * How this component's executors move; live for those with a reason to stay, too.
+     *
+     * @param spout whether the executor runs a spout
+     * @param taskObject the user's spout or bolt as Storm has built it
+     */
+    public static Way way(String component, boolean spout, Object taskObject) {
+        if (taskObject instanceof Acker) {
+            return Way.ACKER;
+        }
+        boolean storms = component.startsWith("__") || component.startsWith("$")
+                || taskObject.getClass().getName().startsWith("org.apache.storm.trident.");
+        return spout && !storms ? Way.SPOUT : Way.LIVE;
+    }
+
+    /**
      * The reason why this component's executors stay where they are, or null. Never throws: what cannot be
-     * looked into stays.
+     * looked into stays. What moves by a way of its own has a reason too, for controllers that do not know that way.
      *
      * @param component component id; Storm's own begin with {@code __}, Trident's with {@code $}
      * @param spout whether the executor runs a spout

@@ -21,6 +21,8 @@ final class Desired {
         PREPARE,
         /** Have a copy and deliver to it here. */
         RUN,
+        /** Have the spout finish what is pending, close it and end it; tuples for it are delivered here meanwhile. */
+        FINISH,
         /** Keep the copy, send new tuples to the owner, report when it is empty. */
         DRAIN,
         /** Send new tuples to the owner and end the copy between two tuples. */
@@ -84,7 +86,7 @@ final class Desired {
         Phase phase = entry.phase();
         if (me.equals(entry.to())) {
             return switch (phase) {
-                case PREPARE -> Action.PREPARE;
+                case PREPARE, QUIET -> Action.PREPARE;
                 case UNDO -> Action.RETIRE;
                 default -> Action.RUN;
             };
@@ -92,6 +94,7 @@ final class Desired {
         if (me.equals(entry.from())) {
             return switch (phase) {
                 case PREPARE, UNDO -> Action.RUN;
+                case QUIET -> Action.FINISH;
                 case SWITCH, DRAIN -> Action.DRAIN;
                 case STOP, SETTLE -> Action.STOP;
                 case UNKNOWN -> throw new IllegalStateException("never counts: " + entry);

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import nstorm.memory.Declared;
 import nstorm.wire.ExecutorId;
+import nstorm.wire.Way;
 import org.apache.storm.daemon.Task;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
@@ -25,6 +26,7 @@ final class ExecutorCopy {
     final String component;
     final JCQueue queue;
     final ExecutorShutdown running;
+    final Way way;
     private final Executor executor;
     private final SmartThread thread;
     private final StopSwitch stopSwitch;
@@ -49,15 +51,36 @@ final class ExecutorCopy {
         queue = executor.getReceiveQueue();
         ArrayList<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, executor);
         stays = new Stays(component, executor instanceof SpoutExecutor, tasks.get(0).getTaskObject(), declared);
+        way = stays.way;
     }
 
-    /** Why it may not move, or null. */
+    /** Why it may not move, or by which way of its own it does, or null. */
     String pinned() {
         return stays.reason(ready());
     }
 
     boolean ready() {
         return executor.getOpenOrPrepareWasCalled().get() && stopSwitch.looping();
+    }
+
+    boolean spout() {
+        return stopSwitch.spout != null;
+    }
+
+    /** Whether the executor may be routed to as soon as the plan says so; a spout opens only then. */
+    boolean prepared() {
+        return ready() || spout() && alive();
+    }
+
+    /** From now on a spout may open, and emits. */
+    void run() {
+        stopSwitch.allowOpen();
+        stopSwitch.keep();
+    }
+
+    /** A spout emits no more, and ends once nothing is pending. */
+    void finish(HandOver handOver) {
+        stopSwitch.spout.finish(handOver);
     }
 
     boolean alive() {
@@ -90,13 +113,15 @@ final class ExecutorCopy {
         return drained;
     }
 
-    /** As the source of a move: what still arrives here goes on to the new owner. */
-    void forward() {
+    /** As the source of a move: what still arrives here goes on to the new owner, of an acker all that it has too. */
+    void forward(HandOver handOver) {
         forwarding = true;
+        stopSwitch.leave(handOver);
     }
 
     /** The route came back: draining starts anew the next time. */
     void keep() {
+        stopSwitch.keep();
         forwarding = false;
         idleSinceNanos = 0;
         drained = false;
@@ -108,7 +133,11 @@ final class ExecutorCopy {
     }
 
     boolean stopping() {
-        return stopAskedNanos != 0;
+        return stoppingSinceNanos() != 0;
+    }
+
+    private long stoppingSinceNanos() {
+        return stopAskedNanos == 0 && spout() ? stopSwitch.spout.closingNanos() : stopAskedNanos;
     }
 
     /** Asks the executor to end; see {@link StopSwitch#stop}. */
@@ -121,6 +150,6 @@ final class ExecutorCopy {
 
     /** Asked to stop long ago and still in user code. */
     boolean stuck() {
-        return stopping() && alive() && System.nanoTime() - stopAskedNanos > STUCK_AFTER_NANOS;
+        return stopping() && alive() && System.nanoTime() - stoppingSinceNanos() > STUCK_AFTER_NANOS;
     }
 }

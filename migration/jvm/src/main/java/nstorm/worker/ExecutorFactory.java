@@ -5,6 +5,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import nstorm.load.Traffic;
 import nstorm.memory.Declared;
 import nstorm.wire.ExecutorId;
@@ -12,6 +13,7 @@ import org.apache.storm.Config;
 import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
+import org.apache.storm.executor.spout.SpoutExecutor;
 import org.apache.storm.utils.JCQueue;
 import org.apache.storm.utils.ObjectReader;
 import org.apache.storm.utils.Utils;
@@ -114,7 +116,8 @@ final class ExecutorFactory {
                 Faults.report("prepare of " + executor.getComponentId() + executor.getExecutorId(), error);
             }
         };
-        SmartThread thread = Utils.asyncLoop(executor, false, careful, Thread.NORM_PRIORITY, true, false,
+        Callable<?> loop = executor instanceof SpoutExecutor ? StopSwitch.of(executor)::openWhenAllowed : executor;
+        SmartThread thread = Utils.asyncLoop(loop, false, careful, Thread.NORM_PRIORITY, true, false,
                 executor.getComponentId() + "-executor" + executor.getExecutorId());
         List<SmartThread> threads = new ArrayList<>(List.of(thread));
         return new ExecutorShutdown(executor, threads, StormFields.get(StormFields.ID_TO_TASK, executor), queue);

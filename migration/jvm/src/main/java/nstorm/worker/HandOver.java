@@ -24,6 +24,11 @@ final class HandOver {
         misrouted.offer(tuple);
     }
 
+    /** False while so much waits to be forwarded that more might be dropped. */
+    boolean hasRoom() {
+        return misrouted.hasRoom();
+    }
+
     /**
      * Flushes what the calling executor thread holds back in thread-local batches. One flush moves at
      * least one tuple of each batch and none if it is empty, hence as many flushes as a batch is long.

@@ -127,6 +127,12 @@ final class HookedWorker {
         tables.claim(copy.id, copy.queue);
     }
 
+    /** This worker owns the spout: its copy may open and emit, and Nimbus hears of it also while it opens. */
+    void run(ExecutorCopy spout) {
+        spout.run();
+        tables.beginHeartbeats(spout.id);
+    }
+
     /** Storm's local-or-shuffle groupings follow executors that have come or gone. */
     void regroup() {
         copies.values().forEach(copy -> LocalGroupings.rebuild(copy.executor()));
@@ -140,7 +146,8 @@ final class HookedWorker {
         StopSwitch.forget(copy.executor());
         JCQueue queue = copy.queue;
         tables.removeReceiveQueue(copy.id, queue);
-        UserCleanup.shutDown(copy, cleanedUp.contains(copy.component));
+        tables.abandon(copy.id, queue);
+        UserCleanup.shutDown(copy, !copy.spout() && cleanedUp.contains(copy.component));
         ExecutorMetrics.remove(state.getMetricRegistry(), copy.id, me.port());
         // Holds the queue alone: with the copy it would hold the user's bolt until the messages have timed out.
         Map<Integer, BackpressureState> last = backPressure.of(copy.id);

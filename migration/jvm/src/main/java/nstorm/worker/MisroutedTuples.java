@@ -67,6 +67,11 @@ final class MisroutedTuples implements Runnable {
         return waiting.get();
     }
 
+    /** Whether what can wait may be offered: half of the places are for what cannot. */
+    boolean hasRoom() {
+        return waiting.get() < LIMIT / 2;
+    }
+
     /** Takes a tuple over; beyond the limit it is dropped and counted, as Storm's overflow does. */
     void offer(AddressedTuple tuple) {
         if (waiting.incrementAndGet() > LIMIT) {

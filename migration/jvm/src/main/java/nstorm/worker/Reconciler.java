@@ -122,6 +122,10 @@ final class Reconciler {
                 Faults.report("starting executor " + executor, e);
             }
         }
+        ExecutorCopy now = worker.copies.get(executor);
+        if (part.action() == Action.RUN && now != null && now.spout()) {
+            worker.run(now);
+        }
     }
 
     /** Switches routes; a source renounces, connects to the new owner and only then stops delivering. */
@@ -135,7 +139,8 @@ final class Reconciler {
                 copy.keep();
                 worker.claim(copy);
                 claimed = true;
-            } else if (part.action() != Action.RUN && here && copy != null && !mustGoOn(part)) {
+            } else if (part.action() != Action.RUN && part.action() != Action.FINISH && here && copy != null
+                    && !mustGoOn(part)) {
                 // Without a copy of exactly this range the tasks are another executor's: a rebalance gave it others.
                 worker.tables.renounce(part.executor());
                 leaving.add(part);
@@ -147,7 +152,7 @@ final class Reconciler {
         for (Part part : leaving) {
             ExecutorCopy copy = worker.copies.get(part.executor());
             if (copy != null && part.action() != Action.RETIRE) {
-                copy.forward();
+                copy.forward(worker.handOver);
             }
             worker.tables.stopDelivering(part.executor());
         }
@@ -180,8 +185,10 @@ final class Reconciler {
         }
         if (part.action() == Action.DRAIN) {
             copy.drained(DRAINED_MS);
+        } else if (part.action() == Action.FINISH) {
+            copy.finish(worker.handOver);
         } else if (part.action() == Action.STOP
-                || part.action() == Action.RETIRE && (!copy.ready() || copy.drained(RETIRED_MS))) {
+                || part.action() == Action.RETIRE && (!copy.ready() || copy.spout() || copy.drained(RETIRED_MS))) {
             copy.stop(worker.handOver);
         }
     }
@@ -207,10 +214,10 @@ final class Reconciler {
         ExecutorCopy copy = worker.copies.get(part.executor());
         boolean here = worker.tables.delivers(part.executor());
         return switch (part.action()) {
-            case PREPARE -> copy != null && copy.ready() ? EntryState.READY : EntryState.NONE;
+            case PREPARE -> copy != null && copy.prepared() ? EntryState.READY : EntryState.NONE;
             case RUN -> here && part.entry().phase() != Phase.PREPARE ? EntryState.ROUTED : EntryState.NONE;
             case DRAIN -> here ? EntryState.NONE : copy == null || copy.drained(DRAINED_MS) ? EntryState.DRAINED : EntryState.ROUTED;
-            case STOP, RETIRE -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
+            case FINISH, STOP, RETIRE -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
             case WATCH -> part.entry().phase() == Phase.PREPARE || !worker.overlay.reaches(part.entry())
                     ? EntryState.NONE : EntryState.ROUTED;
         };
@@ -218,7 +225,8 @@ final class Reconciler {
 
     /** Once the source says STOPPED, Storm may end a worker that has nothing left: until then it hands tuples on. */
     private EntryState gone(Part part) {
-        boolean closing = part.action() == Action.STOP && worker.copies.isEmpty();
+        boolean leaves = part.action() == Action.STOP || part.action() == Action.FINISH;
+        boolean closing = leaves && worker.copies.isEmpty();
         return closing && !emptied ? EntryState.ROUTED : EntryState.STOPPED;
     }
 }

@@ -4,13 +4,17 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.storm.daemon.Acker;
 import org.apache.storm.executor.Executor;
+import org.apache.storm.executor.spout.SpoutExecutor;
 import org.apache.storm.tuple.AddressedTuple;
 
 /**
- * Ends one bolt executor between two tuples: what it has not begun goes to the new owner, what it has
- * emitted is flushed or handed on, then its loop returns null and Storm lets the thread end.
+ * Ends one executor between two tuples: what a bolt has not begun goes to the new owner, what it has emitted is flushed
+ * or handed on, then its loop returns null and Storm lets the thread end. An acker hands its open trees on besides, and
+ * {@link SpoutExit} ends a spout.
  */
 final class StopSwitch implements Callable<Long> {
     /** Executors of this JVM that are stopping now; almost always 0, so the check per tuple is one read. */
@@ -19,13 +23,20 @@ final class StopSwitch implements Callable<Long> {
     private static final Map<Executor, StopSwitch> BY_EXECUTOR = new ConcurrentHashMap<>();
 
     private final Executor executor;
+    /** Null for a bolt. */
+    final SpoutExit spout;
+    private final CountDownLatch mayOpen = new CountDownLatch(1);
     private Callable<Long> stockLoop;
     private boolean abandoned;
+    private AckerTrees trees;
     private volatile boolean looping;
+    /** Where tuples go that this executor may not take any more; null while it may. */
     private volatile HandOver handOver;
+    private volatile boolean ending;
 
     private StopSwitch(Executor executor) {
         this.executor = executor;
+        spout = executor instanceof SpoutExecutor ? new SpoutExit(executor) : null;
     }
 
     /** The switch of an executor, also before its loop exists: the executor may still be in prepare(). */
@@ -53,6 +64,17 @@ final class StopSwitch implements Callable<Long> {
         return looping;
     }
 
+    /** The first thing a spout does on its thread where a plan starts it: another copy may have to be closed first. */
+    @SuppressWarnings("unchecked")
+    Callable<Long> openWhenAllowed() throws Exception {
+        mayOpen.await();
+        return (Callable<Long>) executor.call();
+    }
+
+    void allowOpen() {
+        mayOpen.countDown();
+    }
+
     /**
      * Asks the executor to end between two tuples; the tuples still queued go to {@code to}.
      * One that is still in prepare() ends as soon as prepare() returns.
@@ -66,44 +88,90 @@ final class StopSwitch implements Callable<Long> {
             if (interruptible != null) {
                 interruptible.interrupt();
             }
-        } else if (handOver == null) {
+        } else if (spout != null) {
+            spout.close(to);
+        } else {
+            handOn(to);
+            ending = true;
+        }
+    }
+
+    /** An acker gives all that it has and gets to the new owner, and goes on: the move may still be undone. */
+    synchronized void leave(HandOver to) {
+        if (looping && isAcker()) {
+            handOn(to);
+        }
+    }
+
+    private boolean isAcker() {
+        return executor.getComponentId().equals(Acker.ACKER_COMPONENT_ID);
+    }
+
+    private void handOn(HandOver to) {
+        if (handOver == null) {
             handOver = to;
             STOPPING.incrementAndGet();
+        }
+    }
+
+    /** The move is undone: the executor takes its tuples again. */
+    synchronized void keep() {
+        if (spout != null) {
+            spout.keep();
+        } else if (handOver != null && !ending) {
+            handOver = null;
+            STOPPING.decrementAndGet();
         }
     }
 
     /** True if the tuple was handed on because its executor is stopping; runs on the executor's thread. */
     static boolean divert(Executor executor, AddressedTuple tuple) {
         StopSwitch stop = BY_EXECUTOR.get(executor);
-        if (stop == null || stop.handOver == null || tuple.dest == AddressedTuple.BROADCAST_DEST) {
+        HandOver to = stop == null ? null : stop.handOver;
+        if (to == null || tuple.dest == AddressedTuple.BROADCAST_DEST) {
             return false;
         }
-        stop.handOver.take(tuple);
+        to.take(tuple);
         return true;
     }
 
     @Override
     public Long call() throws Exception {
+        if (spout != null) {
+            return spout.turn(stockLoop);
+        }
         Long pause = stockLoop.call();
-        if (handOver == null) {
+        HandOver to = handOver;
+        boolean sent = sentTrees(to);
+        if (to == null || !ending) {
             return pause;
         }
-        handOnPendingEmits();
-        if (executor.getReceiveQueue().size() > 0) {
+        handOnPendingEmits(to);
+        if (!sent || executor.getReceiveQueue().size() > 0) {
             return 0L;
         }
-        handOver.flushBatchesOf(executor);
+        to.flushBatchesOf(executor);
         return null;
+    }
+
+    private boolean sentTrees(HandOver toOrNull) {
+        if (toOrNull != null && isAcker()) {
+            if (trees == null) {
+                trees = new AckerTrees(executor, toOrNull);
+            }
+            trees.take();
+        }
+        return trees == null || trees.sent();
     }
 
     /**
      * What back-pressure held back must not hold back the end: Storm empties an overflow only once the queue
      * before it is empty, so a sender in another worker may wait for as long as local senders fill it.
      */
-    private void handOnPendingEmits() {
+    private void handOnPendingEmits(HandOver to) {
         Queue<AddressedTuple> pending = executor.getPendingEmits();
         for (AddressedTuple tuple = pending.poll(); tuple != null; tuple = pending.poll()) {
-            handOver.take(tuple);
+            to.take(tuple);
         }
     }
 }

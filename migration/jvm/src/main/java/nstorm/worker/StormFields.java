@@ -7,6 +7,7 @@ import java.lang.reflect.Method;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.storm.daemon.Acker;
 import org.apache.storm.daemon.Task;
 import org.apache.storm.daemon.worker.BackPressureTracker;
 import org.apache.storm.daemon.worker.Worker;
@@ -15,6 +16,7 @@ import org.apache.storm.daemon.worker.WorkerTransfer;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
 import org.apache.storm.executor.ExecutorTransfer;
+import org.apache.storm.executor.spout.SpoutExecutor;
 import org.apache.storm.metrics2.StormMetricRegistry;
 import org.apache.storm.utils.JCQueue;
 
@@ -52,6 +54,12 @@ final class StormFields {
     static final Field SHUTDOWN_THREADS = field(ExecutorShutdown.class, "threads");
     static final Field ID_TO_TASK = field(Executor.class, "idToTask");
     static final Field REPORT_ERROR_DIE = field(Executor.class, "reportErrorDie");
+    static final Field SPOUT_ACTIVE = field(SpoutExecutor.class, "lastActive");
+    static final Field SPOUT_PENDING = field(SpoutExecutor.class, "pending");
+    static final Field ACKER_PENDING = field(Acker.class, "pending");
+    static final Field TREE_XOR = field(Acker.class, "AckObject", "val");
+    static final Field TREE_SPOUT = field(Acker.class, "AckObject", "spoutTask");
+    static final Field TREE_FAILED = field(Acker.class, "AckObject", "failed");
     static final Field GROUPERS = field(Executor.class, "groupers");
     static final Field STREAM_TO_GROUPERS = field(Task.class, "streamToGroupers");
     static final Field RATE_COUNTERS = field(StormMetricRegistry.class, "rateCounters");
@@ -89,6 +97,15 @@ final class StormFields {
             return open(owner.getDeclaredField(name));
         } catch (NoSuchFieldException e) {
             throw new IllegalStateException("Storm has no field " + owner.getName() + "." + name, e);
+        }
+    }
+
+    /** Of a class that Storm keeps private within another. */
+    private static Field field(Class<?> around, String inner, String name) {
+        try {
+            return field(Class.forName(around.getName() + "$" + inner, false, around.getClassLoader()), name);
+        } catch (ClassNotFoundException e) {
+            throw new IllegalStateException("Storm has no class " + inner + " in " + around.getName(), e);
         }
     }
 

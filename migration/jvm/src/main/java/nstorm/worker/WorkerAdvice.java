@@ -136,10 +136,10 @@ final class WorkerAdvice {
         }
     }
 
-    static final class BoltLoop {
+    static final class ExecutorLoop {
         @Advice.OnMethodExit(suppress = Throwable.class)
         static void exit(@Advice.This Executor executor, @Advice.Return(readOnly = false) Callable<Long> loop) {
-            loop = WorkerCalls.boltLoop(executor, loop);
+            loop = WorkerCalls.executorLoop(executor, loop);
         }
     }
 

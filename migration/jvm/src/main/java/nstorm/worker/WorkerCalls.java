@@ -213,7 +213,7 @@ public final class WorkerCalls {
         return StopSwitch.STOPPING.get() != 0 && StopSwitch.divert(executor, (AddressedTuple) event);
     }
 
-    public static Callable<Long> boltLoop(Executor executor, Callable<Long> stock) {
+    public static Callable<Long> executorLoop(Executor executor, Callable<Long> stock) {
         return loop == null ? stock : StopSwitch.of(executor).wrap(stock);
     }
 

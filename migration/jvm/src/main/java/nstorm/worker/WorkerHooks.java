@@ -10,6 +10,9 @@ public final class WorkerHooks implements HookSet {
     private static final String STATE = "org.apache.storm.daemon.worker.WorkerState";
     private static final String EXECUTOR = "org.apache.storm.executor.Executor";
     private static final String TRANSFER = "org.apache.storm.executor.ExecutorTransfer";
+    private static final String SPOUT_EXECUTOR = "org.apache.storm.executor.spout.SpoutExecutor";
+    private static final String TREE = "org.apache.storm.daemon.Acker$AckObject";
+    private static final String ROTATING_MAP = "Lorg/apache/storm/utils/RotatingMap;";
     private static final String MAP = "Ljava/util/Map;";
     private static final String REGISTRY = "org.apache.storm.metrics2.StormMetricRegistry";
     private static final String CONCURRENT = "Ljava/util/concurrent/ConcurrentMap;";
@@ -53,6 +56,12 @@ public final class WorkerHooks implements HookSet {
             new Symbol(EXECUTOR, "reportErrorDie",
                     "Lorg/apache/storm/executor/error/ReportErrorAndDie;"),
             new Symbol(EXECUTOR, "groupers", "Ljava/util/List;"),
+            new Symbol(SPOUT_EXECUTOR, "lastActive", "Ljava/util/concurrent/atomic/AtomicBoolean;"),
+            new Symbol(SPOUT_EXECUTOR, "pending", ROTATING_MAP),
+            new Symbol("org.apache.storm.daemon.Acker", "pending", ROTATING_MAP),
+            new Symbol(TREE, "val", "J"),
+            new Symbol(TREE, "spoutTask", "I"),
+            new Symbol(TREE, "failed", "Z"),
             new Symbol("org.apache.storm.daemon.Task", "streamToGroupers", "Ljava/util/HashMap;"),
             new Symbol(REGISTRY, "rateCounters", "Ljava/util/Set;"),
             new Symbol(REGISTRY, "taskMetrics", CONCURRENT),
@@ -86,7 +95,8 @@ public final class WorkerHooks implements HookSet {
                         "(Ljava/util/Map;Ljava/util/Map;)V", WorkerAdvice.Send.class),
                 new Advised(EXECUTOR, "accept", "(Ljava/lang/Object;)V", WorkerAdvice.Accept.class),
                 new Advised("org.apache.storm.executor.bolt.BoltExecutor", "call",
-                        "()Ljava/util/concurrent/Callable;", WorkerAdvice.BoltLoop.class),
+                        "()Ljava/util/concurrent/Callable;", WorkerAdvice.ExecutorLoop.class),
+                new Advised(SPOUT_EXECUTOR, "call", "()Ljava/util/concurrent/Callable;", WorkerAdvice.ExecutorLoop.class),
                 new Advised("org.apache.storm.StormTimer", "scheduleRecurring",
                         "(IILjava/lang/Runnable;)V", WorkerAdvice.Recurring.class));
     }

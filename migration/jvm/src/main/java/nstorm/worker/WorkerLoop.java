@@ -17,6 +17,7 @@ import nstorm.store.StoreDir;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
+import nstorm.wire.Way;
 import nstorm.wire.report.EntryAck;
 import nstorm.wire.report.WorkerAck;
 import org.apache.storm.daemon.worker.WorkerState;
@@ -109,18 +110,22 @@ final class WorkerLoop implements Runnable {
         Plan plan = worker.overlay.plan();
         List<ExecutorId> executors = new ArrayList<>();
         List<WorkerAck.Pinned> pinned = new ArrayList<>();
+        List<WorkerAck.ExecutorWay> ways = new ArrayList<>();
         worker.copies.values().stream().sorted((a, b) -> Integer.compare(a.id.start(), b.id.start())).forEach(copy -> {
             executors.add(copy.id);
             String reason = copy.pinned();
             if (reason != null) {
                 pinned.add(new WorkerAck.Pinned(copy.id, reason));
             }
+            if (copy.way != Way.LIVE) {
+                ways.add(new WorkerAck.ExecutorWay(copy.id, copy.way));
+            }
         });
         WorkerAck.Counters counters = new WorkerAck.Counters(worker.misrouted.forwarded.get(),
                 worker.misrouted.parked(), worker.misrouted.dropped.get(), Faults.count());
         WorkerAck ack = new WorkerAck(worker.state.getTopologyId(), worker.me, ProcessHandle.current().pid(),
                 incarnation, HookStatus.VERSION, 0, plan == null ? "" : plan.cluster(), plan == null ? 0 : plan.epoch(),
-                plan == null ? -1 : plan.version(), entries, executors, pinned, List.of(),
+                plan == null ? -1 : plan.version(), entries, executors, pinned, ways,
                 counters, Faults.last(), worker.overlay.storeError());
         put(ack);
     }

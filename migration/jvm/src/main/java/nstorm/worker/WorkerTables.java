@@ -119,6 +119,18 @@ final class WorkerTables {
         }
     }
 
+    /** A copy has ended that was still delivered to, as a spout's is: what comes later waits for the next owner. */
+    void abandon(ExecutorId id, JCQueue dead) {
+        if (routes.queue(id.start()) == dead) {
+            renounce(id);
+            stopDelivering(id);
+        }
+    }
+
+    void beginHeartbeats(ExecutorId id) {
+        localExecutors.add(id.toStorm());
+    }
+
     /** The executor's copy has ended: it leaves this worker's heartbeats. */
     void endHeartbeats(ExecutorId id) {
         localExecutors.remove(id.toStorm());

@@ -13,10 +13,13 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Consumer;
+import nstorm.wire.Way;
 import org.apache.storm.bolt.JoinBolt;
+import org.apache.storm.daemon.Acker;
 import org.apache.storm.drpc.KeyedFairBolt;
 import org.apache.storm.drpc.LinearDRPCTopologyBuilder;
 import org.apache.storm.generated.StormTopology;
+import org.apache.storm.spout.CheckpointSpout;
 import org.apache.storm.spout.SpoutOutputCollector;
 import org.apache.storm.state.KeyValueState;
 import org.apache.storm.streams.Pair;
@@ -39,6 +42,7 @@ import org.apache.storm.topology.base.BaseStatefulBolt;
 import org.apache.storm.topology.base.BaseWindowedBolt;
 import org.apache.storm.trident.TridentTopology;
 import org.apache.storm.trident.operation.builtin.Count;
+import org.apache.storm.trident.spout.RichSpoutBatchTriggerer;
 import org.apache.storm.trident.testing.FixedBatchSpout;
 import org.apache.storm.tuple.Fields;
 import org.apache.storm.tuple.Tuple;
@@ -148,6 +152,26 @@ class PinningTest {
         assertEquals("spout", Pinning.reason("s", true, new NoSpout()));
         assertEquals("acker", Pinning.reason("__acker", false, new Wrapper(null)));
         assertEquals("system component", Pinning.reason("__system", false, new Wrapper(null)));
+    }
+
+    @Test
+    void spoutsAndAckersMoveByWaysOfTheirOwn() {
+        assertEquals(Way.SPOUT, Pinning.way("s", true, new NoSpout()));
+        assertEquals(Way.ACKER, Pinning.way("__acker", false, new Acker()));
+        assertEquals(Way.LIVE, Pinning.way("b", false, new Wrapper(null)));
+        assertEquals(Way.LIVE, Pinning.way("__eventlogger", false, new Wrapper(null)));
+    }
+
+    @Test
+    void spoutsOfStormsOwnStay() {
+        assertEquals(Way.LIVE, Pinning.way("$checkpointspout", true, new CheckpointSpout()));
+        assertEquals(Way.LIVE, Pinning.way("__spout", true, new NoSpout()));
+        assertEquals(Way.LIVE, Pinning.way("s", true, new RichSpoutBatchTriggerer(new NoSpout(), "x", "b")));
+        TridentTopology trident = new TridentTopology();
+        trident.newStream("words", new FixedBatchSpout(new Fields("n"), 3, new Values(1)))
+                .groupBy(new Fields("n")).aggregate(new Count(), new Fields("count"));
+        trident.build().get_spouts().forEach((id, spout) ->
+                assertEquals(Way.LIVE, Pinning.way(id, true, Utils.getSetComponentObject(spout.get_spout_object())), id));
     }
 
     @Test

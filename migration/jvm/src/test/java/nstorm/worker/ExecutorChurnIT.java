@@ -31,8 +31,8 @@ import org.apache.storm.utils.Utils;
 import org.junit.jupiter.api.Test;
 
 /**
- * Starts and stops one executor a thousand times in one JVM, through Storm's real classes with the real
- * hooks woven in, while tuples flow: nothing may be lost, and nothing may grow.
+ * Starts and stops a bolt a thousand times in one JVM, and the acker and the spout now and then, through Storm's real
+ * classes with the real hooks woven in, while tuples flow: nothing may be lost, no tree stay open, nothing may grow.
  */
 class ExecutorChurnIT {
     private static final int TURNS = 1000;
@@ -41,6 +41,9 @@ class ExecutorChurnIT {
     private static final AtomicLong FAILED = new AtomicLong();
     private static final AtomicLong PREPARED = new AtomicLong();
     private static final AtomicLong CLEANED = new AtomicLong();
+    private static final AtomicLong OPEN_SPOUTS = new AtomicLong();
+    private static final AtomicLong OPENED = new AtomicLong();
+    private static volatile boolean twoWereOpen;
     private static volatile boolean paused;
 
     /** Emits a tuple about every millisecond. */
@@ -51,6 +54,13 @@ class ExecutorChurnIT {
         @Override
         public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {
             out = collector;
+            OPENED.incrementAndGet();
+            twoWereOpen |= OPEN_SPOUTS.incrementAndGet() > 1;
+        }
+
+        @Override
+        public void close() {
+            OPEN_SPOUTS.decrementAndGet();
         }
 
         @Override
@@ -146,12 +156,28 @@ class ExecutorChurnIT {
         ExecutorCopy old = worker.copies.get(id);
         worker.tables.renounce(id);
         worker.tables.stopDelivering(id);
-        old.forward();
+        old.forward(worker.handOver);
         old.stop(worker.handOver);
         await("executor " + id + " stopped", () -> !worker.copies.containsKey(id));
         worker.start(id);
         ExecutorCopy copy = worker.copies.get(id);
         await("executor " + id + " ready", copy::ready);
+        worker.claim(copy);
+    }
+
+    private static ExecutorId idOf(HookedWorker worker, String component) {
+        return worker.copies.values().stream().filter(c -> c.component.equals(component)).findFirst().orElseThrow().id;
+    }
+
+    /** Pending tuples are acked first, and the next copy opens only once this one is closed. */
+    private static void spoutTurn(HookedWorker worker, ExecutorId id) throws Exception {
+        worker.copies.get(id).finish(worker.handOver);
+        await("spout " + id + " closed", () -> !worker.copies.containsKey(id));
+        worker.start(id);
+        ExecutorCopy copy = worker.copies.get(id);
+        assertTrue(copy.prepared());
+        worker.run(copy);
+        await("spout " + id + " opened", copy::ready);
         worker.claim(copy);
     }
 
@@ -172,16 +198,23 @@ class ExecutorChurnIT {
                 LocalCluster.LocalTopology topology = cluster.submitTopology("churn", conf, builder.createTopology())) {
             await("hooked worker", () -> WorkerCalls.loop() != null && ACKED.get() > 100);
             HookedWorker worker = WorkerCalls.loop().worker;
-            ExecutorId id = worker.copies.values().stream().filter(c -> c.component.equals("sink"))
-                    .findFirst().orElseThrow().id;
+            ExecutorId id = idOf(worker, "sink");
+            ExecutorId acker = idOf(worker, "__acker");
+            ExecutorId spout = idOf(worker, "source");
             for (int i = 0; i < 50; i++) {
                 turn(worker, id);
+                turn(worker, acker);
+                spoutTurn(worker, spout);
             }
             Thread.sleep(5000);
             Footprint before = Footprint.of(worker);
             long preparedBefore = PREPARED.get();
             for (int i = 0; i < TURNS; i++) {
                 turn(worker, id);
+                if (i % 5 == 0) {
+                    turn(worker, acker);
+                    spoutTurn(worker, spout);
+                }
             }
             paused = true;
             await("all acked", () -> ACKED.get() == EMITTED.get());
@@ -189,6 +222,8 @@ class ExecutorChurnIT {
             Footprint after = Footprint.of(worker);
             System.out.println("churn before " + before + " after " + after + " emitted " + EMITTED.get());
             assertEquals(0, FAILED.get());
+            assertEquals(1 + 50 + TURNS / 5, OPENED.get());
+            assertTrue(!twoWereOpen, "a spout was opened before the one before it was closed");
             assertEquals(TURNS, PREPARED.get() - preparedBefore);
             assertEquals(TURNS + 50, CLEANED.get());
             assertEquals(0, worker.misrouted.dropped.get());

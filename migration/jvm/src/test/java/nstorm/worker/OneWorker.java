@@ -12,7 +12,10 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -42,20 +45,59 @@ import org.apache.storm.utils.Utils;
  * It is the topology's only one: the other ends of its moves are slots where nothing of Storm runs.
  */
 final class OneWorker implements AutoCloseable {
-    /** Emits a tuple about every millisecond. */
+    /** Emits a tuple about every millisecond, and notes what Storm asks of it. */
     public static final class Source extends BaseRichSpout {
+        static final AtomicLong EMITTED = new AtomicLong();
+        static final AtomicLong ACKED = new AtomicLong();
+        static final AtomicLong FAILED = new AtomicLong();
+        /** Of the copy that runs. */
+        static final Set<Long> PENDING = ConcurrentHashMap.newKeySet();
+        /** open, activate, deactivate and close, in their order. */
+        static final List<String> CALLS = new CopyOnWriteArrayList<>();
+
         private static final long serialVersionUID = 1L;
         private transient SpoutOutputCollector out;
 
         @Override
         public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {
             out = collector;
+            CALLS.add("open");
+            PENDING.clear();
         }
 
         @Override
         public void nextTuple() {
             Utils.sleep(1);
-            out.emit(new Values(1));
+            long message = EMITTED.incrementAndGet();
+            PENDING.add(message);
+            out.emit(new Values(1), message);
+        }
+
+        @Override
+        public void ack(Object message) {
+            ACKED.incrementAndGet();
+            PENDING.remove(message);
+        }
+
+        @Override
+        public void fail(Object message) {
+            FAILED.incrementAndGet();
+            PENDING.remove(message);
+        }
+
+        @Override
+        public void activate() {
+            CALLS.add("activate");
+        }
+
+        @Override
+        public void deactivate() {
+            CALLS.add("deactivate");
+        }
+
+        @Override
+        public void close() {
+            CALLS.add("close");
         }
 
         @Override
@@ -70,6 +112,8 @@ final class OneWorker implements AutoCloseable {
         static final AtomicInteger PREPARES = new AtomicInteger();
         static final AtomicInteger CLEANUPS = new AtomicInteger();
         static volatile CountDownLatch prepareGate = new CountDownLatch(0);
+        /** What comes now is never acked. */
+        static volatile boolean forgets;
         static volatile boolean failsWhenBuilt;
         static volatile boolean failsInPrepare;
 
@@ -101,7 +145,9 @@ final class OneWorker implements AutoCloseable {
         @Override
         public void execute(Tuple tuple) {
             EXECUTED.incrementAndGet();
-            out.ack(tuple);
+            if (!forgets) {
+                out.ack(tuple);
+            }
         }
 
         @Override
@@ -138,6 +184,8 @@ final class OneWorker implements AutoCloseable {
         Config conf = new Config();
         conf.setNumWorkers(1);
         conf.setMessageTimeoutSecs(MESSAGE_TIMEOUT_SECS);
+        // Off in a LocalCluster.
+        conf.put(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, true);
         // Storm's connections inside a JVM know no back-pressure.
         cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1)
                 .withSupervisorSlotPortMin(freePort()).withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
@@ -146,10 +194,14 @@ final class OneWorker implements AutoCloseable {
         await("a hooked worker", () -> WorkerCalls.loop() != null && Sink.EXECUTED.get() > 100);
         loop = WorkerCalls.loop();
         worker = loop.worker;
-        id = worker.copies.values().stream().filter(c -> c.component.equals("sink")).findFirst().orElseThrow().id;
+        id = idOf("sink");
         elsewhere = new Slot(worker.me.supervisor(), deafPort());
         elsewhereToo = new Slot(worker.me.supervisor(), deafPort());
         plans = Files.createDirectories(dir.resolve("plan"));
+    }
+
+    ExecutorId idOf(String component) {
+        return worker.copies.values().stream().filter(c -> c.component.equals(component)).findFirst().orElseThrow().id;
     }
 
     static int freePort() throws Exception {

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
@@ -20,6 +21,7 @@ import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Slot;
 import nstorm.worker.OneWorker.Sink;
+import nstorm.worker.OneWorker.Source;
 import org.apache.storm.cluster.ZKStateStorage;
 import org.apache.storm.daemon.worker.WorkerTransfer;
 import org.apache.storm.executor.Executor;
@@ -307,6 +309,103 @@ class ReconcilerIT {
             return executor.get() == null;
         });
         assertEquals(0, Sink.CLEANUPS.get());
+    }
+
+    /** The calls that the spout has got since a move began, once there are as many as expected. */
+    private static void assertCalls(int before, String... expected) throws Exception {
+        await(List.of(expected) + " after " + Source.CALLS.subList(0, before),
+                () -> Source.CALLS.size() >= before + expected.length);
+        assertEquals(List.of(expected), Source.CALLS.subList(before, Source.CALLS.size()));
+    }
+
+    @Test
+    void aSpoutFinishesWhatIsPendingAndIsClosedOnce() throws Exception {
+        ExecutorId spout = one.idOf("source");
+        long failed = Source.FAILED.get();
+        int before = Source.CALLS.size();
+        one.plan("m", spout, one.worker.me, one.elsewhere, Phase.QUIET);
+        one.awaitAck("m", "STOPPED");
+        assertCalls(before, "deactivate", "close");
+        assertEquals(Set.of(), Source.PENDING);
+        assertEquals(failed, Source.FAILED.get());
+        assertFalse(one.worker.tables.delivers(spout));
+        one.plan("m", spout, one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        assertCalls(before, "deactivate", "close", "open", "activate");
+        one.awaitTuples();
+    }
+
+    @Test
+    void aSpoutThatWaitsForItsTuplesIsActivatedAgainByAnUndo() throws Exception {
+        ExecutorId spout = one.idOf("source");
+        Sink.forgets = true;
+        long pending = Source.EMITTED.get();
+        await("a tuple that is never acked", () -> Source.EMITTED.get() > pending + 10);
+        int before = Source.CALLS.size();
+        one.plan("m", spout, one.worker.me, one.elsewhere, Phase.QUIET);
+        assertCalls(before, "deactivate");
+        one.awaitAck("m", "ROUTED");
+        Sink.forgets = false;
+        one.plan("m", spout, one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        assertCalls(before, "deactivate", "activate");
+        one.awaitTuples();
+    }
+
+    @Test
+    void whatIsPendingForTooLongFailsAtTheSpoutThatEmittedIt() throws Exception {
+        ExecutorId spout = one.idOf("source");
+        Sink.forgets = true;
+        long pending = Source.EMITTED.get();
+        await("a tuple that is never acked", () -> Source.EMITTED.get() > pending + 10);
+        int before = Source.CALLS.size();
+        one.plan("m", spout, one.worker.me, one.elsewhere, Phase.QUIET);
+        one.awaitAck("m", "STOPPED");
+        Sink.forgets = false;
+        assertCalls(before, "deactivate", "close");
+        assertEquals(Set.of(), Source.PENDING);
+        one.plan("m", spout, one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+    }
+
+    @Test
+    void aSpoutIsReadyUnopenedAndOpensWhenTheSourceIsClosed() throws Exception {
+        ExecutorId spout = one.idOf("source");
+        int before = Source.CALLS.size();
+        one.plan("away", spout, one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("away", "STOPPED");
+        assertCalls(before, "deactivate", "close");
+        for (Phase phase : List.of(Phase.PREPARE, Phase.QUIET)) {
+            one.plan("m", spout, one.elsewhere, one.worker.me, phase);
+            one.awaitAck("m", "READY");
+        }
+        one.plan("m", spout, one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("m", "STOPPED");
+        assertCalls(before, "deactivate", "close");
+        one.plan("m", spout, one.elsewhere, one.worker.me, Phase.PREPARE);
+        one.awaitAck("m", "READY");
+        one.plan("m", spout, one.elsewhere, one.worker.me, Phase.SETTLE);
+        one.awaitAck("m", "ROUTED");
+        assertCalls(before, "deactivate", "close", "open", "activate");
+        one.awaitTuples();
+    }
+
+    @Test
+    void anAckerHandsItsTreesOnAsSoonAsItIsNoLongerRoutedTo() throws Exception {
+        ExecutorId acker = one.idOf("__acker");
+        long failed = Source.FAILED.get();
+        Slot deaf = one.elsewhere;
+        one.plan("m", acker, one.worker.me, deaf, Phase.SWITCH);
+        one.awaitAck("m", "DRAINED");
+        long acked = Source.ACKED.get();
+        assertTrue(one.worker.copies.get(acker).alive());
+        one.awaitTuples();
+        assertEquals(acked, Source.ACKED.get(), "what the target alone knows of can be completed there only");
+        one.plan("m", acker, one.worker.me, deaf, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        await("acks again", () -> Source.ACKED.get() > acked + 100);
+        // What went to the deaf target is lost with it, and times out.
+        await("timed out", () -> Source.FAILED.get() > failed);
     }
 
     private static void setMessageTimeout(long secs) throws Exception {

@@ -112,6 +112,36 @@ final class Ledger {
         replace(task + ".lines", Arrays.stream(lines).map(Sentences::withoutFiller).collect(Collectors.joining("\n")));
     }
 
+    /** The offset up to which a task's partition is done; 0 before the first commit. */
+    long offset(int task) {
+        return (long) read(dir.resolve(task + ".offset"), Double.NaN);
+    }
+
+    void commit(int task, long offset) {
+        replace(task + ".offset", Long.toString(offset));
+    }
+
+    /** Notes that this JVM reads a task's partition; false if somebody who lives does already. */
+    boolean reads(int task) {
+        Path reader = dir.resolve(task + ".reader");
+        try {
+            boolean alone = !Files.exists(reader)
+                || ProcessHandle.of(Long.parseLong(Files.readString(reader))).isEmpty();
+            Files.writeString(reader, Long.toString(ProcessHandle.current().pid()));
+            return alone;
+        } catch (IOException e) {
+            throw new UncheckedIOException(reader + " not written", e);
+        }
+    }
+
+    void readsNoMore(int task) {
+        try {
+            Files.delete(dir.resolve(task + ".reader"));
+        } catch (IOException e) {
+            throw new UncheckedIOException("no more the reader of " + task, e);
+        }
+    }
+
     private void replace(String name, String content) {
         try {
             Path partial = Files.writeString(dir.resolve(name + "." + ProcessHandle.current().pid()), content);

@@ -15,7 +15,7 @@ final class SpoutLedger {
 
     private final int task;
     /** Emit time of the id in flight at [id mod size]; 0 when that place is free. */
-    private final long[] emittedNanos = new long[IN_FLIGHT_MAX];
+    private long[] emittedNanos = new long[IN_FLIGHT_MAX];
     private final int[] windowLatencies = new int[Latencies.BUCKETS];
     /** Acks of this second by slot; those before {@code slotsWritten} are written. */
     private final int[] slotAcked = new int[SLOTS];
@@ -116,6 +116,15 @@ final class SpoutLedger {
     synchronized String totals() {
         return "{\"task\":" + task + ",\"emitted\":" + emitted + ",\"acked\":" + acked + ",\"failed\":" + failed
             + ",\"double_acked\":" + doubleAcked + "}";
+    }
+
+    synchronized long emitted() {
+        return emitted;
+    }
+
+    /** Nothing is emitted or acked any more; the counts stay. A JVM may see many spouts come and go. */
+    synchronized void close() {
+        emittedNanos = new long[0];
     }
 
     private static int slot(long nowMillis) {

@@ -33,8 +33,17 @@ final class WordCount {
     }
 
     static StormTopology build(Map<String, Object> conf, KeepingBolt count) {
+        return build(conf, count, new LedgerSpout(Sentences::of, false));
+    }
+
+    /** With spouts that read a partition each. */
+    static StormTopology ofPartitions(Map<String, Object> conf) {
+        return build(conf, new CountBolt(), new LedgerSpout(Sentences::of, false, true));
+    }
+
+    private static StormTopology build(Map<String, Object> conf, KeepingBolt count, LedgerSpout spout) {
         TopologyBuilder builder = new TopologyBuilder();
-        split(builder, conf);
+        split(builder, conf, spout);
         ticking(builder.setBolt("count", count, integer(conf, COUNTS, 8)).fieldsGrouping("split", new Fields("word")),
             conf);
         return builder.createTopology();
@@ -43,15 +52,15 @@ final class WordCount {
     /** The same with a bolt between split and count that hands the words on. */
     static StormTopology through(Map<String, Object> conf, String component, IRichBolt bolt) {
         TopologyBuilder builder = new TopologyBuilder();
-        split(builder, conf);
+        split(builder, conf, new LedgerSpout(Sentences::of, false));
         ticking(builder.setBolt(component, bolt, integer(conf, "workload.between", 2)).shuffleGrouping("split"), conf);
         ticking(builder.setBolt("count", new CountBolt(), integer(conf, COUNTS, 8))
             .fieldsGrouping(component, new Fields("word")), conf);
         return builder.createTopology();
     }
 
-    private static void split(TopologyBuilder builder, Map<String, Object> conf) {
-        builder.setSpout("spout", new LedgerSpout(Sentences::of, false), integer(conf, SPOUTS, 2));
+    private static void split(TopologyBuilder builder, Map<String, Object> conf, LedgerSpout spout) {
+        builder.setSpout("spout", spout, integer(conf, SPOUTS, 2));
         builder.setBolt("split", new SplitBolt(), integer(conf, "workload.splits", 6)).shuffleGrouping("spout");
     }
 

@@ -10,6 +10,7 @@ final class Workloads {
     private static final Map<String, Function<Map<String, Object>, StormTopology>> BY_NAME = new TreeMap<>(Map.ofEntries(
         Map.entry("wordcount", WordCount::build),
         Map.entry("counters", WordCount::build),
+        Map.entry("partitions", WordCount::ofPartitions),
         Map.entry("unacked", WordCount::build),
         Map.entry("drift", WordCount::build),
         Map.entry("harmonic", conf -> WordCount.build(conf, new HarmonicBolt())),

@@ -1,0 +1,143 @@
+package nstorm.worker;
+
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import org.apache.storm.Config;
+import org.apache.storm.daemon.Task;
+import org.apache.storm.executor.Executor;
+import org.apache.storm.spout.ISpout;
+import org.apache.storm.tuple.AddressedTuple;
+import org.apache.storm.utils.ObjectReader;
+import org.apache.storm.utils.RotatingMap;
+
+/**
+ * Lets one spout finish what is pending, closes it and ends its loop, all on its own thread: another copy may only open
+ * once this one is closed, or two would read the same partition.
+ *
+ * <p>It serves acks by itself meanwhile: Storm's own loop sleeps 100 ms a turn while its spout is inactive.
+ */
+final class SpoutExit {
+    private enum Wish { RUN, FINISH, CLOSE }
+
+    private final Executor executor;
+    private volatile Wish wish = Wish.RUN;
+    private volatile HandOver handOver;
+    /** When it went beyond the way back; 0 before. */
+    private volatile long closingNanos;
+    private long sinceNanos;
+
+    SpoutExit(Executor executor) {
+        this.executor = executor;
+    }
+
+    /** Emits no more and closes once nothing is pending, at the latest after the time in which a message times out. */
+    void finish(HandOver to) {
+        ask(Wish.FINISH, to);
+    }
+
+    /** Emits no more and closes at once. */
+    void close(HandOver to) {
+        ask(Wish.CLOSE, to);
+    }
+
+    /** Emits again, if it is not too late. */
+    void keep() {
+        ask(Wish.RUN, null);
+    }
+
+    private synchronized void ask(Wish next, HandOver to) {
+        if (closingNanos == 0 && wish != next) {
+            handOver = to;
+            wish = next;
+        }
+    }
+
+    private synchronized boolean noWayBack(Wish asked) {
+        if (wish == asked) {
+            closingNanos = System.nanoTime();
+        }
+        return wish == asked;
+    }
+
+    /** Since when there is no way back, for the spout is being closed or is; 0 while there is one. */
+    long closingNanos() {
+        return closingNanos;
+    }
+
+    /** One turn of the executor's loop; null ends it. */
+    Long turn(Callable<Long> stockLoop) throws Exception {
+        Wish asked = wish;
+        if (asked == Wish.RUN) {
+            sinceNanos = 0;
+            return stockLoop.call();
+        }
+        if (sinceNanos == 0) {
+            sinceNanos = System.nanoTime();
+            deactivate();
+        }
+        int taken = executor.getReceiveQueue().consume(executor);
+        boolean finished = sentPendingEmits() && nothingPending();
+        if (asked == Wish.FINISH && !finished) {
+            return taken > 0 ? 0L : 1L;
+        }
+        if (!noWayBack(asked)) {
+            return 0L;
+        }
+        for (AddressedTuple tuple = executor.getPendingEmits().poll(); tuple != null;
+                tuple = executor.getPendingEmits().poll()) {
+            handOver.take(tuple);
+        }
+        spouts("close", ISpout::close);
+        handOver.flushBatchesOf(executor);
+        return null;
+    }
+
+    /** As Storm does when the topology is deactivated; its loop activates the spout again if this one is kept. */
+    private void deactivate() {
+        if (StormFields.<AtomicBoolean>get(StormFields.SPOUT_ACTIVE, executor).getAndSet(false)) {
+            spouts("deactivate", ISpout::deactivate);
+        }
+    }
+
+    /** What the user's code throws must not end a worker that lives on. */
+    private void spouts(String name, Consumer<ISpout> call) {
+        for (Task task : StormFields.<List<Task>>get(StormFields.ID_TO_TASK, executor)) {
+            try {
+                if (task != null) {
+                    call.accept((ISpout) task.getTaskObject());
+                }
+            } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
+                Faults.report(name + " of spout " + executor.getComponentId() + executor.getExecutorId(), e);
+            }
+        }
+    }
+
+    private boolean sentPendingEmits() {
+        Queue<AddressedTuple> pending = executor.getPendingEmits();
+        while (!pending.isEmpty() && executor.getExecutorTransfer().tryTransfer(pending.peek(), null)) {
+            pending.poll();
+        }
+        return pending.isEmpty();
+    }
+
+    private boolean nothingPending() {
+        RotatingMap<Long, ?> pending = StormFields.get(StormFields.SPOUT_PENDING, executor);
+        if (pending.size() > 0 && timedOut()) {
+            // By Storm's own time-out, which fails each to the spout: all are older than a message may be.
+            pending.rotate();
+            pending.rotate();
+        }
+        return pending.size() == 0;
+    }
+
+    private boolean timedOut() {
+        Object timeouts = executor.getTopoConf().get(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS);
+        int secs = ObjectReader.getInt(executor.getTopoConf().get(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS), 30);
+        return ObjectReader.getBoolean(timeouts, true)
+                && System.nanoTime() - sinceNanos > TimeUnit.SECONDS.toNanos(secs);
+    }
+}
