@@ -7,12 +7,14 @@ simulator each make their own `Seen`, call `cycle`, and write the plans of its r
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from controller.config import Config, Mode
 from controller.core.choose import choose_each
 from controller.core.cluster import inter_node_tps
 from controller.core.controls import NOTHING_SET, Controls
-from controller.core.decision import Move, Outcome, Veto, proposal_id
+from controller.core.decision import Decision, Move, Outcome, Veto, proposal_id
+from controller.core.drain import drain_each
 from controller.core.gate import gate_each
 from controller.core.layout import Layout
 from controller.core.metrics import Rates, observe_each
@@ -45,6 +47,7 @@ class Seen:
     answers: tuple[tuple[str, Answer], ...] = ()  # ends of searches, by topology
     # Unix seconds, source and target node of each move that has begun within the last hour.
     begun: tuple[tuple[float, str, str], ...] = ()
+    drained: tuple[str, ...] = ()  # the hosts that operators drain
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class TopologyReport:
     picture: Picture | None = None  # what the decision looked at
     vetoes: Vetoes | None = None  # and what was in its way; None if it did not get as far
     mode: Mode = Mode.ADVISE
+    drains: bool = False  # the moves take executors away from drained hosts
 
     @property
     def proposal(self) -> str:
@@ -159,17 +163,18 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
     modes = {
         view.id: Mode(seen.controls.mode_of(view.publication.name, settings.mode)) for view in views
     }
-    gated = gate_each(
-        pictures,
-        under_way,
-        held=_held(seen, settings, modes),
-        excluded=settings.excluded,
-        max_moves=settings.max_moves,
+    free_moves = settings.max_moves - len(under_way)
+    gate = partial(
+        gate_each, pictures, under_way, excluded=settings.excluded, max_moves=settings.max_moves
     )
+    # An operator has asked for it, as for a single move: only a freeze holds it.
+    drains = drain_each(gate(held=_frozen(seen)), seen.drained, settings.limits, free_moves)
+    begun = sum(len(decision.moves) for decision in drains.values())
+    gated = gate(held=_held(seen, settings, modes))
     vetoes = veto_each(
         gated,
         memory.moved_s,
-        settings.excluded,
+        replace(settings.excluded, drained=frozenset(seen.drained)),
         unwanted={view.id: seen.controls.unwanted(view.id, seen.time_s) for view in views},
         busy_nodes=_busy_nodes(seen, settings),
         cooldown_s=settings.cooldown_s,
@@ -177,26 +182,23 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
     )
     decisions = choose_each(
         decide,
-        gated,
+        gated | {topology: Veto(d.outcome, d.reason) for topology, d in drains.items()},
         vetoes,
         settings.limits,
-        settings.max_moves - len(under_way),
-        may_exceed=not under_way,
+        free_moves - begun,
+        may_exceed=not under_way and not begun,
         first=memory.tick,
         begins={topology for topology, mode in modes.items() if mode is Mode.AUTO},
     )
+    decisions |= drains
     plans = {view.id: next_plan(view, decisions[view.id], seen.epoch) for view in views}
 
-    begun = {
-        Mode.AUTO: Outcome.MOVED,
-        Mode.APPROVE: Outcome.AWAITING_APPROVAL,
-    }
     reports = tuple(
         TopologyReport(
             memory.tick,
             topology,
             seen.time_s,
-            begun.get(modes[topology], decision.outcome) if plan else decision.outcome,
+            _outcome(plan, decision, modes[topology], drains=topology in drains),
             decision.reason,
             decision.moves,
             plan,
@@ -204,6 +206,7 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
             made if isinstance(made := pictures[topology], Picture) else None,
             vetoes.get(topology),
             modes[topology],
+            drains=topology in drains,
         )
         for topology, (plan, decision) in plans.items()
     )
@@ -217,6 +220,19 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         targeting=decide.remembered.only(plans) if isinstance(decide, Targeting) else None,
     )
     return after, Report(reports, tuple(searches.questions))
+
+
+def _outcome(plan: Plan | None, decision: Decision, mode: Mode, *, drains: bool) -> Outcome:
+    if plan is None:
+        return decision.outcome
+    if mode is Mode.AUTO or drains:
+        return Outcome.MOVED
+    return Outcome.AWAITING_APPROVAL if mode is Mode.APPROVE else decision.outcome
+
+
+def _frozen(seen: Seen) -> dict[str, Veto]:
+    reason = seen.controls.frozen(seen.time_s)
+    return {v.id: Veto(Outcome.PAUSED, reason) for v in seen.topologies} if reason else {}
 
 
 def _held(seen: Seen, settings: Config, modes: Mapping[str, Mode]) -> dict[str, Veto]:

@@ -41,6 +41,7 @@ class Phase(StrEnum):
     QUIET = "QUIET"
     SWITCH = "SWITCH"
     DRAIN = "DRAIN"
+    CARRY = "CARRY"
     STOP = "STOP"
     SETTLE = "SETTLE"
     UNDO = "UNDO"
@@ -70,7 +71,7 @@ class Way(StrEnum):
 
 SOURCE_OWNS = frozenset({Phase.PREPARE, Phase.QUIET, Phase.UNDO})
 ABSORBED = frozenset({Phase.STOP, Phase.SETTLE})
-MOVING = SOURCE_OWNS | {Phase.SWITCH, Phase.DRAIN, Phase.STOP}
+MOVING = SOURCE_OWNS | {Phase.SWITCH, Phase.DRAIN, Phase.CARRY, Phase.STOP}
 
 
 class EntryState(StrEnum):
@@ -80,6 +81,10 @@ class EntryState(StrEnum):
     READY = "READY"
     ROUTED = "ROUTED"
     DRAINED = "DRAINED"
+    LOADED = "LOADED"
+    """The target's copy has what the source's kept."""
+    REFUSED = "REFUSED"
+    """What the source's copy keeps cannot be written, or not be read."""
     STOPPED = "STOPPED"
     STUCK = "STUCK"
     NOT_UNDERSTOOD = "NOT_UNDERSTOOD"
@@ -558,6 +563,7 @@ class Timing:
     switch_limit_s: float = 5.0
     bystander_wait_s: float = 2.0
     lazy_kill_ms: int = 2000
+    carry_limit_s: float = 20.0
     supervisor_limit_s: float = 30.0
     close_quiet_s: float = 5.0
     close_limit_s: float = 120.0

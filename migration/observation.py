@@ -10,6 +10,7 @@ from msgspec import structs
 
 from migration import MigrationError
 from migration.model import (
+    SOURCE_OWNS,
     Entry,
     EntryState,
     NodeAcks,
@@ -27,7 +28,7 @@ from migration.model import (
 from migration.table import NEEDS_VERSION, TRANSITIONS, limit_s
 from migration.wire import SPEAKS
 
-_HAS_COPY = frozenset({EntryState.ROUTED, EntryState.DRAINED})
+_HAS_COPY = frozenset({EntryState.ROUTED, EntryState.DRAINED, EntryState.REFUSED})
 _ROUTED = _HAS_COPY | {EntryState.STOPPED}
 
 
@@ -246,7 +247,7 @@ def _limit(observed: ObservedEntry) -> bool:
     longest_s = limit_s(observed.entry.phase, observed.timing)
     if longest_s is None or observed.now_s - observed.progress.since_s < longest_s:
         return False
-    if observed.entry.phase is Phase.SWITCH:
+    if observed.entry.phase in (Phase.SWITCH, Phase.CARRY):
         return observed.ends_heard()
     return observed.entry.phase is not Phase.DRAIN or _supervised(observed)
 
@@ -282,7 +283,7 @@ def _supervised(observed: ObservedEntry) -> bool:
 
 
 def _cancelled(observed: ObservedEntry) -> bool:
-    if not observed.progress.cancelled or observed.entry.phase is Phase.PREPARE:
+    if not observed.progress.cancelled or observed.entry.phase in SOURCE_OWNS:
         return observed.progress.cancelled
     return observed.ends_heard() and observed.state(observed.entry.source) in {
         EntryState.NONE,
@@ -297,8 +298,6 @@ def _target_ready(observed: ObservedEntry) -> bool:
 
 
 def _closed(observed: ObservedEntry) -> bool:
-    if observed.closes() and observed.awaits_arrival():
-        return False  # Storm would end the worker to which that one is on its way
     closed = observed.state(observed.entry.source) is EntryState.STOPPED
     return closed and _target_ready(observed)
 
@@ -320,6 +319,15 @@ def _routed(observed: ObservedEntry) -> bool:
 def _drained(observed: ObservedEntry) -> bool:
     drained = observed.state(observed.entry.source) in (EntryState.DRAINED, EntryState.STOPPED)
     return drained and _supervised(observed)
+
+
+def _loaded(observed: ObservedEntry) -> bool:
+    return observed.state(observed.entry.target) is EntryState.LOADED
+
+
+def _refused(observed: ObservedEntry) -> bool:
+    answers = (observed.state(end) for end in observed.ends())
+    return EntryState.REFUSED in answers and observed.ends_heard()
 
 
 def _stopped(observed: ObservedEntry) -> bool:
@@ -413,6 +421,8 @@ EVENTS: dict[str, Callable[[ObservedEntry], bool]] = {
     "target_restarted": _target_restarted,
     "routed": _routed,
     "drained": _drained,
+    "loaded": _loaded,
+    "refused": _refused,
     "limit": _limit,
     "stopped": _stopped,
     "settled": _settled,

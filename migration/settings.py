@@ -27,6 +27,7 @@ class Kind(StrEnum):
     CHOICE = "one of a few words"
     NAMES = "list of names"
     WORDS = "a word for each component"
+    LISTS = "a list of names for each component"
     SWITCH = "true or false"
     FOLDER = "directory, or off"
     TEXT = "text"
@@ -89,6 +90,7 @@ class Setting:
             Kind.CHOICE: word,
             Kind.NAMES: list[str],
             Kind.WORDS: dict[str, word],
+            Kind.LISTS: dict[str, Annotated[list[str], Meta(min_length=1)]],
             Kind.SWITCH: bool,
             Kind.FOLDER: str,
             Kind.TEXT: Annotated[str, Meta(min_length=1)],
@@ -101,6 +103,7 @@ class Setting:
             Kind.COUNT: f"a whole number {bounds}",
             Kind.CHOICE: f"one of {', '.join(words)}",
             Kind.NAMES: "a list of names",
+            Kind.LISTS: "a list of names for each component",
             Kind.WORDS: f"one of {', '.join(words)} for each component",
             Kind.SWITCH: "true or false",
             Kind.FOLDER: "a directory, or off",
@@ -251,9 +254,13 @@ SETTINGS: tuple[Setting, ...] = (
         Reader.HOOKS, unset="none"),
     Setting("move", Kind.WORDS, MappingProxyType({}),
         "How executors of a component move: `live` also if its bolt keeps something, which the "
-        "new copy then lacks, or `never`; the key may also stand in the topology's own "
-        "configuration.",
-        Reader.HOOKS, unset="as the bolt's code says", choices=("live", "never")),
+        "new copy then lacks, `carry` with the fields of `state` whatever else its code does, or "
+        "`never`; the key may also stand in the topology's own configuration.",
+        Reader.HOOKS, unset="as the bolt's code says", choices=("live", "carry", "never")),
+    Setting("state", Kind.LISTS, MappingProxyType({}),
+        "The fields of a component's bolt that travel when it moves; the key may also stand in "
+        "the topology's own configuration.",
+        Reader.HOOKS, unset="those that its code changes"),
     Setting("vetoes", Kind.SWITCH, False,
         "Whether a decision on a file keeps the rules of a live run: an executor that has moved "
         "rests, no worker is opened.",
@@ -287,7 +294,7 @@ def values(
         if row.key in given:
             found[row.key] = row.read(given[row.key], (choices or {}).get(row.key, ()))
         else:
-            empty = {Kind.NAMES: list, Kind.WORDS: dict}.get(row.kind)
+            empty = {Kind.NAMES: list, Kind.WORDS: dict, Kind.LISTS: dict}.get(row.kind)
             found[row.key] = empty() if empty else row.default
     return found
 

@@ -32,6 +32,7 @@ def limit_s(phase: Phase, timing: Timing) -> float | None:
         Phase.QUIET: timing.quiet_limit_s,
         Phase.SWITCH: timing.switch_limit_s,
         Phase.DRAIN: timing.lazy_kill_ms / 1000,
+        Phase.CARRY: timing.carry_limit_s,
     }.get(phase)
 
 

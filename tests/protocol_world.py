@@ -5,6 +5,7 @@ Nothing happens by itself: a test lets each party take its turn, in any order.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from migration.model import (
@@ -63,6 +64,43 @@ class Worker:
     supervisor_view: Assignment = field(default_factory=dict)
     supervisor_plan: Plan = field(default_factory=lambda: Plan(CLUSTER, 0, -1, TOPOLOGY))
     persisted: set[ExecutorId] = field(default_factory=set)
+    # What the bolts of carried executors have counted: the copy here, and all that ran here.
+    carried: frozenset[ExecutorId] = frozenset()
+    counts: Counter[ExecutorId] = field(default_factory=Counter)
+    counted: Counter[ExecutorId] = field(default_factory=Counter)
+    loaded: set[str] = field(default_factory=set)
+
+    def holds_still(self, executor: ExecutorId) -> bool:
+        """Tell whether the copy here takes no tuple, by what this worker has read."""
+        entry = self.entry(executor)
+        if entry is None or entry.way is not Way.CARRY:
+            return False
+        if entry.source == self.slot:
+            return entry.phase in (Phase.CARRY, Phase.STOP, Phase.SETTLE)
+        return entry.phase not in (Phase.STOP, Phase.SETTLE)
+
+    def count(self) -> None:
+        """Let the bolts count, and what has ended forget."""
+        self.counts = Counter({e: self.counts[e] for e in self.counts if e in self.running})
+        ids = {entry.id for entry in self.plan.entries if entry.executor in self.running}
+        self.loaded &= ids
+        for executor in self.running & self.carried:
+            if not self.holds_still(executor):
+                self.counts[executor] += 1
+                self.counted[executor] += 1
+
+    def carry(self, target: Worker) -> None:
+        """Send what copies here have counted to where they go, if both ends hold still for it."""
+        for entry in self.plan.entries:
+            if entry.phase is not Phase.CARRY or (self.slot, target.slot) != (
+                entry.source,
+                entry.target,
+            ):
+                continue
+            here, there = self.entry(entry.executor), target.entry(entry.executor)
+            if entry.executor in self.running & target.running and here == there == entry:
+                target.counts[entry.executor] = self.counts[entry.executor]
+                target.loaded.add(entry.id)
 
     def entry(self, executor: ExecutorId) -> Entry | None:
         """Return the entry that counts here, by what this worker has read."""
@@ -91,6 +129,8 @@ class Worker:
         self.incarnation += 1
         self.view = dict(self.supervisor_view)
         self.drained.clear()
+        self.counts.clear()
+        self.loaded.clear()
         self.running = {executor for executor in self.view if self.owner(executor) == self.slot}
         self.opened = self.running & self.spouts
 
@@ -152,7 +192,8 @@ class Worker:
             return EntryState.STOPPED if entry.source == self.slot else EntryState.NONE
         if entry.source == self.slot and entry.id in self.drained:
             return EntryState.DRAINED
-        return EntryState.ROUTED
+        loaded = entry.phase is Phase.CARRY and entry.id in self.loaded
+        return EntryState.LOADED if loaded else EntryState.ROUTED
 
     def supervise(self, assignment: Assignment) -> None:
         """Let the supervisor learn Storm's newest assignment; its worker reads it from there."""
@@ -202,7 +243,10 @@ class Worker:
             self.plan.version,
             entries,
             tuple(sorted(self.running)),
-            ways=tuple(ExecutorWay(executor, Way.SPOUT) for executor in sorted(self.spouts)),
+            ways=(
+                *(ExecutorWay(e, Way.SPOUT) for e in sorted(self.spouts)),
+                *(ExecutorWay(e, Way.CARRY) for e in sorted(self.carried)),
+            ),
         )
         kept = PersistedSlot(self.slot.port, TOPOLOGY, tuple(sorted(self.persisted)))
         read = AppliedPlan(TOPOLOGY, self.supervisor_plan.epoch, self.supervisor_plan.version)
@@ -218,7 +262,9 @@ class Worker:
 class World:
     """Storm's assignment, the stored plan, one worker a node, and a leader."""
 
-    def __init__(self, slots: int = 3, executors: int = 4, spouts: int = 0) -> None:
+    def __init__(
+        self, slots: int = 3, executors: int = 4, spouts: int = 0, carried: int = 0
+    ) -> None:
         self.now_s, self.epoch, self.moves = 0.0, 1, 0
         self.slots = [Slot(f"s{i}", 6700) for i in range(slots)]
         self.executors = [ExecutorId(i, i) for i in range(1, executors + 1)]
@@ -226,6 +272,7 @@ class World:
             executor: (self.slots[i % slots], 100) for i, executor in enumerate(self.executors)
         }
         self.spouts = frozenset(self.executors[:spouts])
+        self.carried = frozenset(self.executors[spouts : spouts + carried])
         self.status = "ACTIVE"
         self.stored = Plan(CLUSTER, 1, 0, TOPOLOGY)
         self.publication = self.publish()
@@ -236,6 +283,7 @@ class World:
                 self.stored,
                 spouts=self.spouts,
                 supervisor_view=dict(self.storm),
+                carried=self.carried,
             )
             for slot in self.slots
         ]
@@ -362,6 +410,9 @@ class World:
             worker.refresh()
         elif turn == "work":
             worker.work()
+            worker.count()
+            for target in self.workers:
+                worker.carry(target)
         else:
             worker.speak(int(self.now_s * 1000))
 
@@ -384,6 +435,10 @@ class World:
             if not self.stored.entries:
                 break
         self.everybody(1.0)
+
+    def counted(self, executor: ExecutorId) -> int:
+        """Count how often its bolt has counted, wherever it ran."""
+        return sum(worker.counted[executor] for worker in self.workers)
 
     def with_kills(self) -> int:
         return sum(worker.kills for worker in self.workers)

@@ -11,7 +11,7 @@ from controller.cli.daemons import CONTROLLER_EXAMPLE, run_controller
 from controller.cli.decide import decide
 from controller.cli.doctor import doctor
 from controller.cli.node import VERBS
-from controller.cli.operate import move, status
+from controller.cli.operate import drain, move, status, undrain
 from controller.cli.running import new_app, run
 from controller.cli.top import top
 from controller.cli.why import cancel, explain, history, plan, show, undo
@@ -66,6 +66,8 @@ _add(reject, RULE, "nstorm reject p-1a2b3c --conf storm.yaml")
 _add(pause, RULE, 'nstorm pause --for 30m --reason "release" --conf storm.yaml')
 _add(freeze, RULE, "nstorm freeze --until 2026-12-27T06:00+01:00 --conf storm.yaml")
 _add(resume, RULE, "nstorm resume --conf storm.yaml")
+_add(drain, RULE, "nstorm drain node-3 --conf storm.yaml --within 60s")
+_add(undrain, RULE, "nstorm undrain node-3 --conf storm.yaml")
 _add(decide, FILES, "nstorm decide snapshot.json --policy target --steps 20 --set load.high=0.9")
 app.add_typer(replay_app, name="replay", rich_help_panel=FILES)
 _add(tune, FILES, "nstorm tune build/demo/journal", "nstorm tune journal --topology wc")

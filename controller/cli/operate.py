@@ -1,4 +1,4 @@
-"""``nstorm status`` and ``move``, and how any command asks the leading controller."""
+"""``nstorm status``, ``move``, ``drain`` and ``undrain``; how any command asks the leader."""
 
 import json
 import threading
@@ -14,11 +14,12 @@ from rich.console import Console
 
 from controller.cli.daemons import Conf
 from controller.cli.places import only, slot_of
-from controller.cli.status_view import as_document, as_tables
+from controller.cli.status_view import as_document, as_tables, drain_lines, drain_progress
 from controller.config import from_storm_yaml
+from controller.core.drain import cannot_drain, left_on
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
-from controller.storm.collect import LiveCluster
+from controller.storm.collect import DRAINED, LiveCluster
 from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decode, encode
 from controller.storm.status import read
 from kvstore.errors import NotConnectedError, SessionLostError
@@ -74,6 +75,7 @@ def look(session: Session, view: LiveCluster) -> dict[str, Any]:
         read(session),
         view.controls(),
         controllers=view.controllers(),
+        drained=view.drained(),
         left_out={load.node: load.left_out for load in view.loads()},
         clocks_ahead_s=view.clocks_ahead_s(),
         now_s=time.time(),
@@ -194,3 +196,75 @@ def _look(
     if command is None:
         raise CommandError("the command has vanished from ZooKeeper; see `nstorm status`")
     return command, time.monotonic() - began_s
+
+
+def drain(
+    host: Annotated[str, typer.Argument(help="As `nstorm status` shows it.")],
+    *,
+    conf: Conf,
+    within: Annotated[
+        str | None, typer.Option(help="Wait so long, such as 30s, and say what is left.")
+    ] = None,
+) -> None:
+    """Move every executor away from a host.
+
+    None moves there until `nstorm undrain`. The leading controller does it, in every mode, also one
+    that is started later; `nstorm status` shows how far it is. Exit code 1: --within was too short,
+    or some executors stay. Exit code 2: refused, with the reason.
+    """
+    limit_s = _seconds(within) if within else None
+    high_frac = from_storm_yaml(storm_yaml.read(conf))[0].limits.high_frac
+    with connected(conf) as session:
+        view = LiveCluster.of_session(session)
+        views, drained, told = view.topologies(), view.drained(), read(session) or {}
+        cpu_cores, room_cores = _loads(told, high_frac)
+        refusal = cannot_drain(views, host, drained, cpu_cores, room_cores)
+        if refusal is not None:
+            raise CommandError(refusal)
+        if host not in drained:
+            count = sum(len(left_on(one, (host,)).executors) for one in views)
+            session.put(f"{DRAINED}/{host}", str(count).encode())
+        if limit_s is not None:
+            raise typer.Exit(_wait_drained(view, host, limit_s))
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text.removesuffix("s"))
+    except ValueError:
+        raise CommandError(f"--within {text} is not a time such as 30s") from None
+
+
+def _loads(
+    told: dict[str, Any], high_frac: float
+) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
+    """Take the CPU of executors, and the room of workers, from what the leading controller says."""
+    cpu_cores, room_cores = {}, {}
+    for cycle in told.get("cycles", []):
+        for row in cycle.get("executors", []):
+            cpu_cores[cycle["topology"], row["executor"]] = float(row["cpu_cores"])
+        for row in cycle.get("workers", []):
+            room = high_frac * row["capacity_cores"] - row["cpu_cores"]
+            room_cores[cycle["topology"], row["slot"]] = room
+    return cpu_cores, room_cores
+
+
+def _wait_drained(view: LiveCluster, host: str, limit_s: float) -> int:
+    until_s = time.monotonic() + limit_s
+    while True:
+        of = view.drained().get(host, 0)
+        left = drain_progress(view.topologies(), host, of)
+        if left["left"] <= len(left["stay"]) or time.monotonic() >= until_s:
+            for line in drain_lines(left):
+                print(line)
+            return 1 if left["left"] else 0
+        time.sleep(0.5)
+
+
+def undrain(
+    host: Annotated[str, typer.Argument(help="As `nstorm status` shows it.")], conf: Conf
+) -> None:
+    """Let executors move to a drained host again."""
+    with connected(conf) as session:
+        if not session.delete(f"{DRAINED}/{host}"):
+            raise CommandError(f"host {host} is not drained")

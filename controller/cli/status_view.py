@@ -10,6 +10,7 @@ from rich.table import Table
 
 from controller.cli.places import shown
 from controller.core.controls import EVERYWHERE, Controls
+from controller.core.drain import left_on
 from controller.core.layout import pinned_executors, settled_placement
 from controller.core.topology import TopologyView
 from migration.model import Candidacy, NodeAcks, WorkerAck
@@ -25,6 +26,7 @@ def as_document(
     controls: Controls,
     *,
     controllers: Sequence[Candidacy] = (),
+    drained: Mapping[str, int] = {},
     left_out: Mapping[str, int],
     clocks_ahead_s: Mapping[str, float] | None = None,
     now_s: float,
@@ -32,7 +34,8 @@ def as_document(
     """Put together what ZooKeeper, the agents and the leading controller say.
 
     `told` is what the leading controller last wrote, `controls` what operators have set. The
-    first of the `controllers` leads. `left_out` counts
+    first of the `controllers` leads. `drained` has how many executors each drained host had.
+    `left_out` counts
     the rows of traffic that each node's report had no room for, `clocks_ahead_s` are the nodes'.
     """
     told, clocks = told or {}, clocks_ahead_s or {}
@@ -43,6 +46,7 @@ def as_document(
         "epoch": told.get("epoch"),
         "mode": controls.mode_of(EVERYWHERE, told.get("mode", "")) or None,
         "controls": to_builtins(controls),
+        "drained": [drain_progress(views, host, of) for host, of in drained.items()],
         "journal_problem": told.get("journal_problem"),
         "agents": [
             {
@@ -61,6 +65,28 @@ def as_document(
         "topologies": [_topology(view, cycles.get(view.publication.topology)) for view in views],
         "ended_moves": told.get("ended_moves", []),
     }
+
+
+def drain_progress(views: Sequence[TopologyView], host: str, of: int) -> Document:
+    """Tell what is left on a drained host that had `of` executors, and what of it stays."""
+    left = [(view, left_on(view, (host,))) for view in views]
+    return {
+        "host": host,
+        "of": of,
+        "left": sum(len(one.executors) for _, one in left),
+        "stay": [
+            {"topology": view.id, "executor": str(executor), "reason": reason}
+            for view, one in left
+            for executor, reason in one.stays.items()
+        ],
+    }
+
+
+def drain_lines(one: Document) -> Iterator[str]:
+    """Say how far a drain is."""
+    yield f"host {one['host']} is drained: {one['left']} of {one['of']} executors left"
+    for stays in one["stay"]:
+        yield f"  {stays['executor']} of {stays['topology']} stays: {stays['reason']}"
 
 
 def _topology(view: TopologyView, cycle: Document | None) -> Document:
@@ -171,6 +197,8 @@ def head(document: Document) -> Iterator[str]:
         yield f"paused {name or 'everything'}: {pause}"
     if controls.freeze:
         yield f"frozen: {controls.freeze}"
+    for drained in document["drained"]:
+        yield from drain_lines(drained)
     if document["journal_problem"]:
         yield f"journal not written: {document['journal_problem']}"
     for place, one in enumerate(document["controllers"]):

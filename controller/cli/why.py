@@ -121,7 +121,7 @@ def show(
 def cancel(
     move: Id, conf: Conf, topology: Topology = "", output: OutputOption = Output.TABLE
 ) -> None:
-    """Take a move back that is in PREPARE, SWITCH or DRAIN.
+    """Take a move back that is not in STOP yet.
 
     Exit code 1: it went on, because it was too late.
     """

@@ -26,6 +26,7 @@ class Excluded:
     topologies: frozenset[str] = frozenset()
     components: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
+    drained: frozenset[str] = frozenset()  # hosts that operators drain: nothing moves there
 
     def has_topology(self, topology: str) -> bool:
         """Tell whether a topology is among them, by its id or its name."""
@@ -33,8 +34,11 @@ class Excluded:
 
     def on(self, hosts: Mapping[str, str]) -> "Excluded":
         """Put ids of nodes in place of hosts, given the host of each node."""
-        nodes = (node for node, host in hosts.items() if {node, host} & self.hosts)
-        return replace(self, hosts=frozenset(nodes))
+
+        def nodes(named: frozenset[str]) -> frozenset[str]:
+            return frozenset(node for node, host in hosts.items() if {node, host} & named)
+
+        return replace(self, hosts=nodes(self.hosts), drained=nodes(self.drained))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ def veto_each(
             if of == topology
         }
         never = excluded
-        if excluded.hosts:
+        if excluded.hosts | excluded.drained:
             never = excluded.on({node.id: node.host for node in made.view.publication.nodes})
         there = placement_vetoes(made.cluster, made.snapshot, never)
         if busy_nodes:
@@ -169,8 +173,9 @@ def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Exclude
 
 
 def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
-    """List the vetoes that the settings give."""
-    nodes = {n: Veto(Outcome.EXCLUDED, f"node {n} is excluded") for n in excluded.hosts}
+    """List the vetoes that the settings and operators give."""
+    closed = dict.fromkeys(excluded.hosts, "excluded") | dict.fromkeys(excluded.drained, "drained")
+    nodes = {n: Veto(Outcome.EXCLUDED, f"node {n} is {why}") for n, why in closed.items()}
     found, executors = _at_nodes(cluster, snapshot, nodes), {}
     if excluded.components:
         for name, component in zip(snapshot.executors, snapshot.component_of, strict=True):

@@ -63,6 +63,7 @@ class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick"):
     cluster: str = ""  # epochs count within one cluster's life only
     epoch: int | None = None
     controls: Controls = Controls()
+    drained: tuple[str, ...] = ()
     views: tuple[ViewRecord, ...] = ()
     load_nodes: tuple[str, ...] = ()  # the nodes whose newest report was seen
     rests: tuple[tuple[str, str, float], ...] = ()

@@ -121,6 +121,7 @@ class Recorder:
             "time_s": found.time_s,
             "epoch": found.epoch,
             "controls": msgspec.to_builtins(found.controls),
+            "drained": list(found.drained),
             "views": [
                 {
                     "topology": view.id,

@@ -50,6 +50,7 @@ class SeenReader:
             tuple((t, ExecutorId.parse(executor)) for t, executor in record.not_begun),
             tuple((topology, decode(Answer, answer)) for topology, answer in record.answers),
             record.begun,
+            record.drained,
         )
 
     def loads(self, record: TickRecord) -> tuple[NodeLoad, ...]:

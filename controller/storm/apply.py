@@ -24,7 +24,14 @@ from migration.recovery import KnownPlan
 log = structlog.get_logger()
 
 # The phases between PREPARE and STOPPED: what the application may notice of a move.
-DISRUPTIVE_PHASES = (Phase.PREPARE, Phase.QUIET, Phase.SWITCH, Phase.DRAIN, Phase.STOP)
+DISRUPTIVE_PHASES = (
+    Phase.PREPARE,
+    Phase.QUIET,
+    Phase.SWITCH,
+    Phase.DRAIN,
+    Phase.CARRY,
+    Phase.STOP,
+)
 
 
 @dataclass(slots=True)

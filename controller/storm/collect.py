@@ -27,6 +27,8 @@ _LOADS_OLD_S = 6.0
 # After this silence the reports of a node that Storm has not got are deleted.
 _NODE_GONE_S = 3600.0
 
+DRAINED = f"{wire.ROOT}/drained"
+
 
 class LiveCluster:
     """The cluster as ZooKeeper shows it; `timing` says how old an answer may be."""
@@ -212,6 +214,14 @@ class LiveCluster:
     def controls(self) -> Controls:
         """Return what operators have set."""
         return read(self._mirror.node(CONTROLS))
+
+    def drained(self) -> dict[str, int]:
+        """Return the hosts that operators drain, and how many executors each had."""
+        found = {}
+        for host in sorted(self._mirror.children(DRAINED)):
+            stored = self._mirror.node(f"{DRAINED}/{host}")
+            found[host] = int(stored.data) if stored and stored.data.isdigit() else 0
+        return found
 
     def age_s(self, path: str) -> float:
         """Tell how long ago a node was seen to change; infinite if it has not been read."""

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from controller.core.decision import Decision, Move, Outcome
+from controller.core.drain import drained_nodes
 from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
 from controller.storm.history import MoveRecord
@@ -17,7 +18,7 @@ from controller.storm.message_cache import Mirror
 from kvstore.errors import NoNodeError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
-from migration.model import ExecutorId, Plan
+from migration.model import ExecutorId, Plan, Slot
 from migration.table import TRANSITIONS
 
 COMMANDS = f"{wire.ROOT}/commands"
@@ -112,11 +113,13 @@ class CommandQueue:
         views: Sequence[TopologyView],
         ended: Iterable[MoveRecord],
         epoch: int,
+        *,
+        drained: tuple[str, ...] = (),
         frozen: str | None = None,
     ) -> None:
         """Begin what waits under this epoch, and answer what has gone on or ended lately.
 
-        `frozen` says why operators may not move anything either.
+        Nothing moves to the hosts `drained`; `frozen` says why operators may not move anything.
         """
         for path, command in self.read().items():
             if command.ended:
@@ -132,7 +135,7 @@ class CommandQueue:
                 answer = replace(command, state=REFUSED, reason=reason)
             else:
                 try:
-                    answer = self._try(command, views, epoch)
+                    answer = self._try(command, views, epoch, drained)
                 except ModelError as error:  # no executor or slot is called so
                     answer = replace(command, state=REFUSED, reason=str(error))
             if answer != command:
@@ -140,13 +143,23 @@ class CommandQueue:
             if answer.move and not command.move:
                 return  # the views are of before this move
 
-    def _try(self, command: Command, views: Sequence[TopologyView], epoch: int) -> Command:
+    def _try(
+        self,
+        command: Command,
+        views: Sequence[TopologyView],
+        epoch: int,
+        drained: tuple[str, ...],
+    ) -> Command:
         view = find(views, command.topology)
         if view is None:
             return _unknown(command, views)
         wanted = command.moves or ((command.executor, "", command.slot),)
         moves = tuple(Move(executor, at, to, 0.0) for executor, at, to in wanted)
+        closed = drained_nodes(view.publication.nodes, drained)
         for move in moves:
+            if Slot.parse(move.target).supervisor in closed:
+                reason = f"{move.target} is on a host that is drained: see `nstorm undrain`"
+                return replace(command, state=REFUSED, reason=reason)
             placed = view.publication.find(ExecutorId.parse(move.executor))
             if placed and move.source and str(placed.slot) != move.source:
                 reason = f"{move.executor} is at {placed.slot} now, not at {move.source}"

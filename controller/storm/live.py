@@ -19,7 +19,7 @@ from controller.storm.answers import explain, of_topology, plan_of
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, CommandQueue, answered
-from controller.storm.history import HISTORY, Figures, History
+from controller.storm.history import HISTORY, Figures, History, MoveRecord
 from controller.storm.leader import Leader
 from controller.storm.message_cache import Mirror
 from controller.storm.status import document, publish
@@ -64,6 +64,7 @@ class LiveController:
         self._name = name
         self._pulse = pulse or Pulse({})
         self._telemetry = telemetry
+        self._untold: list[MoveRecord] = []  # moves that have ended in this cycle
         self._wake = threading.Event()
         timing = replace(Timing(), lazy_kill_ms=config.lazy_kill_ms)
         mirror = Mirror(session, self._wake)
@@ -160,9 +161,13 @@ class LiveController:
         epoch = self._leader.epoch
         asked = self._commands.read().values()
         if epoch is not None and not all(command.ended for command in asked):
-            frozen = self._view.controls().frozen(time.time())
-            ended = self._history.ended
-            self._commands.work(self._view.topologies(), ended, epoch, frozen)
+            self._commands.work(
+                self._view.topologies(),
+                self._history.ended,
+                epoch,
+                drained=tuple(self._view.drained()),
+                frozen=self._view.controls().frozen(time.time()),
+            )
         self._note_commands()
         return moving
 
@@ -216,9 +221,19 @@ class LiveController:
         self._history.measure({r.topology: _figures(r) for r in reports if r.picture}, time_s)
         self._log(replace(report, topologies=reports))
         self._publish(reports)
-        if self._telemetry is not None:
-            self._telemetry.cycle(seen, self._memory, reports, time.monotonic() - began_s)
+        self._tell(seen, reports, time.monotonic() - began_s)
         return len(unwritten) < len(report.plans)
+
+    def _tell(self, seen: Seen | None, reports: tuple[TopologyReport, ...], took_s: float) -> None:
+        ended, self._untold = self._untold, []
+        if self._telemetry is None:
+            return
+        try:
+            for move in ended:
+                self._telemetry.ended(move)
+            self._telemetry.cycle(seen, self._memory, reports, took_s)
+        except Exception:  # the cycle is over and done, whatever can be told of it
+            log.exception("metrics_failed")
 
     def _look(self, time_s: float) -> Seen:
         now_s, epoch = time.monotonic(), self._leader.epoch
@@ -227,6 +242,7 @@ class LiveController:
             seen = replace(
                 seen,
                 controls=self._view.controls(),
+                drained=tuple(self._view.drained()),
                 topologies=tuple(self._view.topologies()),
                 loads=tuple(self._view.loads()),
             )
@@ -234,8 +250,7 @@ class LiveController:
         ended = self._applier.take_ended()
         for move, _ in ended:
             self._recorder.note("ended", asdict(move))
-            if self._telemetry is not None:
-                self._telemetry.ended(move)
+            self._untold.append(move)
         # An executor rests after its move, whether the policy or an operator asked for it.
         rests = tuple((m.topology, ExecutorId.parse(m.executor), at_s) for m, at_s in ended)
         return replace(
@@ -254,7 +269,7 @@ class LiveController:
         for topology, plan in report.plans.items():
             one = reports[topology]
             gains = {move.executor: move.asc_tps for move in one.moves}
-            by = f"policy {self._config.policy}"
+            by = "drain" if one.drains else f"policy {self._config.policy}"
             asked = {"asked_by": by, "why": one.reason, "asc_tps": gains}
             if self._begin(before[topology], plan, asked):
                 yield topology
@@ -326,7 +341,9 @@ class LiveController:
 
     def _plan_of(self, report: TopologyReport) -> dict[str, Any]:
         assert report.picture is not None
-        return plan_of(report, report.picture, self._memory, self._config, self._last[0])
+        drained = frozenset(self._view.drained())
+        config = replace(self._config, excluded=replace(self._config.excluded, drained=drained))
+        return plan_of(report, report.picture, self._memory, config, self._last[0])
 
     def _plan(self, command: Command) -> Command:
         reports = [one for one in of_topology(self._last[1], command.topology) if one.picture]

@@ -12,7 +12,7 @@ from controller.storm.commands import COMMANDS, WAITING, Command, decode, encode
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session
-from migration.model import ExecutorId, Slot
+from migration.model import ExecutorId, Slot, Way
 from migration.observation import staying_executors
 
 # Storm counts here what a move must not make it do.
@@ -97,6 +97,12 @@ class Operator:
         moving = {entry.executor for entry in view.plan.entries}
         handed_over = tuple(sorted(by_ways & set(slot_of) - moving))
         return Placement(slot_of, tuple(sorted(set(slot_of) - busy)), staying, handed_over)
+
+    def ways(self) -> dict[ExecutorId, Way]:
+        """Tell which executors move by another way than `live`, and by which."""
+        view = published(self._view, self._topology)
+        acks = [ack for node in view.acks for ack in node.workers if ack.topology == view.id]
+        return {one.executor: one.way for ack in acks for one in ack.ways}
 
     def entries(self) -> int:
         """Count the entries of the plan.

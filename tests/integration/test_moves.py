@@ -1,6 +1,7 @@
-"""Moves and one killed worker on a real cluster: nobody loses a tuple to a move."""
+"""Moves and one killed worker on a real cluster: nobody loses a tuple or a count to a move."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -8,12 +9,37 @@ import pytest
 from deploy.lab.cluster import Lab
 from deploy.lab.operator import Operator, beside, kill_meters
 from deploy.lab.workloads import judge
-from migration.model import ExecutorId, Slot
+from migration.model import ExecutorId, Slot, Way
 from tests.bench.movers import AtRandom
 from tests.bench.moves import run_moves
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "moves-test"
+COUNTERS = "counters-test"
+
+
+def test_counters_move_with_their_counts(lab: Lab) -> None:
+    lab.submit(COUNTERS, rate_tps=300, workload="counters")
+    lab.wait_ready(COUNTERS)
+    with beside(lab, COUNTERS) as operator:
+        lab.wait_until("what the bolts keep is known", lambda: carried(operator) == 8)
+        before = operator.placement().slot_of
+        report = run_moves(
+            lab, AtRandom(lab, operator, seed=3), COUNTERS, moves=15, interleave=False
+        )
+        moved = {one for one, at in operator.placement().slot_of.items() if at != before[one]}
+        print(report)
+        assert report["states"] == {"MOVED": 15}
+        assert report["failed"] == report["double_acked"] == report["pending"] == 0
+        assert report["worker_restarts"] == 0
+        assert sum(operator.ways().get(one) is Way.CARRY for one in moved) >= 3
+    verdict = judge(lab.ledger(COUNTERS), 30.0)
+    assert verdict.ok, verdict
+    lab.kill_topology(COUNTERS)
+
+
+def carried(operator: Operator) -> int:
+    return Counter(operator.ways().values())[Way.CARRY]
 
 
 @pytest.fixture(scope="module")

@@ -21,12 +21,13 @@ SEEDS = ("000", "001", "002", "003", "004")
 def _papers(seeds: Sequence[str]) -> list[Paper]:
     # Late: no other command needs the simulator and the solvers, and they take long to load.
     from tests.papers import seed000, seed001, seed002, seed003  # noqa: PLC0415
-    from tests.papers.seed004 import deciding, simulated  # noqa: PLC0415
+    from tests.papers.seed004 import deciding, deploying, simulated  # noqa: PLC0415
 
     def seed004() -> Paper:
         paper = Paper("004")
         deciding.compare(paper)
         simulated.compare(paper)
+        deploying.compare(paper)
         return paper
 
     made = (
@@ -63,7 +64,7 @@ def reproduce(
 ) -> None:
     """Print the papers' figures beside ours, and why they differ.
 
-    The simulated figures of 004 take most of the time, about a minute.
+    The simulated figures of 004 take most of the time, about two minutes.
     """
     draw = _drawing(out)
     # Hundreds of simulated cycles: what they decide is in the figures.

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from protocol_world import AGENT_TURNS, TURNS, World
 
-from migration.model import Phase
+from migration.model import Phase, Way
 from migration.protocol import MoveOutcome
 
 SLOTS = st.integers(0, 2)
@@ -23,7 +23,7 @@ class Turns(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(executors=6, spouts=2)
+        self.world = World(executors=6, spouts=2, carried=2)
 
     @initialize(executor=EXECUTORS, by=st.integers(1, 2))
     def begin(self, executor: int, by: int) -> None:
@@ -117,9 +117,18 @@ class Moves(Turns):
                     assert len(hops) <= len(self.world.slots), hops
                     assert not self.world.worker(hops[-2]).closed, hops
 
+    @invariant()
+    def two_copies_never_count_at_once(self) -> None:
+        for executor in self.world.carried:
+            at = [w for w in self.world.workers if executor in w.running]
+            assert sum(not worker.holds_still(executor) for worker in at) <= 1
+
     def teardown(self) -> None:
         super().teardown()
         self.nobody_is_killed()
+        for executor in self.world.carried:
+            kept = self.world.worker(self.world.storm[executor][0]).counts[executor]
+            assert kept == self.world.counted(executor)
 
 
 class Faults(Turns):
@@ -177,9 +186,19 @@ def test_a_worker_whose_only_other_executor_has_not_arrived_is_not_emptied():
         state.teardown()
 
 
-@pytest.mark.parametrize("phase", [Phase.PREPARE, Phase.SWITCH, Phase.DRAIN])
-def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase):
-    world = World(executors=4)
+@pytest.mark.parametrize(
+    ("phase", "way"),
+    [
+        (Phase.PREPARE, Way.LIVE),
+        (Phase.QUIET, Way.SPOUT),
+        (Phase.SWITCH, Way.LIVE),
+        (Phase.DRAIN, Way.LIVE),
+        (Phase.DRAIN, Way.CARRY),
+        (Phase.CARRY, Way.CARRY),
+    ],
+)
+def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase, way: Way):
+    world = World(executors=4, spouts=way is Way.SPOUT, carried=way is Way.CARRY)
     moved = world.executors[0]
     world.move(moved, world.slots[1])
     while world.phases() != [phase]:
@@ -192,6 +211,7 @@ def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase):
     assert world.finished[-1].reason == "an operator cancelled the move"
     assert world.copies(moved) == [world.slots[0]]
     assert world.with_kills() == 0
+    assert world.worker(world.slots[0]).counts[moved] == world.counted(moved)
 
 
 def test_a_cancelled_move_whose_end_is_silent_waits_and_one_past_stop_goes_on():
@@ -285,7 +305,7 @@ def test_a_spout_whose_tuples_do_not_finish_goes_back():
         world.everybody(1.0, frozenset({"work 0"}))
         world.lead()
         seen += world.phases()
-    assert Phase.SETTLE not in seen
+    assert Phase.STOP not in seen
     world.settle()
     assert world.finished[-1].outcome is MoveOutcome.UNDONE
     assert world.finished[-1].reason == "what was pending did not finish in time"

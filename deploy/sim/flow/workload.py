@@ -4,47 +4,43 @@ Costs are processor time without serialisation, which depends on the placement a
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
-from types import MappingProxyType
 from typing import Annotated, Literal
 
 import networkx as nx  # type: ignore[import-untyped]
 from msgspec import Meta, Struct
 
-from controller.strict import MOST, Count, Quantity
+from controller.strict import MOST, Count, Name, Quantity, Unbounded
+from deploy.sim import ScenarioError
 
 ACKER = "__acker"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A component; `kind` is spout, bolt or system."""
+class Part(Struct, frozen=True, forbid_unknown_fields=True):
+    """A component."""
 
-    id: str
-    kind: str
-    executors: int
-    cost_us: float  # processor time of one tuple
+    id: Name
+    kind: Literal["spout", "bolt", "system"]
+    executors: Count
+    cost_us: Quantity  # processor time of one tuple
     # What one executor does at most, however much processor it has: it waits for others.
-    max_tps: float = math.inf
+    max_tps: Unbounded = math.inf
     # Sigma of the log-normal factor by which the executors' costs differ, as their keys do.
-    uneven: float = 0.0
+    uneven: Quantity = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True, forbid_unknown_fields=True):
     """A stream between two components."""
 
-    source: str
-    target: str
-    # shuffle; near (a shuffle that prefers the own worker, then the own node); fields.
-    grouping: str
+    source: Name
+    target: Name
+    # near: a shuffle that prefers the own worker, then the own node.
+    grouping: Literal["shuffle", "near", "fields"]
     # Tuples for each one that the source emits (spout) or works off (bolt).
-    selectivity: float = 1.0
+    selectivity: Quantity = 1.0
     # For fields: exponent of the frequencies of the keys, and how many different keys there are.
-    zipf: float = 1.0
-    keys: int = 6000
+    zipf: Quantity = 1.0
+    keys: Count = 6000
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,92 +124,23 @@ class WordCount(_Workload, frozen=True, tag="wordcount"):
         return acked(SimulatedTopology(parts, links), self.ackers, self.ack_us)
 
 
-class Chain(_Workload, frozen=True, tag="chain"):
-    """Components in a row that pass on what they get (003, section 4.1)."""
+class ListedGraph(_Workload, frozen=True, tag="graph"):
+    """Components and streams as the scenario lists them."""
 
-    sizes: Annotated[tuple[Count, ...], Meta(min_length=1)] = (2, 4, 6, 8, 8, 6, 4, 2)
-    grouping: Literal["shuffle", "near"] = "near"
-    cost_us: Quantity = 50.0
-
-    def topology(self) -> SimulatedTopology:
-        names = [f"po{i}" for i in range(1, len(self.sizes) + 1)]
-        kinds = ["spout"] + ["bolt"] * (len(names) - 1)
-        parts = tuple(
-            Part(name, kind, size, self.cost_us)
-            for name, kind, size in zip(names, kinds, self.sizes, strict=True)
-        )
-        return SimulatedTopology(
-            parts, tuple(Link(a, b, self.grouping) for a, b in pairwise(names))
-        )
-
-
-# Rate and CPU share of one thread alone on one slot (001, profile of the authors' scripts).
-_THREAD: Mapping[str, tuple[float, float]] = MappingProxyType(
-    {
-        "blob": (2.0, 0.0673),
-        "table": (3.0, 0.0102),
-        "xml": (310.0, 0.8469),
-        "pi": (105.0, 0.9235),
-        "file": (60000.0, 0.5827),
-    }
-)
-# Diamond and star as read in 001: its figure is not in the text.
-_SHAPES: Mapping[str, str] = MappingProxyType(
-    {
-        "linear": "source>blob blob>table table>xml xml>pi pi>file file>sink",
-        "diamond": "source>blob source>table source>xml source>file "
-        "blob>pi table>pi xml>pi file>pi pi>sink",
-        "star": "source>blob source>table blob>xml table>xml xml>pi xml>file pi>sink file>sink",
-    }
-)
-
-
-class Micro(_Workload, frozen=True, tag="micro"):
-    """The micro-benchmark graphs of 001, with the threads that linear scaling gives (LSA)."""
-
-    shape: Literal["linear", "diamond", "star"] = "linear"
-    planned_tps: Quantity = 50.0
+    parts: Annotated[tuple[Part, ...], Meta(min_length=1)]
+    links: tuple[Link, ...] = ()
 
     def topology(self) -> SimulatedTopology:
-        pairs = [pair.partition(">") for pair in _SHAPES[self.shape].split()]
-        links = tuple(Link(source, target, "shuffle") for source, _, target in pairs)
-        names = sorted({name for link in links for name in (link.source, link.target)})
-        # Source and sink cost 10 % of a slot, at a rate that 001 does not name: the planned one.
-        idle_us = 0.1 / self.planned_tps * 1e6
-        sketch = SimulatedTopology(
-            tuple(Part(n, "spout" if n == "source" else "bolt", 1, idle_us) for n in names), links
-        )
-        visits = sketch.visits()
-
-        def part(name: str) -> Part:
-            if name not in _THREAD:
-                return Part(name, "spout" if name == "source" else "bolt", 1, idle_us)
-            rate_tps, cpu_frac = _THREAD[name]
-            threads = math.ceil(visits[name] * self.planned_tps / rate_tps)
-            return Part(name, "bolt", threads, cpu_frac / rate_tps * 1e6, rate_tps)
-
-        return SimulatedTopology(tuple(part(name) for name in names), links)
+        names = {part.id for part in self.parts}
+        graph = nx.DiGraph((link.source, link.target) for link in self.links)
+        if len(names) < len(self.parts) or not names >= set(graph):
+            raise ScenarioError("workload: parts must differ by id, and links be between parts")
+        unfed = names - {link.target for link in self.links}
+        if unfed != {part.id for part in self.parts if part.kind == "spout"}:
+            raise ScenarioError("workload: links must lead to every part but the spouts")
+        if not nx.is_directed_acyclic_graph(graph):
+            raise ScenarioError("workload: links may not lead round")
+        return SimulatedTopology(self.parts, self.links)
 
 
-class PageViews(_Workload, frozen=True, tag="page-views"):
-    """Source, view, count, sink, each emitting for every click (003, section 4.5)."""
-
-    executors: Count = 4
-    users: Count = 100
-    cost_us: Quantity = 50.0
-
-    def topology(self) -> SimulatedTopology:
-        names = ("source", "view", "count", "sink")
-        parts = tuple(
-            Part(n, "spout" if n == "source" else "bolt", self.executors, self.cost_us)
-            for n in sorted(names)
-        )
-        links = (
-            Link("source", "view", "near"),
-            Link("view", "count", "fields", 1.0, 0.0, self.users),
-            Link("count", "sink", "near"),
-        )
-        return SimulatedTopology(parts, links)
-
-
-Workload = WordCount | Chain | Micro | PageViews
+Workload = WordCount | ListedGraph

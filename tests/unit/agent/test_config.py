@@ -28,7 +28,8 @@ def test_every_key(tmp_path: Path):
         "nstorm.load.secs: 0.5\n"
         "nstorm.mode: auto\n"
         "nstorm.cleanup: [sink]\n"
-        "nstorm.move: {count: live, sink: never}\n"
+        "nstorm.move: {count: live, sink: never, sum: carry}\n"
+        "nstorm.state: {sum: [total]}\n"
         "topology.workers: 4\n"
     )
     assert from_storm_yaml(read(path)) == AgentConfig(
@@ -59,9 +60,14 @@ def test_every_key(tmp_path: Path):
         ({"nstorm.cleanup": "sink"}, "nstorm.cleanup: must be a list of names, is 'sink'"),
         (
             {"nstorm.move": {"count": "lvie"}},
-            "nstorm.move: must be one of live, never for each component, is {'count': 'lvie'}",
+            "nstorm.move: must be one of live, carry, never for each component, "
+            "is {'count': 'lvie'}",
         ),
-        ({"nstorm.move": "live"}, "nstorm.move: must be one of live, never for each component"),
+        ({"nstorm.move": "live"}, "nstorm.move: must be one of live, carry, never for each"),
+        (
+            {"nstorm.state": {"count": []}},
+            "nstorm.state: must be a list of names for each component, is {'count': []}",
+        ),
         ({"nstorm.vetoes": True}, "nstorm.vetoes: only for `nstorm decide`"),
         ({"storm.zookeeper.servers": "zk1"}, "storm.zookeeper.servers"),
         ({"storm.zookeeper.servers": []}, "storm.zookeeper.servers"),

@@ -51,6 +51,7 @@ class World:
     surprise: bool = False
     entries: tuple[Entry, ...] = ()
     now: float = 100.0
+    drained: tuple[str, ...] = ()
     written: list[Plan] = field(default_factory=list)
 
     def seen(self) -> Seen:
@@ -60,7 +61,8 @@ class World:
         loads = tuple(self.loads())
         controls = Controls(pauses={"wc": Pause(self.pause)}) if self.pause else self.controls
         time_s = 1.7e9 + self.now
-        return Seen(self.now, time_s, self.epoch, controls, (view,), loads, begun=self.begun)
+        seen = Seen(self.now, time_s, self.epoch, controls, (view,), loads, begun=self.begun)
+        return replace(seen, drained=self.drained)
 
     def write(self, report: Report) -> None:
         """Write the plans of a report, and see each as the next one's."""
@@ -551,3 +553,36 @@ def test_outside_its_windows_nothing_begins() -> None:
     assert report.outcome is Outcome.PAUSED
     assert report.reason == "outside the change windows, the next opens 2023-11-15 02:00 UTC"
     assert last(World(), replace(AUTO, windows=("* 22 * * * UTC",))).outcome is Outcome.MOVED
+
+
+def test_a_drained_host_is_left_by_all_that_may_move_whatever_the_mode() -> None:
+    for mode, pause in ((Mode.AUTO, "release"), (Mode.OBSERVE, None), (Mode.ADVISE, None)):
+        world = World(drained=("host-b",), pause=pause, pinned={6: "stateful"})
+        controller = Controller(world, Config(mode=mode, worker_capacity_cores=4.0))
+        controller.cycle()
+        moved = []
+        for _ in range(6):
+            report = controller.cycle()
+            for entry in world.written[-1].entries if report.outcome is Outcome.MOVED else ():
+                world.places[entry.executor.start] = entry.target
+                moved.append((entry.executor.start, entry.target))
+                world.written.append(replace(world.written[-1], entries=()))
+        # Those with most CPU first, each to where most is left; then nothing of it can move.
+        assert sorted(task for task, _ in moved) == [2, 5, 7]
+        assert {slot for _, slot in moved} <= {A1, A2}
+        assert "host host-b drained" not in report.reason
+
+
+def test_drained_hosts_are_no_target() -> None:
+    pinned = dict.fromkeys([1, 3, 4, 5, 6, 7], "stateful")
+    assert last(World(pinned=pinned)).moves[0].target == "a:1"
+    report = last(World(drained=("host-a",), pinned=pinned))
+    assert report.outcome is Outcome.EXCLUDED
+    assert "node a is drained" in report.reason
+
+
+def test_a_drain_without_room_names_the_numbers() -> None:
+    config = replace(AUTO, limits=Limits(high_frac=0.15, low_frac=0.1))
+    report = last(World(drained=("host-b",)), config)
+    assert report.outcome is Outcome.NO_LOW_WORKER
+    assert "cores, and no worker elsewhere has more than" in report.reason

@@ -75,7 +75,7 @@ def test_a_topology_is_found_by_id_and_by_name() -> None:
 
 def asked(wish: Command, view: TopologyView, frozen: str | None = None) -> Command:
     nodes = Nodes({"c-1": encode(wish)})
-    queue(nodes).work([view], (), 1, frozen)
+    queue(nodes).work([view], (), 1, frozen=frozen)
     (answer,) = queue(nodes).read().values()
     return answer
 

@@ -1,14 +1,19 @@
 """What the controller tells Prometheus of a cycle."""
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 from messages import replace
 from recorded_world import publication, windows
+from structlog.testing import capture_logs
 
 from controller.config import build
 from controller.core.decision import Outcome
 from controller.cycle import Memory, Report, Seen, cycle
 from controller.replay.ingest.world import WindowWorld
 from controller.storm.history import MoveRecord
+from controller.storm.live import LiveController
 from controller.storm.telemetry import Telemetry
 
 CONFIG = build({"mode": "advise", "link.capacity.tps": 5000})
@@ -113,3 +118,19 @@ def test_a_surprise_is_counted(decided: tuple[Seen, Memory, Report]) -> None:
     found = told(telemetry)
     assert found["nstorm_decisions_total", "", "STAND_BACK"] == 1
     assert found["nstorm_leads",] == 0
+
+
+def test_a_fault_of_the_metrics_stays_out_of_the_cycle(
+    decided: tuple[Seen, Memory, Report],
+) -> None:
+    seen, memory, report = decided
+
+    class Broken:
+        def ended(self, move: MoveRecord) -> None:
+            raise ZeroDivisionError
+
+    live = cast(Any, SimpleNamespace(_telemetry=Broken(), _untold=[MOVE], _memory=memory))
+    with capture_logs() as logs:
+        LiveController._tell(live, seen, report.topologies, 0.02)
+    assert [entry["event"] for entry in logs] == ["metrics_failed"]
+    assert live._untold == []

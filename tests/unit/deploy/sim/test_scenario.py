@@ -112,18 +112,42 @@ def test_odd_scenarios_are_refused_by_the_key(more: str, start: str) -> None:
     assert refusal(more).startswith(start)
 
 
+SPOUT = "{id: s, kind: spout, executors: 1, cost_us: 1}"
+BOLT = "{id: b, kind: bolt, executors: 1, cost_us: 1}"
+ROUND = "{source: b, target: b, grouping: shuffle}"
+
+
 @pytest.mark.parametrize(
     ("workload", "start"),
     [
-        ("{name: heron}", "workload.name: must be one of wordcount, chain, micro, page-views, is"),
-        ("{name: chain, words: 3}", "workload.words: unknown key, known are name, sizes"),
-        ("{words: 3}", "workload.name: must be one of wordcount, chain, micro, page-views, is mis"),
-        ("{name: chain, sizes: [3]}", "workload: it has no bolt"),
+        ("{name: heron}", "workload.name: must be one of wordcount, graph, is"),
+        ("{name: graph, words: 3}", "workload.words: unknown key"),
+        ("{words: 3}", "workload.name: must be one of wordcount, graph, is missing"),
+        (f"{{name: graph, parts: [{SPOUT}]}}", "workload: it has no bolt"),
         (
-            "{name: chain, sizes: [3, 0]}",
-            "workload.sizes[1]: must be a whole number of at least 1 and",
+            f"{{name: graph, parts: [{SPOUT}, {SPOUT}]}}",
+            "workload: parts must differ by id, and links be between parts",
         ),
-        ("{name: micro, shape: circle}", "workload.shape: must be one of"),
+        (
+            f"{{name: graph, parts: [{SPOUT}], links: [{{source: s, target: b, grouping: near}}]}}",
+            "workload: parts must differ by id, and links be between parts",
+        ),
+        (
+            f"{{name: graph, parts: [{SPOUT}, {BOLT}]}}",
+            "workload: links must lead to every part but the spouts",
+        ),
+        (
+            f"{{name: graph, parts: [{SPOUT}, {BOLT}], links: [{ROUND}]}}",
+            "workload: links may not lead round",
+        ),
+        (
+            "{name: graph, parts: [{id: b, kind: bolt, executors: 0, cost_us: 1}]}",
+            "workload.parts[0].executors: must be a whole number of at least 1 and",
+        ),
+        (
+            f"{{name: graph, parts: [{SPOUT}], links: [{{source: s, target: s, grouping: all}}]}}",
+            "workload.links[0].grouping: must be one of",
+        ),
         (
             "{name: wordcount, ackers: -1}",
             "workload.ackers: must be a whole number of at least 0 and",

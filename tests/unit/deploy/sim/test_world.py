@@ -1,20 +1,17 @@
 """The flow: exact throughput of a bottleneck, back-pressure, links, loss, and what it costs."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from deploy.sim.flow.workload import (
-    Chain,
-    Link,
-    Micro,
-    PageViews,
-    Part,
-    SimulatedTopology,
-    WordCount,
-)
+from deploy.sim.flow.workload import Link, Part, SimulatedTopology, WordCount
 from deploy.sim.flow.world import Feed, Hardware, World
+from deploy.sim.scenario import parse
+
+SCENARIOS = Path(__file__).parents[3] / "golden" / "scenarios"
+GRAPHS = {run.name: run.topology for run in parse((SCENARIOS / "graphs.txt").read_text()).runs}
 
 SLOWLY = Feed(rate_tps=100.0)
 ONE_CORE = Hardware(nodes=2, workers=1, cores=1.0, worker_us=0.0, node_us=0.0)
@@ -161,10 +158,7 @@ def test_a_stopped_executor_lets_tuples_wait() -> None:
     [
         WordCount().topology(),
         WordCount(ackers=2, grouping="near").topology(),
-        Chain().topology(),
-        Micro("diamond").topology(),
-        Micro("star").topology(),
-        PageViews().topology(),
+        *GRAPHS.values(),
     ],
 )
 def test_a_tuple_carries_its_share_of_the_sentence(topology: SimulatedTopology) -> None:
@@ -205,8 +199,6 @@ def test_new_keys_move_the_traffic_and_the_cost() -> None:
     assert before.sum() == pytest.approx(world.routes.sum())
 
 
-def test_the_linear_graph_of_001_has_the_threads_of_linear_scaling() -> None:
-    executors = {part.id: part.executors for part in Micro("linear", 50.0).topology().parts}
-    assert (executors["blob"], executors["table"]) == (25, 17)
-    diamond = Micro("diamond", 50.0).topology()
-    assert diamond.visits()["pi"] == 4
+def test_a_part_gets_the_tuples_of_all_that_lead_to_it() -> None:
+    assert GRAPHS["diamond"].visits()["pi"] == 4
+    assert GRAPHS["star"].visits()["sink"] == 4

@@ -25,12 +25,13 @@ public record BoltMemory(Set<String> fields, String stays, String unless) {
     private static final int REASON_MAX = 300;
     /** By class and by what the fields hold: both decide which code runs. */
     private static final Map<List<Object>, BoltMemory> READ = new ConcurrentHashMap<>();
-    private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(2);
+    /** Of CPU: a busy machine decides nothing. */
+    private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
     private static final String TUPLE = "Lorg/apache/storm/tuple/Tuple;";
     private static final String CONTEXT = "Lorg/apache/storm/task/TopologyContext;";
 
     /**
-     * Reads the code of a bolt that has been prepared, which takes up to two seconds. Never throws: what cannot be
+     * Reads the code of a bolt that has been prepared, which takes some tenths of a second of CPU, five seconds at most. Never throws: what cannot be
      * decided stays.
      */
     public static BoltMemory of(Object bolt) {
@@ -58,12 +59,16 @@ public record BoltMemory(Set<String> fields, String stays, String unless) {
     }
 
     private static BoltMemory read(Object bolt) {
-        Object user = bolt instanceof BasicBoltExecutor ? inner(bolt) : bolt;
+        Object user = user(bolt);
         Map<String, LiveTypes> live = live(user);
         return READ.computeIfAbsent(List.of(user.getClass(), live), key -> read(user.getClass(), live));
     }
 
-    private static Object inner(Object bolt) {
+    /** The user's own bolt in what Storm has made of it. */
+    static Object user(Object bolt) {
+        if (!(bolt instanceof BasicBoltExecutor)) {
+            return bolt;
+        }
         try {
             Field field = BasicBoltExecutor.class.getDeclaredField("bolt");
             field.setAccessible(true);
@@ -74,7 +79,7 @@ public record BoltMemory(Set<String> fields, String stays, String unless) {
     }
 
     private static BoltMemory read(Class<?> bolt, Map<String, LiveTypes> live) {
-        long untilNanos = System.nanoTime() + LIMIT_NANOS;
+        long untilCpuNanos = Walk.cpuNanos() + LIMIT_NANOS;
         String type = LiveTypes.nameOf(bolt);
         Bytecode bytecode = new Bytecode(bolt.getClassLoader());
         if (bytecode.type(type) == null) {
@@ -84,14 +89,14 @@ public record BoltMemory(Set<String> fields, String stays, String unless) {
         Findings findings = new Findings();
         Walk preparing = new Walk(bytecode, origins, type, live, findings);
         preparing.follow("prepare", "(Ljava/util/Map;" + CONTEXT + "Lorg/apache/storm/task/OutputCollector;)V",
-                List.of(new BitSet(), new BitSet(), new BitSet()), untilNanos);
-        preparing.follow("prepare", "(Ljava/util/Map;" + CONTEXT + ")V", List.of(new BitSet(), new BitSet()), untilNanos);
+                List.of(new BitSet(), new BitSet(), new BitSet()), untilCpuNanos);
+        preparing.follow("prepare", "(Ljava/util/Map;" + CONTEXT + ")V", List.of(new BitSet(), new BitSet()), untilCpuNanos);
         findings.judgeThreads(owned(live.keySet(), origins), origins);
         findings.prepared();
         Walk executing = new Walk(bytecode, origins, type, live, findings);
         List<BitSet> tuple = List.of(Walk.of(Origins.TUPLE), new BitSet());
-        executing.follow("execute", "(" + TUPLE + ")V", tuple.subList(0, 1), untilNanos);
-        executing.follow("execute", "(" + TUPLE + "Lorg/apache/storm/topology/BasicOutputCollector;)V", tuple, untilNanos);
+        executing.follow("execute", "(" + TUPLE + ")V", tuple.subList(0, 1), untilCpuNanos);
+        executing.follow("execute", "(" + TUPLE + "Lorg/apache/storm/topology/BasicOutputCollector;)V", tuple, untilCpuNanos);
         return verdict(live, findings);
     }
 
@@ -131,7 +136,7 @@ public record BoltMemory(Set<String> fields, String stays, String unless) {
     }
 
     /** Names fields in a sentence. */
-    private static String in(Set<String> fields) {
+    static String in(Set<String> fields) {
         return (fields.size() == 1 ? "its field " : "its fields ") + String.join(", ", fields);
     }
 

@@ -1,5 +1,7 @@
 package nstorm.memory;
 
+import java.util.Collection;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import org.slf4j.Logger;
@@ -8,27 +10,38 @@ import org.slf4j.LoggerFactory;
 /** What the configuration says of how a component's executors move: it knows better than the code does. */
 public final class Declared {
     static final String MOVE = "nstorm.move";
+    static final String STATE = "nstorm.state";
     private static final Logger LOG = LoggerFactory.getLogger(Declared.class);
-    private static final String LIVE = "live";
-    private static final Set<String> WORDS = Set.of(LIVE, "never");
+    private static final Set<String> WORDS = Set.of("live", "carry", "never");
 
     private final Map<?, ?> words;
+    private final Map<?, ?> fields;
     private final String problem;
 
-    private Declared(Map<?, ?> words, String problem) {
+    private Declared(Map<?, ?> words, Map<?, ?> fields, String problem) {
         this.words = words;
+        this.fields = fields;
         this.problem = problem;
     }
 
     /** Reads a topology's configuration, which holds that of {@code storm.yaml} too. */
     public static Declared of(Map<String, Object> topologyConf) {
-        Object given = topologyConf.getOrDefault(MOVE, Map.of());
-        if (given instanceof Map<?, ?> map && WORDS.containsAll(map.values())) {
-            return new Declared(map, null);
+        Object move = topologyConf.getOrDefault(MOVE, Map.of());
+        Object state = topologyConf.getOrDefault(STATE, Map.of());
+        String problem = null;
+        if (!(move instanceof Map<?, ?> words && WORDS.containsAll(words.values()))) {
+            problem = MOVE + " must name live, carry or never for each component, is " + move;
+        } else if (!(state instanceof Map<?, ?> fields && fields.values().stream().allMatch(Declared::isNames))) {
+            problem = STATE + " must name a list of fields for each component, is " + state;
+        } else {
+            return new Declared(words, fields, null);
         }
-        String problem = MOVE + " must name live or never for each component, is " + given;
         LOG.warn("{}: no bolt moves", problem);
-        return new Declared(Map.of(), problem);
+        return new Declared(Map.of(), Map.of(), problem);
+    }
+
+    private static boolean isNames(Object value) {
+        return value instanceof Collection<?> names && !names.isEmpty() && names.stream().allMatch(String.class::isInstance);
     }
 
     /** Why a bolt stays because of what is declared, or null. */
@@ -38,6 +51,21 @@ public final class Declared {
 
     /** Whether a bolt may be in two places for a moment, and forget what it keeps. */
     public boolean isLive(String component) {
-        return LIVE.equals(words.get(component));
+        return "live".equals(words.get(component));
+    }
+
+    /** Whether a bolt's state may travel whatever else its code does. */
+    boolean isCarry(String component) {
+        return "carry".equals(words.get(component));
+    }
+
+    /** The fields that hold a bolt's state, or null if its code is to say. */
+    Set<String> state(String component) {
+        if (!(fields.get(component) instanceof Collection<?> names)) {
+            return null;
+        }
+        Set<String> given = new LinkedHashSet<>();
+        names.forEach(name -> given.add((String) name));
+        return given;
     }
 }

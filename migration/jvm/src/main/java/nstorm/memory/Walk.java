@@ -1,5 +1,6 @@
 package nstorm.memory;
 
+import java.lang.management.ManagementFactory;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -44,8 +45,8 @@ final class Walk implements Machine.Effects {
         this.findings = findings;
     }
 
-    /** Follows a method of the bolt, until {@code untilNanos} at most; without one there is nothing to follow. */
-    void follow(String name, String type, List<BitSet> arguments, long untilNanos) {
+    /** Follows a method of the bolt, until {@code untilCpuNanos} of this thread's CPU at most; without one there is nothing to follow. */
+    void follow(String name, String type, List<BitSet> arguments, long untilCpuNanos) {
         Bytecode.Method entry = bytecode.method(bolt, name, type);
         if (entry == null) {
             return;
@@ -57,11 +58,15 @@ final class Walk implements Machine.Effects {
             origins.changed = false;
             for (Machine machine : new ArrayList<>(machines.values())) {
                 machine.run();
-                if (System.nanoTime() - untilNanos > 0 || machines.size() > METHODS_MAX) {
+                if (cpuNanos() > untilCpuNanos || machines.size() > METHODS_MAX) {
                     throw new Undecided("calls too much to look into");
                 }
             }
         } while (origins.changed);
+    }
+
+    static long cpuNanos() {
+        return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
     }
 
     static BitSet of(int origin) {

@@ -9,6 +9,7 @@ import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
+import nstorm.wire.Way;
 
 /**
  * What this worker should be doing about each moving executor: a pure function of Storm's own
@@ -25,6 +26,8 @@ final class Desired {
         FINISH,
         /** Keep the copy, send new tuples to the owner, report when it is empty. */
         DRAIN,
+        /** As DRAIN, but the copy holds still: what its bolt keeps goes to the owner. */
+        CARRY,
         /** Send new tuples to the owner and end the copy between two tuples. */
         STOP,
         /** First drain, then stop: the copy was for a move that is undone or void. */
@@ -79,6 +82,22 @@ final class Desired {
         return nowOrNull != null && nowOrNull.slot().equals(me) ? Action.RUN : Action.RETIRE;
     }
 
+    /**
+     * Whether the copy of a part holds still between two tuples: at the target until only forward is left, so that an undo finds
+     * the source's state as it was; at the source while its state travels.
+     */
+    static boolean holdsStill(Part part, Assigned nowOrNull, Slot me) {
+        Entry entry = part.entry();
+        if (entry == null || entry.way() != Way.CARRY || !entry.counts(nowOrNull) || !entry.touches(me)) {
+            return false;
+        }
+        return switch (entry.phase()) {
+            case CARRY -> true;
+            case PREPARE, SWITCH, DRAIN -> me.equals(entry.to());
+            default -> false;
+        };
+    }
+
     private static Action action(Entry entry, Assigned nowOrNull, Slot me) {
         if (!entry.counts(nowOrNull)) {
             return without(nowOrNull, me);
@@ -96,6 +115,7 @@ final class Desired {
                 case PREPARE, UNDO -> Action.RUN;
                 case QUIET -> Action.FINISH;
                 case SWITCH, DRAIN -> Action.DRAIN;
+                case CARRY -> Action.CARRY;
                 case STOP, SETTLE -> Action.STOP;
                 case UNKNOWN -> throw new IllegalStateException("never counts: " + entry);
             };

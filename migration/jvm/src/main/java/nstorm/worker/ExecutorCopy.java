@@ -1,8 +1,12 @@
 package nstorm.worker;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import nstorm.memory.BoltState;
 import nstorm.memory.Declared;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Way;
@@ -26,13 +30,15 @@ final class ExecutorCopy {
     final String component;
     final JCQueue queue;
     final ExecutorShutdown running;
-    final Way way;
     private final Executor executor;
     private final SmartThread thread;
     private final StopSwitch stopSwitch;
     private final boolean startedHere;
     private final int queuedWhenIdle;
     private volatile boolean forwarding;
+    private volatile byte[] savedState;
+    private volatile boolean loaded;
+    private volatile boolean refused;
     private long idleSinceNanos;
     private boolean drained;
     private long stopAskedNanos;
@@ -51,7 +57,11 @@ final class ExecutorCopy {
         queue = executor.getReceiveQueue();
         ArrayList<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, executor);
         stays = new Stays(component, executor instanceof SpoutExecutor, tasks.get(0).getTaskObject(), declared);
-        way = stays.way;
+    }
+
+    /** How it moves, if it does. */
+    Way way() {
+        return stays.way();
     }
 
     /** Why it may not move, or by which way of its own it does, or null. */
@@ -125,6 +135,70 @@ final class ExecutorCopy {
         forwarding = false;
         idleSinceNanos = 0;
         drained = false;
+    }
+
+    /** Lets it take no tuple for now, or go on. */
+    void holdStill(boolean still) {
+        stopSwitch.holdStill(still);
+    }
+
+    /** Then its queue does not empty, but goes on when it stops. */
+    boolean holdsStill() {
+        return stopSwitch.holdsStill();
+    }
+
+    /** The fields of its bolt that travel when it moves; null if it does not move so. */
+    Set<String> stateFields() {
+        return stays.state();
+    }
+
+    /** Asks for what its bolts keep, as it is while the copy holds still. A state that cannot travel pins the executor. */
+    void saveState() {
+        savedState = null;
+        refused = false;
+        Set<String> fields = stays.state();
+        stopSwitch.whileStill(() -> {
+            try {
+                savedState = BoltState.save(bolts(), fields);
+            } catch (IOException | RuntimeException | StackOverflowError e) {
+                stays.failed("its state could not travel: " + e.getMessage());
+                refused = true;
+                Faults.report("saving the state of executor " + id, e);
+            }
+        });
+    }
+
+    /** What was asked for, once it is there. */
+    byte[] savedState() {
+        return savedState;
+    }
+
+    /** Gives its bolts what those of the source keep. */
+    void loadState(byte[] state) {
+        stopSwitch.whileStill(() -> {
+            try {
+                BoltState.load(state, bolts());
+                loaded = true;
+            } catch (IOException | RuntimeException | StackOverflowError e) {
+                refused = true;
+                Faults.report("loading the state of executor " + id, e);
+            }
+        });
+    }
+
+    /** Whether the state could not be saved, or not be loaded. */
+    boolean refused() {
+        return refused;
+    }
+
+    /** Whether its bolts have what those of the source kept. */
+    boolean loaded() {
+        return loaded;
+    }
+
+    private List<Object> bolts() {
+        ArrayList<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, executor);
+        return tasks.stream().filter(Objects::nonNull).map(Task::getTaskObject).toList();
     }
 
     /** A tuple for a copy that is not routed to here yet (or no longer elsewhere) may be taken at once. */

@@ -42,6 +42,7 @@ final class HookedWorker {
     final TupleForwarder forwarder;
     final MisroutedTuples misrouted;
     final HandOver handOver;
+    final StateTransfer transfer = new StateTransfer(this);
     final Map<ExecutorId, ExecutorCopy> copies = new ConcurrentHashMap<>();
     final boolean batchesProducers;
     private final ExecutorFactory factory;
@@ -96,12 +97,13 @@ final class HookedWorker {
     }
 
     /**
-     * Builds an executor and starts its thread; it takes no tuples until it is routed to.
+     * Builds an executor and starts its thread; it takes no tuples until it is routed to, nor while it holds still.
      *
      * @throws IllegalStateException if the user's classes or Storm threw anything; nothing of it is left then
      */
-    void start(ExecutorId id) {
+    void start(ExecutorId id, boolean still) {
         ExecutorCopy copy = factory.build(id);
+        copy.holdStill(still);
         try {
             register(copy);
             running.add(copy.running);
@@ -197,7 +199,10 @@ final class HookedWorker {
     void takeMisrouted(ArrayList<AddressedTuple> batch, int first) {
         for (Iterator<AddressedTuple> tuples = batch.listIterator(first); tuples.hasNext();) {
             AddressedTuple tuple = tuples.next();
-            if (routes.queue(tuple.dest) == null) {
+            if (StateTransfer.isPiece(tuple)) {
+                tuples.remove();
+                transfer.take(tuple);
+            } else if (routes.queue(tuple.dest) == null) {
                 tuples.remove();
                 misrouted.offer(tuple);
             }

@@ -11,6 +11,7 @@ import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
+import nstorm.wire.Way;
 import nstorm.wire.report.EntryAck;
 import nstorm.wire.report.EntryState;
 import nstorm.worker.Desired.Part;
@@ -53,8 +54,9 @@ final class Reconciler {
         }
         List<Part> parts = Desired.of(assigned, plan, worker.me, moved.unsettled());
         for (Part part : parts) {
-            prepare(part);
+            prepare(part, Desired.holdsStill(part, assigned.get(part.executor()), worker.me));
         }
+        worker.transfer.follow(plan == null ? List.of() : plan.entries());
         Map<ExecutorId, Slot> laid = worker.overlay.laid();
         Set<Slot> ends = worker.overlay.ends();
         boolean changed = assigned != routedFrom || !laid.equals(routedOver) || !ends.equals(connectedTo);
@@ -71,6 +73,7 @@ final class Reconciler {
         sendBackPressure(plan, rerouted);
         for (Part part : parts) {
             retire(part);
+            carry(part);
         }
         emptied = worker.emptied();
         return acks(plan, parts, assigned);
@@ -108,15 +111,19 @@ final class Reconciler {
         }
     }
 
-    private void prepare(Part part) {
+    private void prepare(Part part, boolean still) {
         ExecutorId executor = part.executor();
         ExecutorCopy copy = worker.copies.get(executor);
+        boolean ends = part.action() == Action.STOP || part.action() == Action.RETIRE;
+        if (copy != null && !ends) {
+            copy.holdStill(still);
+        }
         boolean wanted = part.action() == Action.PREPARE || part.action() == Action.RUN;
         if (!wanted || copy != null && copy.ready()) {
             failedStarts.forget(executor);
         } else if (copy == null && !failedStarts.mustWait(executor, System.nanoTime())) {
             try {
-                worker.start(executor);
+                worker.start(executor, still);
             } catch (IllegalStateException e) {
                 failedStarts.add(executor, System.nanoTime());
                 Faults.report("starting executor " + executor, e);
@@ -188,8 +195,22 @@ final class Reconciler {
         } else if (part.action() == Action.FINISH) {
             copy.finish(worker.handOver);
         } else if (part.action() == Action.STOP
-                || part.action() == Action.RETIRE && (!copy.ready() || copy.spout() || copy.drained(RETIRED_MS))) {
+                || part.action() == Action.RETIRE
+                && (!copy.ready() || copy.spout() || copy.holdsStill() || copy.drained(RETIRED_MS))) {
             copy.stop(worker.handOver);
+        }
+    }
+
+    /** In CARRY: the source sends what it keeps, the target takes it. */
+    private void carry(Part part) {
+        ExecutorCopy copy = worker.copies.get(part.executor());
+        if (copy == null || part.entry() == null || part.entry().phase() != Phase.CARRY) {
+            return;
+        }
+        if (part.action() == Action.CARRY && !mustGoOn(part)) {
+            worker.transfer.send(part.entry(), copy);
+        } else if (part.action() == Action.RUN && part.entry().way() == Way.CARRY && copy.ready()) {
+            worker.transfer.load(part.entry(), copy);
         }
     }
 
@@ -215,7 +236,9 @@ final class Reconciler {
         boolean here = worker.tables.delivers(part.executor());
         return switch (part.action()) {
             case PREPARE -> copy != null && copy.prepared() ? EntryState.READY : EntryState.NONE;
-            case RUN -> here && part.entry().phase() != Phase.PREPARE ? EntryState.ROUTED : EntryState.NONE;
+            case RUN -> here && part.entry().phase() != Phase.PREPARE ? running(part.entry(), copy) : EntryState.NONE;
+            case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED
+                    : copy.refused() ? EntryState.REFUSED : EntryState.DRAINED;
             case DRAIN -> here ? EntryState.NONE : copy == null || copy.drained(DRAINED_MS) ? EntryState.DRAINED : EntryState.ROUTED;
             case FINISH, STOP, RETIRE -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
             case WATCH -> part.entry().phase() == Phase.PREPARE || !worker.overlay.reaches(part.entry())
@@ -223,10 +246,16 @@ final class Reconciler {
         };
     }
 
+    private static EntryState running(Entry entry, ExecutorCopy copyOrNull) {
+        if (entry.phase() != Phase.CARRY || copyOrNull == null) {
+            return EntryState.ROUTED;
+        }
+        return copyOrNull.loaded() ? EntryState.LOADED : copyOrNull.refused() ? EntryState.REFUSED : EntryState.ROUTED;
+    }
+
     /** Once the source says STOPPED, Storm may end a worker that has nothing left: until then it hands tuples on. */
     private EntryState gone(Part part) {
-        boolean leaves = part.action() == Action.STOP || part.action() == Action.FINISH;
-        boolean closing = leaves && worker.copies.isEmpty();
+        boolean closing = part.action() == Action.STOP && worker.copies.isEmpty();
         return closing && !emptied ? EntryState.ROUTED : EntryState.STOPPED;
     }
 }

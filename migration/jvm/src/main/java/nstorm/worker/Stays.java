@@ -1,47 +1,65 @@
 package nstorm.worker;
 
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import nstorm.load.Pinning;
-import nstorm.memory.BoltMemory;
 import nstorm.memory.Declared;
+import nstorm.memory.MoveWay;
 import nstorm.wire.Way;
 
-/** Why one copy's executor stays where it is, or by which way of its own it moves. What its bolt keeps is looked up once the bolt is prepared. */
+/** Whether one copy's executor stays where it is, and why, or how it moves. What its bolt keeps is looked up once the bolt is prepared. */
 final class Stays {
-    /** One thread for the JVM, since to read a bolt's code takes up to two seconds. */
+    /** One thread for the JVM, since to read a bolt's code takes up to five seconds of CPU. */
     private static final ExecutorService READER = Executors.newSingleThreadExecutor(work -> {
         Thread thread = new Thread(work, "nstorm-memory");
         thread.setDaemon(true);
         return thread;
     });
 
-    final Way way;
+    private final Way own;
     private final String component;
+    private final Declared declared;
     private Object bolt;
-    private volatile String reason;
+    private volatile MoveWay way;
 
     Stays(String component, boolean spout, Object taskObject, Declared declared) {
         this.component = component;
-        String fixed = declared.reason(component);
-        way = fixed == null ? Pinning.way(component, spout, taskObject) : Way.LIVE;
-        if (fixed == null) {
-            fixed = Pinning.reason(component, spout, taskObject);
+        this.declared = declared;
+        String reason = declared.reason(component);
+        own = reason == null ? Pinning.way(component, spout, taskObject) : Way.LIVE;
+        if (reason == null) {
+            reason = Pinning.reason(component, spout, taskObject);
         }
-        if (fixed == null && !declared.isLive(component)) {
-            fixed = "it is not known yet what it keeps";
+        if (reason == null && !declared.isLive(component)) {
+            reason = "it is not known yet what it keeps";
             bolt = taskObject;
         }
-        reason = fixed;
+        way = new MoveWay(reason, null);
     }
 
-    /** The reason, or null if it may move; from any thread. */
+    /** The reason why it does not move live, or null; from any thread. */
     synchronized String reason(boolean prepared) {
         if (bolt != null && prepared) {
             Object read = bolt;
             bolt = null;
-            READER.execute(() -> reason = BoltMemory.of(read).reason(component));
+            READER.execute(() -> way = MoveWay.of(component, read, declared));
         }
-        return reason;
+        return way.pinned();
+    }
+
+    /** How it moves, if it does. */
+    Way way() {
+        return way.state() == null ? own : Way.CARRY;
+    }
+
+    /** The fields of the bolt that travel when its executor moves; null if it does not move so. */
+    Set<String> state() {
+        return way.state();
+    }
+
+    /** The state could not travel: from now on it stays. */
+    void failed(String why) {
+        way = new MoveWay(why, null);
     }
 }

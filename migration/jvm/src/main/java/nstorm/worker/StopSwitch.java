@@ -6,6 +6,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.storm.daemon.Acker;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.spout.SpoutExecutor;
@@ -20,6 +21,8 @@ final class StopSwitch implements Callable<Long> {
     /** Executors of this JVM that are stopping now; almost always 0, so the check per tuple is one read. */
     static final AtomicInteger STOPPING = new AtomicInteger();
 
+    /** What Storm sleeps between two looks of an executor that holds still. */
+    private static final long STILL_MS = 1;
     private static final Map<Executor, StopSwitch> BY_EXECUTOR = new ConcurrentHashMap<>();
 
     private final Executor executor;
@@ -30,6 +33,8 @@ final class StopSwitch implements Callable<Long> {
     private boolean abandoned;
     private AckerTrees trees;
     private volatile boolean looping;
+    private volatile boolean still;
+    private final AtomicReference<Runnable> whileStill = new AtomicReference<>();
     /** Where tuples go that this executor may not take any more; null while it may. */
     private volatile HandOver handOver;
     private volatile boolean ending;
@@ -124,12 +129,30 @@ final class StopSwitch implements Callable<Long> {
         }
     }
 
+    /** Lets the executor take no tuple, or take them again. One that stops while it holds still changes nothing any more. */
+    void holdStill(boolean hold) {
+        still = hold;
+    }
+
+    boolean holdsStill() {
+        return still;
+    }
+
+    /** Runs something on the executor's thread, where nothing else touches its bolt, while it holds still. */
+    void whileStill(Runnable work) {
+        whileStill.set(work);
+    }
+
     /** True if the tuple was handed on because its executor is stopping; runs on the executor's thread. */
     static boolean divert(Executor executor, AddressedTuple tuple) {
         StopSwitch stop = BY_EXECUTOR.get(executor);
         HandOver to = stop == null ? null : stop.handOver;
-        if (to == null || tuple.dest == AddressedTuple.BROADCAST_DEST) {
+        if (to == null) {
             return false;
+        }
+        if (tuple.dest == AddressedTuple.BROADCAST_DEST) {
+            // A tick would have a bolt flush what another copy has by now, or what it was never given.
+            return stop.still;
         }
         to.take(tuple);
         return true;
@@ -139,6 +162,13 @@ final class StopSwitch implements Callable<Long> {
     public Long call() throws Exception {
         if (spout != null) {
             return spout.turn(stockLoop);
+        }
+        if (still && handOver == null) {
+            Runnable work = whileStill.getAndSet(null);
+            if (work != null) {
+                work.run();
+            }
+            return STILL_MS;
         }
         Long pause = stockLoop.call();
         HandOver to = handOver;

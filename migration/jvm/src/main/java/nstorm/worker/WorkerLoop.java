@@ -117,8 +117,8 @@ final class WorkerLoop implements Runnable {
             if (reason != null) {
                 pinned.add(new WorkerAck.Pinned(copy.id, reason));
             }
-            if (copy.way != Way.LIVE) {
-                ways.add(new WorkerAck.ExecutorWay(copy.id, copy.way));
+            if (copy.way() != Way.LIVE) {
+                ways.add(new WorkerAck.ExecutorWay(copy.id, copy.way()));
             }
         });
         WorkerAck.Counters counters = new WorkerAck.Counters(worker.misrouted.forwarded.get(),

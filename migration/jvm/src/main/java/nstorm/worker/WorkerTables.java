@@ -14,6 +14,7 @@ import org.apache.storm.executor.ExecutorTransfer;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.messaging.ConnectionWithStatus;
 import org.apache.storm.messaging.IConnection;
+import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.utils.JCQueue;
 
 /**
@@ -145,6 +146,17 @@ final class WorkerTables {
         return connections.get().entrySet().stream().filter(one -> PlanOverlay.slot(one.getKey()).equals(slot))
                 .anyMatch(one -> !(one.getValue() instanceof ConnectionWithStatus connection)
                         || connection.status() == ConnectionWithStatus.Status.Ready);
+    }
+
+    /** Sends messages to a slot's worker; false if no connection to it stands now. */
+    boolean send(Slot slot, List<TaskMessage> messages) {
+        for (Map.Entry<NodeInfo, IConnection> one : connections.get().entrySet()) {
+            if (PlanOverlay.slot(one.getKey()).equals(slot) && isConnected(slot)) {
+                one.getValue().send(messages.iterator());
+                return true;
+            }
+        }
+        return false;
     }
 
     /** The slot that this worker sends the task's tuples to; null if it knows of none. */

@@ -685,7 +685,7 @@ final class Keeping {
     }
 
     static final class Basic extends BaseBasicBolt {
-        private final Map<String, Long> counts = new HashMap<>();
+        final Map<String, Long> counts = new HashMap<>();
 
         @Override
         public void execute(Tuple tuple, BasicOutputCollector collector) {

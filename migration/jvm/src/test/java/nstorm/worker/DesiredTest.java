@@ -1,6 +1,7 @@
 package nstorm.worker;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
 import java.util.List;
@@ -11,6 +12,7 @@ import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
+import nstorm.wire.Way;
 import nstorm.worker.Desired.Action;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -37,6 +39,7 @@ class DesiredTest {
         "PREPARE, RUN, PREPARE, WATCH, s1:6700",
         "SWITCH, DRAIN, RUN, WATCH, s2:6701",
         "DRAIN, DRAIN, RUN, WATCH, s2:6701",
+        "CARRY, CARRY, RUN, WATCH, s2:6701",
         "STOP, STOP, RUN, WATCH, s2:6701",
         "SETTLE, STOP, RUN, WATCH, s2:6701",
         "UNDO, RUN, RETIRE, WATCH, s1:6700"})
@@ -89,5 +92,23 @@ class DesiredTest {
         assertEquals(List.of(new Desired.Part(null, EXECUTOR, Action.RETIRE)), Desired.of(Map.of(), null, TO, unsettled));
         assertEquals(List.of(new Desired.Part(null, EXECUTOR, Action.RUN)), Desired.of(here, null, TO, unsettled));
         assertEquals(List.of(), Desired.of(here, null, TO, List.of()));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"PREPARE, false, true", "SWITCH, false, true", "DRAIN, false, true", "CARRY, true, true", "STOP, false, false",
+        "SETTLE, false, false", "UNDO, false, false"})
+    void whileAStateMayYetGoBackItsTargetHoldsStill(Phase phase, boolean source, boolean target) {
+        Assigned base = new Assigned(FROM, 100);
+        assertEquals(source, holdsStill(phase, Way.CARRY, null, FROM, base));
+        assertEquals(target, holdsStill(phase, Way.CARRY, null, TO, base));
+        assertFalse(holdsStill(phase, Way.CARRY, null, OTHER, base));
+        assertFalse(holdsStill(phase, Way.LIVE, null, TO, base));
+        assertFalse(holdsStill(phase, Way.CARRY, "Storm wins", TO, base));
+        assertFalse(holdsStill(phase, Way.CARRY, null, FROM, new Assigned(FROM, 101)));
+    }
+
+    private static boolean holdsStill(Phase phase, Way way, String voidReason, Slot me, Assigned now) {
+        Entry entry = new Entry("m1", EXECUTOR, FROM, TO, phase, FROM, 100, voidReason, way);
+        return Desired.holdsStill(new Desired.Part(entry, EXECUTOR, Action.RUN), now, me);
     }
 }

@@ -159,7 +159,7 @@ class ExecutorChurnIT {
         old.forward(worker.handOver);
         old.stop(worker.handOver);
         await("executor " + id + " stopped", () -> !worker.copies.containsKey(id));
-        worker.start(id);
+        worker.start(id, false);
         ExecutorCopy copy = worker.copies.get(id);
         await("executor " + id + " ready", copy::ready);
         worker.claim(copy);
@@ -173,7 +173,7 @@ class ExecutorChurnIT {
     private static void spoutTurn(HookedWorker worker, ExecutorId id) throws Exception {
         worker.copies.get(id).finish(worker.handOver);
         await("spout " + id + " closed", () -> !worker.copies.containsKey(id));
-        worker.start(id);
+        worker.start(id, false);
         ExecutorCopy copy = worker.copies.get(id);
         assertTrue(copy.prepared());
         worker.run(copy);

@@ -118,6 +118,7 @@ final class OneWorker implements AutoCloseable {
         static volatile boolean failsInPrepare;
 
         private static final long serialVersionUID = 1L;
+        long count;
         private transient OutputCollector out;
 
         private void readObject(ObjectInputStream in) {
@@ -145,6 +146,7 @@ final class OneWorker implements AutoCloseable {
         @Override
         public void execute(Tuple tuple) {
             EXECUTED.incrementAndGet();
+            count++;
             if (!forgets) {
                 out.ack(tuple);
             }
@@ -175,6 +177,8 @@ final class OneWorker implements AutoCloseable {
     final Slot elsewhereToo;
     private final LocalCluster cluster;
     private final Path plans;
+    /** Of the moves that are planned from now on. */
+    String way = "live";
     private int version;
 
     OneWorker(Path dir) throws Exception {
@@ -186,6 +190,8 @@ final class OneWorker implements AutoCloseable {
         conf.setMessageTimeoutSecs(MESSAGE_TIMEOUT_SECS);
         // Off in a LocalCluster.
         conf.put(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, true);
+        conf.put("nstorm.move", Map.of("sink", "carry"));
+        conf.put("nstorm.state", Map.of("sink", List.of("count")));
         // Storm's connections inside a JVM know no back-pressure.
         cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1)
                 .withSupervisorSlotPortMin(freePort()).withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
@@ -248,7 +254,8 @@ final class OneWorker implements AutoCloseable {
     void plan(String move, ExecutorId id, Slot from, Slot to, Phase phase) throws Exception {
         long startSecs = worker.overlay.assigned().get(this.id).startSecs();
         write(String.format("{\"id\":\"%s\",\"executor\":[%d,%d],\"from\":\"%s\",\"to\":\"%s\",\"phase\":\"%s\","
-                + "\"base\":[\"%s\",%d],\"void\":null}", move, id.start(), id.end(), from, to, phase, worker.me, startSecs));
+                + "\"base\":[\"%s\",%d],\"void\":null,\"way\":\"%s\"}", move, id.start(), id.end(), from, to, phase, worker.me,
+                startSecs, way));
     }
 
     /** Writes a plan in which nothing moves. */

@@ -17,16 +17,23 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import nstorm.memory.BoltState;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Slot;
 import nstorm.worker.OneWorker.Sink;
 import nstorm.worker.OneWorker.Source;
 import org.apache.storm.cluster.ZKStateStorage;
+import org.apache.storm.daemon.Task;
 import org.apache.storm.daemon.worker.WorkerTransfer;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.IRunningExecutor;
 import org.apache.storm.generated.NodeInfo;
+import org.apache.storm.messaging.TaskMessage;
+import org.apache.storm.serialization.KryoTupleDeserializer;
+import org.apache.storm.serialization.KryoTupleSerializer;
+import org.apache.storm.task.WorkerTopologyContext;
+import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.utils.JCQueue;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -63,6 +70,7 @@ class ReconcilerIT {
         Sink.prepareGate.countDown();
         Sink.failsInPrepare = false;
         Sink.failsWhenBuilt = false;
+        one.way = "live";
         one.settle();
         assertEquals(1, one.threadsOfSink().size(), one.threadsOfSink().toString());
     }
@@ -213,6 +221,89 @@ class ReconcilerIT {
         one.awaitAck("again", "DRAINED");
         one.plan("again", one.worker.me, one.elsewhere, Phase.UNDO);
         one.awaitAck("again", "ROUTED");
+    }
+
+    private static Sink sink() {
+        List<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, one.worker.copies.get(one.id).executor());
+        return (Sink) tasks.get(0).getTaskObject();
+    }
+
+    private static void nothingIsExecuted() throws InterruptedException {
+        long before = Sink.EXECUTED.get();
+        Thread.sleep(200);
+        assertEquals(before, Sink.EXECUTED.get());
+    }
+
+    @Test
+    void aSourceWhoseStateHasGoneGoesOnWithItAfterUndo() throws Exception {
+        await("it is known how it moves", () -> one.ack().contains("\"way\":\"carry\""));
+        one.way = "carry";
+        one.plan("m", one.worker.me, one.elsewhere, Phase.DRAIN);
+        one.awaitAck("m", "DRAINED");
+        one.plan("m", one.worker.me, one.elsewhere, Phase.CARRY);
+        one.awaitAck("m", "DRAINED");
+        ExecutorCopy copy = one.worker.copies.get(one.id);
+        await("its state is there", () -> copy.savedState() != null);
+        nothingIsExecuted();
+        Sink sink = sink();
+        long count = sink.count;
+        one.plan("m", one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        one.awaitTuples();
+        assertEquals(copy, one.worker.copies.get(one.id));
+        assertEquals(sink, sink());
+        assertTrue(sink.count > count);
+    }
+
+    @Test
+    void aTargetTakesTheStateAndBeginsAtStop() throws Exception {
+        withoutCopy();
+        one.way = "carry";
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
+        one.awaitAck("m", "READY");
+        one.plan("m", one.elsewhere, one.worker.me, Phase.SWITCH);
+        one.awaitAck("m", "ROUTED");
+        nothingIsExecuted();
+        one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
+        one.awaitAck("m", "ROUTED");
+        Sink source = new Sink();
+        source.count = 1L << 40;
+        arrive(StateArrivals.cut("m", BoltState.save(List.of(source), Set.of("count"))));
+        one.awaitAck("m", "LOADED");
+        nothingIsExecuted();
+        assertEquals(1L << 40, sink().count);
+        one.plan("m", one.elsewhere, one.worker.me, Phase.STOP);
+        one.awaitAck("m", "ROUTED");
+        one.awaitTuples();
+        assertTrue(sink().count > 1L << 40);
+    }
+
+    /** What waits for it goes back to the source; nothing of it is executed. */
+    @Test
+    void aTargetThatHoldsStillEndsAtOnceInUndo() throws Exception {
+        withoutCopy();
+        one.way = "carry";
+        one.plan("m", one.elsewhere, one.worker.me, Phase.SWITCH);
+        one.awaitAck("m", "ROUTED");
+        await("tuples wait", () -> one.worker.copies.get(one.id).queue.size() > 10);
+        long before = Sink.EXECUTED.get();
+        one.plan("m", one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("m", "STOPPED");
+        assertFalse(running());
+        assertEquals(before, Sink.EXECUTED.get());
+    }
+
+    /** As tuples that Netty has just brought. */
+    private static void arrive(List<byte[]> pieces) {
+        WorkerTopologyContext context = one.worker.state.getWorkerTopologyContext();
+        KryoTupleSerializer out = new KryoTupleSerializer(one.worker.state.getTopologyConf(), context);
+        KryoTupleDeserializer in = new KryoTupleDeserializer(one.worker.state.getTopologyConf(), context);
+        ArrayList<AddressedTuple> batch = new ArrayList<>();
+        for (TaskMessage message : StateTransfer.messages(pieces, "sink", one.id, context, out)) {
+            batch.add(new AddressedTuple(message.task(), in.deserialize(message.message())));
+        }
+        WorkerCalls.onBatch(batch);
+        assertEquals(List.of(), batch);
     }
 
     @Test
@@ -384,7 +475,7 @@ class ReconcilerIT {
         assertCalls(before, "deactivate", "close");
         one.plan("m", spout, one.elsewhere, one.worker.me, Phase.PREPARE);
         one.awaitAck("m", "READY");
-        one.plan("m", spout, one.elsewhere, one.worker.me, Phase.SETTLE);
+        one.plan("m", spout, one.elsewhere, one.worker.me, Phase.STOP);
         one.awaitAck("m", "ROUTED");
         assertCalls(before, "deactivate", "close", "open", "activate");
         one.awaitTuples();

@@ -1,0 +1,133 @@
+"""Moves executors away from hosts that operators drain, before any policy is asked."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.core.classify import TOLERANCE_CORES, Limits
+from controller.core.decision import Decision, Move, Outcome, Veto
+from controller.core.layout import pinned_executors, settled_placement
+from controller.core.picture import Picture
+from controller.core.topology import TopologyView
+from controller.core.view.pairs import Pairs
+from migration.model import ExecutorId, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The executors of a topology that are still on a drained host, and why some of them stay."""
+
+    executors: tuple[ExecutorId, ...]
+    stays: Mapping[ExecutorId, str]
+
+
+def drained_nodes(nodes: Iterable[Node], drained: Iterable[str]) -> frozenset[str]:
+    """Name the nodes of hosts that are drained."""
+    hosts = set(drained)
+    return frozenset(node.id for node in nodes if {node.id, node.host} & hosts)
+
+
+def left_on(view: TopologyView, drained: Iterable[str]) -> Left:
+    """List what is still on drained hosts."""
+    nodes = drained_nodes(view.publication.nodes, drained)
+    placement = settled_placement(view.publication, view.plan)
+    here = tuple(sorted(e for e, slot in placement.items() if slot.supervisor in nodes))
+    pinned = pinned_executors(view) if here else {}
+    return Left(here, {e: pinned[e] for e in here if e in pinned})
+
+
+def cannot_drain(
+    views: Sequence[TopologyView],
+    host: str,
+    drained: Iterable[str],
+    cpu_cores: Mapping[tuple[str, str], float],  # by topology and executor
+    room_cores: Mapping[tuple[str, str], float],  # by topology and worker, below the upper limit
+) -> str | None:
+    """Say why a host cannot be drained; None if the other hosts can carry it."""
+    hosts = {node.host for view in views for node in view.publication.nodes}
+    closed = {*drained, host}
+    if host not in hosts:
+        return f"{host} is no host of the cluster, which has {', '.join(sorted(hosts)) or 'none'}"
+    if hosts <= closed:
+        return f"{host} is the last host that is not drained"
+    for view in views:
+        left = left_on(view, closed)
+        leaving = [str(executor) for executor in left.executors if executor not in left.stays]
+        name, nodes = view.publication.name, drained_nodes(view.publication.nodes, closed)
+        if any((view.id, executor) not in cpu_cores for executor in leaving):
+            return f"the load of {name} is not known yet: try again in some seconds"
+        needs = sum(cpu_cores[view.id, executor] for executor in leaving)
+        others = (str(slot) for slot in view.hooked_slots if slot.supervisor not in nodes)
+        room = sum(max(room_cores.get((view.id, slot), 0.0), 0.0) for slot in others)
+        if leaving and needs > room:
+            return (
+                f"{len(leaving)} executors of {name} need {needs:.3g} cores, and its workers on "
+                f"other hosts have {room:.3g} below load.high"
+            )
+    return None
+
+
+def drain_each(
+    pictures: Mapping[str, Picture | Veto],
+    drained: tuple[str, ...],
+    limits: Limits,
+    free_moves: int,
+) -> dict[str, Decision]:
+    """Decide about the topologies that have executors to move from a drained host."""
+    decisions: dict[str, Decision] = {}
+    for topology, made in pictures.items():
+        if isinstance(made, Veto) or not drained:
+            continue
+        decision = _drain(made, drained, limits, free_moves)
+        if decision is not None:
+            decisions[topology] = decision
+            free_moves -= len(decision.moves)
+    return decisions
+
+
+def _drain(
+    made: Picture, drained: tuple[str, ...], limits: Limits, free_moves: int
+) -> Decision | None:
+    cluster, snapshot = made.cluster, made.snapshot
+    nodes = drained_nodes(made.view.publication.nodes, drained)
+    closed = np.array([node in nodes for node in cluster.nodes])[cluster.node_of]
+    moving = {str(entry.executor) for entry in made.view.plan.entries}
+    leaving = [
+        e
+        for e in np.flatnonzero(closed[snapshot.place] & snapshot.is_movable).tolist()
+        if snapshot.executors[e] not in moving
+    ]
+    if not leaving:
+        return None
+    hosts = f"host{'s' * (len(drained) > 1)} {', '.join(drained)}"
+    if free_moves <= 0:
+        return Decision(
+            Outcome.MOVE_IN_FLIGHT, f"{hosts} drained: executors wait for moves under way"
+        )
+    hooked = {str(slot) for slot in made.view.hooked_slots}
+    is_open = np.array([name in hooked for name in cluster.workers]) & ~closed
+    room = np.where(is_open, made.classes.room_cores, -np.inf)
+    # The largest first: what is small finds room at last, too.
+    leaving.sort(key=lambda e: (-snapshot.cpu_cores[e], e))
+    moves: list[Move] = []
+    pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
+    node = cluster.node_of[snapshot.place]
+    for e in leaving:
+        to = int(np.argmax(room))
+        if len(moves) == free_moves or room[to] + TOLERANCE_CORES < snapshot.cpu_cores[e]:
+            continue
+        room[to] -= snapshot.cpu_cores[e]
+        asc_tps = pairs.asc_tps(snapshot.traffic.tps, node, e, int(cluster.node_of[to]))
+        node[e] = cluster.node_of[to]
+        source = cluster.workers[snapshot.place[e]]
+        moves.append(Move(snapshot.executors[e], source, cluster.workers[to], asc_tps))
+    if moves:
+        reason = f"{hosts} drained: {len(leaving)} of its executors may leave"
+        return Decision(Outcome.WOULD_MOVE, reason, tuple(moves))
+    name, cores = snapshot.executors[leaving[-1]], snapshot.cpu_cores[leaving[-1]]
+    reason = (
+        f"{hosts} drained: {name} needs {cores:.3g} cores, and no worker elsewhere has more than "
+        f"{max(room.max(), 0.0):.3g} below {limits.high_frac:g} of its CPU"
+    )
+    return Decision(Outcome.NO_LOW_WORKER, reason)

@@ -1,0 +1,114 @@
+package nstorm.memory;
+
+import java.io.Serializable;
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * How the executor of a bolt may move.
+ *
+ * @param pinned why it does not move live, or null
+ * @param state the fields that travel with it; null if it does not move so
+ */
+public record MoveWay(String pinned, Set<String> state) {
+    /** Says how a bolt that has been prepared moves; takes up to five seconds of CPU, and never throws. */
+    public static MoveWay of(String component, Object bolt, Declared declared) {
+        BoltMemory memory = BoltMemory.of(bolt);
+        Set<String> named = declared.state(component);
+        Set<String> fields = named == null ? memory.fields() : named;
+        if (memory.reason(component) == null && named == null) {
+            return new MoveWay(null, null);
+        }
+        if (memory.stays() != null && !(declared.isCarry(component) && named != null)) {
+            return new MoveWay(memory.reason(component), null);
+        }
+        String obstacle = obstacle(bolt, fields);
+        if (obstacle != null) {
+            return new MoveWay(memory.stays() != null || named != null ? obstacle : obstacle + "; " + memory.reason(component), null);
+        }
+        return new MoveWay("keeps something in " + BoltMemory.in(fields) + ", which travels with it", fields);
+    }
+
+    /** Why the values of these fields cannot travel as they are now, or null. */
+    private static String obstacle(Object bolt, Set<String> fields) {
+        try {
+            Object user = BoltMemory.user(bolt);
+            for (Field field : BoltState.fields(bolt, fields)) {
+                LiveTypes held = LiveTypes.of(field.getType().isPrimitive() ? null : field.get(user));
+                String unfit = unfit(user, field, held);
+                if (unfit != null) {
+                    return "its field " + field.getName() + " holds " + unfit + ", which cannot travel";
+                }
+            }
+            return shared(user, fields);
+        } catch (Undecided e) {
+            return e.getMessage();
+        } catch (IllegalAccessException | RuntimeException | LinkageError e) {
+            return "its state cannot be looked into (" + e + ")";
+        }
+    }
+
+    private static String unfit(Object bolt, Field field, LiveTypes held) {
+        if (!held.lambdas().isEmpty()) {
+            return "a lambda";
+        }
+        if (held.type() != null && !Serializable.class.isAssignableFrom(type(held.type(), bolt))) {
+            return held.type().replace('/', '.');
+        }
+        if (held.type() == null && !field.getType().isPrimitive() && !field.getType().isInterface()
+                && !Serializable.class.isAssignableFrom(field.getType()) && field.getType() != Object.class) {
+            return field.getType().getName();
+        }
+        for (String name : held.types()) {
+            Class<?> type = type(name, bolt);
+            if (type.isInstance(bolt) || !Serializable.class.isAssignableFrom(type) || losesFields(type)) {
+                return type.getName();
+            }
+        }
+        return null;
+    }
+
+    /** What is transient an object stream leaves out. */
+    private static boolean losesFields(Class<?> type) {
+        for (Class<?> at = type; at != null && !Bytecode.isOfTheJdk(LiveTypes.nameOf(at)); at = at.getSuperclass()) {
+            for (Field field : at.getDeclaredFields()) {
+                if (Modifier.isTransient(field.getModifiers()) && !Modifier.isStatic(field.getModifiers())) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /** A field that stays must not lead to what travels: the new copy's would lead to what was made there. */
+    private static String shared(Object bolt, Set<String> fields) throws IllegalAccessException {
+        Set<Object> travelling = LiveTypes.identities();
+        Set<String> views = new TreeSet<>();
+        for (Field field : BoltState.fields(bolt, fields)) {
+            LiveTypes.collect(field.getType().isPrimitive() ? null : field.get(bolt), travelling);
+        }
+        for (Class<?> at = bolt.getClass(); !Bytecode.isOfTheJdk(LiveTypes.nameOf(at)); at = at.getSuperclass()) {
+            for (Field field : at.getDeclaredFields()) {
+                boolean other = !Modifier.isStatic(field.getModifiers()) && !field.getType().isPrimitive()
+                        && !fields.contains(field.getName());
+                if (other) {
+                    field.setAccessible(true);
+                    if (LiveTypes.leadsTo(field.get(bolt), travelling)) {
+                        views.add(field.getName());
+                    }
+                }
+            }
+        }
+        return views.isEmpty() ? null : BoltMemory.in(views) + " may lead to what its others keep, and would not follow it";
+    }
+
+    private static Class<?> type(String name, Object bolt) {
+        try {
+            return Class.forName(name.replace('/', '.'), false, bolt.getClass().getClassLoader());
+        } catch (ClassNotFoundException e) {
+            throw new Undecided("holds an unknown class, " + name);
+        }
+    }
+}

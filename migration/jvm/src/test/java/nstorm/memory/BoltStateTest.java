@@ -1,0 +1,92 @@
+package nstorm.memory;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.storm.topology.BasicBoltExecutor;
+import org.junit.jupiter.api.Test;
+
+class BoltStateTest {
+    static class Base {
+        private long total;
+    }
+
+    static final class Counter extends Base {
+        private final Map<String, Long> counts = new HashMap<>();
+        private List<Object> last = new ArrayList<>();
+        private Object lock;
+    }
+
+    private static final Set<String> FIELDS = Set.of("total", "counts", "last");
+
+    private static Counter counter(long total) {
+        Counter counter = new Counter();
+        ((Base) counter).total = total;
+        counter.counts.put("a", total);
+        counter.last.add(counter.counts);
+        return counter;
+    }
+
+    @Test
+    void everyTaskOfAnExecutorHasItsOwnStateBack() throws IOException {
+        byte[] state = BoltState.save(List.of(counter(7), counter(8)), FIELDS);
+        Counter first = new Counter();
+        Counter second = new Counter();
+        BoltState.load(state, List.of(first, second));
+        assertEquals(Map.of("a", 7L), first.counts);
+        assertEquals(7, ((Base) first).total);
+        assertEquals(Map.of("a", 8L), second.counts);
+        assertEquals(8, ((Base) second).total);
+    }
+
+    @Test
+    void whatTwoFieldsShareTheyShareAfterwards() throws IOException {
+        Counter counter = new Counter();
+        BoltState.load(BoltState.save(List.of(counter(7)), FIELDS), List.of(counter));
+        assertSame(counter.counts, counter.last.get(0));
+    }
+
+    @Test
+    void aBasicBoltsStateIsThatOfTheUsersBolt() throws IOException {
+        BasicBoltExecutor full = new BasicBoltExecutor(new Keeping.Basic());
+        Keeping.Basic empty = new Keeping.Basic();
+        ((Keeping.Basic) BoltMemory.user(full)).counts.put("a", 3L);
+        BoltState.load(BoltState.save(List.of(full), Set.of("counts")), List.of(new BasicBoltExecutor(empty)));
+        assertEquals(Map.of("a", 3L), empty.counts);
+    }
+
+    @Test
+    void whatCannotTravelIsSaid() {
+        Counter counter = counter(1);
+        counter.lock = new Object();
+        assertEquals("java.lang.Object", assertThrows(IOException.class,
+                () -> BoltState.save(List.of(counter), Set.of("lock"))).getMessage());
+        assertEquals("has no field cuonts", assertThrows(IOException.class,
+                () -> BoltState.save(List.of(counter), Set.of("cuonts"))).getMessage());
+    }
+
+    @Test
+    void whatIsTooMuchIsRefused() {
+        Counter counter = counter(1);
+        counter.last.add(new byte[BoltState.SIZE_MAX_BYTES]);
+        assertEquals("its state is larger than 100 MB", assertThrows(IOException.class,
+                () -> BoltState.save(List.of(counter), FIELDS)).getMessage());
+    }
+
+    @Test
+    void bytesOfSomethingElseChangeNothing() throws IOException {
+        byte[] state = BoltState.save(List.of(counter(7)), FIELDS);
+        Counter counter = new Counter();
+        assertThrows(IOException.class, () -> BoltState.load(new byte[] {1, 2, 3}, List.of(counter)));
+        assertThrows(IOException.class, () -> BoltState.load(state, List.of(counter, counter)));
+        assertTrue(counter.counts.isEmpty());
+    }
+}
