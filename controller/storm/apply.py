@@ -23,7 +23,8 @@ from migration.recovery import KnownPlan
 
 log = structlog.get_logger()
 
-# The phases between PREPARE and STOPPED: what the application may notice of a move.
+# The phases between PREPARE and STOPPED: what the application may notice of a move. Each way has
+# the first and the last of them.
 DISRUPTIVE_PHASES = (
     Phase.PREPARE,
     Phase.QUIET,
@@ -265,8 +266,8 @@ class Applier:
         entry = left.entry
         spent = held.phase_s.pop(entry.id, {})
         stopped_after_s = None
-        if left.duration_s is not None and all(phase in spent for phase in DISRUPTIVE_PHASES):
-            stopped_after_s = round(sum(spent[phase] for phase in DISRUPTIVE_PHASES), 4)
+        if left.duration_s is not None and {Phase.PREPARE, Phase.STOP} <= spent.keys():
+            stopped_after_s = round(sum(spent.get(phase, 0.0) for phase in DISRUPTIVE_PHASES), 4)
         move = self.history.end(
             topology,
             entry,
