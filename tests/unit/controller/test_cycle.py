@@ -556,7 +556,12 @@ def test_outside_its_windows_nothing_begins() -> None:
 
 
 def test_a_drained_host_is_left_by_all_that_may_move_whatever_the_mode() -> None:
-    for mode, pause in ((Mode.AUTO, "release"), (Mode.OBSERVE, None), (Mode.ADVISE, None)):
+    for mode, pause in (
+        (Mode.AUTO, "release"),
+        (Mode.OBSERVE, None),
+        (Mode.ADVISE, None),
+        (Mode.APPROVE, None),
+    ):
         world = World(drained=("host-b",), pause=pause, pinned={6: "stateful"})
         controller = Controller(world, Config(mode=mode, worker_capacity_cores=4.0))
         controller.cycle()
@@ -571,6 +576,17 @@ def test_a_drained_host_is_left_by_all_that_may_move_whatever_the_mode() -> None
         assert sorted(task for task, _ in moved) == [2, 5, 7]
         assert {slot for _, slot in moved} <= {A1, A2}
         assert "host host-b drained" not in report.reason
+
+
+def test_only_a_freeze_holds_a_drain() -> None:
+    hour = ((1.7e9, "a", "b"),)
+    most = replace(AUTO, max_moves_hour=1, max_moves_host_hour=1, windows=("* 2-4 * * * UTC",))
+    report = last(World(drained=("host-b",), begun=hour), most)
+    assert (report.outcome, report.drains) == (Outcome.MOVED, True)
+    frozen = Controls(freeze=Pause("year's end"))
+    report = last(World(drained=("host-b",), controls=frozen))
+    assert (report.outcome, report.reason) == (Outcome.PAUSED, "frozen: year's end")
+    assert not last(World()).drains
 
 
 def test_drained_hosts_are_no_target() -> None:

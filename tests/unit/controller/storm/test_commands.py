@@ -73,9 +73,14 @@ def test_a_topology_is_found_by_id_and_by_name() -> None:
     assert find(views, "wc-1") is None
 
 
-def asked(wish: Command, view: TopologyView, frozen: str | None = None) -> Command:
+def asked(
+    wish: Command,
+    view: TopologyView,
+    frozen: str | None = None,
+    drained: tuple[str, ...] = (),
+) -> Command:
     nodes = Nodes({"c-1": encode(wish)})
-    queue(nodes).work([view], (), 1, frozen=frozen)
+    queue(nodes).work([view], (), 1, drained=drained, frozen=frozen)
     (answer,) = queue(nodes).read().values()
     return answer
 
@@ -107,6 +112,17 @@ def test_what_was_shown_is_done_exactly_or_refused_with_the_difference() -> None
     assert (elsewhere.state, elsewhere.reason) == ("REFUSED", "1-1 is at a:1 now, not at b:1")
     partly = asked(Command("wc", moves=(*shown, ("9-9", "", "a:1"))), view_of())
     assert (partly.state, partly.reason) == ("REFUSED", "topology wc-1 has no executor 9-9")
+
+
+def test_nothing_that_operators_ask_for_goes_to_a_drained_host() -> None:
+    for wish in (
+        Command("wc", "1-1", "b:1"),
+        Command("wc", moves=(("3-3", "b:1", "a:1"), ("1-1", "a:1", "b:1"))),
+    ):
+        answer = asked(wish, view_of(), drained=("b",))
+        assert answer.state == "REFUSED"
+        assert answer.reason == "b:1 is on a host that is drained: see `nstorm undrain`"
+        assert asked(wish, view_of()).state == "WAITING"
 
 
 def test_while_frozen_operators_move_nothing_and_still_may_look() -> None:
