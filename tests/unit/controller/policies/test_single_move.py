@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.cli.offline import walk as walk_of_files
 from controller.config import Config
 from controller.core.choose import choose
 from controller.core.classify import Limits
@@ -26,6 +25,7 @@ from controller.core.veto import Vetoes
 from controller.policies.otd import otd
 from controller.policies.safe import safe
 from controller.snapshot import parse
+from controller.walk import walk as walk_of_files
 from tests.affinity import by_node
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "decide"
