@@ -264,7 +264,7 @@ def test_with_many_executors_a_move_must_gain_less_for_each_has_less() -> None:
 
 
 def test_on_files_a_moved_executor_rests_as_in_a_live_run() -> None:
-    # The ping-pong of `otd`, of one executor alone: a third one keeps the other node's worker alive.
+    # The ping-pong of `otd`, of one executor: a third one keeps the other node's worker alive.
     document = json.loads((GOLDEN / "ping_pong.json").read_text())
     document["executors"][1]["pinned"] = "spout"
     keeper = dict(document["executors"][0], id="2-2", worker="n1:6700", cpu=0.0, pinned="spout")
