@@ -16,6 +16,7 @@ from controller.core.veto import Excluded
 from controller.policies.aniello.options import Aniello
 from controller.policies.partition.problem import TargetOptions
 from controller.policies.registry import NAMES, Options
+from controller.windows import checked
 from migration import ConfigError
 from migration.settings import DEFAULT, PREFIX, Reader, refuse_unknown, values
 from migration.storm_yaml import load, own_keys, storm_zookeeper
@@ -26,6 +27,7 @@ class Mode(StrEnum):
 
     OBSERVE = "observe"
     ADVISE = "advise"
+    APPROVE = "approve"
     AUTO = "auto"
 
 
@@ -49,6 +51,9 @@ class Config:
     limits: Limits = field(default_factory=Limits)
     options: Options = field(default_factory=Options)
     max_moves: int = DEFAULT["max.moves.per.cycle"]
+    max_moves_hour: int | None = DEFAULT["max.moves.per.hour"]
+    max_moves_host_hour: int | None = DEFAULT["max.moves.per.host.hour"]
+    windows: tuple[str, ...] = ()
     cooldown_s: float = DEFAULT["cooldown.executor.secs"]
     ewma: float = DEFAULT["load.ewma"]
     # Capacity of every worker; None divides a node's CPU by its slots in use.
@@ -86,6 +91,9 @@ def build(given: Mapping[str, Any]) -> Config:
         limits=_limits(read),
         options=_options(read),
         max_moves=read["max.moves.per.cycle"],
+        max_moves_hour=read.get("max.moves.per.hour"),
+        max_moves_host_hour=read.get("max.moves.per.host.hour"),
+        windows=checked(read["windows"]),
         cooldown_s=read["cooldown.executor.secs"],
         ewma=read["load.ewma"],
         worker_capacity_cores=read.get("worker.cpu.capacity"),

@@ -4,6 +4,7 @@ It reads no clock, writes nothing and keeps nothing. The live run, a replayed jo
 simulator each make their own `Seen`, call `cycle`, and write the plans of its report.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,7 +12,8 @@ from functools import partial
 from controller.config import Config, Mode
 from controller.core.choose import choose_each
 from controller.core.cluster import inter_node_tps
-from controller.core.decision import Move, Outcome, Veto
+from controller.core.controls import NOTHING_SET, Controls
+from controller.core.decision import Decision, Move, Outcome, Veto, proposal_id
 from controller.core.drain import drain_each
 from controller.core.gate import gate_each
 from controller.core.layout import Layout
@@ -19,11 +21,12 @@ from controller.core.metrics import Rates, observe_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
-from controller.core.veto import veto_each
+from controller.core.veto import Vetoes, veto_each
 from controller.policies.partition.goal import Answer
 from controller.policies.partition.policy import Gather, Remembered
 from controller.policies.partition.search import Question
 from controller.policies.registry import policy
+from controller.windows import closed
 from migration.model import ExecutorId, NodeLoad, Plan, Slot
 
 
@@ -34,7 +37,7 @@ class Seen:
     now_s: float  # monotonic
     time_s: float  # Unix seconds
     epoch: int | None  # the epoch to write under; None while another controller leads
-    paused: str | None = None  # who paused the controller and why
+    controls: Controls = NOTHING_SET
     topologies: tuple[TopologyView, ...] = ()  # all that the hooks in Nimbus publish
     loads: tuple[NodeLoad, ...] = ()  # the newest report of each node
     # Topology, executor and monotonic seconds of each move that has ended since the last cycle.
@@ -42,6 +45,8 @@ class Seen:
     # Topology and executor of each move of the last cycle whose plan could not be written.
     not_begun: tuple[tuple[str, ExecutorId], ...] = ()
     answers: tuple[tuple[str, Answer], ...] = ()  # ends of searches, by topology
+    # Unix seconds, source and target node of each move that has begun within the last hour.
+    begun: tuple[tuple[float, str, str], ...] = ()
     drained: tuple[str, ...] = ()  # the hosts that operators drain
 
 
@@ -73,6 +78,15 @@ class TopologyReport:
     plan: Plan | None = None  # the plan to write, or that would be
     warnings: tuple[str, ...] = ()  # what placement cannot repair
     picture: Picture | None = None  # what the decision looked at
+    vetoes: Vetoes | None = None  # and what was in its way; None if it did not get as far
+    mode: Mode = Mode.ADVISE
+    drains: bool = False  # the moves take executors away from drained hosts
+
+    @property
+    def proposal(self) -> str:
+        """The id by which an operator may approve the moves; empty if they wait for nobody."""
+        waits = self.outcome is Outcome.AWAITING_APPROVAL
+        return proposal_id(self.topology, self.moves) if waits else ""
 
     @property
     def inter_node_frac(self) -> float | None:
@@ -146,33 +160,35 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         now_s=seen.now_s,
         time_s=seen.time_s,
     )
+    modes = {
+        view.id: Mode(seen.controls.mode_of(view.publication.name, settings.mode)) for view in views
+    }
     free_moves = settings.max_moves - len(under_way)
     gate = partial(
         gate_each, pictures, under_way, excluded=settings.excluded, max_moves=settings.max_moves
     )
-    # An operator has asked for it, as for a single move: whatever the mode.
-    drains = drain_each(
-        gate(paused=None, observes=False), seen.drained, settings.limits, free_moves
-    )
+    # An operator has asked for it, as for a single move: only a freeze holds it.
+    drains = drain_each(gate(held=_frozen(seen)), seen.drained, settings.limits, free_moves)
     begun = sum(len(decision.moves) for decision in drains.values())
-    gated = gate(paused=seen.paused, observes=settings.mode is Mode.OBSERVE)
-    gated |= {topology: Veto(d.outcome, d.reason) for topology, d in drains.items()}
+    gated = gate(held=_held(seen, settings, modes))
     vetoes = veto_each(
         gated,
         memory.moved_s,
         replace(settings.excluded, drained=frozenset(seen.drained)),
+        unwanted={view.id: seen.controls.unwanted(view.id, seen.time_s) for view in views},
+        busy_nodes=_busy_nodes(seen, settings),
         cooldown_s=settings.cooldown_s,
         now_s=seen.now_s,
     )
     decisions = choose_each(
         decide,
-        gated,
+        gated | {topology: Veto(d.outcome, d.reason) for topology, d in drains.items()},
         vetoes,
         settings.limits,
         free_moves - begun,
         may_exceed=not under_way and not begun,
         first=memory.tick,
-        begins=settings.mode is Mode.AUTO,
+        begins={topology for topology, mode in modes.items() if mode is Mode.AUTO},
     )
     decisions |= drains
     plans = {view.id: next_plan(view, decisions[view.id], seen.epoch) for view in views}
@@ -182,14 +198,15 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
             memory.tick,
             topology,
             seen.time_s,
-            Outcome.MOVED
-            if plan and (settings.mode is Mode.AUTO or topology in drains)
-            else decision.outcome,
+            _outcome(plan, decision, modes[topology], drains=topology in drains),
             decision.reason,
             decision.moves,
             plan,
             decision.warnings,
             made if isinstance(made := pictures[topology], Picture) else None,
+            vetoes.get(topology),
+            modes[topology],
+            drains=topology in drains,
         )
         for topology, (plan, decision) in plans.items()
     )
@@ -203,6 +220,49 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         targeting=decide.remembered.only(plans) if isinstance(decide, Gather) else None,
     )
     return after, Report(reports, tuple(searches.questions))
+
+
+def _outcome(plan: Plan | None, decision: Decision, mode: Mode, *, drains: bool) -> Outcome:
+    if plan is None:
+        return decision.outcome
+    if mode is Mode.AUTO or drains:
+        return Outcome.MOVED
+    return Outcome.AWAITING_APPROVAL if mode is Mode.APPROVE else decision.outcome
+
+
+def _frozen(seen: Seen) -> dict[str, Veto]:
+    reason = seen.controls.frozen(seen.time_s)
+    return {v.id: Veto(Outcome.PAUSED, reason) for v in seen.topologies} if reason else {}
+
+
+def _held(seen: Seen, settings: Config, modes: Mapping[str, Mode]) -> dict[str, Veto]:
+    """Say of which topologies nothing may be decided: by an operator's word, the hour or a cap."""
+    outside, most = closed(settings.windows, seen.time_s), settings.max_moves_hour
+    held = {}
+    for view in seen.topologies:
+        reason = seen.controls.held(view.publication.name, seen.time_s) or outside
+        if reason is None and modes[view.id] is Mode.OBSERVE:
+            reason = "mode is observe: only measuring"
+        if reason is not None:
+            held[view.id] = Veto(Outcome.PAUSED, reason)
+        elif most is not None and len(seen.begun) >= most:
+            reason = f"{len(seen.begun)} moves have begun within an hour, {most} may"
+            held[view.id] = Veto(Outcome.CAPPED, reason)
+    return held
+
+
+def _busy_nodes(seen: Seen, settings: Config) -> dict[str, Veto]:
+    """Name the nodes that have had all the moves that they may have within an hour."""
+    most = settings.max_moves_host_hour
+    if most is None:
+        return {}
+    counts = Counter(node for _, source, target in seen.begun for node in {source, target})
+    said = f"moves from or to it have begun within an hour, {most} may"
+    return {
+        node: Veto(Outcome.CAPPED, f"node {node}: {count} {said}")
+        for node, count in counts.items()
+        if count >= most
+    }
 
 
 class _Searches:

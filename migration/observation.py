@@ -10,6 +10,7 @@ from msgspec import structs
 
 from migration import MigrationError
 from migration.model import (
+    SOURCE_OWNS,
     Entry,
     EntryState,
     NodeAcks,
@@ -156,6 +157,7 @@ class Progress:
     absorbed_s: float | None = None
     stuck: bool = False  # whether the source's thread is stuck in user code, reported once
     undo_reason: str | None = None
+    cancelled: bool = False  # by an operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +280,15 @@ def _supervised(observed: ObservedEntry) -> bool:
         observation.gone(slot) or observation.has_read(slot.supervisor, made)
         for slot in observed.ends()
     )
+
+
+def _cancelled(observed: ObservedEntry) -> bool:
+    if not observed.progress.cancelled or observed.entry.phase in SOURCE_OWNS:
+        return observed.progress.cancelled
+    return observed.ends_heard() and observed.state(observed.entry.source) in {
+        EntryState.NONE,
+        *_HAS_COPY,
+    }
 
 
 def _target_ready(observed: ObservedEntry) -> bool:
@@ -404,6 +415,7 @@ EVENTS: dict[str, Callable[[ObservedEntry], bool]] = {
     "end_dead": _end_dead,
     "target_dead": _target_dead,
     "unsupervised": _unsupervised,
+    "cancelled": _cancelled,
     "target_ready": _target_ready,
     "closed": _closed,
     "target_restarted": _target_restarted,

@@ -117,9 +117,10 @@ _TPS = "tuples/s"
 # fmt: off
 SETTINGS: tuple[Setting, ...] = (
     Setting("mode", Kind.CHOICE, "advise",
-        "`observe` only measures, `advise` also says what the controller would do, "
-        "`auto` does it.",
-        choices=("observe", "advise", "auto")),
+        "The mode of a topology for which `nstorm mode` has set none: `observe` only measures, "
+        "`advise` also says what the controller would do, `approve` does it once you have typed "
+        "`nstorm approve`, `auto` does it.",
+        choices=("observe", "advise", "approve", "auto")),
     Setting("policy", Kind.CHOICE, "gather",
         "The policy that decides; `nstorm decide --help` lists the names.",
         tunable=True, tried=("gather", "otd")),
@@ -169,6 +170,17 @@ SETTINGS: tuple[Setting, ...] = (
         "the most of one decision. Executors that take each other's places begin at once; more "
         "than this many only while nothing else is under way.",
         least=1, most=1000, tunable=True, tried=(1, 2, 4)),
+    Setting("max.moves.per.hour", Kind.COUNT, None,
+        "The most moves that begin in the whole cluster within an hour, an operator's counted; a "
+        "decision that begins below it is made whole.",
+        least=1, most=100_000, unset="no limit"),
+    Setting("max.moves.per.host.hour", Kind.COUNT, None,
+        "The same for the moves from or to one host.",
+        least=1, most=100_000, unset="no limit"),
+    Setting("windows", Kind.NAMES, (),
+        "When decisions may begin moves: five fields of cron, which name the open minutes, and a "
+        "zone, such as `* 2-4 * * MON-FRI Europe/Berlin` for each night from 2 to 5.",
+        unset="always"),
     Setting("worker.cpu.capacity", Kind.NUMBER, None,
         "The CPU of every worker.",
         unit="cores", least=0.01,

@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from controller.cli.offline import WalkStep, as_document, walk
 from controller.config import Config, build, keys_of
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_ratio, worker_cpu_cores
 from controller.core.compiled import run_as_python_until
@@ -20,6 +19,7 @@ from controller.errors import SnapshotError
 from controller.output import Output, OutputOption
 from controller.policies.registry import NAMES
 from controller.snapshot import parse
+from controller.walk import WalkStep, as_document, walk
 
 # Executors times steps: some two seconds as Python, where the loops' compiler would take twenty.
 MOST_AS_PYTHON = 20_000

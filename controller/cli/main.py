@@ -6,19 +6,22 @@ from typing import Annotated
 
 import typer
 
+from controller.cli.control import approve, freeze, mode, pause, reject, resume
 from controller.cli.daemons import CONTROLLER_EXAMPLE, run_controller
 from controller.cli.decide import decide
 from controller.cli.doctor import doctor
 from controller.cli.node import VERBS
-from controller.cli.operate import drain, move, pause, resume, status, undrain
+from controller.cli.operate import drain, move, status, undrain
 from controller.cli.running import new_app, run
 from controller.cli.top import top
+from controller.cli.why import cancel, explain, history, plan, show, undo
 from controller.output import example
 from controller.replay.command import app as replay_app
 from controller.tune.command import tune
 
 BESIDE = "Beside Storm"
 ASK = "To look and to ask"
+RULE = "To say who may move what"
 FILES = "From files, without a cluster"
 
 app = new_app(completes=True)
@@ -51,10 +54,20 @@ _add(status, ASK, "nstorm status --conf storm.yaml", "nstorm status --conf storm
 _add(top, ASK, "nstorm top --conf storm.yaml --topology wc")
 _add(doctor, ASK, "nstorm doctor --conf storm.yaml")
 _add(move, ASK, "nstorm move wc 7-7 node-2:6701 --conf storm.yaml --wait")
-_add(drain, ASK, "nstorm drain node-3 --conf storm.yaml --within 60s")
-_add(undrain, ASK, "nstorm undrain node-3 --conf storm.yaml")
-_add(pause, ASK, 'nstorm pause "release of today" --conf storm.yaml')
-_add(resume, ASK, "nstorm resume --conf storm.yaml")
+_add(plan, ASK, "nstorm plan wc --conf storm.yaml")
+_add(explain, ASK, "nstorm explain 7-7 --conf storm.yaml")
+_add(history, ASK, "nstorm history wc --conf storm.yaml")
+_add(show, ASK, "nstorm show m17 --conf storm.yaml")
+_add(cancel, ASK, "nstorm cancel m17 --conf storm.yaml")
+_add(undo, ASK, "nstorm undo 2 --conf storm.yaml")
+_add(mode, RULE, "nstorm mode approve --conf storm.yaml", "nstorm mode wc auto --conf storm.yaml")
+_add(approve, RULE, "nstorm approve p-1a2b3c --conf storm.yaml")
+_add(reject, RULE, "nstorm reject p-1a2b3c --conf storm.yaml")
+_add(pause, RULE, 'nstorm pause --for 30m --reason "release" --conf storm.yaml')
+_add(freeze, RULE, "nstorm freeze --until 2026-12-27T06:00+01:00 --conf storm.yaml")
+_add(resume, RULE, "nstorm resume --conf storm.yaml")
+_add(drain, RULE, "nstorm drain node-3 --conf storm.yaml --within 60s")
+_add(undrain, RULE, "nstorm undrain node-3 --conf storm.yaml")
 _add(decide, FILES, "nstorm decide snapshot.json --policy gather --steps 20 --set load.high=0.9")
 app.add_typer(replay_app, name="replay", rich_help_panel=FILES)
 _add(tune, FILES, "nstorm tune build/demo/journal", "nstorm tune journal --topology wc")

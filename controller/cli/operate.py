@@ -1,4 +1,4 @@
-"""``nstorm status``, ``move``, ``drain``, ``pause`` and their like: people looking and asking."""
+"""``nstorm status``, ``move``, ``drain`` and ``undrain``; how any command asks the leader."""
 
 import json
 import threading
@@ -19,7 +19,7 @@ from controller.config import from_storm_yaml
 from controller.core.drain import cannot_drain, left_on
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
-from controller.storm.collect import DRAINED, PAUSED, LiveCluster
+from controller.storm.collect import DRAINED, LiveCluster
 from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decode, encode
 from controller.storm.status import read
 from kvstore.errors import NotConnectedError, SessionLostError
@@ -73,7 +73,7 @@ def look(session: Session, view: LiveCluster) -> dict[str, Any]:
         view.topologies(),
         view.acks(),
         read(session),
-        view.paused(),
+        view.controls(),
         controllers=view.controllers(),
         drained=view.drained(),
         left_out={load.node: load.left_out for load in view.loads()},
@@ -129,14 +129,24 @@ def move(
         views = LiveCluster.of_session(session).topologies()
         nodes = views[0].publication.nodes if views else ()
         wish = Command(topology, executor, str(slot_of(slot, nodes)))
-        path = session.create(f"{COMMANDS}/c-", encode(wish), ephemeral=True, sequence=True)
-        shown = Console(stderr=output is Output.JSON)
-        last = _follow(session, path, shown, until_begun=not wait)
+        last = ask(session, wish, output, until_begun=not wait)
+    raise typer.Exit(end(last, output, f"move of {executor}"))
+
+
+def ask(session: Session, wish: Command, output: Output, *, until_begun: bool = False) -> Command:
+    """Ask the leading controller, and show what becomes of it until it has ended (or begun)."""
+    path = session.create(f"{COMMANDS}/c-", encode(wish), ephemeral=True, sequence=True)
+    shown = Console(stderr=output is Output.JSON, quiet=wish.verb in ("plan", "explain"))
+    return _follow(session, path, shown, until_begun=until_begun)
+
+
+def end(last: Command, output: Output, what: str) -> int:
+    """Print the last word on a command for programs, and give the exit code."""
     if output is Output.JSON:
         print(json.dumps(asdict(last)))
     if last.state == REFUSED:
-        raise CommandError(f"move of {executor} refused: {last.reason}")
-    raise typer.Exit(1 if last.state in {"UNDONE", "VOID"} else 0)
+        raise CommandError(f"{what} refused: {last.reason}")
+    return 1 if last.state in {"UNDONE", "VOID"} else 0
 
 
 def _follow(session: Session, path: str, console: Console, *, until_begun: bool) -> Command:
@@ -152,7 +162,9 @@ def _follow(session: Session, path: str, console: Console, *, until_begun: bool)
             before = command
             reason = f": {command.reason}" if command.reason else ""
             took = f" ({command.stopped_after_s:.3f} s)" if command.stopped_after_s else ""
-            console.print(f"{command.executor} {command.state}{took}{reason}", highlight=False)
+            console.print(
+                f"{command.executor or command.what} {command.state}{took}{reason}", highlight=False
+            )
         if command.ended or (until_begun and command.state != WAITING):
             return command
         unheard = command.state == WAITING and not command.reason
@@ -256,20 +268,3 @@ def undrain(
     with connected(conf) as session:
         if not session.delete(f"{DRAINED}/{host}"):
             raise CommandError(f"host {host} is not drained")
-
-
-def pause(
-    conf: Conf, reason: Annotated[str, typer.Argument(help="Shown by `nstorm status`.")] = "paused"
-) -> None:
-    """Let the controller begin no more moves.
-
-    Those under way come to their end; `nstorm move` still works.
-    """
-    with connected(conf) as session:
-        session.put(PAUSED, reason.encode())
-
-
-def resume(conf: Conf) -> None:
-    """Let the controller begin moves again."""
-    with connected(conf) as session:
-        session.delete(PAUSED)

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec import convert, to_builtins
 from msgspec.structs import asdict
 from rich.console import RenderableType
 from rich.table import Table
 
 from controller.cli.places import shown
+from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drain import left_on
 from controller.core.layout import pinned_executors, settled_placement
 from controller.core.topology import TopologyView
@@ -21,7 +23,7 @@ def as_document(
     views: Sequence[TopologyView],
     acks: Sequence[NodeAcks],
     told: Document | None,
-    paused: str | None,
+    controls: Controls,
     *,
     controllers: Sequence[Candidacy] = (),
     drained: Mapping[str, int] = {},
@@ -31,8 +33,9 @@ def as_document(
 ) -> Document:
     """Put together what ZooKeeper, the agents and the leading controller say.
 
-    `told` is what the leading controller last wrote, `paused` why it is paused. The first of the
-    `controllers` leads. `drained` has how many executors each drained host had. `left_out` counts
+    `told` is what the leading controller last wrote, `controls` what operators have set. The
+    first of the `controllers` leads. `drained` has how many executors each drained host had.
+    `left_out` counts
     the rows of traffic that each node's report had no room for, `clocks_ahead_s` are the nodes'.
     """
     told, clocks = told or {}, clocks_ahead_s or {}
@@ -41,8 +44,8 @@ def as_document(
         "controller": told.get("controller"),
         "controllers": [asdict(one) for one in controllers],
         "epoch": told.get("epoch"),
-        "mode": told.get("mode"),
-        "paused": paused,
+        "mode": controls.mode_of(EVERYWHERE, told.get("mode", "")) or None,
+        "controls": to_builtins(controls),
         "drained": [drain_progress(views, host, of) for host, of in drained.items()],
         "journal_problem": told.get("journal_problem"),
         "agents": [
@@ -96,7 +99,9 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
         "topology": publication.topology,
         "name": publication.name,
         "status": publication.status,
-        "decision": {k: cycle[k] for k in ("tick", "outcome", "reason", "warnings")}
+        "mode": told.get("mode"),
+        "way": told.get("way"),
+        "decision": {k: cycle[k] for k in ("tick", "outcome", "reason", "warnings", "proposal")}
         if cycle
         else None,
         "inter_node_ratio": _ratio(cycle),
@@ -187,8 +192,11 @@ def head(document: Document) -> Iterator[str]:
     """Say who leads, and whether all is well."""
     lead = document["controller"] or "no controller has led yet"
     yield f"controller {lead}, mode {document['mode']}, epoch {document['epoch']}"
-    if document["paused"]:
-        yield f"paused: {document['paused']}"
+    controls = convert(document["controls"], Controls)
+    for name, pause in sorted(controls.pauses.items()):
+        yield f"paused {name or 'everything'}: {pause}"
+    if controls.freeze:
+        yield f"frozen: {controls.freeze}"
     for drained in document["drained"]:
         yield from drain_lines(drained)
     if document["journal_problem"]:
@@ -244,7 +252,8 @@ def decided(topology: Document, hosts: Mapping[str, str]) -> Iterator[str]:
     """Say how a topology stands, what was decided, and what moves."""
     ratio = topology["inter_node_ratio"]
     crosses = "" if ratio is None else f", inter-node {ratio:.3f}"
-    yield f"\n{topology['topology']} {topology['status']}{crosses}"
+    mode = f", mode {topology['mode']}" if topology["mode"] else ""
+    yield f"\n{topology['topology']} {topology['status']}{mode}{crosses}"
     left = topology["headroom"]
     if left and left["factor"] is not None:
         binds = f"{left['binds']} of {left['where']}"
@@ -252,8 +261,13 @@ def decided(topology: Document, hosts: Mapping[str, str]) -> Iterator[str]:
     decision = topology["decision"]
     if decision:
         yield f"cycle {decision['tick']} {decision['outcome']}: {decision['reason']}"
+        if decision["proposal"]:
+            yield f"proposal {decision['proposal']}: approve or reject it"
         for warning in decision["warnings"]:
             yield f"warning: {warning}"
+    if topology["way"]:
+        moves, (before, after) = topology["way"]["moves"], topology["way"]["inter_node_frac"]
+        yield f"`nstorm plan`: {moves} moves from here, inter-node {before:.3f} to {after:.3f}"
     for row in topology["moves"]:
         state = f"void ({row['void']})" if row["void"] else row["phase"]
         way = f"{shown(row['from'], hosts)} to {shown(row['to'], hosts)}"

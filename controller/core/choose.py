@@ -1,6 +1,6 @@
 """Lets a policy decide among what is allowed."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -22,7 +22,7 @@ def choose_each(
     # Which topology is first, modulo their number: with another one in each cycle, none takes all
     # the moves for ever.
     first: int,
-    begins: bool,  # whether the moves will begin; advice takes no move from another topology
+    begins: Collection[str],  # topologies whose moves begin; advice takes none from another
 ) -> dict[str, Decision]:
     """Decide topology by topology, as long as the cluster may have one more move."""
     decisions: dict[str, Decision] = {}
@@ -42,7 +42,7 @@ def choose_each(
             if count > free_moves and not may_exceed:
                 reason = f"an exchange of {count} moves waits until no other is under way"
                 decision = Decision(Outcome.MOVE_IN_FLIGHT, f"{reason}; {decision.reason}")
-            elif begins and count:
+            elif topology in begins and count:
                 free_moves, may_exceed = free_moves - count, False
         decisions[topology] = decision
     return decisions

@@ -4,7 +4,8 @@ A policy reads the vetoes from the snapshot (`pinned` executors) and the cluster
 and never looks at a clock, so live run, file and simulation get the same answer.
 """
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -17,6 +18,7 @@ class Outcome(StrEnum):
 
     MOVED = "MOVED"
     WOULD_MOVE = "WOULD_MOVE"
+    AWAITING_APPROVAL = "AWAITING_APPROVAL"
     NOTHING_TO_GAIN = "NOTHING_TO_GAIN"
     BELOW_THRESHOLD = "BELOW_THRESHOLD"
     COOLDOWN = "COOLDOWN"
@@ -24,6 +26,7 @@ class Outcome(StrEnum):
     STALE_METRICS = "STALE_METRICS"
     STAND_BACK = "STAND_BACK"
     PAUSED = "PAUSED"
+    CAPPED = "CAPPED"
     NOT_LEADER = "NOT_LEADER"
     MOVE_IN_FLIGHT = "MOVE_IN_FLIGHT"
     NO_LOW_WORKER = "NO_LOW_WORKER"
@@ -59,6 +62,12 @@ class Move:
             "to": self.target,
             "asc": self.asc_tps,
         }
+
+
+def proposal_id(topology: str, moves: Iterable[Move]) -> str:
+    """Name moves that wait for approval: the same moves have the same name, under every leader."""
+    text = " ".join((topology, *(f"{m.executor} {m.source} {m.target}" for m in moves)))
+    return f"p-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 @dataclass(frozen=True, slots=True)

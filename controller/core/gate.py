@@ -13,18 +13,14 @@ def gate_each(
     pictures: Mapping[str, Picture | Veto],  # by topology; a veto passes as it is
     under_way: tuple[tuple[str, Entry], ...],  # from `moves_under_way`
     *,
-    paused: str | None,  # who paused the controller and why
-    observes: bool,  # whether the controller only measures
+    held: Mapping[str, Veto],  # by topology, what operators and caps forbid
     excluded: Excluded,
     max_moves: int,  # how many moves the cluster may have under way
 ) -> dict[str, Picture | Veto]:
     """Put a veto where nothing may be decided now.
 
-    It is PAUSED, EXCLUDED, STAND_BACK or MOVE_IN_FLIGHT.
+    It is PAUSED, CAPPED, EXCLUDED, STAND_BACK or MOVE_IN_FLIGHT.
     """
-    everywhere = None
-    if paused is not None or observes:
-        everywhere = Veto(Outcome.PAUSED, paused or "mode is observe: only measuring")
     busy = None
     if len(under_way) >= max_moves:
         named = ", ".join(f"{e.executor} of {t} to {e.target} in {e.phase}" for t, e in under_way)
@@ -32,7 +28,7 @@ def gate_each(
     return {
         topology: made
         if isinstance(made, Veto)
-        else everywhere or _held(made.view, excluded) or busy or made
+        else held.get(topology) or _held(made.view, excluded) or busy or made
         for topology, made in pictures.items()
     }
 

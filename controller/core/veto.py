@@ -58,13 +58,15 @@ def veto_each(
     moved_s: Mapping[tuple[str, ExecutorId], float],
     excluded: Excluded,
     *,
+    unwanted: Mapping[str, Mapping[str, str]],  # executors that operators want to stay, and why
+    busy_nodes: Mapping[str, Veto],
     cooldown_s: float,
     now_s: float,
 ) -> dict[str, Vetoes]:
     """List the vetoes of the topologies that have a picture.
 
-    They are MOVE_IN_FLIGHT, STAND_BACK, COOLDOWN, EXCLUDED, LAST_IN_WORKER and NO_WORKER_IN_SLOT.
-    `moved_s` has when executors moved, in monotonic seconds as `now_s`.
+    They are MOVE_IN_FLIGHT, STAND_BACK, COOLDOWN, CAPPED, EXCLUDED, LAST_IN_WORKER and
+    NO_WORKER_IN_SLOT. `moved_s` has when executors moved, in monotonic seconds as `now_s`.
     """
     found = {}
     for topology, made in pictures.items():
@@ -79,6 +81,10 @@ def veto_each(
         if excluded.hosts | excluded.drained:
             never = excluded.on({node.id: node.host for node in made.view.publication.nodes})
         there = placement_vetoes(made.cluster, made.snapshot, never)
+        if busy_nodes:
+            there = there.joined(_at_nodes(made.cluster, made.snapshot, busy_nodes))
+        left = unwanted.get(topology, {})
+        there = Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}).joined(there)
         found[topology] = _of_the_moment(made, left_s).joined(there).joined(_last(made.view))
     return found
 
@@ -168,17 +174,24 @@ def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Exclude
 
 def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
     """List the vetoes that the settings and operators give."""
-    executors: dict[str, Veto] = {}
-    workers: dict[str, Veto] = {}
     closed = dict.fromkeys(excluded.hosts, "excluded") | dict.fromkeys(excluded.drained, "drained")
-    for n, node in enumerate(cluster.nodes if closed else ()):
-        if node in closed:
-            veto = Veto(Outcome.EXCLUDED, f"node {node} is {closed[node]}")
-            workers |= {cluster.workers[w]: veto for w in np.flatnonzero(cluster.node_of == n)}
-            here = np.flatnonzero(cluster.node_of[snapshot.place] == n)
-            executors |= {snapshot.executors[e]: veto for e in here}
+    nodes = {n: Veto(Outcome.EXCLUDED, f"node {n} is {why}") for n, why in closed.items()}
+    found, executors = _at_nodes(cluster, snapshot, nodes), {}
     if excluded.components:
         for name, component in zip(snapshot.executors, snapshot.component_of, strict=True):
             if component in excluded.components:
                 executors[name] = Veto(Outcome.EXCLUDED, f"component {component} is excluded")
+    return Vetoes(executors).joined(found)
+
+
+def _at_nodes(cluster: Cluster, snapshot: LoadSnapshot, vetoes: Mapping[str, Veto]) -> Vetoes:
+    """Let nothing leave or come to some nodes."""
+    executors: dict[str, Veto] = {}
+    workers: dict[str, Veto] = {}
+    for n, node in enumerate(cluster.nodes if vetoes else ()):
+        if node in vetoes:
+            at = np.flatnonzero(cluster.node_of == n)
+            workers |= {cluster.workers[w]: vetoes[node] for w in at}
+            here = np.flatnonzero(cluster.node_of[snapshot.place] == n)
+            executors |= {snapshot.executors[e]: vetoes[node] for e in here}
     return Vetoes(executors, workers)

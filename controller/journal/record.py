@@ -12,14 +12,16 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
+from controller.core.controls import Controls
 from controller.errors import ControllerError
 
 # A reader refuses a segment of another format; raise it whenever a key changes its meaning.
-FORMAT = 4
+FORMAT = 5
 _READ_BY = {
     1: "nstorm 0.1.0 as of 2026-11-22",
     2: "nstorm 0.1.0 as of 2026-11-23",
     3: "nstorm 0.2.0 as of 2026-11-23",
+    4: "nstorm 0.2.0 as of 2026-11-24",
 }
 _LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})",')
 _BRACE = zlib.crc32(b"{")
@@ -60,7 +62,7 @@ class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick"):
     time_s: float
     cluster: str = ""  # epochs count within one cluster's life only
     epoch: int | None = None
-    paused: str | None = None
+    controls: Controls = Controls()
     drained: tuple[str, ...] = ()
     views: tuple[ViewRecord, ...] = ()
     load_nodes: tuple[str, ...] = ()  # the nodes whose newest report was seen
@@ -68,6 +70,7 @@ class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick"):
     not_begun: tuple[tuple[str, str], ...] = ()
     # topology, `Answer` as of `controller.journal.memory`
     answers: tuple[tuple[str, str], ...] = ()
+    begun: tuple[tuple[float, str, str], ...] = ()
     error: str | None = None  # what kept the cycle from looking
     unwritten: tuple[str, ...] = ()  # topologies whose plan another controller had changed
     cycles: Raw = Raw(b"[]")  # how the cycle ended, by topology

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import structlog
 
 from controller.config import Config
@@ -119,8 +120,8 @@ class Recorder:
             "now_s": found.now_s,
             "time_s": found.time_s,
             "epoch": found.epoch,
-            "paused": found.paused,
-            **({"drained": list(found.drained)} if found.drained else {}),
+            "controls": msgspec.to_builtins(found.controls),
+            "drained": list(found.drained),
             "views": [
                 {
                     "topology": view.id,
@@ -134,6 +135,7 @@ class Recorder:
             "rests": [[topology, str(executor), s] for topology, executor, s in found.rests],
             "not_begun": [[topology, str(executor)] for topology, executor in found.not_begun],
             "answers": [[topology, encode(answer)] for topology, answer in found.answers],
+            "begun": list(found.begun),
             "error": repr(report.error) if seen is None else None,
             "unwritten": list(unwritten),
             **self._notes,
@@ -181,6 +183,8 @@ def cycle_record(report: TopologyReport) -> dict[str, Any]:
         "warnings": list(report.warnings),
         "moves": [move.as_row() for move in report.moves],
         "plan": _plain(report.plan),
+        "mode": report.mode.value,
+        "proposal": report.proposal,
     }
     if report.picture is None:
         return found

@@ -43,12 +43,13 @@ class SeenReader:
             record.now_s,
             record.time_s,
             record.epoch,
-            record.paused,
+            record.controls,
             tuple(self.views(record)),
             self.loads(record),
             tuple((t, ExecutorId.parse(executor), s) for t, executor, s in record.rests),
             tuple((t, ExecutorId.parse(executor)) for t, executor in record.not_begun),
             tuple((topology, decode(Answer, answer)) for topology, answer in record.answers),
+            record.begun,
             record.drained,
         )
 

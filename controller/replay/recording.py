@@ -259,7 +259,8 @@ class _Topology:
             start = before.place if before and _same_places(layout, before) else layout.place
             self.open = _Open(layout, start, start, self.own)
         unwritten = record.unwritten and cycle.topology in record.unwritten
-        held = unwritten or cycle.outcome in _AWAY or record.paused is not None
+        paused = record.controls.held(view.publication.name, record.time_s) is not None
+        held = unwritten or cycle.outcome in _AWAY or paused
         self.open.add(layout, self.rates, record.time_s, span_s, held=bool(held))
         self.layout = layout
         # A plan that was not written moved nothing.

@@ -1,16 +1,17 @@
 """Writes plans and drives the moves in them, phase by phase, until each has come to its end."""
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import structlog
 from msgspec import structs
 
 from controller.core.topology import TopologyView
 from controller.storm.collect import known_of
+from controller.storm.history import History, MoveRecord
 from controller.storm.leader import Leader
 from controller.storm.message_cache import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
@@ -22,7 +23,8 @@ from migration.recovery import KnownPlan
 
 log = structlog.get_logger()
 
-# The phases between PREPARE and STOPPED: what the application may notice of a move.
+# The phases between PREPARE and STOPPED: what the application may notice of a move. Each way has
+# the first and the last of them.
 DISRUPTIVE_PHASES = (
     Phase.PREPARE,
     Phase.QUIET,
@@ -31,24 +33,6 @@ DISRUPTIVE_PHASES = (
     Phase.CARRY,
     Phase.STOP,
 )
-REMEMBERED_MOVES = 200
-
-
-@dataclass(frozen=True, slots=True)
-class MoveRecord:
-    """How a move ended."""
-
-    topology: str
-    id: str
-    executor: str
-    source: str
-    target: str
-    outcome: str  # MOVED, UNDONE or VOID
-    reason: str
-    phase_s: dict[str, float]  # how long each phase lasted
-    # From PREPARE to STOPPED; None if it did not get there, or began under an earlier leader.
-    stopped_after_s: float | None
-    ended_s: float  # Unix seconds
 
 
 @dataclass(slots=True)
@@ -70,6 +54,7 @@ class Applier:
         mirror: Mirror,
         leader: Leader,
         timing: Timing,
+        history: History | None = None,
         now_s: Callable[[], float] = time.monotonic,
         time_s: Callable[[], float] = time.time,
     ) -> None:
@@ -80,7 +65,7 @@ class Applier:
         self._now_s, self._time_s = now_s, time_s
         self._held: dict[str, _Held] = {}
         self._lost_s: dict[str, float] = {}
-        self.ended: deque[MoveRecord] = deque(maxlen=REMEMBERED_MOVES)
+        self.history = history or History()
         self._untold: list[tuple[MoveRecord, float]] = []
 
     def take_ended(self) -> list[tuple[MoveRecord, float]]:
@@ -88,11 +73,12 @@ class Applier:
         untold, self._untold = self._untold, []
         return untold
 
-    def begin(self, before: Plan, after: Plan) -> bool:
+    def begin(self, before: Plan, after: Plan, asked: Mapping[str, Any]) -> bool:
         """Write the next plan of a topology, with one or more moves that begin in it.
 
         `after` is one version above `before`, which it was made from, and under this leader's
-        epoch. False if the plan has changed meanwhile or this controller no longer leads.
+        epoch; `asked` goes into the history. False if the plan has changed meanwhile or this
+        controller no longer leads.
         """
         held = self._take(before)
         if held is None:
@@ -106,8 +92,19 @@ class Applier:
         if made.plan != after or not self._write(held, made):
             return False
         for entry in entries:
+            self.history.begin(after.topology, entry, self._time_s(), asked)
             log.info("move_begun", **_told(after.topology, entry), plan_version=after.version)
         return True
+
+    def cancel(self, topology: str, move: str) -> None:
+        """Take a move back as soon as its phase allows; a new leader knows nothing of that."""
+        held = self._held.get(topology)
+        if held is not None:
+            progress = tuple(
+                replace(one, cancelled=one.cancelled or one.id == move)
+                for one in held.held_plan.progress
+            )
+            held.held_plan = replace(held.held_plan, progress=progress)
 
     def step(self, views: Iterable[TopologyView]) -> bool:
         """Look once at every move under way, write what follows; tell whether moves are left."""
@@ -269,21 +266,17 @@ class Applier:
         entry = left.entry
         spent = held.phase_s.pop(entry.id, {})
         stopped_after_s = None
-        if left.duration_s is not None and all(phase in spent for phase in DISRUPTIVE_PHASES):
-            stopped_after_s = round(sum(spent[phase] for phase in DISRUPTIVE_PHASES), 4)
-        move = MoveRecord(
-            topology=topology,
-            id=entry.id,
-            executor=str(entry.executor),
-            source=str(entry.source),
-            target=str(entry.target),
+        if left.duration_s is not None and {Phase.PREPARE, Phase.STOP} <= spent.keys():
+            stopped_after_s = round(sum(spent.get(phase, 0.0) for phase in DISRUPTIVE_PHASES), 4)
+        move = self.history.end(
+            topology,
+            entry,
             outcome=left.outcome.value,
             reason=left.reason,
             phase_s={str(phase): round(seconds, 4) for phase, seconds in spent.items()},
             stopped_after_s=stopped_after_s,
             ended_s=self._time_s(),
         )
-        self.ended.append(move)
         self._untold.append((move, self._now_s()))
         log.info(
             "move_ended",

@@ -10,7 +10,9 @@ from typing import Self, cast
 
 from msgspec import structs
 
+from controller.core.controls import Controls
 from controller.core.topology import TopologyView
+from controller.storm.controls import CONTROLS, read
 from controller.storm.message_cache import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.election import in_line
@@ -25,7 +27,6 @@ _LOADS_OLD_S = 6.0
 # After this silence the reports of a node that Storm has not got are deleted.
 _NODE_GONE_S = 3600.0
 
-PAUSED = f"{wire.ROOT}/paused"
 DRAINED = f"{wire.ROOT}/drained"
 
 
@@ -210,10 +211,9 @@ class LiveCluster:
         """Tell how long ago an agent was seen to write; clocks of nodes are not compared."""
         return min(self.age_s(wire.acks_path(node)), self.age_s(wire.load_path(node)))
 
-    def paused(self) -> str | None:
-        """Return why the controller is paused, None if it is not."""
-        stored = self._mirror.node(PAUSED)
-        return None if stored is None else stored.data.decode(errors="replace") or "paused"
+    def controls(self) -> Controls:
+        """Return what operators have set."""
+        return read(self._mirror.node(CONTROLS))
 
     def drained(self) -> dict[str, int]:
         """Return the hosts that operators drain, and how many executors each had."""

@@ -1,80 +1,105 @@
-"""Moves that an operator asks for: a queue in ZooKeeper that the leading controller works off.
+"""What operators ask for: a queue in ZooKeeper that the leading controller works off.
 
 A command lives as long as the session of its operator, so none is done once that has left.
 """
 
-import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
+from controller.core.decision import Decision, Move, Outcome
 from controller.core.drain import drained_nodes
+from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
-from controller.storm.apply import MoveRecord
+from controller.storm.history import MoveRecord
 from controller.storm.message_cache import Mirror
 from kvstore.errors import NoNodeError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
 from migration.model import ExecutorId, Plan, Slot
-from migration.validate import Refusal, free_id, validate_move
+from migration.table import TRANSITIONS
 
 COMMANDS = f"{wire.ROOT}/commands"
 
-WAITING, REFUSED = "WAITING", "REFUSED"
+WAITING, REFUSED, DONE = "WAITING", "REFUSED", "DONE"
+_CAN_GO_BACK = frozenset(row.phase for row in TRANSITIONS if row.event == "cancelled")
 # The last two are the protocol's own words for moves that did not come about.
-ENDS = frozenset({REFUSED, "MOVED", "UNDONE", "VOID"})
+ENDS = frozenset({REFUSED, DONE, "MOVED", "UNDONE", "VOID"})
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A wish to move an executor to a slot, and what has become of it."""
+    """A wish, mostly to move an executor to a slot, and what has become of it."""
 
     topology: str
-    executor: str
-    slot: str
+    executor: str = ""
+    slot: str = ""
     state: str = WAITING  # WAITING, REFUSED, a phase of the move, or how it ended
     reason: str = ""
     move: str = ""  # id of the move, once begun
     stopped_after_s: float | None = None  # from PREPARE to STOPPED, once known
+    verb: str = "move"
+    what: str = ""  # what the other verbs are about, such as the id of a proposal
+    by: str = "operator"  # who asks
+    why: str = ""
+    # Executor, source and slot of moves that begin together or not at all, in place of the one.
+    moves: tuple[tuple[str, str, str], ...] = ()
+    answer: Any = None  # of what only looks
 
     @property
     def ended(self) -> bool:
         return self.state in ENDS
 
 
+def answered(command: Command, found: list[Any], what: str) -> Command:
+    """Answer a command that only looks; refuse it where nothing was found, or too much."""
+    answer = replace(command, state=DONE, answer=found)
+    if not found:
+        of = f" of {command.topology}" * bool(command.topology)
+        return replace(command, state=REFUSED, reason=f"no {what}{of} in the last cycle")
+    if len(encode(answer)) > wire.LARGEST_NODE_BYTES:
+        return replace(command, state=REFUSED, reason="the answer is too long: name one topology")
+    return answer
+
+
 def encode(command: Command) -> bytes:
-    return json.dumps(asdict(command)).encode()
+    return wire.packed(msgspec.json.encode(command, enc_hook=float))
 
 
 def decode(data: bytes) -> Command | None:
     """Read a command; None for garbage."""
     try:
-        document: Any = json.loads(data)
-        command = Command(**document)
-        texts = (command.topology, command.executor, command.slot, command.state)
-    except (ValueError, TypeError):
+        return msgspec.json.decode(wire.unpacked(data), type=Command)
+    except (ValueError, msgspec.DecodeError, RecursionError):
         return None
-    return command if all(isinstance(text, str) for text in texts) else None
 
 
 class CommandQueue:
     """Works off the operators' commands.
 
-    `begin` writes the plan that follows another, False if it could not; the cluster may have
-    `max_moves` moves under way at a time.
+    `begin` writes the plan that follows another, False if it could not; `cancel` takes a move back,
+    by topology and id; `others` answer the verbs besides. The cluster may have `max_moves` moves
+    under way at a time.
     """
 
     def __init__(
         self,
         session: Session,
         mirror: Mirror,
-        begin: Callable[[Plan, Plan], bool],
+        begin: Callable[[Plan, Plan, Mapping[str, Any]], bool],
         max_moves: int,
+        *,
+        cancel: Callable[[str, str], None],
+        others: Mapping[str, Callable[[Command], Command]],
     ) -> None:
         self._session = session
         self._mirror = mirror
         self._begin = begin
         self._max_moves = max_moves
+        self._cancel = cancel
+        self._others = others
 
     def read(self) -> dict[str, Command]:
         """Read the commands by path, the oldest first, without what is garbage or has vanished."""
@@ -88,16 +113,31 @@ class CommandQueue:
         views: Sequence[TopologyView],
         ended: Iterable[MoveRecord],
         epoch: int,
+        *,
         drained: tuple[str, ...] = (),
+        frozen: str | None = None,
     ) -> None:
-        """Begin what waits under this epoch, and answer what has gone on or ended lately."""
+        """Begin what waits under this epoch, and answer what has gone on or ended lately.
+
+        Nothing moves to the hosts `drained`; `frozen` says why operators may not move anything.
+        """
         for path, command in self.read().items():
             if command.ended:
                 continue
             if command.move:
                 answer = self._follow(command, views, ended)
+            elif command.verb == "cancel":
+                answer = self._take_back(command, views)
+            elif command.verb in self._others:
+                answer = self._look(command, views)
+            elif command.verb != "move" or frozen is not None:
+                reason = frozen or f"the leading controller does not know {command.verb}"
+                answer = replace(command, state=REFUSED, reason=reason)
             else:
-                answer = self._try(command, views, epoch, drained)
+                try:
+                    answer = self._try(command, views, epoch, drained)
+                except ModelError as error:  # no executor or slot is called so
+                    answer = replace(command, state=REFUSED, reason=str(error))
             if answer != command:
                 self._answer(path, answer)
             if answer.move and not command.move:
@@ -110,37 +150,62 @@ class CommandQueue:
         epoch: int,
         drained: tuple[str, ...],
     ) -> Command:
-        try:
-            executor, slot = ExecutorId.parse(command.executor), Slot.parse(command.slot)
-        except ModelError as error:
-            return replace(command, state=REFUSED, reason=str(error))
         view = find(views, command.topology)
         if view is None:
-            reason = f"no topology {command.topology}: the hooks in Nimbus publish {_names(views)}"
-            return replace(command, state=REFUSED, reason=reason)
-        if slot.supervisor in drained_nodes(view.publication.nodes, drained):
-            reason = f"{slot} is on a host that is drained: see `nstorm undrain`"
-            return replace(command, state=REFUSED, reason=reason)
-        entry = validate_move(
-            view.publication,
-            view.plan,
-            view.acks,
-            executor,
-            slot,
-            move_id=free_id(view.plan),
-        )
-        if isinstance(entry, Refusal):
-            return replace(command, state=REFUSED, reason=entry.reason)
+            return _unknown(command, views)
+        wanted = command.moves or ((command.executor, "", command.slot),)
+        moves = tuple(Move(executor, at, to, 0.0) for executor, at, to in wanted)
+        closed = drained_nodes(view.publication.nodes, drained)
+        for move in moves:
+            if Slot.parse(move.target).supervisor in closed:
+                reason = f"{move.target} is on a host that is drained: see `nstorm undrain`"
+                return replace(command, state=REFUSED, reason=reason)
+            placed = view.publication.find(ExecutorId.parse(move.executor))
+            if placed and move.source and str(placed.slot) != move.source:
+                reason = f"{move.executor} is at {placed.slot} now, not at {move.source}"
+                return replace(command, state=REFUSED, reason=reason)
+        wish = Decision(Outcome.WOULD_MOVE, "", moves, is_exchange=True)
+        after, found = next_plan(view, wish, epoch)
+        if after is None:
+            return replace(command, state=REFUSED, reason=found.reason)
         flying = len(moves_under_way(views))
         wait = view.stand_back
-        if flying >= self._max_moves:
+        if flying and flying + len(moves) > self._max_moves:
             wait = f"{flying} move{'s' * (flying > 1)} under way"
-        after = view.plan.followed_by((*view.plan.entries, entry), epoch)
-        if wait is None and not self._begin(view.plan, after):
+        asked = {"asked_by": command.by, "why": command.why}
+        if wait is None and not self._begin(view.plan, after, asked):
             wait = "the plan was changed by somebody else meanwhile"
         if wait is not None:
             return replace(command, reason=wait)
-        return replace(command, state=str(entry.phase), reason="", move=entry.id)
+        entry = after.entries[-len(moves)]
+        executor, phase = str(entry.executor), str(entry.phase)
+        return replace(command, executor=executor, state=phase, reason="", move=entry.id)
+
+    def _look(self, command: Command, views: Sequence[TopologyView]) -> Command:
+        view = find(views, command.topology)
+        if view is None and command.topology:
+            return _unknown(command, views)
+        return self._others[command.verb](replace(command, topology=view.id if view else ""))
+
+    def _take_back(self, command: Command, views: Sequence[TopologyView]) -> Command:
+        """Begin to undo a move, in a phase that can go back."""
+        named = find(views, command.topology)
+        chosen = views if not command.topology else [named] if named else []
+        found = [(v.id, e) for v in chosen for e in v.plan.entries if e.id == command.what]
+        reason = f"no move {command.what} is under way"
+        if len(found) > 1:
+            reason = f"{command.what} is a move of {', '.join(t for t, _ in found)}: name one"
+        elif found:
+            topology, entry = found[0]
+            if entry.void is None and entry.phase in _CAN_GO_BACK:
+                self._cancel(topology, entry.id)
+                executor, phase = str(entry.executor), str(entry.phase)
+                return replace(
+                    command, topology=topology, executor=executor, state=phase, move=entry.id
+                )
+            state = "void" if entry.void is not None else f"in {entry.phase}"
+            reason = f"{entry.id} is {state} and can no longer go back"
+        return replace(command, state=REFUSED, reason=reason)
 
     def _follow(
         self, command: Command, views: Sequence[TopologyView], ended: Iterable[MoveRecord]
@@ -179,5 +244,7 @@ def find(views: Iterable[TopologyView], name: str) -> TopologyView | None:
     return None
 
 
-def _names(views: Sequence[TopologyView]) -> str:
-    return ", ".join(view.publication.topology for view in views) or "none"
+def _unknown(command: Command, views: Sequence[TopologyView]) -> Command:
+    names = ", ".join(view.publication.topology for view in views) or "none"
+    reason = f"no topology {command.topology}: the hooks in Nimbus publish {names}"
+    return replace(command, state=REFUSED, reason=reason)

@@ -3,20 +3,23 @@
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
+from typing import Any
 
 import structlog
 
 from controller.config import Config
-from controller.core.decision import Outcome
+from controller.core.decision import Move, Outcome
 from controller.cycle import Memory, Report, Seen, TopologyReport, cycle, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.policies.partition.search import SubprocessSearches
-from controller.storm.apply import Applier, MoveRecord
+from controller.storm.answers import explain, of_topology, plan_of
+from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
-from controller.storm.commands import Command, CommandQueue
+from controller.storm.commands import Command, CommandQueue, answered
+from controller.storm.history import HISTORY, Figures, History, MoveRecord
 from controller.storm.leader import Leader
 from controller.storm.message_cache import Mirror
 from controller.storm.status import document, publish
@@ -24,7 +27,7 @@ from controller.storm.telemetry import Telemetry
 from kvstore.errors import StoreError
 from kvstore.pulse import Pulse
 from kvstore.zookeeper import Session
-from migration.model import ExecutorId, Timing
+from migration.model import ExecutorId, Plan, Timing
 
 log = structlog.get_logger()
 
@@ -35,6 +38,10 @@ GATHER_S = 0.01
 LOOK_S = 5.0
 # How often a new leader looks until it knows all it needs, but no longer than one cycle.
 NEW_LEADER_S = 0.5
+# How long a way that was found is told, as long as it begins with the same moves.
+WAY_S = 60.0
+# How long a proposal may be approved after it was last shown.
+SHOWN_S = 600.0
 _NOT_YET = frozenset({Outcome.STALE_METRICS, Outcome.STAND_BACK})
 # How often the queue of candidates and the operators' commands are looked at.
 IDLE_S = 0.5
@@ -63,12 +70,28 @@ class LiveController:
         mirror = Mirror(session, self._wake)
         self._leader = Leader(session, name)
         self._view = LiveCluster(mirror, timing)
-        self._applier = Applier(session, mirror=mirror, leader=self._leader, timing=timing)
+        self._history = History()
+        self._applier = Applier(
+            session, mirror=mirror, leader=self._leader, timing=timing, history=self._history
+        )
         self._searches = SubprocessSearches()
         self._memory = Memory()
         self._not_begun: tuple[tuple[str, ExecutorId], ...] = ()
         self._recorder = Recorder(config, Writer.of(config.journal), mirror.data_of)
-        self._commands = CommandQueue(session, mirror, self._applier.begin, config.max_moves)
+        self._commands = CommandQueue(
+            session,
+            mirror,
+            self._begin,
+            config.max_moves,
+            cancel=self._applier.cancel,
+            others={
+                "plan": self._plan,
+                "explain": self._explain,
+            },
+        )
+        self._proposals: dict[str, dict[str, Any]] = {}
+        self._last: tuple[float, tuple[TopologyReport, ...]] = (0.0, ())
+        self._ways: dict[str, tuple[tuple[Move, ...], float, dict[str, Any]]] = {}
         self._asked: dict[str, Command] = {}
         self._knows_too_little = False
 
@@ -99,10 +122,13 @@ class LiveController:
                 epoch = self._leader.epoch
                 if epoch not in (None, looked_epoch):
                     self._view.led()
+                    stored = self._session.read(HISTORY)
+                    self._history.load(None if stored is None else stored.data)
                     cycle_at_s = led_s = now_s
                 # A new leader may find a plan that was lost; no plan tells of that.
                 look = moving or epoch != looked_epoch or now_s - looked_s >= LOOK_S
                 moving = epoch is not None and self._drive(look=look)
+                self._keep_history()
                 if look:
                     looked_s, looked_epoch = now_s, epoch
                 if now_s >= cycle_at_s:
@@ -135,17 +161,28 @@ class LiveController:
         epoch = self._leader.epoch
         asked = self._commands.read().values()
         if epoch is not None and not all(command.ended for command in asked):
-            drained = tuple(self._view.drained())
-            self._commands.work(self._view.topologies(), self._applier.ended, epoch, drained)
+            self._commands.work(
+                self._view.topologies(),
+                self._history.ended,
+                epoch,
+                drained=tuple(self._view.drained()),
+                frozen=self._view.controls().frozen(time.time()),
+            )
         self._note_commands()
         return moving
+
+    def _keep_history(self) -> None:
+        if self._history.changed and self._leader.epoch is not None:
+            self._session.put(HISTORY, self._history.dump())
+            self._history.changed = False
 
     def _note_commands(self) -> None:
         """Put what operators ask for, and what becomes of it, into the journal."""
         asked = self._commands.read()
         for path, command in asked.items():
             if self._asked.get(path) != command:
-                self._recorder.note("commands", {"path": path, **asdict(command)})
+                told = replace(command, answer=None)
+                self._recorder.note("commands", {"path": path, **asdict(told)})
         self._asked = asked
 
     def _cycle(self) -> bool:
@@ -173,11 +210,15 @@ class LiveController:
                 if one.topology in unwritten
                 for move in one.moves
             )
+        self._keep_history()  # before anybody is told of it
         try:
             self._searches.begin(report.questions)
         except OSError as error:  # the policy asks again in the next cycle
             log.warning("search_not_begun", reason=str(error))
         reports = tuple(_unwritten(r) if r.topology in unwritten else r for r in report.topologies)
+        self._last = (self._last[0], reports)
+        self._show(reports)
+        self._history.measure({r.topology: _figures(r) for r in reports if r.picture}, time_s)
         self._log(replace(report, topologies=reports))
         self._publish(reports)
         self._tell(seen, reports, time.monotonic() - began_s)
@@ -200,7 +241,7 @@ class LiveController:
         if epoch is not None:
             seen = replace(
                 seen,
-                paused=self._view.paused(),
+                controls=self._view.controls(),
                 drained=tuple(self._view.drained()),
                 topologies=tuple(self._view.topologies()),
                 loads=tuple(self._view.loads()),
@@ -213,15 +254,32 @@ class LiveController:
         # An executor rests after its move, whether the policy or an operator asked for it.
         rests = tuple((m.topology, ExecutorId.parse(m.executor), at_s) for m, at_s in ended)
         return replace(
-            seen, rests=rests, not_begun=self._not_begun, answers=self._searches.take_answers()
+            seen,
+            rests=rests,
+            not_begun=self._not_begun,
+            answers=self._searches.take_answers(),
+            begun=self._history.hour(time_s),
         )
 
     def _written(self, seen: Seen | None, report: Report) -> Iterator[str]:
         """Write the plans that begin moves; name the topologies where that worked."""
         before = {view.id: view.plan for view in seen.topologies} if seen else {}
+        reports = {one.topology: one for one in report.topologies}
+        self._last = (seen.now_s if seen else 0.0, report.topologies)
         for topology, plan in report.plans.items():
-            if self._applier.begin(before[topology], plan):
+            one = reports[topology]
+            gains = {move.executor: move.asc_tps for move in one.moves}
+            by = "drain" if one.drains else f"policy {self._config.policy}"
+            asked = {"asked_by": by, "why": one.reason, "asc_tps": gains}
+            if self._begin(before[topology], plan, asked):
                 yield topology
+
+    def _begin(self, before: Plan, after: Plan, asked: Mapping[str, Any]) -> bool:
+        """Write a plan that begins moves, and remember what there was before them."""
+        figures = [_figures(one) for one in of_topology(self._last[1], before.topology)]
+        return self._applier.begin(
+            before, after, {**asked, "before": figures[0] if figures else {}}
+        )
 
     @staticmethod
     def _log(report: Report) -> None:
@@ -243,15 +301,61 @@ class LiveController:
     def _publish(self, reports: tuple[TopologyReport, ...]) -> None:
         if self._leader.epoch is None:
             return
+        ways = {one.topology: self._way(one) for one in reports if one.picture and one.moves}
+        self._ways = {topology: self._ways[topology] for topology in ways}
         found = document(
             reports,
-            self._applier.ended,
+            self._history.ended,
             self._config,
             name=self._name,
             epoch=self._leader.epoch,
             journal_problem=self._recorder.problem,
+            proposals=self._proposals,
+            ways=ways,
         )
         publish(self._session, found)
+
+    def _show(self, reports: tuple[TopologyReport, ...]) -> None:
+        """Remember what operators may approve: for a while, though loads jitter."""
+        for one in reports:
+            if one.proposal:
+                moves = [(move.executor, move.source, move.target) for move in one.moves]
+                told = {"topology": one.topology, "moves": moves, "reason": one.reason}
+                self._proposals[one.proposal] = {**told, "shown_s": one.time_s}
+        oldest_s = reports[0].time_s - SHOWN_S
+        kept = {n: told for n, told in self._proposals.items() if told["shown_s"] >= oldest_s}
+        self._proposals = kept
+
+    def _way(self, report: TopologyReport) -> dict[str, Any]:
+        """Sum up where the mode auto would come to; a way once found is told for a while."""
+        known = self._ways.get(report.topology)
+        if known and known[0] == report.moves and report.time_s - known[1] < WAY_S:
+            return known[2]
+        found = self._plan_of(report)
+        way = {
+            "moves": sum(len(step["moves"]) for step in found["steps"]),
+            "inter_node_frac": found["inter_node_frac"],
+        }
+        self._ways[report.topology] = report.moves, report.time_s, way
+        return way
+
+    def _plan_of(self, report: TopologyReport) -> dict[str, Any]:
+        assert report.picture is not None
+        drained = frozenset(self._view.drained())
+        config = replace(self._config, excluded=replace(self._config.excluded, drained=drained))
+        return plan_of(report, report.picture, self._memory, config, self._last[0])
+
+    def _plan(self, command: Command) -> Command:
+        reports = [one for one in of_topology(self._last[1], command.topology) if one.picture]
+        return answered(
+            command, [self._plan_of(one) for one in reports], "topology can be measured"
+        )
+
+    def _explain(self, command: Command) -> Command:
+        reports = of_topology(self._last[1], command.topology)
+        found = [explain(one, command.what, self._config) for one in reports]
+        what = f"executor, worker or host {command.what}" if command.what else "topology"
+        return answered(command, [one for one in found if one is not None], what)
 
     def _sleep(self, stop: threading.Event, until_s: float, *, moving: bool) -> None:
         pause_s = min(STEP_S if moving else IDLE_S, max(until_s - time.monotonic(), 0.0))
@@ -259,6 +363,14 @@ class LiveController:
             # Answers come in bunches: take them together, and do not spin.
             stop.wait(GATHER_S)
             self._wake.clear()
+
+
+def _figures(report: TopologyReport) -> Figures:
+    loads = report.picture.classes.load_frac.tolist() if report.picture else []
+    return {
+        "inter_node_frac": report.inter_node_frac,
+        "most_load_frac": max(loads, default=None),
+    }
 
 
 def _unwritten(report: TopologyReport) -> TopologyReport:

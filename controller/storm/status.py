@@ -1,7 +1,8 @@
 """What the leading controller tells about itself, for ``nstorm status`` and the demo."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from controller.config import Config
 from controller.core.headroom import headroom, node_traffic_tps
 from controller.cycle import TopologyReport
 from controller.journal.recorder import cycle_record
-from controller.storm.apply import MoveRecord
+from controller.storm.history import MoveRecord
 from kvstore.zookeeper import Session
 from migration import wire
 
@@ -26,11 +27,14 @@ def document(
     name: str,
     epoch: int | None,
     journal_problem: str | None = None,
+    ways: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+    proposals: Mapping[str, dict[str, Any]] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Put the last cycle into a document.
 
     The moves are those that have ended lately, oldest first; `journal_problem` says why ticks are
-    not written down, if they should be.
+    not written down, if they should be; `ways` say by topology what all its moves would gain,
+    `proposals` by id what operators may approve.
     """
     return {
         "controller": name,
@@ -39,7 +43,10 @@ def document(
         "policy": config.policy,
         "cycle_s": config.cycle_s,
         "journal_problem": journal_problem,
-        "cycles": [_cycle(report, config) for report in reports],
+        "proposals": dict(proposals),
+        "cycles": [
+            {**_cycle(report, config), "way": ways.get(report.topology)} for report in reports
+        ],
         "ended_moves": [asdict(move) for move in ended],
     }
 

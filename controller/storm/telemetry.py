@@ -13,11 +13,12 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from controller.config import Config
+from controller.core.controls import EVERYWHERE
 from controller.core.decision import Outcome
 from controller.core.headroom import headroom
 from controller.core.picture import Picture
 from controller.cycle import Memory, Seen, TopologyReport
-from controller.storm.apply import MoveRecord
+from controller.storm.history import MoveRecord
 from kvstore.exposition import Families
 from migration.model import Phase, Slot, topology_name
 from migration.protocol import MoveOutcome
@@ -100,7 +101,8 @@ class Telemetry(Collector):
         epoch = seen.epoch if seen else None
         gauges.add("leads", epoch is not None)
         gauges.add("epoch", epoch or 0)
-        gauges.add("paused", seen is not None and seen.paused is not None)
+        held = seen and seen.controls.held(EVERYWHERE, seen.time_s)
+        gauges.add("paused", held is not None)
         gauges.add("cycle_timestamp_seconds", max(report.time_s for report in reports))
         for view in seen.topologies if seen else ():
             name, hooked = topology_name(view.id), len(view.hooked_slots)

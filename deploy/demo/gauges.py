@@ -8,7 +8,7 @@ from controller.core.layout import settled_placement
 from controller.core.metrics import Rates
 from controller.core.topology import TopologyView
 from controller.storm import status
-from controller.storm.apply import MoveRecord
+from controller.storm.history import MoveRecord
 from deploy.lab.figures import Tuples
 from kvstore.zookeeper import Session
 from migration.model import Slot

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from controller.storm.apply import MoveRecord
-from controller.storm.collect import PAUSED
+from controller.storm import controls
+from controller.storm.history import MoveRecord
 from deploy.demo.calm import Calm
 from deploy.demo.gauges import Gauges, Look
 from deploy.demo.picture import draw
@@ -198,7 +198,7 @@ def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
         lab.wait_ready(NAME)
         with Session(lab.storm_zookeeper) as session:
             session.connect()
-            session.put(PAUSED, b"the demo measures Storm's own placement first")
+            controls.pause(session, "the demo measures Storm's own placement first")
             recording = _play(lab, session, screen, began_s)
     report = assemble(recording)
     write(out_dir, report, recording)
@@ -213,9 +213,9 @@ def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recordi
         storms = operator.placement().slot_of
         rate_tps = round(FED_FRAC * run.saturate())
         quiet = run.feed(rate_tps)
-        session.delete(PAUSED)
+        controls.resume(session)
         worked, came_to_rest = run.work()
-        session.put(PAUSED, b"the demo compares two placements")
+        controls.pause(session, "the demo compares two placements")
         moves = run.moved()
         new = operator.placement().slot_of
     pairs: tuple[Pair, ...] = ()

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from controller.storm import status
-from controller.storm.apply import MoveRecord
-from controller.storm.collect import PAUSED
+from controller.storm import controls, status
 from controller.storm.commands import Command
+from controller.storm.history import MoveRecord
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from deploy.lab.operator import Operator, Placement
@@ -175,8 +174,8 @@ class ByItself:
 
     def move(self) -> None:
         """Let the controller go on until it has begun one more."""
-        if self._session.read(PAUSED) is not None:
-            self._session.delete(PAUSED)
+        if controls.read(self._session.read(controls.CONTROLS)).pauses:
+            controls.resume(self._session)
         before, since_s = self.begun, time.monotonic()
         shake_at_s = since_s + SHAKE_AFTER_S
         while self.begun == before:
@@ -198,7 +197,7 @@ class ByItself:
 
     def rest(self) -> None:
         """Pause the controller."""
-        self._session.put(PAUSED, b"a stretch without moves, for comparison")
+        controls.pause(self._session, "a stretch without moves, for comparison")
 
     def ended(self) -> list[Moved]:
         """Pause the controller, wait until every move has come to its end, and tell of them.

@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller.storm.collect import PAUSED
+from controller.storm import controls
 from deploy.lab import LabError
 from deploy.lab.ledger import Totals, degraded_s, longest_gap_s
 from kvstore.errors import StoreError
@@ -184,7 +184,7 @@ def _soak(stand: Stand, seconds: float, seed: int, seen: Seen) -> None:
             stand.lab.kill_worker(chosen.choice(sorted(pids)))
             kills += 1
         time.sleep(1.0)
-    stand.session.put(PAUSED, b"the account is made")
+    controls.pause(stand.session, "the account is made")
     seen.recovered_s, seen.flaw = stand.wait_whole(SOAK_EXPECTED.within_s)
     seen.restarts = len(stand.workers_seen - known) - kills
     _count(stand, seen, Totals())

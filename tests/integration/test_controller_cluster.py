@@ -99,6 +99,16 @@ def test_it_moves_by_itself_and_nothing_is_lost(
         lambda: (read(session) or {}).get("epoch") == epoch + 1,
         limit_s=240,
     )
+    # It knows who moved what under the one before, and answers from its own pictures.
+    history = json.loads(controllers.ask("history", NAME, "-o", "json").stdout)
+    assert {move["asked_by"] for move in history} == {"policy gather"}
+    assert set(history[0]["phase_s"]) == {"PREPARE", "SWITCH", "DRAIN", "STOP", "SETTLE"}
+    lab.wait_until(
+        "the way from here", lambda: controllers.ask("plan", NAME).returncode == 0, limit_s=120
+    )
+    moved = history[0]["executor"]
+    (why,) = json.loads(controllers.ask("explain", moved, "-o", "json").stdout)
+    assert (why["mode"], why["executors"][0]["executor"]) == ("advise", moved)
     spout = next(row for row in topology["executors"] if row["component"] == "spout")
     other = next(w["slot"] for w in topology["workers"] if w["slot"] != spout["slot"])
     refused = controllers.ask("move", NAME, spout["executor"], other)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import subprocess
 import sys
 import threading
@@ -15,12 +16,17 @@ from typing import Any
 
 import pytest
 from messages import executor, node_acks, publication, replace, worker_ack, worker_load
+from typer.testing import CliRunner
 
+from controller.cli.main import app
 from controller.config import Config, Mode
-from controller.storm.apply import MoveRecord
+from controller.errors import ControllerError
+from controller.output import quiet
 from controller.storm.commands import COMMANDS, Command, decode, encode
+from controller.storm.history import MoveRecord
 from controller.storm.live import LiveController
 from controller.storm.status import read
+from kvstore.errors import StoreError
 from kvstore.service import serve
 from kvstore.zookeeper import Session
 from migration import WireError, wire
@@ -454,7 +460,7 @@ def ask(session: Session, *wish: str) -> Command:
 
 
 def test_pause_and_resume(storm: str, puppets: Puppets, conf: Path) -> None:
-    assert nstorm("pause", "upgrade", "--conf", str(conf)).returncode == 0
+    assert nstorm("pause", "--reason", "upgrade", "--conf", str(conf)).returncode == 0
 
     def outcome() -> str:
         cycles = (read(session) or {}).get("cycles") or [{}]
@@ -464,6 +470,87 @@ def test_pause_and_resume(storm: str, puppets: Puppets, conf: Path) -> None:
         wait_for(lambda: outcome() == "PAUSED")
         assert nstorm("resume", "--conf", str(conf)).returncode == 0
         wait_for(lambda: outcome() == "WOULD_MOVE")
+
+
+def typed(conf: Path, *words: str, code: int = 0) -> str:
+    """Type a command in this process; give what it prints, or the sentence it refuses by."""
+    with quiet(logging.CRITICAL):  # the controller of the test writes to the same output
+        result = CliRunner().invoke(app, [*words, "--conf", str(conf)])
+    refused = isinstance(result.exception, (ControllerError, StoreError))
+    assert (2 if refused else result.exit_code) == code, (words, result.output, result.exception)
+    said = str(result.exception) if refused else result.stdout
+    assert not refused or "\n" not in said
+    return said
+
+
+def test_modes_proposals_plans_and_history(storm: str, puppets: Puppets, conf: Path) -> None:
+    def cycle() -> dict[str, Any]:
+        return next(iter((read(puppets.session) or {}).get("cycles") or [{}]))
+
+    def look(*words: str) -> Any:
+        return json.loads(typed(conf, *words, "-o", "json"))
+
+    with leading(storm, "one", mode=Mode.ADVISE, cooldown_s=600.0):
+        wait_for(lambda: cycle().get("outcome") == "WOULD_MOVE")
+        (plan,) = look("plan", "wc")
+        moves = [tuple(move) for step in plan["steps"] for move in step["moves"]]
+        assert moves[0] == ("2-2", "b:6700", "a:6700")
+        assert plan["inter_node_frac"][1] < plan["inter_node_frac"][0]
+        assert "what to do: Look at the whole way" in typed(conf, "explain")
+        (found,) = look("explain", "2-2")
+        assert found["candidates"][0]["worker"] == "a:6700"
+        assert "no executor, worker or host 9-9" in typed(conf, "explain", "9-9", code=2)
+        assert "no topology gone" in typed(conf, "mode", "gone", "auto", code=2)
+        assert typed(conf, "mode", "wc", "approve") == "wc: approve\n"
+        first = wait_for(lambda: cycle().get("outcome") == "AWAITING_APPROVAL" and cycle())
+        assert "no proposal p-000000" in typed(conf, "approve", "p-000000", code=2)
+        assert "2-2" in typed(conf, "reject", first["proposal"])
+        wait_for(lambda: cycle().get("proposal") not in ("", None, first["proposal"]))
+        # What was rejected may be approved all the same, while it is still possible.
+        assert puppets.plan() is None
+        approval = ["approve", first["proposal"], "--conf", str(conf)]
+        # Refused for as long as a late report or publication lets nothing be decided.
+        wait_for(lambda: CliRunner().invoke(app, approval).exit_code == 0)
+        wait_for(lambda: puppets.places[2] == A1)
+        (move, *_) = wait_for(lambda: [m for m in look("history") if m["outcome"] == "MOVED"])
+        assert (move["executor"], move["asked_by"]) == (
+            "2-2",
+            f"operator, who approved {first['proposal']}",
+        )
+        assert 0 < move["before"]["inter_node_frac"] <= 1
+        stale = "2-2 is at a:6700 now"
+        wait_for(lambda: stale in typed(conf, "approve", first["proposal"], code=2))
+    # Another leader knows all of it.
+    puppets.never_ready = True
+    with leading(storm, "two", mode=Mode.ADVISE, cooldown_s=600.0):
+        wait_for(lambda: cycle().get("mode") == "approve")
+        assert look("show", move["id"])[0]["reason"] == move["reason"]
+        assert "settle" in typed(conf, "show", move["id"]).lower()
+        for words, said in (
+            (["undo", "2"], "only 1 can be undone"),
+            (["show", "m99"], "no move m99 is among"),
+            (["cancel", "m99"], "no move m99 is under way"),
+            (["freeze", "--until", "2020-01-01"], "is past"),
+        ):
+            assert said in typed(conf, *words, code=2)
+        typed(conf, "move", "wc", "7-7", "a:6701")
+        said = typed(conf, "pause", "--topology", "wc", "--for", "30m", "--reason", "release")
+        assert said.startswith("paused wc: release, until ")
+        assert "still moving: 7-7 of wc-1 in PREPARE" in said
+        assert "PREPARE" in typed(conf, "cancel", look("history")[-1]["id"])
+        assert puppets.places[7] == B2
+        puppets.never_ready = False
+        wait_for(lambda: cycle().get("outcome") == "PAUSED")
+        assert typed(conf, "resume", "--topology", "wc") == "resumed wc\n"
+        typed(conf, "undo")
+        wait_for(lambda: puppets.places[2] == B1)
+        assert "only 0 can be undone" in wait_for(
+            lambda: look("history")[-1]["outcome"] == "MOVED" and typed(conf, "undo", code=2)
+        )
+        typed(conf, "freeze", "--until", "2999-01-01", "--reason", "year's end")
+        assert "frozen: year's end" in typed(conf, "move", "wc", "2-2", "a:6700", code=2)
+        typed(conf, "resume")
+        assert typed(conf, "mode", "wc", "default") == "wc: default\n"
 
 
 def test_a_leader_that_finds_garbage_for_a_plan_writes_it_anew(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from protocol_world import AGENT_TURNS, TURNS, World
 
-from migration.model import Phase
+from migration.model import Phase, Way
 from migration.protocol import MoveOutcome
 
 SLOTS = st.integers(0, 2)
@@ -54,6 +56,14 @@ class Turns(RuleBasedStateMachine):
     def take(self, turns: list[str]) -> None:
         for turn in turns:
             self.world.everybody(0.0, frozenset(LAGS) - {turn})
+
+    @rule(row=st.integers(0, 3))
+    def cancel(self, row: int) -> None:
+        progress = list(self.world.held_plan.progress)
+        if progress:
+            row %= len(progress)
+            progress[row] = replace(progress[row], cancelled=True)
+            self.world.held_plan = replace(self.world.held_plan, progress=tuple(progress))
 
     @rule()
     def take_over(self) -> None:
@@ -174,6 +184,51 @@ def test_a_worker_whose_only_other_executor_has_not_arrived_is_not_emptied():
         state.nobody_is_killed()
         state.every_executor_runs_and_nowhere_else_than_at_an_end()
         state.teardown()
+
+
+@pytest.mark.parametrize(
+    ("phase", "way"),
+    [
+        (Phase.PREPARE, Way.LIVE),
+        (Phase.QUIET, Way.SPOUT),
+        (Phase.SWITCH, Way.LIVE),
+        (Phase.DRAIN, Way.LIVE),
+        (Phase.DRAIN, Way.CARRY),
+        (Phase.CARRY, Way.CARRY),
+    ],
+)
+def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase, way: Way):
+    world = World(executors=4, spouts=way is Way.SPOUT, carried=way is Way.CARRY)
+    moved = world.executors[0]
+    world.move(moved, world.slots[1])
+    while world.phases() != [phase]:
+        world.everybody(0.05, frozenset({"work 0"}))
+        world.lead()
+    progress = tuple(replace(one, cancelled=True) for one in world.held_plan.progress)
+    world.held_plan = replace(world.held_plan, progress=progress)
+    world.settle()
+    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.finished[-1].reason == "an operator cancelled the move"
+    assert world.copies(moved) == [world.slots[0]]
+    assert world.with_kills() == 0
+    assert world.worker(world.slots[0]).counts[moved] == world.counted(moved)
+
+
+def test_a_cancelled_move_whose_end_is_silent_waits_and_one_past_stop_goes_on():
+    for phase, outcome in ((Phase.SWITCH, MoveOutcome.UNDONE), (Phase.STOP, MoveOutcome.MOVED)):
+        world = World(executors=4)
+        world.move(world.executors[0], world.slots[1])
+        while world.phases() != [phase]:
+            world.everybody(0.05)
+            world.lead()
+        progress = tuple(replace(one, cancelled=True) for one in world.held_plan.progress)
+        world.held_plan = replace(world.held_plan, progress=progress)
+        for _ in range(5):
+            world.everybody(0.05, frozenset(f"{turn} 0" for turn in AGENT_TURNS))
+            world.lead()
+            assert world.phases() == [phase]
+        world.settle()
+        assert world.finished[-1].outcome is outcome
 
 
 def test_a_worker_that_is_left_ends_when_nobody_sends_to_it_any_more():

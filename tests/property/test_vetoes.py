@@ -8,7 +8,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from messages import node_acks, publication, replace, worker_load
 
-from controller.cli.offline import walk
 from controller.config import Config, Mode, build
 from controller.core.decision import Outcome
 from controller.cycle import Memory, cycle, cycle_with_searches
@@ -16,6 +15,7 @@ from controller.policies.registry import NAMES
 from controller.replay.recording import Span
 from controller.replay.rerun.run import Rerun
 from controller.snapshot import parse
+from controller.walk import walk
 from migration.model import Node, NodeAcks, NodeLoad, Publication, Slot, WorkerLoad
 from tests.property.test_core_policies import World
 from tests.property.test_core_target import worlds

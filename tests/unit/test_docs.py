@@ -10,12 +10,14 @@ from scraping import alerts
 
 from controller.config import from_storm_yaml
 from controller.core.decision import Outcome
+from controller.core.outcomes import ROW, what_to_do
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted(
     (
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/**/*.md"),
+        ROOT / "controller" / "OUTCOMES.md",
         ROOT / "migration" / "PROTOCOL.md",
         ROOT / "migration" / "jvm" / "HOOKS.md",
     )
@@ -102,10 +104,12 @@ def test_the_storm_yaml_of_a_machine_without_storm_has_all_that_the_controller_a
 
 
 def test_every_outcome_is_explained_with_what_to_do() -> None:
-    page = (ROOT / "docs" / "outcomes.md").read_text().partition("\n## ")[0]
-    rows = re.findall(r"^\| `?([A-Z_]+)`? \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
+    page = (ROOT / "controller" / "OUTCOMES.md").read_text().partition("\n## ")[0]
+    rows = ROW.findall(page)
     assert sorted(name for name, _, _ in rows) == sorted(Outcome)
     assert all(meaning.strip() and action.strip() for _, meaning, action in rows)
+    told = what_to_do(Outcome.BELOW_THRESHOLD)
+    assert told == "Nothing, or lower `asc.threshold`. `nstorm tune` says whether that pays."
 
 
 def test_every_alert_has_its_line_in_the_runbook() -> None:

@@ -27,7 +27,10 @@ ALLOWED: dict[str, frozenset[str]] = {
     "controller.snapshot": frozenset(
         {"controller.core", "controller.errors", "controller.strict", "migration.model"}
     ),
-    "controller.config": frozenset({"controller.policies", "controller.core", "migration"}),
+    "controller.windows": frozenset({"migration"}),
+    "controller.config": frozenset(
+        {"controller.policies", "controller.core", "controller.windows", "migration"}
+    ),
     "controller.compiling": frozenset({"controller.core", "controller.policies"}),
     "controller.policies": frozenset(
         {"controller.core", "controller.errors", "migration.model", "migration.settings"}
@@ -37,8 +40,12 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.config",
             "controller.core",
             "controller.policies",
+            "controller.windows",
             "migration.model",
         }
+    ),
+    "controller.walk": frozenset(
+        {"controller.config", "controller.core", "controller.policies", "migration.model"}
     ),
     "controller.journal": frozenset(
         {
@@ -81,6 +88,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.errors",
             "controller.journal",
             "controller.cycle",
+            "controller.walk",
             "kvstore",
             "migration",
         }
@@ -102,6 +110,7 @@ PURE_LIBRARIES = frozenset(
         "contextlib",
         "contextvars",
         "dataclasses",
+        "datetime",
         "enum",
         "functools",
         "hashlib",

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from controller.cli.offline import WalkStep, walk
 from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot
+from controller.walk import WalkStep, walk
 from deploy.lab import LabError
 from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab, sweep
 from deploy.lab.figures import Figures, Meter, Tuples

@@ -53,7 +53,7 @@ def test_keys_are_read_beside_storms_own(tmp_path: Path) -> None:
     [
         ({"nstorm.cylce.secs": 5}, "nstorm.cylce.secs: unknown key, did you mean nstorm.cycle.sec"),
         ({"nstorm.zzz": 5}, "nstorm.zzz: unknown key"),
-        ({"nstorm.mode": "approve"}, "nstorm.mode: must be one of observe, advise, auto"),
+        ({"nstorm.mode": "approved"}, "nstorm.mode: must be one of observe, advise, approve, auto"),
         ({"nstorm.load.high": 1.5}, "nstorm.load.high: must be a number of at least 0.01 and at m"),
         ({"nstorm.load.high": float("nan")}, "nstorm.load.high: must be a number"),
         ({"nstorm.max.moves.per.cycle": 1.5}, "nstorm.max.moves.per.cycle: must be a whole number"),

@@ -7,6 +7,7 @@ from messages import executor, node_acks, publication, replace, worker_ack, work
 
 from controller.config import Config, Excluded, Mode
 from controller.core.classify import Limits
+from controller.core.controls import Controls, Pause, Rejected
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView
 from controller.cycle import Memory, Report, Seen, TopologyReport, cycle
@@ -40,6 +41,8 @@ class World:
     epoch: int | None = 3
     status: str = "ACTIVE"
     pause: str | None = None
+    controls: Controls = field(default_factory=Controls)
+    begun: tuple[tuple[float, str, str], ...] = ()
     stand_back: str | None = None
     hookless: frozenset[Slot] = frozenset()
     deaf: frozenset[Slot] = frozenset()
@@ -56,7 +59,9 @@ class World:
         if self.surprise:
             view = replace(view, plan=None)  # type: ignore[arg-type]
         loads = tuple(self.loads())
-        seen = Seen(self.now, 1.7e9 + self.now, self.epoch, self.pause, (view,), loads)
+        controls = Controls(pauses={"wc": Pause(self.pause)}) if self.pause else self.controls
+        time_s = 1.7e9 + self.now
+        seen = Seen(self.now, time_s, self.epoch, controls, (view,), loads, begun=self.begun)
         return replace(seen, drained=self.drained)
 
     def write(self, report: Report) -> None:
@@ -482,8 +487,81 @@ def test_an_answer_waits_until_the_policy_asks_for_it() -> None:
     assert (memory.answers, report.questions) == ((), ())
 
 
+def test_the_mode_approve_shows_the_plan_of_auto_and_waits_under_one_name() -> None:
+    world, auto = World(), last(World())
+    controller = Controller(world, Config(mode=Mode.APPROVE))
+    controller.cycle()
+    shown, again = controller.cycle(), controller.cycle()
+    assert shown.outcome is Outcome.AWAITING_APPROVAL
+    assert (shown.plan, shown.moves, shown.reason) == (auto.plan, auto.moves, auto.reason)
+    assert shown.proposal == again.proposal
+    assert shown.proposal.startswith("p-")
+    assert world.written == []
+    assert auto.proposal == ""
+
+
+@pytest.mark.parametrize(
+    ("modes", "outcome"),
+    [
+        ({"wc": "auto"}, Outcome.MOVED),
+        ({"": "auto"}, Outcome.MOVED),
+        ({"": "auto", "wc": "approve"}, Outcome.AWAITING_APPROVAL),
+        ({"": "auto", "wc": "observe"}, Outcome.PAUSED),
+        ({"other": "auto"}, Outcome.WOULD_MOVE),
+    ],
+)
+def test_what_operators_set_wins_over_the_setting(modes: dict[str, str], outcome: Outcome) -> None:
+    controls = Controls(modes=modes)  # type: ignore[arg-type]
+    assert last(World(controls=controls), Config(mode=Mode.ADVISE)).outcome is outcome
+
+
+def test_what_an_operator_rejected_stays_and_the_next_best_is_proposed() -> None:
+    shown = last(World(), Config(mode=Mode.APPROVE))
+    rejected = {shown.proposal: Rejected("wc-1", ("2-2",), 1.8e9)}
+    report = last(World(controls=Controls(rejected=rejected)), Config(mode=Mode.APPROVE))
+    assert report.outcome is Outcome.AWAITING_APPROVAL
+    assert [move.executor for move in report.moves] != ["2-2"]
+    assert report.proposal != shown.proposal
+    alone = World(pinned=dict.fromkeys([3, 4, 5, 6, 7], "x"), controls=Controls(rejected=rejected))
+    report = last(alone, Config(mode=Mode.APPROVE))
+    assert report.outcome is Outcome.EXCLUDED
+    assert shown.proposal in report.reason
+
+
+def test_an_hour_has_no_more_moves_than_it_may() -> None:
+    begun = ((1.7e9, "a", "b"), (1.7e9, "b", "a"))
+    report = last(World(begun=begun), replace(AUTO, max_moves_hour=2))
+    assert report.outcome is Outcome.CAPPED
+    assert report.reason == "2 moves have begun within an hour, 2 may"
+    assert last(World(begun=begun), replace(AUTO, max_moves_hour=3)).outcome is Outcome.MOVED
+
+
+def test_a_host_that_had_its_moves_gives_and_takes_nothing() -> None:
+    config = replace(AUTO, max_moves_host_hour=1)
+    report = last(World(begun=((1.7e9, "a", "a"),)), config)
+    # Nothing goes to node a, so 5 joins 6 within node b.
+    assert (report.outcome, report.moves[0].source) == (Outcome.MOVED, "b:1")
+    assert report.moves[0].target == "b:2"
+    report = last(World(begun=((1.7e9, "a", "b"),)), config)
+    assert report.outcome is Outcome.CAPPED
+    assert "moves from or to it have begun within an hour, 1 may" in report.reason
+
+
+def test_outside_its_windows_nothing_begins() -> None:
+    # The world's seconds are those of 2023-11-14 22:15 UTC.
+    report = last(World(), replace(AUTO, windows=("* 2-4 * * * UTC",)))
+    assert report.outcome is Outcome.PAUSED
+    assert report.reason == "outside the change windows, the next opens 2023-11-15 02:00 UTC"
+    assert last(World(), replace(AUTO, windows=("* 22 * * * UTC",))).outcome is Outcome.MOVED
+
+
 def test_a_drained_host_is_left_by_all_that_may_move_whatever_the_mode() -> None:
-    for mode, pause in ((Mode.AUTO, "release"), (Mode.OBSERVE, None), (Mode.ADVISE, None)):
+    for mode, pause in (
+        (Mode.AUTO, "release"),
+        (Mode.OBSERVE, None),
+        (Mode.ADVISE, None),
+        (Mode.APPROVE, None),
+    ):
         world = World(drained=("host-b",), pause=pause, pinned={6: "stateful"})
         controller = Controller(world, Config(mode=mode, worker_capacity_cores=4.0))
         controller.cycle()
@@ -498,6 +576,17 @@ def test_a_drained_host_is_left_by_all_that_may_move_whatever_the_mode() -> None
         assert sorted(task for task, _ in moved) == [2, 5, 7]
         assert {slot for _, slot in moved} <= {A1, A2}
         assert "host host-b drained" not in report.reason
+
+
+def test_only_a_freeze_holds_a_drain() -> None:
+    hour = ((1.7e9, "a", "b"),)
+    most = replace(AUTO, max_moves_hour=1, max_moves_host_hour=1, windows=("* 2-4 * * * UTC",))
+    report = last(World(drained=("host-b",), begun=hour), most)
+    assert (report.outcome, report.drains) == (Outcome.MOVED, True)
+    frozen = Controls(freeze=Pause("year's end"))
+    report = last(World(drained=("host-b",), controls=frozen))
+    assert (report.outcome, report.reason) == (Outcome.PAUSED, "frozen: year's end")
+    assert not last(World()).drains
 
 
 def test_drained_hosts_are_no_target() -> None:

@@ -15,7 +15,7 @@ from rich.console import Console
 import agent.config
 from controller.config import from_storm_yaml
 from controller.core.decision import Outcome
-from controller.storm.apply import MoveRecord
+from controller.storm.history import MoveRecord
 from deploy.demo.calm import Calm
 from deploy.demo.gauges import Look, WorkerLook
 from deploy.demo.picture import draw

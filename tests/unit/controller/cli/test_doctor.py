@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from controller.cli import doctor
 from controller.cli.main import app
 from controller.cli.status_view import as_document
+from controller.core.controls import Controls
 from controller.core.topology import TopologyView
 from kvstore.writer import PlanWriter
 from migration.model import Candidacy, Counters, Node, Plan, Slot
@@ -37,7 +38,7 @@ def status_of(*workers: Any, clocks: dict[str, float] | None = None, **changes: 
         [view],
         acks,
         None,
-        None,
+        Controls(),
         controllers=leads,
         left_out={},
         clocks_ahead_s=clocks or {"a": 0.01, "b": -0.01},

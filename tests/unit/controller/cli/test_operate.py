@@ -24,7 +24,8 @@ def never(
 
 
 @pytest.mark.parametrize(
-    "command", [["status"], ["pause"], ["resume"], ["move", "wc", "7-7", "s1:6701"]]
+    "command",
+    [["status"], ["pause"], ["resume"], ["plan"], ["history"], ["move", "wc", "7-7", "s1:6701"]],
 )
 def test_a_silent_zookeeper_is_given_up_with_what_to_check(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

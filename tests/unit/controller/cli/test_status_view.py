@@ -3,6 +3,7 @@
 from messages import executor, node_acks, publication, replace, worker_ack
 
 from controller.cli.status_view import as_document, as_tables
+from controller.core.controls import Controls
 from controller.core.topology import TopologyView
 from migration.model import AppliedPlan, Base, Candidacy, Counters, Entry, Node, Phase, Plan, Slot
 from migration.wire import SPEAKS
@@ -10,7 +11,7 @@ from migration.wire import SPEAKS
 
 def test_a_node_says_how_much_of_its_load_found_no_room() -> None:
     acks = [node_acks(node, [], "c") for node in ("s1", "s2")]
-    document = as_document((), acks, None, None, left_out={"s1": 0, "s2": 19_000}, now_s=0.0)
+    document = as_document((), acks, None, Controls(), left_out={"s1": 0, "s2": 19_000}, now_s=0.0)
     assert [row["traffic_rows_left_out"] for row in document["agents"]] == [0, 19_000]
     whole, cut = [str(line) for line in as_tables(document) if str(line).startswith("agent")]
     assert whole.endswith("supervisor with hooks")
@@ -24,7 +25,7 @@ def test_controllers_that_stand_by_or_speak_another_version_are_shown() -> None:
         ([leads, waits], ["nimbus-2:8 stands by: 0.3.0, speaks version 9"]),
         ([waits], ["nimbus-2:8 leads: 0.3.0, speaks version 9"]),
     ):
-        document = as_document((), (), None, None, controllers=said, left_out={}, now_s=0.0)
+        document = as_document((), (), None, Controls(), controllers=said, left_out={}, now_s=0.0)
         assert [row["name"] for row in document["controllers"]] == [one.name for one in said]
         lines = [str(line) for line in as_tables(document)]
         assert [line for line in lines if line.startswith("nimbus-")] == shown
@@ -40,7 +41,7 @@ def test_what_hooks_carry_is_shown() -> None:
     read = replace(acks[0].supervisor, plans=(AppliedPlan("wc-1", 2, 7),))  # type: ignore[type-var]
     acks = (replace(acks[0], supervisor=read), acks[1])
     view = TopologyView(publication({1: a, 2: b}), Plan("c", 2, 7, "wc-1"), acks)
-    document = as_document([view], acks, None, None, left_out={}, now_s=0.0)
+    document = as_document([view], acks, None, Controls(), left_out={}, now_s=0.0)
     (topology,) = document["topologies"]
     assert topology["supervisors_behind"] == ["b"]
     assert [row["dropped"] for row in topology["workers"]] == [1, 0]
@@ -57,7 +58,7 @@ def test_a_worker_without_trouble_takes_no_line() -> None:
     a = Slot("a", 1)
     acks = (node_acks("a", [worker_ack(a, [1])], "c"),)
     view = TopologyView(publication({1: a}), Plan("c", 2, -1, "wc-1"), acks)
-    document = as_document([view], acks, None, None, left_out={}, now_s=0.0)
+    document = as_document([view], acks, None, Controls(), left_out={}, now_s=0.0)
     lines = [str(line) for line in as_tables(document)]
     assert not any(line.startswith(("worker", "supervisors")) for line in lines)
 
@@ -69,7 +70,7 @@ def test_who_speaks_an_older_version_is_named() -> None:
         node_acks("b", [worker_ack(b, [2], speaks=0)], "c"),
     )
     view = TopologyView(publication({1: a, 2: b}), Plan("c", 2, 7, "wc-1"), acks)
-    document = as_document([view], acks, None, None, left_out={}, now_s=0.0)
+    document = as_document([view], acks, None, Controls(), left_out={}, now_s=0.0)
     assert document["topologies"][0]["speaks"] == {"lowest": 0, "who": "the worker at b:1"}
     lines = [str(line) for line in as_tables(document)]
     assert f"the worker at b:1 speaks version 0 of the protocol, this nstorm {SPEAKS}" in lines
@@ -88,7 +89,7 @@ def test_health_sums_up_what_is_wrong() -> None:
         [view],
         acks,
         None,
-        None,
+        Controls(),
         left_out={},
         clocks_ahead_s={"a": 0.25, "b": -0.5},
         now_s=100.0,
@@ -113,7 +114,7 @@ def test_moves_are_shown_by_host_and_port() -> None:
         "topology": "wc-1", "id": "m0", "executor": "2-2", "source": "b:1", "target": "a:1",
         "outcome": "MOVED", "reason": "because", "stopped_after_s": 0.5,
     }  # fmt: skip
-    document = as_document([view], (), {"ended_moves": [ended]}, None, left_out={}, now_s=0.0)
+    document = as_document([view], (), {"ended_moves": [ended]}, Controls(), left_out={}, now_s=0.0)
     lines = [str(line) for line in as_tables(document)]
     assert "move m1: 1-1 host-a:1 to host-b:1, DRAIN" in lines
     assert "ended m0: 2-2 host-b:1 to host-a:1, MOVED after 0.500 s: because" in lines

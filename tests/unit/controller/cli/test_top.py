@@ -9,6 +9,7 @@ from controller.cli.places import only
 from controller.cli.status_view import as_document
 from controller.cli.top import as_screen
 from controller.config import build
+from controller.core.controls import Controls
 from controller.cycle import Memory, cycle
 from controller.replay.ingest.world import WindowWorld
 from controller.storm.status import document
@@ -23,7 +24,7 @@ def screen(host: str | None = None) -> list[str]:
         memory, report = cycle(memory, seen, config)
     told = document(report.topologies, (), config, name="ctl-1:7", epoch=1)
     acks = seen.topologies[0].acks
-    status = as_document(seen.topologies, acks, told, None, left_out={}, now_s=0.0)
+    status = as_document(seen.topologies, acks, told, Controls(), left_out={}, now_s=0.0)
     console = Console(width=120, record=True, file=io.StringIO())
     for part in as_screen(only(status, None, host)):
         console.print(part)

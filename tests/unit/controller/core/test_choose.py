@@ -51,7 +51,7 @@ def test_a_ring_longer_than_the_cap_waits_until_nothing_is_under_way() -> None:
             free_moves,
             may_exceed=may_exceed,
             first=0,
-            begins=True,
+            begins=set(made),
         )
         return [(one.outcome, len(one.moves)) for one in found.values()]
 

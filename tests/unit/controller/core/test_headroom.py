@@ -83,6 +83,8 @@ def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapsh
     topology = {
         "topology": "t",
         "status": "ACTIVE",
+        "mode": None,
+        "way": None,
         "inter_node_ratio": None,
         "supervisors_behind": [],
         "speaks": {"lowest": 1, "who": "this controller"},

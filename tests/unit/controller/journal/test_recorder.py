@@ -6,6 +6,7 @@ import pytest
 
 from controller.cli.status_view import as_document, as_tables
 from controller.config import Config
+from controller.core.controls import Controls
 from controller.core.decision import Outcome
 from controller.journal import recorder
 from controller.storm.status import document
@@ -22,11 +23,18 @@ def test_a_disk_that_refuses_is_told_by_status(tmp_path: Path) -> None:
     reports = record(tmp_path / "file" / "journal", ticks=range(4), each=each)
     assert problems == [None, *["Not a directory"] * 3]
     assert Outcome.MOVED in [report.outcome for report in reports]
-    told = document(reports, (), Config(), name="c", epoch=1, journal_problem=problems[-1])
-    shown = list(as_tables(as_document((), (), told, None, left_out={}, now_s=0.0)))
+    told = document(
+        reports,
+        (),
+        Config(),
+        name="c",
+        epoch=1,
+        journal_problem=problems[-1],
+    )
+    shown = list(as_tables(as_document((), (), told, Controls(), left_out={}, now_s=0.0)))
     assert "journal not written: Not a directory" in shown
     whole = document(reports, (), Config(), name="c", epoch=1, journal_problem=problems[0])
-    shown = list(as_tables(as_document((), (), whole, None, left_out={}, now_s=0.0)))
+    shown = list(as_tables(as_document((), (), whole, Controls(), left_out={}, now_s=0.0)))
     assert not any("journal" in str(line) for line in shown)
 
 

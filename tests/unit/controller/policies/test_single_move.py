@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.cli.offline import walk as walk_of_files
 from controller.config import Config
 from controller.core.choose import choose
 from controller.core.classify import Limits
@@ -26,6 +25,7 @@ from controller.core.veto import Vetoes
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
 from controller.snapshot import parse
+from controller.walk import walk as walk_of_files
 from tests.affinity import by_node
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "decide"
@@ -264,7 +264,7 @@ def test_with_many_executors_a_move_must_gain_less_for_each_has_less() -> None:
 
 
 def test_on_files_a_moved_executor_rests_as_in_a_live_run() -> None:
-    # The ping-pong of `otd`, of one executor; a third one keeps the other node's worker alive.
+    # The ping-pong of `otd`, of one executor: a third one keeps the other node's worker alive.
     document = json.loads((GOLDEN / "ping_pong.json").read_text())
     document["executors"][1]["pinned"] = "spout"
     keeper = dict(document["executors"][0], id="2-2", worker="n1:6700", cpu=0.0, pinned="spout")

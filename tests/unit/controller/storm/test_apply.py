@@ -80,8 +80,8 @@ class Store:
 class Led(World):
     """The world of the protocol, led by an applier that writes to a store."""
 
-    def __init__(self) -> None:
-        super().__init__(executors=4)
+    def __init__(self, spouts: int = 0, carried: int = 0) -> None:
+        super().__init__(executors=4, spouts=spouts, carried=carried)
         self.store = Store()
         self.lead_anew()
         for worker in self.workers:
@@ -151,7 +151,7 @@ class Led(World):
         entry = self.move(self.executors[0], self.slots[1])
         assert isinstance(entry, Entry)
         after = view.plan.followed_by((entry,), self.leader.epoch or 0)
-        assert self.applier.begin(view.plan, after)
+        assert self.applier.begin(view.plan, after, {})
         self.turn_led()
 
 
@@ -188,10 +188,28 @@ def test_a_lost_plan_is_written_anew_and_its_move_ends(
     assert world.stored.stamp > max(reads(world))
     world.go_on(lambda: world.stored.entries == (), seconds=1.0)
     world.everybody(1.0)
-    assert world.applier.ended[-1].outcome == "MOVED"
+    assert world.applier.history.ended[-1].outcome == "MOVED"
     assert world.copies(world.executors[0]) == [world.slots[1]]
     assert world.with_kills() == 0
     assert reads(world) == {world.stored.stamp}
+
+
+@pytest.mark.parametrize("remembers", [True, False], ids=["same leader", "another leader"])
+@pytest.mark.parametrize("way", [Way.LIVE, Way.SPOUT, Way.CARRY])
+def test_a_move_of_each_way_says_after_what_time_its_source_had_stopped(
+    way: Way, remembers: bool
+) -> None:
+    world = Led(spouts=way is Way.SPOUT, carried=way is Way.CARRY)
+    world.begin()
+    world.go_on(lambda: world.phases() == [Phase.STOP])
+    if not remembers:
+        world.lead_anew()
+    world.go_on(lambda: world.stored.entries == (), seconds=1.0)
+    (move,) = world.applier.history.ended
+    assert (move.outcome, move.stopped_after_s is not None) == ("MOVED", remembers)
+    if remembers:
+        spent = {phase: s for phase, s in move.phase_s.items() if phase != Phase.SETTLE}
+        assert move.stopped_after_s == pytest.approx(sum(spent.values()))
 
 
 @pytest.mark.parametrize("how", ["deleted", "garbled"])

@@ -2,13 +2,14 @@
 
 from typing import cast
 
-from messages import publication
+import pytest
+from messages import node_acks, publication, worker_ack
 
 from controller.core.topology import TopologyView
-from controller.storm.commands import COMMANDS, Command, CommandQueue, encode, find
+from controller.storm.commands import COMMANDS, Command, CommandQueue, answered, encode, find
 from controller.storm.message_cache import Mirror
 from kvstore.zookeeper import Session, Stored
-from migration.model import Plan, Slot
+from migration.model import Base, Entry, ExecutorId, Node, Phase, Plan, Slot
 
 
 class Nodes:
@@ -32,8 +33,20 @@ class Nodes:
         pass
 
 
-def queue(nodes: Nodes) -> CommandQueue:
-    return CommandQueue(cast(Session, nodes), cast(Mirror, nodes), lambda before, after: False, 1)
+def queue(nodes: Nodes, cancelled: list[tuple[str, str]] | None = None) -> CommandQueue:
+    """Work off commands in a cluster where no plan can be written."""
+
+    def cancel(topology: str, move: str) -> None:
+        (cancelled if cancelled is not None else []).append((topology, move))
+
+    return CommandQueue(
+        cast(Session, nodes),
+        cast(Mirror, nodes),
+        lambda before, after, asked: False,
+        1,
+        cancel=cancel,
+        others={"plan": lambda command: answered(command, [{"steps": []}], "topology")},
+    )
 
 
 def test_what_is_garbage_or_has_vanished_is_passed_over() -> None:
@@ -58,3 +71,103 @@ def test_a_topology_is_found_by_id_and_by_name() -> None:
     views = [view("wc-1-1", "wc"), view("other-2-2", "other")]
     assert find(views, "other") is find(views, "other-2-2") is views[1]
     assert find(views, "wc-1") is None
+
+
+def asked(
+    wish: Command,
+    view: TopologyView,
+    frozen: str | None = None,
+    drained: tuple[str, ...] = (),
+) -> Command:
+    nodes = Nodes({"c-1": encode(wish)})
+    queue(nodes).work([view], (), 1, drained=drained, frozen=frozen)
+    (answer,) = queue(nodes).read().values()
+    return answer
+
+
+def view_of(*entries: Entry) -> TopologyView:
+    places = {1: Slot("a", 1), 2: Slot("a", 1), 3: Slot("b", 1), 4: Slot("b", 1)}
+    nodes = [Node(n, n, 200.0, (1,), 1) for n in "ab"]
+    acks = tuple(
+        node_acks(n, [worker_ack(Slot(n, 1), tasks)], "c")
+        for n, tasks in (("a", [1, 2]), ("b", [3, 4]))
+    )
+    return TopologyView(publication(places, nodes), Plan("c", 2, 7, "wc-1", entries), acks)
+
+
+def moving(phase: Phase, void: str | None = None) -> Entry:
+    base = Base(Slot("a", 1), 50)
+    return Entry("m7", ExecutorId(1, 1), Slot("a", 1), Slot("b", 1), phase, base, void)
+
+
+def test_what_was_shown_is_done_exactly_or_refused_with_the_difference() -> None:
+    shown = (("1-1", "a:1", "b:1"), ("3-3", "b:1", "a:1"))
+    answer = asked(Command("wc", moves=shown), view_of())
+    # Both are allowed, and only the plan could not be written here.
+    assert (answer.state, answer.reason) == (
+        "WAITING",
+        "the plan was changed by somebody else meanwhile",
+    )
+    elsewhere = asked(Command("wc", moves=(("1-1", "b:1", "a:1"),)), view_of())
+    assert (elsewhere.state, elsewhere.reason) == ("REFUSED", "1-1 is at a:1 now, not at b:1")
+    partly = asked(Command("wc", moves=(*shown, ("9-9", "", "a:1"))), view_of())
+    assert (partly.state, partly.reason) == ("REFUSED", "topology wc-1 has no executor 9-9")
+
+
+def test_nothing_that_operators_ask_for_goes_to_a_drained_host() -> None:
+    for wish in (
+        Command("wc", "1-1", "b:1"),
+        Command("wc", moves=(("3-3", "b:1", "a:1"), ("1-1", "a:1", "b:1"))),
+    ):
+        answer = asked(wish, view_of(), drained=("b",))
+        assert answer.state == "REFUSED"
+        assert answer.reason == "b:1 is on a host that is drained: see `nstorm undrain`"
+        assert asked(wish, view_of()).state == "WAITING"
+
+
+def test_while_frozen_operators_move_nothing_and_still_may_look() -> None:
+    frozen = asked(Command("wc", "1-1", "b:1"), view_of(), "frozen: year's end")
+    assert (frozen.state, frozen.reason) == ("REFUSED", "frozen: year's end")
+    assert asked(Command("wc", verb="plan"), view_of(), "frozen: year's end").state == "DONE"
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ((), "no move m7 is under way"),
+        ((moving(Phase.STOP),), "m7 is in STOP and can no longer go back"),
+        ((moving(Phase.UNDO),), "m7 is in UNDO and can no longer go back"),
+        ((moving(Phase.DRAIN, "a rebalance"),), "m7 is void and can no longer go back"),
+    ],
+)
+def test_what_cannot_be_cancelled_is_refused(entries: tuple[Entry, ...], words: str) -> None:
+    answer = asked(Command("", verb="cancel", what="m7"), view_of(*entries))
+    assert (answer.state, answer.reason) == ("REFUSED", words)
+
+
+@pytest.mark.parametrize("phase", [Phase.PREPARE, Phase.SWITCH, Phase.DRAIN])
+def test_a_move_that_can_go_back_is_cancelled_and_followed(phase: Phase) -> None:
+    nodes = Nodes({"c-1": encode(Command("wc", verb="cancel", what="m7"))})
+    cancelled: list[tuple[str, str]] = []
+    queue(nodes, cancelled).work([view_of(moving(phase))], (), 1)
+    assert cancelled == [("wc-1", "m7")]
+    (answer,) = queue(nodes).read().values()
+    assert (answer.state, answer.move, answer.executor) == (phase, "m7", "1-1")
+
+
+def test_a_controller_of_an_older_version_says_what_it_does_not_know() -> None:
+    answer = asked(Command("wc", verb="sing"), view_of())
+    assert (answer.state, answer.reason) == (
+        "REFUSED",
+        "the leading controller does not know sing",
+    )
+
+
+def test_an_answer_that_is_too_long_is_refused() -> None:
+    long = [{str(n): str(hash(str(n))) for n in range(30_000)}]
+    answer = answered(Command("", verb="plan"), long, "topology")
+    assert (answer.state, answer.answer) == ("REFUSED", None)
+    assert "too long" in answer.reason
+    assert answered(Command("wc", verb="plan"), [], "topology").reason == (
+        "no topology of wc in the last cycle"
+    )

@@ -12,7 +12,7 @@ from controller.config import build
 from controller.core.decision import Outcome
 from controller.cycle import Memory, Report, Seen, cycle
 from controller.replay.ingest.world import WindowWorld
-from controller.storm.apply import MoveRecord
+from controller.storm.history import MoveRecord
 from controller.storm.live import LiveController
 from controller.storm.telemetry import Telemetry
 

@@ -1,16 +1,17 @@
 """Follows a policy on a snapshot whose traffic stands still."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from controller.config import Config
 from controller.core.choose import choose
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
-from controller.core.decision import Decision, Outcome
+from controller.core.decision import Decision, Outcome, Policy
 from controller.core.headroom import headroom
-from controller.core.veto import cooldown, exclusions, placement_vetoes
+from controller.core.veto import Vetoes, cooldown, exclusions, placement_vetoes
 from controller.policies.registry import policy
 from migration.model import topology_name
 
@@ -24,15 +25,24 @@ class WalkStep:
 
 
 def walk(
-    cluster: Cluster, snapshot: LoadSnapshot, config: Config, steps: int
+    cluster: Cluster,
+    snapshot: LoadSnapshot,
+    config: Config,
+    steps: int,
+    *,
+    chosen: Policy | None = None,
+    also: Callable[[LoadSnapshot], Vetoes] = lambda now: Vetoes(),
+    moved_at: Mapping[str, float] = MappingProxyType({}),
 ) -> Iterator[WalkStep]:
     """Decide and move, until nothing moves; the last step may be without a move.
 
     The vetoes of the live run count if the configuration wants them; a step takes a cycle then.
+    Without `chosen` the configuration's policy decides; `also` gives more vetoes,
+    and `moved_at` the executors that rest, with the step, below 0, before which they moved.
     """
-    chosen = policy(config.policy, config.options)
+    chosen = chosen or policy(config.policy, config.options)
     limits = replace(config.limits, max_moves=config.max_moves)
-    moved_at: dict[str, int] = {}
+    rests = dict(moved_at)
 
     def decided(step: int, now: LoadSnapshot) -> Decision:
         if config.excluded.has_topology(now.topology):
@@ -42,14 +52,15 @@ def walk(
             return choose(chosen, cluster, now, limits, exclusions(cluster, now, config.excluded))
         left_s = {
             executor: config.cooldown_s - (step - at) * config.cycle_s
-            for executor, at in moved_at.items()
+            for executor, at in rests.items()
         }
-        vetoes = cooldown(left_s).joined(placement_vetoes(cluster, now, config.excluded))
+        vetoes = cooldown(left_s).joined(also(now))
+        vetoes = vetoes.joined(placement_vetoes(cluster, now, config.excluded))
         return choose(chosen, cluster, now, limits, vetoes).cut_to(config.max_moves)
 
     for step in range(steps):
         decision = decided(step, snapshot)
-        moved_at |= {move.executor: step for move in decision.moves}
+        rests |= {move.executor: step for move in decision.moves}
         snapshot = decision.applied(cluster, snapshot)
         yield WalkStep(decision, snapshot)
         if not decision.moves:

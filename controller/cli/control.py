@@ -1,0 +1,183 @@
+"""``nstorm mode``, ``approve``, ``reject``, ``pause``, ``freeze``, ``resume``: what may move."""
+
+import re
+import time
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+from msgspec.structs import replace
+
+from controller.cli.daemons import Conf
+from controller.cli.operate import ask, connected, end
+from controller.config import Mode
+from controller.core.controls import EVERYWHERE, Controls, Pause, Rejected
+from controller.core.decision import Outcome
+from controller.core.topology import TopologyView, moves_under_way
+from controller.errors import CommandError
+from controller.output import Output, OutputOption
+from controller.storm import controls
+from controller.storm.collect import LiveCluster
+from controller.storm.commands import Command, find
+from controller.storm.status import read
+from kvstore.zookeeper import Session
+
+DAY_S = 86_400.0
+UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY_S}
+
+Topology = Annotated[str, typer.Option("--topology", help="Only this one, by name or id.")]
+Proposal = Annotated[str, typer.Argument(metavar="ID", help="As `nstorm status` shows it.")]
+Reason = Annotated[str, typer.Option(help="Shown by `nstorm status`.")]
+
+
+def mode(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[TOPOLOGY] MODE", help="observe, advise, approve, auto; default unsets."
+        ),
+    ],
+    conf: Conf,
+) -> None:
+    """Set how far the controller goes by itself.
+
+    Without a topology it is for all that have no mode of their own. It holds over restarts, new
+    leaders, and new submissions under the same name.
+    """
+    chosen = words[-1]
+    if len(words) > 2 or chosen not in (*Mode, "default"):
+        raise CommandError(f"type [TOPOLOGY] MODE; MODE is one of {', '.join(Mode)}, default")
+    with connected(conf) as session:
+        name = _name(_views(session), words[0]) if len(words) > 1 else EVERYWHERE
+
+        def edit(before: Controls) -> Controls:
+            modes = {n: m for n, m in before.modes.items() if n != name}
+            return replace(before, modes=modes if chosen == "default" else {**modes, name: chosen})
+
+        controls.change(session, edit)
+    print(f"{name or 'every topology without a mode of its own'}: {chosen}")
+
+
+def approve(proposal: Proposal, conf: Conf, output: OutputOption = Output.TABLE) -> None:
+    """Begin exactly the moves of a proposal, or say what has changed.
+
+    It may be approved for 10 minutes after it was last shown, as long as its moves may be made and
+    the policy still wants to move something.
+    """
+    with connected(conf) as session:
+        found, now = _proposal(session, proposal)
+        if now.get("outcome") not in (Outcome.AWAITING_APPROVAL, Outcome.MOVE_IN_FLIGHT):
+            moves = ", ".join(f"{e} from {at} to {to}" for e, at, to in found["moves"])
+            raise CommandError(
+                f"{proposal} was to move {moves}; now {now.get('outcome')}: {now.get('reason')}"
+            )
+        wish = Command(
+            found["topology"],
+            moves=tuple(map(tuple, found["moves"])),
+            by=f"operator, who approved {proposal}",
+            why=found["reason"],
+        )
+        last = ask(session, wish, output, until_begun=True)
+    raise typer.Exit(end(last, output, f"approval of {proposal}"))
+
+
+def reject(proposal: Proposal, conf: Conf) -> None:
+    """Let the executors of a proposal stay where they are for a day."""
+    now_s = time.time()
+    with connected(conf) as session:
+        found, _ = _proposal(session, proposal)
+        executors = tuple(executor for executor, _, _ in found["moves"])
+        made = Rejected(found["topology"], executors, now_s + DAY_S)
+
+        def edit(before: Controls) -> Controls:
+            kept = {name: one for name, one in before.rejected.items() if one.until_s > now_s}
+            return replace(before, rejected={**kept, proposal: made})
+
+        controls.change(session, edit)
+    print(f"rejected: {', '.join(executors)} of {found['topology']} will not be moved for a day")
+
+
+def _proposal(session: Session, proposal: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Find a proposal, and how the last decision about its topology ended."""
+    told = read(session) or {}
+    found = told.get("proposals", {}).get(proposal)
+    if found is None:
+        raise CommandError(f"no proposal {proposal} waits; `nstorm status` shows those that do")
+    cycles = {cycle["topology"]: cycle for cycle in told["cycles"]}
+    return found, cycles.get(found["topology"], {})
+
+
+def pause(
+    conf: Conf,
+    topology: Topology = "",
+    lasting: Annotated[str, typer.Option("--for", help="Such as 90s, 30m, 2h or 1d.")] = "",
+    reason: Reason = "paused",
+) -> None:
+    """Let no decision begin a move.
+
+    Those under way come to their end; `nstorm move` still works.
+    """
+    until_s = time.time() + _seconds(lasting) if lasting else None
+    with connected(conf) as session:
+        views = _views(session)
+        name = _name(views, topology) if topology else EVERYWHERE
+        controls.pause(session, reason, name, until_s)
+    print(f"paused {name or 'everything'}: {Pause(reason, until_s)}; {_moving(views, name)}")
+
+
+def freeze(
+    conf: Conf,
+    until: Annotated[str, typer.Option(help="Such as 2026-12-01T06:00+01:00.")],
+    reason: Reason = "frozen",
+) -> None:
+    """Let nothing begin a move until then, `nstorm move` neither.
+
+    `nstorm resume` ends it.
+    """
+    try:
+        until_s = datetime.fromisoformat(until).timestamp()
+    except ValueError:
+        raise CommandError(f"--until: {until!r} is no time such as 2026-12-01T06:00") from None
+    if until_s <= time.time():
+        raise CommandError(f"--until: {until} is past")
+    with connected(conf) as session:
+        views = _views(session)
+        controls.change(session, lambda c: replace(c, freeze=Pause(reason, until_s)))
+    print(f"frozen: {Pause(reason, until_s)}; {_moving(views, EVERYWHERE)}")
+
+
+def resume(conf: Conf, topology: Topology = "") -> None:
+    """Let decisions begin moves again.
+
+    Without --topology this ends all pauses and the freeze.
+    """
+    with connected(conf) as session:
+        name = _name(_views(session), topology) if topology else None
+        left = controls.resume(session, name)
+    still = "; ".join(f"{n or 'everything'} is still paused: {p}" for n, p in left.pauses.items())
+    print(f"resumed {name or 'everything'}" + f"; {still}" * bool(still))
+
+
+def _views(session: Session) -> list[TopologyView]:
+    return list(LiveCluster.of_session(session).topologies())
+
+
+def _name(views: list[TopologyView], topology: str) -> str:
+    view = find(views, topology)
+    if view is None:
+        known = ", ".join(view.publication.name for view in views) or "none"
+        raise CommandError(f"no topology {topology}: the hooks in Nimbus publish {known}")
+    return view.publication.name
+
+
+def _moving(views: list[TopologyView], name: str) -> str:
+    chosen = [view for view in views if name in (EVERYWHERE, view.publication.name)]
+    moves = [f"{e.executor} of {t} in {e.phase}" for t, e in moves_under_way(chosen)]
+    return f"still moving: {', '.join(moves)}" if moves else "nothing is moving"
+
+
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
+    if found is None:
+        raise CommandError(f"--for: {text!r} is no time such as 90s, 30m, 2h or 1d")
+    return int(found[1]) * UNITS_S[found[2]]

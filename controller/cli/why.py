@@ -1,0 +1,179 @@
+"""``nstorm plan``, ``explain``, ``history``, ``show``, ``cancel`` and ``undo``."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from controller.cli.control import Topology
+from controller.cli.daemons import Conf
+from controller.cli.operate import ask, connected, end
+from controller.errors import CommandError
+from controller.output import Output, OutputOption
+from controller.storm.commands import Command
+from controller.storm.history import HISTORY, MoveRecord, stored_moves
+from kvstore.zookeeper import Session
+from migration.model import topology_name
+
+_UNDO = "undo of "
+_MOVED = "MOVED"
+
+Name = Annotated[str, typer.Argument(metavar="[TOPOLOGY]", help="Its id or name; else all.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="As `nstorm history` shows it.")]
+
+
+def plan(conf: Conf, topology: Name = "", output: OutputOption = Output.TABLE) -> None:
+    """Show the whole way that auto would go from here, and its gain."""
+    _look(conf, Command(topology, verb="plan"), output)
+
+
+def explain(
+    conf: Conf,
+    what: Annotated[str, typer.Argument(metavar="[EXECUTOR|WORKER|HOST]")] = "",
+    topology: Topology = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say why the last decision is as it is, or why something stays."""
+    _look(conf, Command(topology, verb="explain", what=what), output)
+
+
+def _look(conf: Conf, wish: Command, output: Output) -> None:
+    with connected(conf) as session:
+        last = ask(session, wish, output)
+    end(last, Output.TABLE, wish.verb)
+    _show(last.answer, output)
+
+
+def _show(found: Sequence[Mapping[str, Any]], output: Output) -> None:
+    """Print one fact as a line, and many of a kind as a table."""
+    if output is Output.JSON:
+        print(json.dumps(found, indent=1))
+        return
+    console = Console()
+    for key, value in (pair for one in found for pair in one.items()):
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            table = Table(*value[0], title=key)
+            for row in value:
+                table.add_row(*map(_cell, row.values()))
+            console.print(table)
+        elif value not in (None, "", [], {}):
+            line = f"{key.replace('_', ' ')}: {_cell(value)}"
+            console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_cell(of)}" for name, of in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_cell, value))
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "" if value is None else str(value)
+
+
+def history(conf: Conf, topology: Name = "", output: OutputOption = Output.TABLE) -> None:
+    """List the last moves of the cluster, and what each has changed."""
+    with connected(conf) as session:
+        moves = _of(_moves(session), topology)
+    if output is Output.JSON:
+        _show([asdict(move) for move in moves], output)
+        return
+    rows = [
+        {
+            "id": move.id,
+            "topology": move.topology,
+            "executor": move.executor,
+            "to": move.target,
+            "begun": _time(move.begun_s),
+            "asked by": move.asked_by,
+            "end": move.outcome,
+            "inter-node": [figures.get("inter_node_frac") for figures in (move.before, move.after)],
+        }
+        for move in moves
+    ]
+    _show([{"moves": rows}], output)
+
+
+def show(
+    move: Id, conf: Conf, topology: Topology = "", output: OutputOption = Output.TABLE
+) -> None:
+    """Show who asked for a move and why, its phases, and its gain.
+
+    `asc_tps` is what it was to gain; `before` and `after` were measured.
+    """
+    with connected(conf) as session:
+        found = [one for one in _of(_moves(session), topology) if one.id == move]
+    if not found:
+        raise CommandError(f"no move {move} is among those of `nstorm history`")
+    if len(found) > 1:
+        named = ", ".join(one.topology for one in found)
+        raise CommandError(f"{move} is a move of {named}: name one with --topology")
+    (one,) = found
+    times = {"begun": _time(one.begun_s), "ended": _time(one.ended_s)}
+    _show([{**times, **asdict(one)}], output)
+
+
+def cancel(
+    move: Id, conf: Conf, topology: Topology = "", output: OutputOption = Output.TABLE
+) -> None:
+    """Take a move back that is not in STOP yet.
+
+    Exit code 1: it went on, because it was too late.
+    """
+    with connected(conf) as session:
+        last = ask(session, Command(topology, verb="cancel", what=move), output)
+    end(last, output, f"cancellation of {move}")
+    raise typer.Exit(0 if last.state == "UNDONE" else 1)
+
+
+def undo(
+    conf: Conf,
+    count: Annotated[int, typer.Argument(min=1, help="How many of the last moves.")] = 1,
+    topology: Topology = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Move the executors of the last moves back, the newest first.
+
+    It stops where one does not get there. In the mode auto the policy may move them again later.
+    """
+    with connected(conf) as session:
+        moves = last_moves(_of(_moves(session), topology), count)
+        for move in moves:
+            back = (move.executor, move.target, move.source)
+            wish = Command(move.topology, moves=(back,), by=_UNDO + _key(move))
+            last = ask(session, wish, output)
+            code = end(last, output, f"undo of {move.id}")
+            if code:
+                raise typer.Exit(code)
+
+
+def last_moves(moves: list[MoveRecord], count: int) -> list[MoveRecord]:
+    """Choose the newest moves that have been made and not been undone."""
+    made = [move for move in reversed(moves) if move.outcome == _MOVED]
+    undone = {move.asked_by.removeprefix(_UNDO) for move in made}
+    left = [m for m in made if _key(m) not in undone and not m.asked_by.startswith(_UNDO)]
+    if count > len(left):
+        raise CommandError(f"of {count} moves only {len(left)} can be undone; nothing was changed")
+    return left[:count]
+
+
+def _moves(session: Session) -> list[MoveRecord]:
+    stored = session.read(HISTORY)
+    return stored_moves(None if stored is None else stored.data)
+
+
+def _of(moves: list[MoveRecord], topology: str) -> list[MoveRecord]:
+    return [m for m in moves if topology in ("", m.topology, topology_name(m.topology))]
+
+
+def _key(move: MoveRecord) -> str:
+    return f"{move.id} of {move.topology}"
+
+
+def _time(unix_s: float | None) -> str:
+    return "" if not unix_s else f"{datetime.fromtimestamp(unix_s, UTC):%Y-%m-%d %H:%M:%SZ}"

@@ -1,0 +1,67 @@
+"""What operators have set at run time: modes, pauses, a freeze, and moves that they do not want."""
+
+from datetime import UTC, datetime
+from typing import Literal
+
+from msgspec import Struct
+
+ModeName = Literal["observe", "advise", "approve", "auto"]
+EVERYWHERE = ""  # in place of a topology's name
+
+
+class Pause(Struct, frozen=True):
+    """That no decision may begin a move, and why."""
+
+    reason: str
+    until_s: float | None = None  # Unix seconds; None: until an operator ends it
+
+    def __str__(self) -> str:
+        if self.until_s is None:
+            return self.reason
+        until = datetime.fromtimestamp(self.until_s, UTC).isoformat(" ", "minutes")
+        return f"{self.reason}, until {until}"
+
+
+class Rejected(Struct, frozen=True):
+    """A proposal that an operator did not want."""
+
+    topology: str  # its id
+    executors: tuple[str, ...]
+    until_s: float  # Unix seconds
+
+
+class Controls(Struct, frozen=True):
+    """All of it; topologies stand by name, so that a new submission keeps what was set."""
+
+    modes: dict[str, ModeName] = {}
+    pauses: dict[str, Pause] = {}
+    freeze: Pause | None = None  # as a pause, and operators may not move anything either
+    rejected: dict[str, Rejected] = {}  # by id of the proposal
+
+    def mode_of(self, name: str, otherwise: str) -> str:
+        return self.modes.get(name) or self.modes.get(EVERYWHERE) or otherwise
+
+    def frozen(self, time_s: float) -> str | None:
+        return f"frozen: {self.freeze}" if _holds(self.freeze, time_s) else None
+
+    def held(self, name: str, time_s: float) -> str | None:
+        """Say why nothing of a topology may be moved by a decision now."""
+        pauses = (self.pauses.get(EVERYWHERE), self.pauses.get(name))
+        paused = (f"paused: {one}" for one in pauses if _holds(one, time_s))
+        return self.frozen(time_s) or next(paused, None)
+
+    def unwanted(self, topology: str, time_s: float) -> dict[str, str]:
+        """Name the executors, by id, that an operator lately did not want to move, and why."""
+        return {
+            executor: f"an operator has rejected {proposal}, which moves {executor}"
+            for proposal, one in self.rejected.items()
+            if one.topology == topology and time_s < one.until_s
+            for executor in one.executors
+        }
+
+
+NOTHING_SET = Controls()
+
+
+def _holds(pause: Pause | None, time_s: float) -> bool:
+    return pause is not None and (pause.until_s is None or time_s < pause.until_s)

@@ -1,0 +1,187 @@
+"""What the leading controller answers to ``nstorm plan`` and ``nstorm explain``, in rows."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from controller.config import Config
+from controller.core.classify import classify
+from controller.core.cluster import LoadSnapshot, inter_node_tps
+from controller.core.decision import Outcome, Veto
+from controller.core.headroom import headroom
+from controller.core.outcomes import what_to_do
+from controller.core.picture import Picture
+from controller.core.veto import Vetoes
+from controller.core.view.view import View
+from controller.cycle import Memory, TopologyReport
+from controller.policies.partition.policy import Gather, Remembered
+from controller.policies.registry import policy
+from controller.walk import walk
+from migration.validate import cannot_close
+
+MOST_STEPS = 100
+MOST_CANDIDATES = 50
+# Vetoes that the next moves, or some time, take away.
+_PASSING = frozenset(
+    {Outcome.COOLDOWN, Outcome.MOVE_IN_FLIGHT, Outcome.LAST_IN_WORKER, Outcome.CAPPED}
+)
+
+Rows = list[dict[str, Any]]
+
+
+def of_topology(reports: Iterable[TopologyReport], name: str) -> list[TopologyReport]:
+    """Choose the report of a topology, by its id; all reports without one."""
+    return [report for report in reports if name in ("", report.topology)]
+
+
+def plan_of(
+    report: TopologyReport, made: Picture, memory: Memory, config: Config, now_s: float
+) -> dict[str, Any]:
+    """Follow the policy from here until nothing is left, as the mode auto would.
+
+    A search that `gather` still waits for ends the way. `now_s` is that of what was seen.
+    """
+    cluster, snapshot = made.cluster, made.snapshot
+    chosen = policy(config.policy, config.options, lambda question: None)
+    if isinstance(chosen, Gather):
+        chosen.recall(memory.targeting or Remembered())
+    hosts = {node.id: node.host for node in made.view.publication.nodes}
+    live = replace(config, vetoes=True, excluded=config.excluded.on(hosts))
+    moved_at = {
+        str(executor): (at_s - now_s) / config.cycle_s
+        for (topology, executor), at_s in memory.moved_s.items()
+        if topology == report.topology and at_s < now_s
+    }
+    lasting, why = _lasting(report.vetoes), cannot_close(made.view.observation)
+
+    def also(now: LoadSnapshot) -> Vetoes:
+        """Keep the last executor of a worker there, where the worker may not end."""
+        alone = np.bincount(now.place)[now.place] == 1
+        veto = Veto(Outcome.LAST_IN_WORKER, f"the last executor of its worker: {why}")
+        last = {now.executors[e]: veto for e in np.flatnonzero(alone)} if why else {}
+        return lasting.joined(Vetoes(last))
+
+    walked = list(
+        walk(cluster, snapshot, live, MOST_STEPS, chosen=chosen, also=also, moved_at=moved_at)
+    )
+    ends = snapshot, walked[-1].after
+    load = [classify(cluster, end, config.limits).load_cores for end in ends]
+    total_tps = snapshot.traffic.total_tps or 1.0
+    found: Rows = []
+    for names, of in ((cluster.nodes, cluster.node_of), (cluster.workers, np.arange(len(load[0])))):
+        cores = np.bincount(of, cluster.capacity_cores, len(names))
+        now, then = (np.bincount(of, cpu, len(names)) / np.maximum(cores, 1e-9) for cpu in load)
+        found += [
+            {"place": name, "cpu_frac_now": now[n], "cpu_frac_then": then[n]}
+            for n, name in enumerate(names)
+            if cores[n]
+        ]
+    inter_node = [inter_node_tps(cluster, end) / total_tps for end in ends]
+    return {
+        **_head(report),
+        "steps": [
+            {
+                "outcome": step.decision.outcome.value,
+                "inter_node_frac": inter_node_tps(cluster, step.after) / total_tps,
+                "moves": [[m.executor, m.source, m.target] for m in step.decision.moves],
+                "reason": step.decision.reason,
+            }
+            for step in walked
+        ],
+        "places": found,
+        "more": f"the way is longer than {MOST_STEPS} steps" if walked[-1].decision.moves else "",
+        "inter_node_frac": inter_node,
+        "headroom_factor": [headroom(cluster, end, config.link_tps).factor for end in ends],
+    }
+
+
+def _lasting(vetoes: Vetoes | None) -> Vetoes:
+    found = vetoes or Vetoes()
+    executors, workers = (
+        {name: veto for name, veto in of.items() if veto.outcome not in _PASSING}
+        for of in (found.executors, found.workers)
+    )
+    return Vetoes(executors, workers)
+
+
+def _head(report: TopologyReport) -> dict[str, Any]:
+    return {
+        "topology": report.topology,
+        "mode": report.mode.value,
+        "outcome": report.outcome.value,
+        "reason": report.reason,
+        "what_to_do": what_to_do(report.outcome),
+    }
+
+
+def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any] | None:
+    """Say why a topology was decided so, or of an executor, a worker or a host, why it stays.
+
+    None if the topology has nothing of that name.
+    """
+    made, vetoes = report.picture, report.vetoes or Vetoes()
+    if made is None:
+        return None if what else _head(report)
+    cluster, snapshot, classes = made.cluster, made.snapshot, made.classes
+    host = {node.id: node.host for node in made.view.publication.nodes}
+    closed = [
+        why or _reason(vetoes.workers, name)
+        for why, name in zip(cluster.closed, cluster.workers, strict=True)
+    ]
+    workers: Rows = [
+        {
+            "worker": name,
+            "node": (node := cluster.nodes[cluster.node_of[w]]),
+            "host": host[node],
+            "load_frac": classes.load_frac[w],
+            "class": "high" if classes.high[w] else "low" if classes.low[w] else "normal",
+            "closed": closed[w],
+        }
+        for w, name in enumerate(cluster.workers)
+    ]
+    executors: Rows = [
+        {
+            "executor": name,
+            "component": snapshot.component_of[e],
+            "worker": cluster.workers[snapshot.place[e]],
+            "cpu_cores": snapshot.cpu_cores[e],
+            "queue": snapshot.queue[e],
+            "stays": snapshot.pinned[e] or _reason(vetoes.executors, name),
+        }
+        for e, name in enumerate(snapshot.executors)
+    ]
+    if what in snapshot.executors:
+        e = snapshot.executors.index(what)
+        candidates = _candidates(made, closed, e, config)
+        return {**_head(report), "executors": [executors[e]], "candidates": candidates}
+    if what:
+        at = [w for w in workers if what in (w["worker"], w["host"], w["node"])]
+        here = {w["worker"] for w in at}
+        executors = [e for e in executors if e["worker"] in here]
+        return {**_head(report), "workers": at, "executors": executors} if at else None
+    warnings = {"warnings": list(report.warnings)}
+    return {**_head(report), **warnings, "workers": workers, "executors": executors}
+
+
+def _reason(vetoes: Mapping[str, Veto], name: str) -> str | None:
+    return vetoes[name].reason if name in vetoes else None
+
+
+def _candidates(made: Picture, closed: list[str | None], e: int, config: Config) -> Rows:
+    """Score the moves of an executor, the best first, and say what is in the way of each."""
+    view = View.of(made.cluster, made.snapshot, config.limits)
+    moves = view.score(np.array([e]), np.arange(len(closed)))
+    cores, least = float(made.snapshot.cpu_cores[e]), view.threshold_tps
+    found: Rows = []
+    for row in np.argsort(-moves.score, kind="stable")[:MOST_CANDIDATES]:
+        w, score = int(moves.workers[row]), float(moves.score[row])
+        why_not = closed[w]
+        if why_not is None and cores > view.room[w]:
+            why_not = f"it does not fit: {cores:.3g} cores, room for {max(view.room[w], 0):.3g}"
+        elif why_not is None and score <= least:
+            why_not = f"its gain is not above the threshold, {least:.4g} {config.limits.gain_unit}"
+        name, asc_tps = made.cluster.workers[w], float(moves.asc_tps[row])
+        found.append({"worker": name, "asc_tps": asc_tps, "score": score, "why_not": why_not})
+    return found

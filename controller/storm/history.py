@@ -1,0 +1,110 @@
+"""The last moves of the cluster: who asked, why, how each ended, and what it changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from migration import wire
+from migration.model import Entry, Slot
+
+HISTORY = f"{wire.ROOT}/history"
+REMEMBERED_MOVES = 200
+HOUR_S = 3600.0
+# Loads are smoothed: so long after a move they show it, and no longer what came before.
+MEASURED_AFTER_S = 30.0
+MEASURED_UNTIL_S = 300.0
+
+Figures = dict[str, float | None]  # inter_node_frac and most_load_frac, the fullest worker's
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRecord:
+    """One move; while it is under way it has no outcome."""
+
+    topology: str
+    id: str
+    executor: str
+    source: str
+    target: str
+    outcome: str = ""  # MOVED, UNDONE or VOID
+    reason: str = ""  # why it ended so
+    phase_s: dict[str, float] = field(default_factory=dict)  # how long each phase lasted
+    # From PREPARE to STOPPED; None if it did not get there, or began under an earlier leader.
+    stopped_after_s: float | None = None
+    ended_s: float = 0.0  # Unix seconds; so is the next
+    begun_s: float | None = None
+    asked_by: str = "unknown"  # "policy gather", "drain", "operator"
+    why: str = ""
+    asc_tps: float | None = None  # by how much traffic inside nodes was to grow
+    before: Figures = field(default_factory=dict)
+    after: Figures = field(default_factory=dict)  # once measured
+
+
+class History:
+    """The moves of all topologies, oldest first; `changed` until it has been stored."""
+
+    def __init__(self) -> None:
+        self.moves: list[MoveRecord] = []
+        self.changed = False
+
+    @property
+    def ended(self) -> list[MoveRecord]:
+        return [move for move in self.moves if move.outcome]
+
+    def load(self, data: bytes | None) -> None:
+        """Take over what an earlier leader stored."""
+        self.moves = stored_moves(data)
+
+    def dump(self) -> bytes:
+        return wire.packed(msgspec.json.encode(self.moves))
+
+    def begin(self, topology: str, entry: Entry, time_s: float, asked: Mapping[str, Any]) -> None:
+        """Note a move; `asked` are fields of its record, but `asc_tps` by executor."""
+        made = _record(topology, entry)
+        facts = {**asked, "asc_tps": asked.get("asc_tps", {}).get(made.executor)}
+        self._keep(replace(made, begun_s=time_s, **facts))
+
+    def end(self, topology: str, entry: Entry, **how: Any) -> MoveRecord:
+        """Note how a move ended; one that began unseen is remembered from here on."""
+        key = topology, entry.id, ""
+        begun = [m for m in self.moves if (m.topology, m.id, m.outcome) == key]
+        self.moves = [move for move in self.moves if move not in begun]
+        ended = replace(begun[-1] if begun else _record(topology, entry), **how)
+        self._keep(ended)
+        return ended
+
+    def _keep(self, move: MoveRecord) -> None:
+        self.moves = [*self.moves, move][-REMEMBERED_MOVES:]
+        self.changed = True
+
+    def measure(self, now: Mapping[str, Figures], time_s: float) -> None:
+        """Note what topologies look like some time after their moves."""
+        for row, move in enumerate(self.moves):
+            since_s = time_s - move.ended_s
+            waits = move.outcome == "MOVED" and not move.after and move.topology in now
+            if waits and MEASURED_AFTER_S <= since_s <= MEASURED_UNTIL_S:
+                self.moves[row] = replace(move, after=now[move.topology])
+                self.changed = True
+
+    def hour(self, time_s: float) -> tuple[tuple[float, str, str], ...]:
+        """List begin, source node and target node of the moves of the last hour."""
+        return tuple(
+            (m.begun_s, Slot.parse(m.source).supervisor, Slot.parse(m.target).supervisor)
+            for m in self.moves
+            if m.begun_s is not None and time_s - m.begun_s < HOUR_S
+        )
+
+
+def stored_moves(data: bytes | None) -> list[MoveRecord]:
+    """Read the moves as the leading controller stored them; none from garbage."""
+    try:
+        return msgspec.json.decode(wire.unpacked(data or b"[]"), type=list[MoveRecord])
+    except (ValueError, msgspec.DecodeError):
+        return []
+
+
+def _record(topology: str, entry: Entry) -> MoveRecord:
+    ends = str(entry.executor), str(entry.source), str(entry.target)
+    return MoveRecord(topology, entry.id, *ends)

@@ -1,0 +1,41 @@
+"""Which moves an undo takes back, and what is refused in one sentence."""
+
+import pytest
+
+from controller.cli.control import _seconds
+from controller.cli.why import _cell, last_moves
+from controller.errors import CommandError
+from controller.storm.history import MoveRecord
+
+
+def move(name: str, outcome: str = "MOVED", by: str = "policy gather") -> MoveRecord:
+    return MoveRecord("wc-1", name, "7-7", "a:1", "b:1", outcome, asked_by=by)
+
+
+def test_the_newest_moves_that_were_made_are_undone() -> None:
+    moves = [move("m1"), move("m2"), move("m3", "UNDONE"), move("m4"), move("m5", "")]
+    assert [one.id for one in last_moves(moves, 2)] == ["m4", "m2"]
+
+
+def test_what_was_undone_and_the_undo_itself_are_not_undone_again() -> None:
+    moves = [move("m1"), move("m2"), move("m3", by="undo of m2 of wc-1")]
+    assert [one.id for one in last_moves(moves, 1)] == ["m1"]
+    failed = [move("m1"), move("m2"), move("m3", "UNDONE", "undo of m2 of wc-1")]
+    assert [one.id for one in last_moves(failed, 1)] == ["m2"]
+
+
+def test_undo_past_the_beginning_changes_nothing() -> None:
+    with pytest.raises(CommandError, match="of 3 moves only 1 can be undone; nothing was changed"):
+        last_moves([move("m1"), move("m2", "VOID")], 3)
+
+
+def test_a_time_is_a_number_and_a_unit() -> None:
+    assert [_seconds(text) for text in ("90s", "30m", "2h", "1d")] == [90, 1800, 7200, 86_400]
+    for text in ("30", "m", "-5m", "1w", "1.5h"):
+        with pytest.raises(CommandError, match="no time such as"):
+            _seconds(text)
+
+
+def test_cells_are_read_by_people() -> None:
+    told = {"PREPARE": 0.25123, "STOP": 1.0}
+    assert _cell([told, None, "x", 7]) == "PREPARE 0.2512, STOP 1, , x, 7"

@@ -1,0 +1,35 @@
+"""What operators have set: whose word counts, and until when."""
+
+from controller.core.controls import Controls, Pause, Rejected
+
+
+def test_a_topologys_own_mode_wins_over_that_of_all_and_both_over_the_setting() -> None:
+    controls = Controls(modes={"": "approve", "wc": "auto"})
+    assert controls.mode_of("wc", "advise") == "auto"
+    assert controls.mode_of("other", "advise") == "approve"
+    assert Controls().mode_of("other", "advise") == "advise"
+
+
+def test_a_pause_holds_its_topology_until_its_time() -> None:
+    controls = Controls(pauses={"wc": Pause("release", 100.0)})
+    assert controls.held("wc", 99.0) == "paused: release, until 1970-01-01 00:01+00:00"
+    assert controls.held("wc", 100.0) is None
+    assert controls.held("other", 0.0) is None
+    everything = Controls(pauses={"": Pause("upgrade")})
+    assert everything.held("other", 1e12) == "paused: upgrade"
+    assert everything.frozen(0.0) is None
+
+
+def test_a_freeze_holds_operators_too() -> None:
+    controls = Controls(freeze=Pause("quarter's end", 100.0))
+    assert controls.held("wc", 0.0) == controls.frozen(0.0)
+    assert "frozen: quarter's end" in str(controls.frozen(0.0))
+    assert controls.frozen(100.0) is None
+
+
+def test_rejected_executors_stay_for_the_time_of_it() -> None:
+    controls = Controls(rejected={"p-1": Rejected("wc-1", ("7-7",), 100.0)})
+    assert controls.unwanted("wc-1", 99.0) == {
+        "7-7": "an operator has rejected p-1, which moves 7-7"
+    }
+    assert controls.unwanted("wc-1", 100.0) == controls.unwanted("wc-2", 0.0) == {}

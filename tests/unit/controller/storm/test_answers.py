@@ -1,0 +1,128 @@
+"""What the leader answers to plan and explain: the way of auto, and why something stays."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from controller.config import Config, Mode
+from controller.core.controls import Controls, Rejected
+from controller.core.decision import Outcome
+from controller.cycle import Memory, TopologyReport
+from controller.storm.answers import explain, of_topology, plan_of
+from migration.model import ExecutorId, Slot
+from tests.unit.controller.test_cycle import AUTO, PLACES, Controller, World
+
+ADVISE = Config(mode=Mode.ADVISE)
+
+
+def decided(world: World, config: Config = ADVISE) -> tuple[TopologyReport, Controller]:
+    controller = Controller(world, config)
+    controller.cycle()
+    return controller.cycle(), controller
+
+
+def planned(world: World, config: Config = ADVISE) -> dict[str, Any]:
+    report, controller = decided(world, config)
+    assert report.picture is not None
+    return plan_of(report, report.picture, controller.memory, config, world.now - 1)
+
+
+def way_of_auto() -> list[list[str]]:
+    """Let auto decide on the same load after each of its moves, until it moves nothing."""
+    places, rests = dict(PLACES), Memory().moved_s
+    moves: list[list[str]] = []
+    while True:
+        controller = Controller(World(places=dict(places)), AUTO)
+        controller.memory = Memory(moved_s=rests)
+        controller.cycle()
+        report = controller.cycle()
+        if report.outcome is not Outcome.MOVED:
+            return moves
+        for move in report.moves:
+            moves.append([move.executor, move.source, move.target])
+            places[int(move.executor.split("-")[0])] = Slot.parse(move.target)
+            rests = {**rests, ("wc-1", ExecutorId.parse(move.executor)): 101.0}
+
+
+def test_the_plan_is_the_way_that_auto_then_goes() -> None:
+    found = planned(World())
+    moves = [move for step in found["steps"] for move in step["moves"]]
+    assert len(moves) > 1
+    assert moves[0] == ["2-2", "b:1", "a:1"]
+    assert way_of_auto() == moves
+    before, after = found["inter_node_frac"]
+    assert after < before == pytest.approx(160 / 185)
+    last = found["steps"][-1]
+    assert last["moves"] == []
+    assert last["inter_node_frac"] == after
+    assert [row["place"] for row in found["places"]][:2] == ["a", "b"]
+
+
+def test_the_plan_keeps_what_lasts_out_of_the_way() -> None:
+    controls = Controls(rejected={"p-1": Rejected("wc-1", ("2-2",), 1.8e9)})
+    found = planned(World(controls=controls))
+    moves = [move for step in found["steps"] for move in step["moves"]]
+    assert moves
+    assert "2-2" not in [move[0] for move in moves]
+
+
+def test_a_topology_that_is_paused_has_a_plan_too() -> None:
+    found = planned(World(pause="release"))
+    assert (found["outcome"], found["reason"]) == ("PAUSED", "paused: release")
+    assert found["steps"][0]["moves"] == [["2-2", "b:1", "a:1"]]
+
+
+def test_an_executor_is_explained_by_its_candidates() -> None:
+    report, _ = decided(World())
+    found = explain(report, "2-2", ADVISE)
+    assert found is not None
+    (own,) = found["executors"]
+    assert (own["worker"], own["component"], own["stays"]) == ("b:1", "bolt", None)
+    best, *others = found["candidates"]
+    assert (best["worker"], best["asc_tps"], best["why_not"]) == ("a:1", 160, None)
+    assert {row["worker"] for row in others} == {"a:2", "b:2"}
+    assert [row["why_not"] for row in others if row["worker"] == "b:2"] != [None]
+    assert "gain is not above the threshold" in others[-1]["why_not"]
+
+
+def test_why_an_executor_stays_and_why_a_worker_takes_nothing() -> None:
+    report, _ = decided(World(deaf=frozenset({Slot("a", 1)})))
+    found = explain(report, "2-2", ADVISE)
+    assert found is not None
+    why_not = {row["worker"]: row["why_not"] for row in found["candidates"]}
+    assert "cannot follow plans" in why_not["a:1"]
+    spout = explain(report, "1-1", ADVISE)
+    assert spout is not None
+    assert spout["executors"][0]["stays"] == "spout"
+    tight = replace(ADVISE, limits=replace(ADVISE.limits, high_frac=0.21))
+    report, _ = decided(World(), tight)
+    found = explain(report, "2-2", tight)
+    assert found is not None
+    assert "it does not fit: 0.1 cores" in str(found["candidates"])
+
+
+def test_workers_and_hosts_are_explained_and_the_unknown_is_not() -> None:
+    report, _ = decided(World())
+    worker = explain(report, "b:1", ADVISE)
+    assert worker is not None
+    assert [row["executor"] for row in worker["executors"]] == ["2-2", "5-5"]
+    for name in ("b", "host-b"):
+        host = explain(report, name, ADVISE)
+        assert host is not None
+        assert [row["worker"] for row in host["workers"]] == ["b:1", "b:2"]
+    assert explain(report, "c", ADVISE) is None
+    whole = explain(report, "", ADVISE)
+    assert whole is not None
+    assert whole["what_to_do"].startswith("Look at the whole way")
+    assert len(whole["executors"]) == 7
+
+
+def test_a_topology_without_a_picture_still_says_what_to_do() -> None:
+    report, _ = decided(World(status="REBALANCING"))
+    found = explain(report, "", ADVISE)
+    assert found is not None
+    assert found["outcome"] == "STAND_BACK"
+    assert explain(report, "2-2", ADVISE) is None
+    assert of_topology([report], "") == of_topology([report], "wc-1") == [report]
+    assert of_topology([report], "other") == []

@@ -1,0 +1,81 @@
+"""The last moves: who asked, how they ended, and what was measured afterwards."""
+
+from dataclasses import asdict
+
+from messages import executor
+
+from controller.storm.history import (
+    MEASURED_AFTER_S,
+    MEASURED_UNTIL_S,
+    REMEMBERED_MOVES,
+    History,
+    stored_moves,
+)
+from migration.model import Base, Entry, Phase, Slot
+
+A, B = Slot("a", 1), Slot("b", 1)
+
+
+def entry(name: str, task: int = 7) -> Entry:
+    return Entry(name, executor(task), A, B, Phase.PREPARE, Base(A, 50))
+
+
+def made(history: History, name: str, at_s: float) -> None:
+    asked = {"asked_by": "policy gather", "why": "near", "asc_tps": {"7-7": 12.0}}
+    history.begin("wc-1", entry(name), at_s, {**asked, "before": {"inter_node_frac": 0.6}})
+    history.end("wc-1", entry(name), outcome="MOVED", reason="settled", ended_s=at_s + 1)
+
+
+def test_a_move_keeps_who_asked_over_leaders_and_gets_what_was_measured() -> None:
+    history = History()
+    history.begin("wc-1", entry("m1"), 100.0, {"asked_by": "operator"})
+    assert history.changed
+    assert history.ended == []
+    after = History()
+    after.load(history.dump())
+    after.end("wc-1", entry("m1"), outcome="MOVED", reason="settled", ended_s=101.0)
+    (move,) = after.ended
+    assert (move.asked_by, move.begun_s, move.outcome) == ("operator", 100.0, "MOVED")
+    now = {"wc-1": {"inter_node_frac": 0.4, "most_load_frac": 0.7}}
+    after.measure(now, 101.0 + MEASURED_AFTER_S - 1)
+    assert after.moves[0].after == {}
+    after.measure(now, 101.0 + MEASURED_AFTER_S)
+    assert after.moves[0].after == now["wc-1"]
+    after.measure({"wc-1": {"inter_node_frac": 0.1}}, 101.0 + MEASURED_AFTER_S + 5)
+    assert after.moves[0].after == now["wc-1"]
+    assert stored_moves(after.dump()) == after.moves
+
+
+def test_what_could_not_be_measured_in_time_is_not_measured_later() -> None:
+    history = History()
+    made(history, "m1", 100.0)
+    history.measure({"wc-1": {"inter_node_frac": 0.4}}, 101.0 + MEASURED_UNTIL_S + 1)
+    assert history.moves[0].after == {}
+
+
+def test_an_undone_move_is_not_measured_and_one_begun_unseen_is_remembered() -> None:
+    history = History()
+    history.end("wc-1", entry("m1"), outcome="UNDONE", reason="late", ended_s=100.0)
+    history.measure({"wc-1": {"inter_node_frac": 0.4}}, 150.0)
+    (move,) = history.moves
+    assert (move.asked_by, move.begun_s, move.after) == ("unknown", None, {})
+
+
+def test_the_gain_stands_by_its_executor_and_the_hour_names_nodes() -> None:
+    history = History()
+    made(history, "m1", 100.0)
+    made(history, "m2", 4000.0)
+    assert [move.asc_tps for move in history.moves] == [12.0, 12.0]
+    assert history.hour(4001.0) == ((4000.0, "a", "b"),)
+
+
+def test_only_the_last_moves_are_kept_and_garbage_is_none() -> None:
+    history = History()
+    for number in range(REMEMBERED_MOVES + 5):
+        made(history, f"m{number}", float(number))
+    assert len(history.moves) == REMEMBERED_MOVES
+    assert history.moves[0].id == "m5"
+    assert len(history.dump()) < 262_144
+    for data in (b"garbage", b"\x1f\x8bgarbage", b"{}", b'[{"id":7}]', None):
+        assert stored_moves(data) == []
+    assert asdict(history.moves[0])["topology"] == "wc-1"
