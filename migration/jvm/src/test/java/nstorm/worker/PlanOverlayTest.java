@@ -102,7 +102,7 @@ class PlanOverlayTest {
         write(dir, "c", plan("c", 9));
         assertTrue(overlay.poll());
         assertEquals(Set.of(), overlay.ends());
-        write(dir, "c", move(Phase.SWITCH).replace("\"version\":1", "\"version\":10"));
+        write(dir, "c", move(Phase.SWITCH).replace("\"version\":" + Phase.SWITCH.ordinal(), "\"version\":10"));
         assertTrue(overlay.poll());
         assertEquals(Map.of(), overlay.laid(), "another move");
     }
