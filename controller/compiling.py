@@ -14,7 +14,8 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.compiled import run_as_python_until
 from controller.policies.otd import otd
-from controller.policies.safe import safe
+from controller.policies.partition.policy import Gather
+from controller.policies.partition.problem import TargetOptions
 
 # It keeps what it compiles on disk. What the machine is there for comes first.
 _COMPILE = "import os; os.nice(10); from controller.compiling import prepare; prepare()"
@@ -64,7 +65,7 @@ def prepare() -> None:
     Takes some seconds once for each installation, and again after an update.
     """
     cluster = Cluster.build("ab", [("a:1", "a", 1.0), ("b:1", "b", 1.0), ("b:2", "b", 1.0)])
-    traffic = Traffic.build(np.array([0, 1]), np.array([2, 2]), np.array([1.0, 2.0]))
+    traffic = Traffic(np.array([0, 1]), np.array([2, 2]), np.array([1.0, 2.0]), np.zeros(2))
     snapshot = LoadSnapshot(
         topology="",
         time_s=0.0,
@@ -79,5 +80,5 @@ def prepare() -> None:
         traffic=traffic,
     )
     for rules in (Limits(max_moves=2), Limits(gain_tps=np.inf)):
-        for policy in (safe, otd):
+        for policy in (Gather(TargetOptions()), otd):
             policy(cluster, snapshot, rules)

@@ -23,7 +23,7 @@ from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
 from controller.core.veto import Vetoes, veto_each
 from controller.policies.partition.goal import Answer
-from controller.policies.partition.policy import Remembered, Targeting
+from controller.policies.partition.policy import Gather, Remembered
 from controller.policies.partition.search import Question
 from controller.policies.registry import policy
 from controller.windows import closed
@@ -60,7 +60,7 @@ class Memory:
     moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
     answers: tuple[tuple[str, Answer], ...] = ()  # that no policy has asked for yet
-    targeting: Remembered | None = None  # what the policy `target` remembers; None with any other
+    targeting: Remembered | None = None  # what the policy `gather` remembers; None with any other
     # Worked out of what was seen, and kept to save the work; a decision is the same without.
     layouts: Mapping[str, Layout] = field(default_factory=dict)  # by topology
 
@@ -145,7 +145,7 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         return memory, Report((_nothing_to_look_at(memory, seen),))
     searches = _Searches(memory.answers)
     decide = policy(settings.policy, settings.options, searches)
-    if isinstance(decide, Targeting):
+    if isinstance(decide, Gather):
         decide.recall(memory.targeting or Remembered())
     under_way = moves_under_way(views)
 
@@ -217,7 +217,7 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         moved_s={**memory.moved_s, **_begun_s(reports, seen.now_s)},
         unheard_s=unheard_s,
         answers=tuple(given for given in searches.answers if given[0] in plans),
-        targeting=decide.remembered.only(plans) if isinstance(decide, Targeting) else None,
+        targeting=decide.remembered.only(plans) if isinstance(decide, Gather) else None,
     )
     return after, Report(reports, tuple(searches.questions))
 

@@ -121,9 +121,9 @@ SETTINGS: tuple[Setting, ...] = (
         "`advise` also says what the controller would do, `approve` does it once you have typed "
         "`nstorm approve`, `auto` does it.",
         choices=("observe", "advise", "approve", "auto")),
-    Setting("policy", Kind.CHOICE, "safe",
+    Setting("policy", Kind.CHOICE, "gather",
         "The policy that decides; `nstorm decide --help` lists the names.",
-        tunable=True, tried=("safe", "target", "otd")),
+        tunable=True, tried=("gather", "otd")),
     Setting("load.high", Kind.NUMBER, 0.85,
         "A worker above this share of its CPU is high, and is to be relieved.",
         least=0.01, most=1.0, tunable=True, tried=(0.6, 0.7, 0.8, 0.85, 0.9, 0.95)),
@@ -141,14 +141,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("target.gain", Kind.NUMBER, 0.025,
         "A placement is adopted only if it gains more than this share of what crosses today, and "
         "more than twice this share while the loads jitter.",
-        most=1.0, tunable=True, tried=(0.01, 0.025, 0.05, 0.1), only_for="target"),
+        most=1.0, only_for="gather"),
     Setting("target.move.price", Kind.NUMBER, 0.01,
         "The price of moving every executor, as a share of what crosses today; twice this share "
         "while the loads jitter.",
-        most=1.0, tunable=True, only_for="target"),
+        most=1.0, only_for="gather"),
     Setting("target.fill", Kind.NUMBER, 0.95,
         "How much of `load.high` a placement may use of a worker.",
-        least=0.1, most=1.0, tunable=True, only_for="target"),
+        least=0.1, most=1.0, only_for="gather"),
     Setting("weight.node", Kind.NUMBER, 0.8,
         "What a tuple between two nodes counts when moves are compared. One of the two weights "
         "must be above 0.",

@@ -1,8 +1,9 @@
 """A small world of two nodes whose load is known tick by tick, and recorded cycles over it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import messages
@@ -53,7 +54,9 @@ def windows(executors: int, seed: int = 1) -> Callable[[int], Window]:
     keys = np.unique(rng.integers(0, executors**2, 4 * executors))
     source, target = keys // executors, keys % executors
     rates = rng.gamma(1.0, 200.0, len(keys))
-    cores = rng.uniform(0.05, 0.3, executors)
+    cores = rng.uniform(0.05, 0.2, executors)
+    # Half a worker each: no two of these fit one worker, so none is left by all and ends.
+    cores[: len(SLOTS)] = executors / 8
 
     def window(tick: int) -> Window:
         noise = np.random.default_rng([seed, tick])
@@ -119,13 +122,14 @@ def record(
     bounds: Bounds | None = None,
     epoch: int | None = 0,
     mode: str = "auto",
-    policy: str = "safe",
+    policy: str = "gather",
     delay_ticks: int = 0,
+    keys: Mapping[str, float] = MappingProxyType({}),
     each: Callable[[int, Recorded], None] = lambda tick, run: None,
 ) -> list[TopologyReport]:
     """Run recorded cycles over some ticks; a search takes so many of them."""
     world, window = WindowWorld(publication(executors)), windows(executors)
-    config = build({"mode": mode, "policy": policy, "cooldown.executor.secs": 12})
+    config = build({"mode": mode, "policy": policy, "cooldown.executor.secs": 12, **keys})
     writer = Writer(folder, name, bounds or Bounds())
     run = Recorded(world, Recorder(config, writer), config, delay_ticks, epoch)
     reports: list[TopologyReport] = []

@@ -38,7 +38,7 @@ def decide(
         typer.Option(
             callback=_known_policy,
             metavar="NAME",
-            help=f"One of {', '.join(NAMES)}.  [default: safe]",
+            help=f"One of {', '.join(NAMES)}.  [default: gather]",
         ),
     ] = None,
     steps: Annotated[
@@ -65,7 +65,7 @@ def decide(
     config = replace(config, policy=policy or config.policy)
     cluster, start = _read(snapshot)
     # A search for a target is a long loop by itself.
-    quick = config.policy != "target" and len(start.executors) * steps <= MOST_AS_PYTHON
+    quick = config.policy != "gather" and len(start.executors) * steps <= MOST_AS_PYTHON
     with run_as_python_until(lambda: not quick):
         walked = list(walk(cluster, start, config, steps))
         if output is Output.JSON:

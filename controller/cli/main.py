@@ -68,7 +68,7 @@ _add(freeze, RULE, "nstorm freeze --until 2026-12-27T06:00+01:00 --conf storm.ya
 _add(resume, RULE, "nstorm resume --conf storm.yaml")
 _add(drain, RULE, "nstorm drain node-3 --conf storm.yaml --within 60s")
 _add(undrain, RULE, "nstorm undrain node-3 --conf storm.yaml")
-_add(decide, FILES, "nstorm decide snapshot.json --policy target --steps 20 --set load.high=0.9")
+_add(decide, FILES, "nstorm decide snapshot.json --policy gather --steps 20 --set load.high=0.9")
 app.add_typer(replay_app, name="replay", rich_help_panel=FILES)
 _add(tune, FILES, "nstorm tune build/demo/journal", "nstorm tune journal --topology wc")
 

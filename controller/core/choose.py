@@ -18,7 +18,7 @@ def choose_each(
     limits: Limits,
     free_moves: int,  # how many more moves the cluster may have under way
     *,
-    may_exceed: bool,  # whether a ring may begin that is longer than that: nothing is under way
+    may_exceed: bool,  # whether an exchange may begin that has more: nothing is under way
     # Which topology is first, modulo their number: with another one in each cycle, none takes all
     # the moves for ever.
     first: int,
@@ -40,7 +40,7 @@ def choose_each(
             decision = decision.cut_to(free_moves)
             count = len(decision.moves)
             if count > free_moves and not may_exceed:
-                reason = f"a ring of {count} moves waits until no other is under way"
+                reason = f"an exchange of {count} moves waits until no other is under way"
                 decision = Decision(Outcome.MOVE_IN_FLIGHT, f"{reason}; {decision.reason}")
             elif topology in begins and count:
                 free_moves, may_exceed = free_moves - count, False
@@ -71,7 +71,7 @@ def choose(
     free = unbound(cluster, snapshot, replace(limits, max_moves=1))
     if not free.moves:
         return free
-    for wanted in free.moves:  # several only of a ring
+    for wanted in free.moves:  # several only of an exchange
         veto = vetoes.executors.get(wanted.executor) or vetoes.workers.get(wanted.target)
         if veto is not None:
             break

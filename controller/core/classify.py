@@ -32,7 +32,7 @@ class Limits:
     # `FULL_SHARE_EXECUTORS` executors, more than this share of what that many of them have.
     gain_frac: float = DEFAULT["asc.threshold"]
     gain_tps: float | None = DEFAULT["asc.threshold.tps"]  # wins over the share
-    # What traffic between nodes and between workers counts for `safe`.
+    # What traffic between nodes and between workers counts for `gather`.
     weight_node: float = DEFAULT["weight.node"]
     weight_worker: float = DEFAULT["weight.worker"]
     # How many moves one decision may have; a policy that lists a whole placement ignores it.

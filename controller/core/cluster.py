@@ -116,6 +116,7 @@ class Traffic:
     source: Ints
     target: Ints
     tps: Floats
+    var: Floats | None = None  # variance of the rates; None: they are known exactly
 
     @classmethod
     def build(cls, source: Ints, target: Ints, tps: Floats) -> "Traffic":
@@ -147,6 +148,7 @@ class LoadSnapshot:
     pinned: tuple[str | None, ...]  # (E,), why the executor may not move now; None where it may
     traffic: Traffic
     profiles: Mapping[str, Profile] = field(default_factory=dict)  # by component, if measured
+    cpu_var: Floats | None = None  # (E,), variance of `cpu_cores`; None: they are known exactly
     rate_tps: float | None = None  # input rate to plan for, of every spout together; None: as it is
     is_movable: NDArray[np.bool_] = field(init=False, repr=False)  # (E,), executors that may move
 
@@ -163,7 +165,9 @@ class LoadSnapshot:
         self, time_s: float, place: Ints, cpu_cores: Floats, traffic: "Traffic"
     ) -> "LoadSnapshot":
         """Take the same executors at another moment."""
-        return self._changed(time_s=time_s, place=place, cpu_cores=cpu_cores, traffic=traffic)
+        return self._changed(
+            time_s=time_s, place=place, cpu_cores=cpu_cores, traffic=traffic, cpu_var=None
+        )
 
     def holding(self, reasons: Mapping[int, str]) -> "LoadSnapshot":
         """Pin some executors more, each with a reason; a reason that is there already stays."""

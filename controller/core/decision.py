@@ -75,19 +75,19 @@ class Decision:
     """What a policy wants, and why.
 
     The outcome is WOULD_MOVE exactly if there are moves; the reason is one line that names the
-    numbers; warnings say what placement cannot repair. The moves of a ring begin together or not at
-    all: each goes where the next one makes room.
+    numbers; warnings say what placement cannot repair. The moves of an exchange begin together or
+    not at all: each goes where others make room.
     """
 
     outcome: Outcome
     reason: str
     moves: tuple[Move, ...] = ()
     warnings: tuple[str, ...] = ()
-    is_ring: bool = False
+    is_exchange: bool = False
 
     def cut_to(self, most: int) -> "Decision":
-        """Leave out moves beyond so many; a ring stays whole."""
-        return self if self.is_ring else replace(self, moves=self.moves[:most])
+        """Leave out moves beyond so many; an exchange stays whole."""
+        return self if self.is_exchange else replace(self, moves=self.moves[:most])
 
     def applied(self, cluster: Cluster, snapshot: LoadSnapshot) -> LoadSnapshot:
         """Make the moves: the same load on the placement after them."""

@@ -38,12 +38,14 @@ class RowMap:
         found = np.bincount(self.ends, tps[self.pair] * self.share, len(self.source))
         return found.astype(np.float64)  # without any it has whole numbers
 
-    def traffic(self, tps: Floats) -> Traffic:
+    def traffic(self, tps: Floats, tps_var: Floats) -> Traffic:
         sums = self.sums(tps)
+        weights = tps_var[self.pair] * self.share**2
+        var = np.bincount(self.ends, weights, len(sums)).astype(np.float64)
         loud = sums != 0
         if loud.all():
-            return Traffic(self.source, self.target, sums)
-        return Traffic(self.source[loud], self.target[loud], sums[loud])
+            return Traffic(self.source, self.target, sums, var)
+        return Traffic(self.source[loud], self.target[loud], sums[loud], var[loud])
 
 
 _NONE = np.zeros(0, np.int64)
@@ -128,7 +130,7 @@ class Layout:
     def snapshot(self, rates: Rates, *, time_s: float) -> LoadSnapshot:
         """Put together what a policy reads; `rates` are those of `fitted`."""
         publication, rows = self.made_of.publication, self.rows
-        traffic = rows.traffic(rates.tps)
+        traffic = rows.traffic(rates.tps, rates.tps_var)
         at = rows.executor
         queue = np.zeros(len(self.executors))
         here = (at >= 0) & (rates.queue >= 0)
@@ -146,6 +148,7 @@ class Layout:
             queue=queue,
             pinned=self.pinned,
             traffic=traffic,
+            cpu_var=np.bincount(at[at >= 0], rates.cpu_var[at >= 0], len(queue)).astype(np.float64),
         )
 
     def cpu_cores(self, rates: Rates, traffic: Traffic) -> Floats:

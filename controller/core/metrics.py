@@ -19,6 +19,8 @@ from migration.model import NodeLoad, Slot, WorkerLoad
 
 NS_PER_S = 1e9
 MS_PER_S = 1e3
+# The weight of the newest report in the variance of a rate: it remembers some hundred seconds.
+_VARIANCE_WEIGHT = 0.05
 # A pair that sends no more is forgotten once its smoothed rate is below this.
 _SILENT_TPS = 1e-6
 _ALL = slice(None)
@@ -59,12 +61,14 @@ class Rates:
     total_ns: Ints = field(default_factory=_ints)  # (X,), CPU until the newest report
     queue: Ints = field(default_factory=_ints)  # (X,), tuples that waited then; -1 if it has left
     cpu_cores: Floats = field(default_factory=_floats)  # (X,), of the executors' own threads
+    cpu_var: Floats = field(default_factory=_floats)  # (X,), variance of what `cpu_cores` says
     # (P,), keys: worker, source task, target task, which may be a component as of
     # `component_targets`
     pairs: Ints = field(default_factory=_ints)
     # (P,), tuples until the newest report; NaN if that is not known
     tuples: Floats = field(default_factory=_floats)
     tps: Floats = field(default_factory=_floats)  # (P,); some may be 0
+    tps_var: Floats = field(default_factory=_floats)  # (P,), variance of what `tps` says
 
 
 def by_topology(loads: Iterable[NodeLoad]) -> dict[str, list[tuple[WorkerLoad, bool]]]:
@@ -135,17 +139,26 @@ def observe(
     goes_on = is_new & same_jvm & ~fell
 
     span_s = np.where(goes_on, (time_ms - old.time_ms) / MS_PER_S, 1.0)
+    smooths = goes_on & old.known
     weights = _Weights(
         is_new,
         np.where(goes_on, np.where(old.known, ewma, 1.0) / span_s, 0.0),
-        np.where(is_new, np.where(goes_on & old.known, 1.0 - ewma, 0.0), 1.0),
+        np.where(is_new, np.where(smooths, 1.0 - ewma, 0.0), 1.0),
+        # Of a moving average with weight `ewma`, half as much is the noise of one report's error.
+        np.where(smooths, _VARIANCE_WEIGHT * ewma / 2, 0.0),
+        np.where(is_new, np.where(smooths, 1.0 - _VARIANCE_WEIGHT, 0.0), 1.0),
+        ewma,
     )
-    cpu_cores = (total_ns - before_ns) / NS_PER_S * weights.added[worker]
-    cpu_cores += _laid(was_at, old.cpu_cores, np.zeros(len(executors))) * weights.rate[worker]
+    cpu_cores, cpu_var = weights.smoothed(
+        worker,
+        (total_ns - before_ns) / NS_PER_S,
+        _laid(was_at, old.cpu_cores, np.zeros(len(executors))),
+        _laid(was_at, old.cpu_var, np.zeros(len(executors))),
+    )
     gone = np.where(is_new[worker], -1, _laid(was_at, old.queue, nothing.copy()))
     kept = is_told | ~is_new[worker] | goes_on[worker]
     process_cores = (process_ns - old.process_ns) / NS_PER_S * weights.added
-    pairs, tuples, tps = _sent(old, rows, cut, weights)
+    pairs, tuples, tps, tps_var = _sent(old, rows, cut, weights)
     return Rates(
         slots=old.slots,
         incarnations=old.incarnations if same_jvm.all() else incarnations,
@@ -159,21 +172,36 @@ def observe(
         total_ns=total_ns[kept],
         queue=_laid(is_at, rows.queue, gone)[kept],
         cpu_cores=cpu_cores[kept],
+        cpu_var=cpu_var[kept],
         pairs=pairs,
         tuples=tuples,
         tps=tps,
+        tps_var=tps_var,
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Weights:
     """What counts of each worker's rows: what was added since its report of before, per second, and
-    the rate of before; each (W,).
+    the rate of before; the square of the difference of the two, and the variance of before; each
+    (W,).
     """
 
     is_new: NDArray[np.bool_]  # has another report than before
     added: Floats
     rate: Floats
+    squared: Floats
+    variance: Floats
+    ewma: float
+
+    def smoothed(
+        self, worker: Ints, more: Floats, rate: Floats, variance: Floats
+    ) -> tuple[Floats, Floats]:
+        """Give the rates and their variances, of rows of these workers to which so much came."""
+        added = more * self.added[worker]
+        off = added / self.ewma - rate
+        variance = off * off * self.squared[worker] + variance * self.variance[worker]
+        return added + rate * self.rate[worker], variance
 
 
 def _sent(
@@ -181,21 +209,27 @@ def _sent(
     rows: "_Rows",
     cut: NDArray[np.bool_],
     weights: _Weights,
-) -> tuple[Ints, Floats, Floats]:
-    """Give the pairs, their totals and their rates."""
+) -> tuple[Ints, Floats, Floats, Floats]:
+    """Give the pairs, their totals, their rates and the variances of those."""
     pairs, was_at, is_at = _joined(old.pairs, rows.pairs)
     worker = worker_of(pairs)
     before = _laid(was_at, old.tuples, np.where(cut | old.cut, np.nan, 0.0)[worker])
     absent = np.where(weights.is_new[worker], np.where(cut, np.nan, 0.0)[worker], before)
     tuples = _laid(is_at, rows.tuples, absent)
     # Of NaN and 0 `fmax` takes 0.
-    tps = np.fmax(tuples - before, 0.0) * weights.added[worker]
-    tps += _laid(was_at, old.tps, np.zeros(len(pairs))) * weights.rate[worker]
+    tps, tps_var = weights.smoothed(
+        worker,
+        np.fmax(tuples - before, 0.0),
+        _laid(was_at, old.tps, np.zeros(len(pairs))),
+        _laid(was_at, old.tps_var, np.zeros(len(pairs))),
+    )
     if is_at is _ALL:
-        return pairs, tuples, tps
+        return pairs, tuples, tps, tps_var
     kept = ~weights.is_new[worker] | (tps > _SILENT_TPS)
     kept[is_at] = True
-    return (pairs, tuples, tps) if kept.all() else (pairs[kept], tuples[kept], tps[kept])
+    if kept.all():
+        return pairs, tuples, tps, tps_var
+    return pairs[kept], tuples[kept], tps[kept], tps_var[kept]
 
 
 def _joined(old: Ints, new: Ints) -> tuple[Ints, slice | Ints, slice | Ints]:
@@ -250,9 +284,11 @@ def _renumbered(rates: Rates, slots: tuple[Slot, ...]) -> Rates:
         total_ns=rates.total_ns[x],
         queue=rates.queue[x],
         cpu_cores=rates.cpu_cores[x],
+        cpu_var=rates.cpu_var[x],
         pairs=pairs,
         tuples=rates.tuples[p],
         tps=rates.tps[p],
+        tps_var=rates.tps_var[p],
     )
 
 

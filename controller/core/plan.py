@@ -45,7 +45,7 @@ def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan 
         )
         if isinstance(entry, Refusal):
             refused = entry
-            if decision.is_ring:
+            if decision.is_exchange:
                 moves = []
             break
         plan = structs.replace(plan, entries=(*plan.entries, entry))

@@ -10,10 +10,9 @@ from typing import Any
 from controller.core.decision import Policy
 from controller.policies.aniello.options import Aniello
 from controller.policies.otd import otd
-from controller.policies.partition.policy import Targeting
+from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import TargetOptions
 from controller.policies.partition.search import Search, search_inline
-from controller.policies.safe import safe
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +37,18 @@ _PAPERS: Mapping[str, str] = MappingProxyType(
         "aniello-online": "aniello.online:aniello_online",
     }
 )
-_OURS: Mapping[str, Policy] = MappingProxyType({"otd": otd, "safe": safe})
-NAMES = (*_OURS, *_PAPERS, "target")
+NAMES = ("gather", "otd", *_PAPERS)
 
 
 def policy(name: str, options: Options, search: Search = search_inline) -> Policy:
     """Give one of the `NAMES`, ready to decide, with what concerns it of the options.
 
-    `target` searches by `search` and remembers what is under way, so each run needs one of its own.
+    `gather` searches by `search` and remembers what is under way, so each run needs one of its own.
     """
-    if name == "target":
-        return Targeting(options.target, search)
-    if name in _OURS:
-        return _OURS[name]
+    if name == "gather":
+        return Gather(options.target, search)
+    if name == "otd":
+        return otd
     module, _, function = _PAPERS[name].partition(":")
     found: Any = getattr(import_module(f"controller.policies.{module}"), function)
     chosen: Policy = (

@@ -16,7 +16,7 @@ from controller.core.picture import Picture
 from controller.core.veto import Vetoes
 from controller.core.view.view import View
 from controller.cycle import Memory, TopologyReport
-from controller.policies.partition.policy import Remembered, Targeting
+from controller.policies.partition.policy import Gather, Remembered
 from controller.policies.registry import policy
 from controller.walk import walk
 from migration.validate import cannot_close
@@ -41,11 +41,11 @@ def plan_of(
 ) -> dict[str, Any]:
     """Follow the policy from here until nothing is left, as the mode auto would.
 
-    A search that `target` still waits for ends the way. `now_s` is that of what was seen.
+    A search that `gather` still waits for ends the way. `now_s` is that of what was seen.
     """
     cluster, snapshot = made.cluster, made.snapshot
     chosen = policy(config.policy, config.options, lambda question: None)
-    if isinstance(chosen, Targeting):
+    if isinstance(chosen, Gather):
         chosen.recall(memory.targeting or Remembered())
     hosts = {node.id: node.host for node in made.view.publication.nodes}
     live = replace(config, vetoes=True, excluded=config.excluded.on(hosts))

@@ -164,7 +164,7 @@ class CommandQueue:
             if placed and move.source and str(placed.slot) != move.source:
                 reason = f"{move.executor} is at {placed.slot} now, not at {move.source}"
                 return replace(command, state=REFUSED, reason=reason)
-        wish = Decision(Outcome.WOULD_MOVE, "", moves, is_ring=True)
+        wish = Decision(Outcome.WOULD_MOVE, "", moves, is_exchange=True)
         after, found = next_plan(view, wish, epoch)
         if after is None:
             return replace(command, state=REFUSED, reason=found.reason)

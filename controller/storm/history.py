@@ -35,7 +35,7 @@ class MoveRecord:
     stopped_after_s: float | None = None
     ended_s: float = 0.0  # Unix seconds; so is the next
     begun_s: float | None = None
-    asked_by: str = "unknown"  # "policy safe", "drain", "operator"
+    asked_by: str = "unknown"  # "policy gather", "drain", "operator"
     why: str = ""
     asc_tps: float | None = None  # by how much traffic inside nodes was to grow
     before: Figures = field(default_factory=dict)

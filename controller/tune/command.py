@@ -83,7 +83,7 @@ def tune(
     with TemporaryDirectory(prefix="nstorm-tune-") as folder, quiet(logging.CRITICAL):
         with collecting_rarely():
             chunks = unpack(_told(spans(log), console), Path(folder), topology)
-        fitted = asked or Space().narrowed(today, max(chunk.executors for chunk in chunks))
+        fitted = asked or Space().narrowed(today)
         sets = parameter_sets(fitted, today)
         about = _about(chunks, sets, fitted)
         console.print(about, highlight=False)

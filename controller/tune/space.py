@@ -20,8 +20,6 @@ from migration.storm_yaml import load, problem
 Values = Mapping[str, tuple[Any, ...]]
 
 SETS = 200
-# With more executors a search of `target` takes so long that it would be most of the sweep.
-LARGEST_TARGET_EXECUTORS = 200
 _ONLY_FOR = {row.key: row.only_for for row in SETTINGS if row.only_for}
 
 
@@ -38,16 +36,9 @@ class Space:
         """How many there are of one value a key."""
         return prod(map(len, self.values.values()))
 
-    def narrowed(self, today: Mapping[str, Any], executors: int) -> "Space":
-        """Fit the default space to a log; `executors` are those of its largest topology.
-
-        It is without `target` where that would take too long, and with the absolute threshold where
-        that is in force.
-        """
+    def narrowed(self, today: Mapping[str, Any]) -> "Space":
+        """Fit the default space: with the absolute threshold where that is in force."""
         values = dict(self.values)
-        if executors > LARGEST_TARGET_EXECUTORS and today.get("policy") != "target":
-            values["policy"] = tuple(p for p in values["policy"] if p != "target")
-            del values["target.gain"]
         tps = today.get("asc.threshold.tps")
         if tps is not None:
             del values["asc.threshold"]

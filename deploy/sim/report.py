@@ -4,6 +4,7 @@ The printed text is what a scenario file holds below its marker, so it must not 
 but the scenario: no times, no machine.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,6 @@ from deploy.sim.engine import SAMPLE_S, SimulationResult, run
 from deploy.sim.scenario import Expectation, RunSetting, Scenario
 from deploy.sim.yardstick import DEGRADATION_LEVELS, NodeMove, degradation_s, ping_pongs, thrash
 
-RETURN_CYCLES = 20
 PLOT_COLUMNS = 60
 BARS = "▁▂▃▄▅▆▇█"
 
@@ -90,7 +90,7 @@ def measure(
         # Little's law; nothing flows: no latency.
         found[f"latency_ms_{when}"] = float(result.pending[span].mean()) / tps * 1e3 if tps else 0.0
     found["moves"] = float(len(result.moves))
-    found["returns"] = float(ping_pongs(_node_moves(setting, result), RETURN_CYCLES))
+    found["returns"] = float(ping_pongs(_node_moves(setting, result), math.inf))
     found["thrash"] = thrash(result.inter_node_frac[warm:])
     found["lost"] = result.lost
     found["stale"] = float(sum(r.outcome is Outcome.STALE_METRICS for r in result.reports))

@@ -54,7 +54,7 @@ def thrash(series: Sequence[float] | Floats) -> float:
     return max(0.0, float(np.abs(np.diff(values)).sum() - abs(values[-1] - values[0])))
 
 
-def ping_pongs(moves: Iterable[NodeMove], within_cycles: int) -> int:
+def ping_pongs(moves: Iterable[NodeMove], within_cycles: float) -> int:
     """Count the moves that bring an executor back to a node it left not long ago.
 
     At most `within_cycles` lie between leaving and coming back. Moves are in the order of time;

@@ -169,12 +169,15 @@ def bench_decide(
         int, typer.Option(min=0, help="How many starts of each case; 0: only the speed.")
     ] = 10,
     repeats: Annotated[int, typer.Option(min=1, help="How often each decision is timed.")] = 10,
+    worlds: Annotated[
+        int, typer.Option(min=0, help="How many fresh random worlds of each kind; 0: none.")
+    ] = 0,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure decisions: speed, memory and quality; no cluster."""
     from tests.bench.decide.report import as_tables, bench  # noqa: PLC0415
 
-    _answer(bench(seeds, repeats, _progress), as_tables, output)
+    _answer(bench(seeds, repeats, _progress, worlds), as_tables, output)
 
 
 @app.command("replay", epilog=example("python -m tests.bench replay --rounds 0 -o json"))
@@ -253,14 +256,14 @@ def bench_scale(
     _answer(bench(asked, _progress), as_tables, output)
 
 
-@app.command("gain", epilog=example("python -m tests.bench gain --case cpu --policy safe"))
+@app.command("gain", epilog=example("python -m tests.bench gain --case cpu --policy gather"))
 def bench_gain(
     *,
     case: Annotated[
         list[str] | None, typer.Option(help="cpu, network, compute, page-views; else all.")
     ] = None,
     policy: Annotated[
-        list[str] | None, typer.Option(help="Else otd, safe, target and three one-shot ones.")
+        list[str] | None, typer.Option(help="Else otd, gather and three one-shot ones.")
     ] = None,
     rounds: Annotated[
         int, typer.Option(min=2, help="The most rounds of a policy, of some 50 s each.")

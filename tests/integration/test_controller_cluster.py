@@ -101,7 +101,7 @@ def test_it_moves_by_itself_and_nothing_is_lost(
     )
     # It knows who moved what under the one before, and answers from its own pictures.
     history = json.loads(controllers.ask("history", NAME, "-o", "json").stdout)
-    assert {move["asked_by"] for move in history} == {"policy safe"}
+    assert {move["asked_by"] for move in history} == {"policy gather"}
     assert set(history[0]["phase_s"]) == {"PREPARE", "SWITCH", "DRAIN", "STOP", "SETTLE"}
     lab.wait_until(
         "the way from here", lambda: controllers.ask("plan", NAME).returncode == 0, limit_s=120

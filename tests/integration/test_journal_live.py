@@ -22,7 +22,7 @@ from tests.recorded_world import plain
 pytestmark = pytest.mark.zookeeper
 
 
-@pytest.mark.parametrize("policy", ["safe", "target"])
+@pytest.mark.parametrize("policy", ["gather"])
 def test_a_live_run_is_decided_again_byte_for_byte(
     zookeeper: str, tmp_path: Path, policy: str
 ) -> None:

@@ -12,13 +12,13 @@ from controller.core.cluster import Cluster, Ints, LoadSnapshot, Performance, Pr
 from controller.core.decision import Decision, Outcome
 from controller.policies.exhaustive.policy import exhaustive, search
 from controller.policies.exhaustive.problem import PlacementProblem
+from controller.policies.greedy import greedy
 from controller.policies.heterogeneity.policy import heterogeneity
 from controller.policies.model_driven.mapping import Allocation, Lacking, Need
 from controller.policies.model_driven.mapping import rsm as map_rsm
 from controller.policies.model_driven.mapping import sam as map_sam
 from controller.policies.model_driven.policies import dsm, rsm, sam
 from controller.policies.otd import otd
-from controller.policies.safe import safe
 from migration.model import Component, Edge
 from tests.papers.acquisition import empty_slots, threads_of
 from tests.papers.bound import between_nodes
@@ -205,7 +205,7 @@ def test_no_policy_beats_exhaustive_on_its_own_objective(
         assert problem.fits(best)
         assert after(world, decision).place.tolist() == best.tolist()
         best_tps = problem.cost_tps(best)
-    for policy in (otd, safe):
+    for policy in (otd, greedy):
         walked = snapshot
         for _ in range(6):
             decision = policy(cluster, walked, limits)

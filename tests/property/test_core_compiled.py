@@ -17,8 +17,8 @@ from controller.core.compiled import Loop, run_as_python_until
 from controller.core.view import kernels
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import View
+from controller.policies.greedy import greedy
 from controller.policies.otd import otd
-from controller.policies.safe import safe
 from tests.property.test_core_policies import World, limits, worlds
 from tests.property.test_core_target import worlds as uneven_worlds
 
@@ -57,7 +57,7 @@ def test_a_decision_is_the_same(
 ) -> None:
     cluster, snapshot = world
     snapshot = snapshot if whole_numbers else uneven(snapshot)
-    for policy in (safe, otd):
+    for policy in (greedy, otd):
         for _ in range(3):
             machine, python = both_ways(
                 lambda: policy(cluster, snapshot, replace(rules, max_moves=most))  # noqa: B023

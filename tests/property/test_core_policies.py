@@ -18,8 +18,8 @@ from controller.core.cluster import (
 )
 from controller.core.decision import Decision, Outcome
 from controller.core.view.view import FILL_FRAC
+from controller.policies.greedy import greedy
 from controller.policies.otd import otd
-from controller.policies.safe import safe
 from migration.model import Component
 from tests.affinity import by_node, by_worker
 
@@ -149,7 +149,7 @@ def test_safe_takes_a_best_move_of_all_that_are_allowed(world: World, rules: Lim
         for e, w in allowed
         if load[w] + snapshot.cpu_cores[e] <= FILL_FRAC * high[w] + TOLERANCE_CORES
     ]
-    decision = safe(cluster, snapshot, rules)
+    decision = greedy(cluster, snapshot, rules)
     hot = [w for w in range(len(load)) if load[w] > high[w] + TOLERANCE_CORES]
     relief = {
         w: max(
@@ -180,7 +180,7 @@ def test_safe_takes_a_best_move_of_all_that_are_allowed(world: World, rules: Lim
         # The first of a pair: the second, taken next, more than makes up for it.
         first = chosen(world, decision)
         after = snapshot.moved(*first)
-        following = safe(cluster, after, rules)
+        following = greedy(cluster, after, rules)
         before_tps = weighted_tps(world, rules)
         end = after.moved(*chosen((cluster, after), following))
         assert weighted_tps((cluster, end), rules) < before_tps - rules.gain_frac * total + 1e-6
@@ -192,7 +192,7 @@ def test_relabelling_in_order_relabels_the_decision(world: World, rules: Limits)
     cluster, snapshot = world
     renamed = replace(snapshot, executors=tuple(f"1{e}" for e in snapshot.executors))
     moved = replace(cluster, workers=tuple(f"x{w}" for w in cluster.workers))
-    for policy in (otd, safe):
+    for policy in (otd, greedy):
         plain, other = policy(cluster, snapshot, rules), policy(moved, renamed, rules)
         assert plain.outcome is other.outcome
         for a, b in zip(plain.moves, other.moves, strict=True):
@@ -207,7 +207,7 @@ def test_relabelling_in_order_relabels_the_decision(world: World, rules: Limits)
 @given(worlds(), limits())
 def test_every_decision_is_whole(world: World, rules: Limits) -> None:
     cluster, snapshot = world
-    for policy in (otd, safe):
+    for policy in (otd, greedy):
         decision = policy(cluster, snapshot, rules)
         assert (decision.outcome is Outcome.WOULD_MOVE) == bool(decision.moves)
         assert decision.reason

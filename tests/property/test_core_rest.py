@@ -12,9 +12,9 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome, Policy
 from controller.core.veto import placement_vetoes
-from controller.policies.partition.policy import Targeting
+from controller.policies.greedy import greedy
+from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import TargetOptions
-from controller.policies.safe import safe
 from migration.model import Component
 from tests.property.test_core_policies import World
 from tests.property.test_core_target import after, limits, options, worlds
@@ -42,35 +42,35 @@ def as_live(policy: Policy) -> Policy:
 
 @given(worlds(), limits)
 def test_what_is_not_explained_is_decided_alike(world: World, rules: Limits) -> None:
-    explained = as_live(safe)(*world, rules)
-    plain = as_live(safe)(*world, replace(rules, explain=False))
+    explained = as_live(greedy)(*world, rules)
+    plain = as_live(greedy)(*world, replace(rules, explain=False))
     assert plain.moves == explained.moves
 
 
 @given(worlds(), limits)
 def test_safe_never_returns_to_a_placement(world: World, rules: Limits) -> None:
-    rests(safe, world, rules)
+    rests(greedy, world, rules)
 
 
 @given(worlds(), limits)
 def test_safe_never_returns_to_a_placement_where_no_worker_may_end(
     world: World, rules: Limits
 ) -> None:
-    rests(as_live(safe), world, replace(rules, max_moves=1))
+    rests(as_live(greedy), world, replace(rules, max_moves=1))
 
 
 @given(worlds(), limits, options)
 def test_target_never_returns_to_a_placement(
     world: World, rules: Limits, choice: TargetOptions
 ) -> None:
-    rests(Targeting(choice), world, rules)
+    rests(Gather(choice), world, rules)
 
 
 @given(worlds(), limits, options)
 def test_target_never_returns_to_a_placement_where_no_worker_may_end(
     world: World, rules: Limits, choice: TargetOptions
 ) -> None:
-    rests(as_live(Targeting(choice)), world, replace(rules, max_moves=1))
+    rests(as_live(Gather(choice)), world, replace(rules, max_moves=1))
 
 
 def on_one_node(
@@ -106,5 +106,5 @@ def on_one_node(
     ],
 )
 def test_what_gains_in_the_end_does_not_lead_back_into_the_way_of_a_target(world: World) -> None:
-    policy = as_live(Targeting(TargetOptions(0.0, 0.0, 1.0)))
+    policy = as_live(Gather(TargetOptions(0.0, 0.0, 1.0)))
     rests(policy, world, Limits(gain_frac=0.0, weight_worker=0.2))

@@ -1,4 +1,4 @@
-"""What must hold of `target` for every cluster, load and placement."""
+"""What must hold of `gather` for every cluster, load and placement."""
 
 from dataclasses import replace
 
@@ -10,11 +10,11 @@ from hypothesis.strategies import DrawFn, composite
 from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, worker_cpu_cores
 from controller.core.decision import Decision, Outcome, Policy
+from controller.policies.greedy import greedy
 from controller.policies.partition.adopt import find
 from controller.policies.partition.anneal import anneal
-from controller.policies.partition.policy import Targeting
+from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import Problem, TargetOptions
-from controller.policies.safe import safe
 from tests.property.test_core_policies import World, small_snapshots
 
 
@@ -66,33 +66,35 @@ def end(policy: Policy, world: World, rules: Limits) -> World:
 def test_a_move_is_allowed_and_overfills_nobody(
     world: World, rules: Limits, choice: TargetOptions
 ) -> None:
-    policy = Targeting(choice)
+    policy = Gather(choice)
     while True:
         cluster, snapshot = world
         decision = policy(cluster, snapshot, rules)
         assert (decision.outcome is Outcome.WOULD_MOVE) == bool(decision.moves)
-        assert decision.is_ring or len(decision.moves) <= rules.max_moves
+        assert decision.is_exchange or len(decision.moves) <= rules.max_moves
         assert decision.reason
         assert "nan" not in decision.reason
         if not decision.moves:
             return
         world = after(world, decision)
-        load = worker_cpu_cores(cluster, world[1])
+        load, before = (worker_cpu_cores(cluster, one) for one in (world[1], snapshot))
         for move in decision.moves:
             e, w = snapshot.executors.index(move.executor), cluster.workers.index(move.target)
             assert snapshot.pinned[e] is None
             assert cluster.closed[w] is None
-            assert load[w] <= rules.high_frac * cluster.capacity_cores[w] + TOLERANCE_CORES
+            # A worker that is too full may stay so.
+            most = max(rules.high_frac * cluster.capacity_cores[w], before[w])
+            assert load[w] <= most + TOLERANCE_CORES
 
 
 @settings(max_examples=100)
 @given(worlds(), limits)
-def test_target_ends_no_worse_than_safe(world: World, rules: Limits) -> None:
-    """By the weighted cost, where `safe` leaves no worker high."""
+def test_target_ends_no_worse_than_single_moves(world: World, rules: Limits) -> None:
+    """By the weighted cost, where `greedy` leaves no worker high."""
     rules = replace(rules, max_moves=1)
     problem = Problem.of(*world, rules, TargetOptions())
-    ours = end(Targeting(TargetOptions()), world, rules)[1].place
-    theirs = end(safe, world, rules)[1].place
+    ours = end(Gather(TargetOptions()), world, rules)[1].place
+    theirs = end(greedy, world, rules)[1].place
     assert problem.excess_cores(ours) <= problem.excess_cores(theirs) + 1e-6
     if problem.excess_cores(theirs) == 0:
         assert problem.cost_tps(ours) <= problem.cost_tps(theirs) + 1e-6

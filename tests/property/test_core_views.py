@@ -1,4 +1,4 @@
-"""What is carried from decision to decision, and several moves of one decision."""
+"""A view after moves, and several moves of one decision."""
 
 from dataclasses import replace
 
@@ -12,8 +12,8 @@ from controller.core.view import kernels
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import Moves, View
 from controller.policies.candidates import best_gathering, opening_pairs
+from controller.policies.greedy import choose_greedy, greedy
 from controller.policies.otd import otd
-from controller.policies.safe import choose_safe, safe
 from controller.policies.single_move import Choice
 from tests.affinity import by_node, by_worker
 from tests.property.test_core_policies import World, limits, worlds
@@ -26,14 +26,14 @@ def gathering(view: View, executors: Ints) -> Moves:
 
 @settings(max_examples=300)
 @given(worlds() | uneven_worlds(), limits(), st.data())
-def test_after_any_moves_a_carried_view_decides_like_a_new_one(
+def test_after_any_moves_a_moved_view_decides_like_a_new_one(
     world: World, rules: Limits, data: st.DataObject
 ) -> None:
     cluster, snapshot = world
     view = View.of(cluster, snapshot, rules)
     for _ in range(4):
-        found = choose_safe(view)  # a look lowers the bounds, so look every time
-        assert found == choose_safe(View.of(cluster, view.snapshot, rules))
+        found = choose_greedy(view)  # a look lowers the bounds, so look every time
+        assert found == choose_greedy(View.of(cluster, view.snapshot, rules))
         assert_bounded(view)
         e = data.draw(st.integers(0, len(snapshot.executors) - 1))
         w = data.draw(st.integers(0, len(cluster.workers) - 1))
@@ -44,7 +44,7 @@ def test_after_any_moves_a_carried_view_decides_like_a_new_one(
 
 @settings(max_examples=200)
 @given(worlds() | uneven_worlds(), limits(), st.data())
-def test_what_must_not_move_together_with_a_move_is_left_out_of_a_carried_view(
+def test_what_must_not_move_together_with_a_move_is_left_out_of_a_moved_view(
     world: World, rules: Limits, data: st.DataObject
 ) -> None:
     cluster, snapshot = world
@@ -55,7 +55,7 @@ def test_what_must_not_move_together_with_a_move_is_left_out_of_a_carried_view(
         view = view.without(e, w).moved(e, w)
         assert_bounded(view)
         fresh = replace(view)  # which takes over nothing that was found out
-        assert choose_safe(view) == choose_safe(fresh)
+        assert choose_greedy(view) == choose_greedy(fresh)
 
 
 def assert_bounded(view: View) -> None:
@@ -73,7 +73,7 @@ def test_what_is_kept_of_the_cycle_before_changes_no_answer(
 ) -> None:
     cluster, snapshot = world
     for _ in range(3):
-        choose_safe(View.of(cluster, snapshot, rules))
+        choose_greedy(View.of(cluster, snapshot, rules))
         traffic = snapshot.traffic
         times = data.draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=1, max_size=5))
         tps = traffic.tps * np.resize(times, len(traffic.tps))
@@ -87,7 +87,7 @@ def test_what_is_kept_of_the_cycle_before_changes_no_answer(
         fresh = View.of(cluster, replace(snapshot, traffic=replace(others)), rules)
         for name in ("begin", "peer", "row"):
             assert np.array_equal(getattr(kept.pairs, name), getattr(fresh.pairs, name))
-        assert choose_safe(kept) == choose_safe(fresh)
+        assert choose_greedy(kept) == choose_greedy(fresh)
 
 
 @settings(max_examples=200)
@@ -154,7 +154,7 @@ def test_several_moves_share_no_executor_and_no_pair_of_nodes(
     world: World, rules: Limits, most: int
 ) -> None:
     cluster, snapshot = world
-    for policy in (otd, safe):
+    for policy in (otd, greedy):
         one = policy(cluster, snapshot, rules)
         several = policy(cluster, snapshot, replace(rules, max_moves=most))
         assert len(several.moves) <= most
@@ -168,11 +168,11 @@ def test_several_moves_share_no_executor_and_no_pair_of_nodes(
 
 @settings(max_examples=100)
 @given(worlds(), limits())
-def test_several_moves_of_safe_fill_no_worker_above_the_limit(world: World, rules: Limits) -> None:
+def test_several_moves_fill_no_worker_above_the_limit(world: World, rules: Limits) -> None:
     cluster, snapshot = world
     high = rules.high_frac * cluster.capacity_cores + 1e-9
     before = worker_cpu_cores(cluster, snapshot)
-    for move in safe(cluster, snapshot, replace(rules, max_moves=4)).moves:
+    for move in greedy(cluster, snapshot, replace(rules, max_moves=4)).moves:
         worker = cluster.workers.index(move.target)
         snapshot = snapshot.moved(snapshot.executors.index(move.executor), worker)
     after = worker_cpu_cores(cluster, snapshot)

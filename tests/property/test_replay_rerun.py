@@ -71,7 +71,7 @@ def config(
 
 configs = st.builds(
     config,
-    st.sampled_from(["safe", "otd"]),
+    st.sampled_from(["gather", "otd"]),
     limits,
     st.sampled_from([None, None, None, 0.0, 3.0]),
     st.sampled_from([0.0, 12.0, 300.0]),

@@ -79,10 +79,10 @@ def is_finite(value: Any) -> bool:
 
 # heterogeneity raises its rate step by step: where a tuple costs next to nothing, for very long.
 @settings(max_examples=200)
-@example(two_workers("9" * 5000), "safe", Output.TABLE)
-@example(two_workers("\ud800"), "target", Output.JSON)
-@example(two_workers("\ud800"), "safe", Output.TABLE)
-@example(two_workers(capacity_cores=1e-300), "safe", Output.JSON)
+@example(two_workers("9" * 5000), "gather", Output.TABLE)
+@example(two_workers("\ud800"), "gather", Output.JSON)
+@example(two_workers("\ud800"), "gather", Output.TABLE)
+@example(two_workers(capacity_cores=1e-300), "gather", Output.JSON)
 @given(
     documents(),
     st.sampled_from([name for name in NAMES if name != "heterogeneity"]),

@@ -31,7 +31,7 @@ SCENARIO = {
     "cluster": {"nodes": 2},
     "feed": {"rate_tps": 10.5},
     "redeploy": {"executors": 2},
-    "controller": {"policy": "safe"},
+    "controller": {"policy": "gather"},
     "runs": {"a": {"cluster": {"cores": 2}}, "b": {"system": "storm"}},
     "events": ["at 3: keys"],
     "expect": ["a.x < 3"],

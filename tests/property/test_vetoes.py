@@ -58,16 +58,16 @@ def two_that_would_both_go() -> World:
 
 
 @settings(max_examples=300)
-@example(two_that_would_both_go(), rules("safe", 2, 0.01, 0.2))
+@example(two_that_would_both_go(), rules("gather", 2, 0.01, 0.2))
 @example(two_that_would_both_go(), rules("even", 4, 0.01, 0.2))
 @given(worlds(), configs)
 def test_a_step_has_no_more_moves_than_a_cycle(world: World, config: Config) -> None:
     for step in walk(*world, config, steps=4):
-        assert step.decision.is_ring or len(step.decision.moves) <= config.max_moves
+        assert step.decision.is_exchange or len(step.decision.moves) <= config.max_moves
 
 
 @settings(max_examples=200)
-@example(two_that_would_both_go(), rules("safe", 2, 0.01, 0.2))
+@example(two_that_would_both_go(), rules("gather", 2, 0.01, 0.2))
 @given(worlds(), configs)
 def test_a_replay_is_decided_as_a_file(world: World, config: Config) -> None:
     cluster, first = world

@@ -1,1 +1,1 @@
-"""All that one decision looks at, kept such that the next one need not start anew."""
+"""All that one decision looks at, with the index of traffic that is kept for the next one."""

@@ -28,7 +28,8 @@ class KernelWorld(NamedTuple):
 
     `begin`, `peer` and `row` are as in `Pairs`; `movable`, `room`, `roomiest` and `taken` as in
     `View`; the weights as in `Limits`. By row of the traffic: `tps`. By executor: its worker in
-    `place`, its CPU in `cores`. By worker: `node_of`.
+    `place`, its CPU in `cores`, and what measured gains of its moves may be too high in `doubt`; it
+    is taken off the scores of `gather`, `best` and `open_pairs`. By worker: `node_of`.
     """
 
     begin: Ints
@@ -37,6 +38,7 @@ class KernelWorld(NamedTuple):
     tps: Floats
     place: Ints
     cores: Floats
+    doubt: Floats
     movable: Marks
     node_of: Ints
     room: Floats
@@ -199,7 +201,7 @@ def _best_of(world: KernelWorld, scratch: _Scratch, e: int) -> tuple[int, float]
         w = scratch.workers[i]
         asc = scratch.with_node[world.node_of[w]] - at_node
         near = scratch.with_worker[w] - at_home
-        total = world.weight_node * asc + world.weight_worker * near
+        total = world.weight_node * asc + world.weight_worker * near - world.doubt[e]
         if total > best_score - 2 * ROUNDING and may_move(world, e, w):
             new, old = np.rint(total / ROUNDING), np.rint(best_score / ROUNDING)
             if new > old or (new == old and w < best):
@@ -266,9 +268,21 @@ def gather(world: KernelWorld, executors: Ints) -> Table:
                 asc[count] = scratch.with_node[world.node_of[w]] - scratch.with_node[own]
                 near = scratch.with_worker[w] - scratch.with_worker[home]
                 gain[count] = world.weight_node * asc[count] + world.weight_worker * near
+                gain[count] -= world.doubt[e]
                 count += 1
         _clear(scratch, with_peers, nodes)
     return who[:count], to[:count], asc[:count], gain[:count]
+
+
+@compiled
+def doubts(source: Ints, target: Ints, var: Floats, times: float, count: int) -> Floats:
+    """Compute some `times` the deviation of all that each of `count` executors says and hears."""
+    found = np.zeros(count)
+    for k in range(len(var)):
+        if source[k] != target[k]:
+            found[source[k]] += var[k]
+            found[target[k]] += var[k]
+    return times * np.sqrt(found)
 
 
 @compiled
@@ -278,15 +292,9 @@ def bounds(world: KernelWorld) -> Floats:
     It could gain no more if all of its peers on the node with which it has most traffic were on one
     worker. Minus infinity where it may not move.
     """
-    bound = np.empty(len(world.place))
-    _bound(world, world.node_of[world.place], np.arange(len(bound)), bound)
-    return bound
-
-
-@compiled
-def _bound(world: KernelWorld, node: Ints, executors: Ints, bound: Floats) -> None:
+    bound, node = np.empty(len(world.place)), world.node_of[world.place]
     with_node = np.zeros(len(world.roomiest))
-    for e in executors:
+    for e in range(len(bound)):
         home, begin, end = world.place[e], world.begin[e], world.begin[e + 1]
         at_home = strongest = 0.0
         for k in range(begin, end):
@@ -305,37 +313,8 @@ def _bound(world: KernelWorld, node: Ints, executors: Ints, bound: Floats) -> No
                 with_node[np.uint64(node[world.peer[k]])] = 0.0
         total = world.weight_node * (strongest - at_node)
         total += world.weight_worker * (strongest - at_home)
-        bound[e] = total + ROUNDING if world.movable[e] else -np.inf
-
-
-@compiled
-def carry(before: KernelWorld, after: KernelWorld, moved: int, both: Floats) -> None:
-    """Bring `View.bounds` to the placement after the move of executor `moved`, in place."""
-    lowered, of_traffic = both
-    node, node_of = after.node_of[after.place], after.node_of
-    left, to = before.place[moved], after.place[moved]
-    # A bound was lowered to what was found among the moves that fit. The move changes what fits on
-    # its two nodes, but only for executors with more CPU than `less` and at most `more`; for all of
-    # them where another worker is the roomiest now. Only executors with peers on a node look there.
-    less, more = np.empty(2), np.empty(2)
-    for i, w in enumerate((left, to)):
-        less[i] = min(before.room[w], after.room[w])
-        more[i] = max(before.room[w], after.room[w])
-    for i, n in enumerate((node_of[left], node_of[to])):
-        if before.roomiest[n] != after.roomiest[n]:
-            less[i], more[i] = -np.inf, np.inf
-    for e in range(len(node)):
-        if lowered[e] < of_traffic[e]:
-            for i, n in enumerate((node_of[left], node_of[to])):
-                if less[i] < after.cores[e] <= more[i]:
-                    for k in range(after.begin[e], after.begin[e + 1]):
-                        if node[after.peer[k]] == n:
-                            lowered[e] = of_traffic[e]
-    # The peers of the executor that moved have traffic with another node now.
-    peers = after.peer[after.begin[moved] : after.begin[moved + 1]]
-    touched = np.append(peers.astype(np.int64), moved)
-    _bound(after, node, touched, of_traffic)
-    lowered[touched] = of_traffic[touched]
+        bound[e] = total - world.doubt[e] + ROUNDING if world.movable[e] else -np.inf
+    return bound
 
 
 @compiled
@@ -422,6 +401,7 @@ def open_pairs(
             if first + missed <= least or not both_fit:
                 continue
             _, second = score_of(world, other, to)
+            second -= world.doubt[other]
             together = first + second + missed
             if together > least + max(first, second, 0.0):
                 goes = int(other) if second > first else one

@@ -11,6 +11,8 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.view import kernels
 from controller.core.view.pairs import Pairs
 
+# A gain, and a worker that is too hot, counts from so many standard deviations on.
+SURE, SURELY_HOT = 2.0, 3.0
 # A move for traffic fills a worker up to this share of the upper threshold: a worker filled to the
 # brim would be relieved at the next jitter of its load, and filled again after that, for ever.
 FILL_FRAC = 0.95
@@ -35,7 +37,7 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """All that one decision looks at; after a move most of it is carried on to the next."""
+    """All that one decision looks at."""
 
     cluster: Cluster
     snapshot: LoadSnapshot
@@ -50,6 +52,7 @@ class View:
     # open.
     roomiest: Ints
     room: Floats  # (W,), cores that a move for traffic may bring; -inf where nothing may move to
+    doubt: Floats  # (E,), what the gain of a move of the executor may be too high, in weighted t/s
 
     @classmethod
     def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> "View":
@@ -66,7 +69,17 @@ class View:
             taken=np.zeros(0, dtype=np.int64),
             roomiest=_roomiest(cluster, classes),
             room=_room_for_traffic(cluster, classes, limits),
+            doubt=_doubt(snapshot, limits),
         )
+
+    @cached_property
+    def surely_hot(self) -> Ints:
+        """Workers that are high, whatever their load may be measured wrong."""
+        var = self.snapshot.cpu_var
+        if var is None or not self.classes.high.any():
+            return np.flatnonzero(self.classes.high)
+        doubt = SURELY_HOT * np.sqrt(np.bincount(self.snapshot.place, var, len(self.classes.high)))
+        return np.flatnonzero(self.classes.room_cores < -doubt - TOLERANCE_CORES)
 
     @cached_property
     def world(self) -> kernels.KernelWorld:
@@ -78,6 +91,7 @@ class View:
             tps=contiguous(self.snapshot.traffic.tps),
             place=contiguous(self.snapshot.place),
             cores=contiguous(self.snapshot.cpu_cores),
+            doubt=self.doubt,
             movable=self.movable.copy(),  # read-only or not is another type to the compiler
             node_of=contiguous(self.cluster.node_of),
             room=self.room,
@@ -98,20 +112,16 @@ class View:
         return np.tile(kernels.bounds(self.world), (2, 1))
 
     def moved(self, executor: int, worker: int) -> "View":
-        """Carry everything on to the placement after a move: equal to a new view of it."""
+        """View the placement after a move."""
         snapshot = self.snapshot.moved(executor, worker)
         classes = classify(self.cluster, snapshot, self.limits)
-        after = replace(
+        return replace(
             self,
             snapshot=snapshot,
             classes=classes,
             roomiest=_roomiest(self.cluster, classes),
             room=_room_for_traffic(self.cluster, classes, self.limits),
         )
-        bounds = self.bounds.copy()
-        kernels.carry(self.world, after.world, executor, bounds)
-        after.__dict__["bounds"] = bounds
-        return after
 
     def without(self, executor: int, worker: int) -> "View":
         """Leave out what must not move together with a move, which is not made yet.
@@ -123,11 +133,7 @@ class View:
         movable = self.movable.copy()
         movable[executor] = False
         taken = np.append(self.taken, ends[0] * len(self.cluster.nodes) + ends[1])
-        after = replace(self, movable=movable, taken=taken)
-        bounds = self.bounds.copy()
-        bounds[:, executor] = -np.inf
-        after.__dict__["bounds"] = bounds
-        return after
+        return replace(self, movable=movable, taken=taken)
 
     @property
     def threshold_tps(self) -> float:
@@ -153,6 +159,14 @@ class View:
         more = (fill - FILL_FRAC) * self.limits.high_frac * self.cluster.capacity_cores
         room = self.room + more if fill != FILL_FRAC else self.room
         return moves.only(self.snapshot.cpu_cores[moves.executors] <= room[moves.workers])
+
+
+def _doubt(snapshot: LoadSnapshot, limits: Limits) -> Floats:
+    traffic, count = snapshot.traffic, len(snapshot.executors)
+    if traffic.var is None:
+        return np.zeros(count)
+    times = SURE * (limits.weight_node + limits.weight_worker)
+    return kernels.doubts(traffic.source, traffic.target, traffic.var, times, count)
 
 
 def _roomiest(cluster: Cluster, classes: Classes) -> Ints:

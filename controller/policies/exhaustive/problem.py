@@ -38,7 +38,7 @@ class PlacementProblem:
         """State it for the executors and workers of a snapshot.
 
         A worker holds `high_frac` of its capacity, a node what its workers hold. Pinned executors
-        stay, the others stay or go to an open worker. The weights are those of `safe`.
+        stay, the others stay or go to an open worker. The weights are those of `gather`.
         """
         traffic, count = snapshot.traffic, len(snapshot.executors)
         ends = np.sort(np.stack([traffic.source, traffic.target]), axis=0)

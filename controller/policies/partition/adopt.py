@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
+from controller.core.cluster import Cluster, Ints, LoadSnapshot
+from controller.policies.greedy import greedy
 from controller.policies.partition.cheapest import search
 from controller.policies.partition.goal import Answer, Target, digest
 from controller.policies.partition.problem import TIE, Problem, TargetOptions
 from controller.policies.partition.route import Route, gain_tps, next_steps, route
-from controller.policies.safe import safe
 
-# Up to this many executors, `safe` is followed to its end, so that a target is never worse.
-SAFE_EXECUTORS = 60
+# Up to this many executors, `greedy` is followed to its end, so that a target is never worse.
+GREEDY_EXECUTORS = 60
 # A way is cut to the moves that its best placement has made. Without the others it may lead
 # elsewhere, so it is walked anew: this many walks at most.
 CUTS = 3
@@ -37,7 +37,7 @@ def find(
     least_gain = options.gain_frac * problem.today_tps
     if len(cluster.workers) < 2 or problem.today_tps <= 0 or not problem.free.any():
         return Answer(None)
-    place = search(problem, least_gain, _end_of_safe(cluster, snapshot, limits))
+    place = search(problem, least_gain, _end_of_greedy(cluster, snapshot, limits))
     if place is None:
         return Answer(None)
     way = route(problem, place)
@@ -66,7 +66,8 @@ def _worth(
     least_gain = options.gain_frac * problem.today_tps
     if gain - problem.price_tps * len(way.executors) <= least_gain:
         return None
-    if not options.detours and above_tps > 0:
+    # What the way costs must be back once as many decisions have passed as it takes.
+    if not options.detours and above_tps > gain * len(way.executors):
         return None
     return Target(
         tuple(snapshot.executors[e] for e in way.executors),
@@ -95,11 +96,11 @@ def _missing(cluster: Cluster, snapshot: LoadSnapshot, problem: Problem, way: Ro
     )
 
 
-def _end_of_safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> tuple[Ints, ...]:
-    if len(snapshot.executors) > SAFE_EXECUTORS:
+def _end_of_greedy(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> tuple[Ints, ...]:
+    if len(snapshot.executors) > GREEDY_EXECUTORS:
         return ()
     limits = replace(limits, max_moves=1)
-    while (decision := safe(cluster, snapshot, limits)).moves:
+    while (decision := greedy(cluster, snapshot, limits)).moves:
         snapshot = decision.applied(cluster, snapshot)
     return (snapshot.place,)
 
@@ -138,9 +139,4 @@ def _walk(problem: Problem, way: Route) -> Iterator[tuple[Ints, tuple[float, flo
             load[worker] += problem.cores[e]
             place[e] = worker
         # Steps of noise would make placements differ that are the same.
-        yield place, (round(_excess(problem, load), 9), round(cost / noise) * noise)
-
-
-def _excess(problem: Problem, load: Floats) -> float:
-    over = load - problem.high_cores
-    return float(over[over > TIE].sum())
+        yield place, (problem.excess_of(load), round(cost / noise) * noise)

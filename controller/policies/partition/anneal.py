@@ -31,6 +31,8 @@ TRIES = 10
 # falls by one if in fewer than SELDOM. It stays within PRICE_SPAN times the first one, up and down.
 EXCESS_PRICE, PRICE_STEP, PRICE_SPAN = 0.3, 1.02, 20.0
 OFTEN, SELDOM = 0.8, 0.5
+# The same loads in another order add up to a sum that differs by less.
+ROUNDING_CORES = 1e-12
 
 
 class _Board(NamedTuple):
@@ -228,8 +230,8 @@ def _anneal(board: _Board, place: Ints, left: Floats, course: _Course) -> Ints:
                 continue
             # `excess` has gathered rounding errors, so the room that is left has the last word.
             excess = np.maximum(-left, 0.0).sum()
-            if excess <= best_excess:
-                best_excess, best_gained = excess, gained
+            if excess <= best_excess + ROUNDING_CORES:
+                best_excess, best_gained = min(excess, best_excess), gained
                 best[:] = place
         if full > OFTEN * tries:
             price = min(price * PRICE_STEP, course.excess_price * PRICE_SPAN)

@@ -7,8 +7,9 @@ from controller.core.cluster import Ints
 from controller.policies.partition.anneal import anneal
 from controller.policies.partition.problem import TIE, Problem
 
-# It begins ANNEALINGS times from scratch and mends the best that was found, each with ROUNDS_OF_ALL
-# rounds divided by the executors, times the effort; fewer where executors are few, and never less
+# It begins ANNEALINGS times from scratch, then with twice as many rounds each time until that is
+# the effort, but ends as soon as the best is found a second time. Then it mends the best. The first
+# has ROUNDS_OF_ALL rounds divided by the executors; fewer where executors are few, and never less
 # than ROUNDS_LEAST.
 ANNEALINGS = 3
 HOT, WARM = 3.0, 0.5
@@ -26,21 +27,26 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
     known = min([problem.cost_tps(place) for place in others], default=today)
     best, least = problem.start, (problem.excess_cores(problem.start), today - least_gain_tps)
 
-    def look_at(place: Ints) -> None:
+    def look_at(place: Ints) -> bool:
+        """Tell whether it is as good as the best before."""
         nonlocal best, least
         cost = problem.cost_tps(place)
         paid = cost + problem.price_tps * problem.moves(place)
-        key = round(problem.excess_cores(place), 9), paid
+        key = problem.excess_cores(place), paid
         worth = paid < today - least_gain_tps and cost <= known + TIE * problem.total_tps
+        again = best is not problem.start and abs(paid - least[1]) <= TIE * problem.total_tps
         if worth and key <= least:
             best, least = place, key
+        return again and key[0] <= least[0]
 
     executors = len(problem.start)
     most = min(ROUNDS_OF_ALL // executors, ROUNDS_PER_EXECUTOR * executors)
-    rounds = max(problem.effort * most, ROUNDS_LEAST)
+    rounds = max(most, ROUNDS_LEAST)
+    times = [1] * (ANNEALINGS - 1) + [2**i for i in range(problem.effort.bit_length())]
     for place in others:
         look_at(place)
-    for seed in range(ANNEALINGS):
-        look_at(anneal(problem, problem.start, rounds, HOT, seed))
-    look_at(anneal(problem, best, rounds, WARM, seed=ANNEALINGS))
+    for seed, longer in enumerate(times):
+        if look_at(anneal(problem, problem.start, longer * rounds, HOT, seed)):
+            break
+    look_at(anneal(problem, best, max(longer // 4, 1) * rounds, WARM, seed=len(times)))
     return None if best is problem.start else best

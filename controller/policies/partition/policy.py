@@ -1,4 +1,4 @@
-"""`target` as a policy of the common shape: an object that remembers what is under way."""
+"""`gather` as a policy of the common shape: an object that remembers what is under way."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Policy
+from controller.policies.greedy import greedy
 from controller.policies.partition.goal import Target, digest
 from controller.policies.partition.problem import TargetOptions
 from controller.policies.partition.search import Question, Search, search_inline
 from controller.policies.partition.target import TargetMemory, target
-from controller.policies.safe import safe
 
 # After a search in vain there is none for this long, while all executors are where they were and
 # the same ones may move.
@@ -36,7 +36,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What `Targeting` remembers, all by topology.
+    """What `Gather` remembers, all by topology.
 
     `memory` is what the last decision left. `in_vain` is the last search, as `_asked` names it,
     that found nothing, or nothing that was worth it when it was judged; and its Unix seconds.
@@ -59,8 +59,8 @@ class Remembered:
         )
 
 
-class Targeting:
-    """The policy `target` for one run, with a memory of each topology."""
+class Gather:
+    """The policy `gather` for one run, with a memory of each topology."""
 
     def __init__(self, options: TargetOptions, search: Search = search_inline) -> None:
         self._options = options
@@ -103,7 +103,7 @@ class Targeting:
     @property
     def memoryless(self) -> Policy:
         """What it comes down to without a target."""
-        return safe
+        return greedy
 
     @property
     def remembered(self) -> Remembered:

@@ -19,14 +19,14 @@ TIE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class TargetOptions:
-    """What `target` is told besides the limits."""
+    """What `gather` is told of targets besides the limits."""
 
     gain_frac: float = DEFAULT["target.gain"]  # δ, of what today's placement costs
     move_price_frac: float = DEFAULT["target.move.price"]  # λ times E, of the same
     fill_frac: float = DEFAULT["target.fill"]  # of the upper threshold
-    # Whether the way to a target may cost more than to stay, in the mean of its placements. Not
-    # while loads jitter, for then it may end anywhere: a worker gets hot, or an executor no longer
-    # fits.
+    # Whether the way to a target may cost any more than to stay, in the mean of its placements;
+    # else by no more than its end gains. While loads jitter it may end anywhere: a worker gets hot,
+    # or an executor no longer fits.
     detours: bool = False
     effort: int = 1  # how many times as long annealing may take as it has to
 
@@ -133,14 +133,23 @@ class Problem:
         return sums.astype(np.float64)
 
     def excess_cores(self, place: Ints) -> float:
-        """Add up by how many cores workers are high; rounding errors do not count."""
-        over = self.load_cores(place) - self.high_cores
-        return float(over[over > TOLERANCE_CORES].sum())
+        """Add up by how many cores workers are high."""
+        return self.excess_of(self.load_cores(place))
+
+    def excess_of(self, load_cores: Floats) -> float:
+        """Round: loads may be added up in several orders."""
+        over = load_cores - self.high_cores
+        return round(float(over[over > TOLERANCE_CORES].sum()), 9)
 
     def cost_tps(self, place: Ints) -> float:
         """Weigh the traffic between nodes and between workers; the price of moves is not in it."""
         weights = self.weight_node, self.weight_worker
         return _cost_tps(self.graph, place, self.node_of, weights)
+
+    def apart(self, place: Ints, source: Ints, target: Ints) -> Floats:
+        """Compute what a tuple of each of these pairs counts."""
+        weights = self.weight_node, self.weight_worker
+        return _apart(place[source], place[target], self.node_of, weights)
 
     def moves(self, place: Ints) -> int:
         return int((place != self.start).sum())
@@ -148,9 +157,12 @@ class Problem:
 
 def _cost_tps(graph: Graph, place: Ints, node_of: Ints, weights: tuple[float, float]) -> float:
     owner = np.repeat(np.arange(len(place)), np.diff(graph.first))
-    one, other = place[owner], place[graph.peers]
-    weight_node, weight_worker = weights
-    apart = weight_worker * (one != other)
-    apart = apart + weight_node * (node_of[one] != node_of[other])
+    apart = _apart(place[owner], place[graph.peers], node_of, weights)
     # Every pair is there twice, once from each end.
     return float(graph.tps @ apart) / 2
+
+
+def _apart(one: Ints, other: Ints, node_of: Ints, weights: tuple[float, float]) -> Floats:
+    weight_node, weight_worker = weights
+    apart = weight_worker * (one != other) + weight_node * (node_of[one] != node_of[other])
+    return np.asarray(apart, dtype=np.float64)

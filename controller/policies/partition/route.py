@@ -4,8 +4,9 @@ The order is fixed when a target is adopted. Which step comes next is then read 
 so a step that was refused, or that Storm or an operator made, disturbs nothing.
 """
 
-from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,9 @@ from controller.policies.partition.problem import Problem
 # Executors of a group gain little one by one and much together. A chain looks this many ahead.
 CHAIN = 24
 # Executors that move at once, at most: each of them is twice in memory for a moment.
-LONGEST_RING = 8
-# So many lines of executors are looked at for a ring; it takes some 50 ms.
-MOST_LINES = 20_000
+MOST_AT_ONCE = 8
+# So many exchanges are looked at, at most, for one that fits; it takes some 50 ms.
+MOST_TRIED = 3_000
 
 Step = tuple[int, int]
 
@@ -66,8 +67,8 @@ def next_steps(problem: Problem, place: Ints, load: Floats, way: Route) -> tuple
     """Choose what moves next: executors and workers, of which `load` is in `place`.
 
     The first of the route that fits. If nothing fits, an executor that waits goes to a third worker
-    and so makes room for another that waits. Else a ring of executors that wait for each other's
-    places moves at once. Empty if the route is at its end or nothing helps.
+    and so makes room for another that waits. Else executors that wait for each other's places move
+    at once. Empty if the route is at its end or nothing helps.
     """
     may = (place[way.executors] != way.goals) & problem.free[way.executors]
     waiting = way.only(may & problem.is_open[way.goals])
@@ -79,7 +80,8 @@ def next_steps(problem: Problem, place: Ints, load: Floats, way: Route) -> tuple
     aside = _step_aside(problem, place, left, waiting)
     if aside is not None:
         return (aside,)
-    return _ring(problem, place, left, waiting)
+    # A worker that is too full may stay so.
+    return _exchange(problem, place, np.maximum(left, TOLERANCE_CORES), waiting)
 
 
 def _step_aside(problem: Problem, place: Ints, left: Floats, waiting: Route) -> Step | None:
@@ -99,28 +101,49 @@ def _step_aside(problem: Problem, place: Ints, left: Floats, waiting: Route) -> 
     return None
 
 
-def _ring(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tuple[Step, ...]:
-    """Find the shortest ring that can move at once: each goes where the next one leaves.
+def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tuple[Step, ...]:
+    """Find the fewest executors that fit if they move at once.
 
-    Of equally short ones it is that of the first on the route. No worker is in it twice.
+    Each of those that wait is tried: the worker that it would make too full must lose another one
+    that waits, and so on. So a big one changes places with two small ones, and three go in a ring.
     """
     goal = dict(zip(waiting.executors.tolist(), waiting.goals.tolist(), strict=True))
+    at = {e: int(place[e]) for e in goal}
     leaving: dict[int, list[int]] = {}
     for e in goal:
-        leaving.setdefault(int(place[e]), []).append(e)
-    lines: deque[tuple[int, ...]] = deque((e,) for e in goal)
-    for _ in range(MOST_LINES):
-        if not lines:
+        leaving.setdefault(at[e], []).append(e)
+    cores = {e: float(problem.cores[e]) for e in goal}
+    room = left.tolist()
+    # Executors that move, the cores that each worker then lacks, by how soon that may end.
+    tried: set[frozenset[int]] = set()
+    heap: list[tuple[int, float, int, tuple[int, ...], dict[int, float]]] = []
+
+    def look_at(moving: tuple[int, ...], e: int, lacks: Mapping[int, float]) -> None:
+        moving = (*moving, e)
+        if (found := frozenset(moving)) in tried:
+            return
+        tried.add(found)
+        to, origin = goal[e], at[e]
+        after = dict(lacks)
+        after[to] = after.get(to, -room[to]) + cores[e]
+        after[origin] = after.get(origin, -room[origin]) - cores[e]
+        full = [lack for lack in after.values() if lack > 0]
+        least = len(moving) + len(full)  # each that moves relieves one worker
+        if least <= MOST_AT_ONCE:
+            heappush(heap, (least, sum(full), len(tried), moving, after))
+
+    for e in goal:
+        look_at((), e, {})
+    for _ in range(MOST_TRIED):
+        if not heap:
             break
-        line = lines.popleft()
-        worker = goal[line[-1]]
-        room = left[worker] - problem.cores[line[-1]]
-        if worker == place[line[0]]:
-            if room + problem.cores[line[0]] >= 0:
-                return tuple((e, goal[e]) for e in line)
-        elif len(line) < LONGEST_RING and worker not in place[list(line)]:
-            makes_room = (e for e in leaving.get(worker, ()) if room + problem.cores[e] >= 0)
-            lines.extend((*line, e) for e in makes_room)
+        *_, moving, lacks = heappop(heap)
+        fullest = max(lacks, key=lacks.__getitem__)
+        if lacks[fullest] <= 0:
+            return tuple((e, goal[e]) for e in moving)
+        for e in leaving.get(fullest, ()):
+            if e not in moving:
+                look_at(moving, e, lacks)
     return ()
 
 

@@ -1,4 +1,4 @@
-"""The policy `target`: relieve, walk to the target under way, look for one, else as `safe`."""
+"""The policy `gather`: relieve, walk to the target under way, look for one, else as `greedy`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
-from controller.core.view.view import View
+from controller.core.view.view import SURE, View
 from controller.policies.candidates import relieving
+from controller.policies.greedy import greedy
 from controller.policies.partition.goal import Target, digest
 from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.partition.route import Route, Step, next_steps
-from controller.policies.safe import safe
 from controller.policies.single_move import proposals
 
 
@@ -57,24 +57,26 @@ def target(
     memory: TargetMemory,
     propose: Propose,
 ) -> tuple[Decision, TargetMemory]:
-    """Relieve hot workers, else make one move to a near-optimal placement, else as `safe`.
+    """Relieve hot workers, else make one move to a near-optimal placement, else as `greedy`.
 
-    Up to `max_moves` moves, or one ring, whatever its length. `memory` is what the last decision
-    left, with this snapshot noted; the one that is returned is for the next decision.
+    Up to `max_moves` moves, or one exchange, however many have part in it. `memory` is what the
+    last decision left, with this snapshot noted; the one returned is for the next decision.
     `propose` gives a target, or None if there is none (yet); it is asked only while none is under
     way.
 
     On frozen traffic no placement comes back. Placements without a target under way fall strictly
-    by (excess of hot workers, weighted cost): a move of `safe` lowers it, and so does a target from
-    where it is adopted to where it ends; a relief drops the target. A way ends at the best
+    by (excess of hot workers, weighted cost): a move of `greedy` lowers it, and so does a target
+    from where it is adopted to where it ends; a relief drops the target. A way ends at the best
     placement on it, and one that would come through a placement already seen is not adopted. The
-    first of two moves of `safe` that gain together might lead into the middle of an earlier way: it
-    is not made then. Every step of a way is one that was foreseen.
+    first of two moves of `greedy` that gain together might lead into the middle of an earlier way:
+    it is not made then. Every step of a way is one that was foreseen.
+
+    Where rates have a variance, a worker is hot, and a gain counts, only beyond its noise.
     """
     view = View.of(cluster, snapshot, limits)
-    hot = [int(worker) for worker in np.flatnonzero(view.classes.high)]
+    hot = [int(worker) for worker in view.surely_hot]
     if any(relieving(view, worker).executors.size for worker in hot):
-        return safe(cluster, snapshot, limits), replace(memory, target=None)
+        return greedy(cluster, snapshot, limits), replace(memory, target=None)
     goal = memory.target
     decision = _follow(view, options, goal, adopts=False) if goal else None
     if decision is None:
@@ -82,9 +84,9 @@ def target(
         # A search beside the cycle answers late: it has to be worth it now.
         decision = _follow(view, options, goal, adopts=True) if goal else None
     if decision is None:
-        decision = _unless_seen(safe(cluster, snapshot, limits), cluster, snapshot, memory)
+        decision = _unless_seen(greedy(cluster, snapshot, limits), cluster, snapshot, memory)
         return decision, replace(memory, target=None)
-    warnings = safe(cluster, snapshot, limits).warnings if hot else ()
+    warnings = greedy(cluster, snapshot, limits).warnings if hot else ()
     return replace(decision, warnings=warnings), replace(memory, target=goal)
 
 
@@ -109,9 +111,12 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
     end[way.executors] = way.goals
     left = problem.today_tps - problem.cost_tps(end)
     relieved = problem.excess_cores(end) < problem.excess_cores(problem.start)
-    steps, is_ring = _steps(problem, way, view.limits.max_moves)
+    steps, is_exchange = _steps(problem, way, view.limits.max_moves)
     away = int((problem.start[way.executors] != way.goals).sum())
-    least = options.gain_frac * problem.today_tps + problem.price_tps * away if adopts else 0.0
+    least = 0.0
+    if adopts:
+        least = options.gain_frac * problem.today_tps + problem.price_tps * away
+        least += _doubt_tps(view, problem, end)
     if not steps or (left <= least and not relieved):
         return None
     moves = proposals(view.cluster, view.snapshot, steps)
@@ -122,11 +127,21 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
         f"towards a target that gains {left:.4g} t/s more, {share:.1%} of "
         f"what crosses today, by {away} executor{'s' * (away != 1)}: {named}"
     )
-    return Decision(Outcome.WOULD_MOVE, reason, moves, is_ring=is_ring)
+    return Decision(Outcome.WOULD_MOVE, reason, moves, is_exchange=is_exchange)
+
+
+def _doubt_tps(view: View, problem: Problem, end: Ints) -> float:
+    """Compute what the gain of a placement over today's may be too high."""
+    traffic = view.snapshot.traffic
+    if traffic.var is None:
+        return 0.0
+    ends = traffic.source, traffic.target
+    closer = problem.apart(end, *ends) - problem.apart(problem.start, *ends)
+    return SURE * float(np.sqrt(traffic.var @ closer**2))
 
 
 def _steps(problem: Problem, way: Route, most: int) -> tuple[tuple[Step, ...], bool]:
-    """Take up to `most` steps, no executor and no two nodes twice, or a ring; tell which it is."""
+    """Take up to `most` steps, no executor and no two nodes twice, or an exchange; say which."""
     place, load = problem.start.copy(), problem.load_cores(problem.start)
     taken: list[Step] = []
     used: set[tuple[int, int]] = set()

@@ -28,7 +28,7 @@ from controller.core.view.view import FILL_FRAC
 class PolicyRules(NamedTuple):
     """What a policy is told, for loops; as in `Limits` and `Cluster`."""
 
-    is_literal: bool  # the policy is `otd`; else it is `safe`
+    is_literal: bool  # the policy is `otd`; else it is `gather`, as it decides without a target
     high_frac: float
     low_frac: float
     weight_node: float
@@ -147,6 +147,7 @@ def _world(  # noqa: PLR0917
         load.tps,
         place,
         load.cores,
+        np.zeros(len(place)),
         movable,
         rules.node_of,
         np.where(is_open, room - kept_free + TOLERANCE_CORES, -np.inf),

@@ -18,7 +18,7 @@ from controller.config import Config
 from controller.core.choose import choose, row_of
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
-from controller.core.decision import Decision, Outcome, Veto
+from controller.core.decision import Decision, Outcome, Policy, Veto
 from controller.core.veto import Vetoes, placement_vetoes
 from controller.core.view.kernels import Marks
 from controller.policies.registry import policy
@@ -84,7 +84,8 @@ class Rerun(Score):
 
     What counts are policy, limits, cycle, smoothing, cool-down and moves per cycle; moves are
     always made, whatever the mode. Without `explain`, ticks at which nothing would move are passed
-    over quickly. Linear in ticks; a tick costs what the policy costs plus O(pairs + executors).
+    over quickly, and `gather` searches no target. Linear in ticks; a tick costs what the policy
+    costs plus O(pairs + executors).
     """
 
     def __init__(
@@ -96,9 +97,11 @@ class Rerun(Score):
     ) -> None:
         super().__init__(overload_frac)
         self._config = config
-        self._policy = policy(config.policy, config.options)
+        chosen = policy(config.policy, config.options)
+        # A search would take longer than all else that a quick run does.
+        self._policy: Policy = chosen if explain else getattr(chosen, "memoryless", chosen)
         self._limits = replace(config.limits, max_moves=config.max_moves, explain=explain)
-        self._may_look = not explain and config.policy in ("safe", "otd")
+        self._may_look = not explain and config.policy in ("gather", "otd")
         self._pace = ReplayCosts(overload_frac, cost, config.ewma)
         self._place: dict[str, str] = {}
         self._recorded: dict[str, str] = {}

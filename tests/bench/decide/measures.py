@@ -15,7 +15,7 @@ class CpuUse:
 
 
 def weighted_cost_tps(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> float:
-    """Compute what `safe` and `target` lower.
+    """Compute what `gather` lowers.
 
     Tuples per second between nodes times `weight_node`, plus those between workers, which include
     them, times `weight_worker`.

@@ -11,22 +11,21 @@ from typing import Any
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Policy
+from controller.policies.greedy import greedy
 from controller.policies.partition.anneal import anneal
 from controller.policies.partition.cheapest import HOT
 from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.registry import Options, policy
-from controller.policies.safe import safe
 from deploy.sim.yardstick import NodeMove, ping_pongs
 from tests.bench.decide.cases import LITERAL, QUALITY, Case
 from tests.bench.decide.measures import cpu_use, weighted_cost_tps
 from tests.bench.decide.tuned import best_aniello, best_rsm
 
-# Made anew for each course: `target` remembers what is under way.
+# Made anew for each course: `gather` remembers what is under way.
 COMPARED: Mapping[str, Callable[[], Policy]] = MappingProxyType(
     {
         "otd": lambda: policy("otd", Options()),
-        "safe": lambda: policy("safe", Options()),
-        "target": lambda: policy("target", Options()),
+        "gather": lambda: policy("gather", Options()),
         "aniello-online, best tuning": lambda: best_aniello,
         "rsm, best profile": lambda: best_rsm,
     }
@@ -46,8 +45,8 @@ class Course:
         Share of the traffic between nodes, and of that between workers, by their weights; at the
         start and after each cycle with moves.
     fits : tuple of bool
-        Whether then no worker was above `load.high`, or where `safe` cannot relieve them all, above
-        the fullest that it leaves.
+        Whether then no worker was above `load.high`, or where `greedy` cannot relieve them all,
+        above the fullest that it leaves.
     moves, ping_pongs : int
         All moves, and those back to a node left at most twenty cycles ago.
     cycling : bool
@@ -158,9 +157,9 @@ def long_search(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> floa
 
 
 def _relieved(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> LoadSnapshot:
-    """Follow `safe` until no worker is above `load.high`, or it moves nobody."""
+    """Follow `greedy` until no worker is above `load.high`, or it moves nobody."""
     while cpu_use(cluster, snapshot).max_frac > rules.high_frac + 1e-9:
-        if not (decision := safe(cluster, snapshot, rules)).moves:
+        if not (decision := greedy(cluster, snapshot, rules)).moves:
             break
         snapshot = decision.applied(cluster, snapshot)
     return snapshot
@@ -173,7 +172,7 @@ def _ratio(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> float:
 def quality(
     seeds: int,
     tell: Callable[[str], None],
-    cases: Sequence[str] = tuple(QUALITY),
+    cases: Mapping[str, Callable[[int], Case]] = QUALITY,
     policies: Sequence[str] = tuple(COMPARED),
 ) -> list[dict[str, Any]]:
     """Compare policies side by side, from the same starts.
@@ -184,8 +183,8 @@ def quality(
         How many starts a case.
     tell : callable
         Told what comes next.
-    cases : sequence of str
-        Names of `QUALITY`.
+    cases : mapping
+        What makes a start of each case from a seed.
     policies : sequence of str
         Names of `COMPARED`.
 
@@ -201,7 +200,7 @@ def quality(
         weights = f"{rules.weight_node:g} {rules.weight_worker:g}"
         for seed in range(1, seeds + 1):
             tell(f"{case}, weights {weights}, seed {seed}")
-            world = QUALITY[case](seed)
+            world = cases[case](seed)
             for name in policies:
                 courses[name].append(follow(COMPARED[name](), world, rules))
             others = [courses[name][-1].best_ratio for name in policies]

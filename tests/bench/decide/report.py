@@ -7,12 +7,17 @@ from rich.table import Table
 
 from tests.bench.decide.quality import quality
 from tests.bench.decide.speed import against_plain_python, speed
+from tests.bench.decide.worlds import FRESH
 
 SIZES = (1_000, 10_000, 100_000)
 
 
 def bench(
-    seeds: int, repeats: int, tell: Callable[[str], None], sizes: Sequence[int] = SIZES
+    seeds: int,
+    repeats: int,
+    tell: Callable[[str], None],
+    worlds: int = 0,
+    sizes: Sequence[int] = SIZES,
 ) -> dict[str, Any]:
     """Measure everything.
 
@@ -24,6 +29,8 @@ def bench(
         How often each decision is timed.
     tell : callable
         Told what comes next.
+    worlds : int
+        How many fresh worlds of each kind; 0 leaves them out.
     sizes : sequence of int
         Numbers of executors.
 
@@ -42,6 +49,7 @@ def bench(
         "speed": times,
         "against_plain_python": plain,
         "quality": quality(seeds, tell) if seeds else [],
+        "worlds": quality(worlds, tell, FRESH, ("otd", "gather")) if worlds else [],
     }
 
 
@@ -58,10 +66,12 @@ def as_tables(found: dict[str, Any]) -> Iterator[Table]:
     Table
         For rich.
     """
-    yield table("speed of safe", found["speed"])
+    yield table("speed of greedy", found["speed"])
     yield table("against OTD in plain Python", [found["against_plain_python"]])
     if found["quality"]:
         yield table("quality, medians over the seeds", found["quality"])
+    if found["worlds"]:
+        yield table("fresh worlds, medians over the seeds", found["worlds"])
 
 
 def table(title: str, rows: Sequence[dict[str, Any]]) -> Table:

@@ -17,10 +17,10 @@ import numpy as np
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.view.view import View
+from controller.policies.greedy import choose_greedy, greedy
 from controller.policies.otd import otd
 from controller.policies.partition.problem import TargetOptions
 from controller.policies.partition.search import Question
-from controller.policies.safe import choose_safe, safe
 from controller.policies.single_move import Choice
 from tests.bench.decide.cases import LITERAL, crowd
 from tests.bench.decide.plain import plain_otd
@@ -29,7 +29,7 @@ MOST_TO_SEARCH = 10_000
 
 
 def speed(executors: int, repeats: int) -> dict[str, Any]:
-    """Time `safe` on a graph as `crowd` makes it.
+    """Time `greedy` on a graph as `crowd` makes it.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def speed(executors: int, repeats: int) -> dict[str, Any]:
     dict
         Milliseconds: of a decision when other executors talk than before, when they say more or
         less than before, as from one cycle to the next, and when it is asked for again; of the next
-        one after a move. Seconds: of a search of `target`, which runs beside the cycle; up to
+        one after a move. Seconds: of a search for a target, which runs beside the cycle; up to
         `MOST_TO_SEARCH` executors. And memory.
     """
     cluster, snapshot = crowd(executors)
@@ -56,7 +56,7 @@ def speed(executors: int, repeats: int) -> dict[str, Any]:
         return replace(snapshot, traffic=fewer)
 
     def decide(one: LoadSnapshot) -> object:
-        return safe(cluster, one, rules)
+        return greedy(cluster, one, rules)
 
     first = [_timed(decide, new_pairs()) for _ in range(repeats)]
     decide(snapshot)
@@ -95,13 +95,13 @@ def _search_s(cluster: Cluster, snapshot: LoadSnapshot) -> float:
 
 def _walk_times(view: View, moves: int) -> Iterator[float]:
     """Time to carry the view over a move and to choose the next, as long as something moves."""
-    chosen = choose_safe(view)
+    chosen = choose_greedy(view)
     for _ in range(moves):
         if not isinstance(chosen, Choice):
             return
         begin = time.thread_time()
         view = view.moved(chosen.executor, chosen.worker)
-        chosen = choose_safe(view)
+        chosen = choose_greedy(view)
         yield time.thread_time() - begin
 
 
@@ -111,7 +111,7 @@ def _memory(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> dict[str
     index_bytes = sum(array.nbytes for array in (*index, pairs.begin, pairs.peer, pairs.row))
     next_cycle = _other_volumes(snapshot, np.random.default_rng(0))
     tracemalloc.start()
-    safe(cluster, next_cycle, rules)
+    greedy(cluster, next_cycle, rules)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     carried = [view.snapshot.place, view.movable, view.room, view.roomiest, view.bounds]
@@ -139,7 +139,7 @@ def against_plain_python(repeats: int) -> dict[str, Any]:
     """
     cluster, snapshot = crowd(1000)
     chosen = np.random.default_rng(1000)
-    policies = {"plain": plain_otd, "otd": otd, "safe": safe}
+    policies = {"plain": plain_otd, "otd": otd, "gather": greedy}
     times_s: dict[str, list[float]] = {name: [] for name in policies}
     for _ in range(repeats):  # in turn, for a core's speed changes
         for name, policy in policies.items():
@@ -147,7 +147,7 @@ def against_plain_python(repeats: int) -> dict[str, Any]:
             times_s[name].append(_timed(partial(policy, cluster, limits=LITERAL), cycle))
     plain = times_s.pop("plain")
     walk = list(_walk_times(View.of(cluster, snapshot, LITERAL), 10 * repeats))
-    ours = times_s | {"safe after a move": walk}
+    ours = times_s | {"greedy after a move": walk}
     return {
         "executors": 1000,
         "plain_python_ms": _ms(plain),

@@ -22,7 +22,7 @@ from tests.bench.gain.cases import CASES, Case
 from tests.bench.gain.rounds import Rounds, Target, named, names_of, unnamed
 
 # Those that need no profile of the components: single moves, then one-shot ones.
-POLICIES = ("otd", "safe", "target", "aniello-online", "aniello-offline", "lf")
+POLICIES = ("otd", "gather", "aniello-online", "aniello-offline", "lf")
 TOPOLOGY = "gain"
 # A switch is a round's only cost that says nothing: let it take seconds.
 CONF = {"nstorm.max.moves.per.cycle": 8, "nstorm.journal.dir": "off"}

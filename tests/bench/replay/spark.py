@@ -99,7 +99,7 @@ def prepared(
 
 def _tried(executors: int, sets: int) -> list[ParameterSet]:
     today = dict(build({}).keys)
-    space = Space(Space().narrowed(today, executors).values, sets)
+    space = Space(Space().narrowed(today).values, sets)
     return parameter_sets(space, today)
 
 

@@ -9,8 +9,8 @@ import pytest
 from controller.core.classify import Limits, classify
 from controller.core.cluster import inter_node_tps
 from controller.policies.exhaustive.policy import exhaustive
+from controller.policies.greedy import greedy
 from controller.policies.otd import otd
-from controller.policies.safe import safe
 from controller.snapshot import parse
 from tests.bench.decide.cases import LITERAL, QUALITY, Groups, Hardware, crowd, keyed, planted
 from tests.bench.decide.measures import weighted_cost_tps
@@ -18,6 +18,7 @@ from tests.bench.decide.plain import plain_otd
 from tests.bench.decide.quality import follow, long_search, quality
 from tests.bench.decide.report import as_tables
 from tests.bench.decide.speed import speed
+from tests.bench.decide.worlds import FRESH
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "decide"
 
@@ -32,6 +33,16 @@ def test_a_case_is_the_same_for_the_same_seed_and_loads_what_it_should(name: str
     assert used_frac in (pytest.approx(0.5), pytest.approx(0.6), pytest.approx(0.7))
     counts = np.bincount(snapshot.place, minlength=len(cluster.workers))
     assert counts.max() - counts.min() <= 1
+
+
+@pytest.mark.parametrize("name", FRESH)
+def test_a_fresh_world_is_the_same_for_the_same_seed_and_too_full_nowhere(name: str) -> None:
+    cluster, snapshot = FRESH[name](2)
+    again = FRESH[name](2)[1]
+    assert np.array_equal(snapshot.place, again.place)
+    assert np.array_equal(snapshot.traffic.tps, again.traffic.tps)
+    assert not classify(cluster, snapshot, Limits()).high.any()
+    assert any(snapshot.pinned) == (" pinned" in name)
 
 
 def test_even_wordcount_sends_half_of_its_tuples_between_two_nodes() -> None:
@@ -78,7 +89,7 @@ def test_a_course_counts_ping_pongs_and_stops_where_it_cycles() -> None:
     course = follow(otd, case, replace(LITERAL, low_frac=0.7))
     # Out, and back to the start.
     assert (course.moves, course.cycling, course.ping_pongs) == (2, True, 1)
-    course = follow(safe, case, LITERAL)
+    course = follow(greedy, case, LITERAL)
     assert (course.moves, course.cycling, course.ping_pongs) == (1, False, 0)
 
 
@@ -108,7 +119,7 @@ def test_a_worker_that_is_too_full_counts_for_no_best_placement() -> None:
         crowded = crowded.moved(e, 0)
     assert classify(cluster, crowded, rules).high.any()
     assert weighted_cost_tps(cluster, crowded, rules) == 0
-    course = follow(safe, (cluster, crowded), rules)
+    course = follow(greedy, (cluster, crowded), rules)
     assert not course.fits[0]
     assert course.fits[-1]
     best = exhaustive(cluster, start, rules).applied(cluster, start)
@@ -120,16 +131,18 @@ def test_a_worker_that_is_too_full_counts_for_no_best_placement() -> None:
 
 def test_the_report_has_every_number_and_can_be_shown() -> None:
     told: list[str] = []
-    found = quality(1, told.append, ["wordcount-comm 2x4"], ["otd", "safe"])
-    assert {"otd", "safe"} <= {row["policy"] for row in found}
+    case = "wordcount-comm 2x4"
+    found = quality(1, told.append, {case: QUALITY[case]}, ["otd", "gather"])
+    assert {"otd", "gather"} <= {row["policy"] for row in found}
     assert told == [f"wordcount-comm 2x4, weights {w}, seed 1" for w in ("1 0", "0.8 0.2")]
     ends = {(row["policy"], row["weights"]): row["end_ratio"] for row in found}
     for weights in ("1 0", "0.8 0.2"):
-        assert ends["safe", weights] <= ends["otd", weights]
+        assert ends["gather", weights] <= ends["otd", weights]
     times = speed(200, repeats=1)
     assert times["executors"] == 200
     assert times["after_a_move_ms"]["fastest"] > 0
-    assert list(as_tables({"speed": [times], "against_plain_python": {}, "quality": found}))
+    shown = {"speed": [times], "against_plain_python": {}, "quality": found, "worlds": found}
+    assert len(list(as_tables(shown))) == 4
 
 
 def test_the_speed_case_has_no_worker_to_relieve() -> None:

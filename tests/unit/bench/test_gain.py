@@ -28,11 +28,11 @@ SETUP = {"trimmed": True, "seconds": (8, 6)}
 
 def finished(file: Path) -> Rounds:
     rounds = Rounds(file, SETUP, resume=False)
-    rounds.add("cpu", "safe", target=asdict(TARGET))
-    rounds.add_pair("cpu", "safe", PAIR, 2.0)
-    rounds.add_pair("cpu", "safe", PAIR, 3.0)
+    rounds.add("cpu", "gather", target=asdict(TARGET))
+    rounds.add_pair("cpu", "gather", PAIR, 2.0)
+    rounds.add_pair("cpu", "gather", PAIR, 3.0)
     rounds.add("cpu", "otd", target=asdict(Target(STORM, STORM, (), "BELOW_THRESHOLD: little")))
-    rounds.add("cpu", "safe", cycles=[{"move": "", **asdict(side(1000))}])
+    rounds.add("cpu", "gather", cycles=[{"move": "", **asdict(side(1000))}])
     rounds.add("cpu", "", tuples={"emitted": 10, "failed": 0})
     return rounds
 
@@ -41,11 +41,11 @@ def test_finished_rounds_come_back_as_they_were(tmp_path: Path) -> None:
     file = tmp_path / "bench" / "gain.jsonl"
     finished(file)
     again = Rounds(file, SETUP, resume=True)
-    assert again.target("cpu", "safe") == TARGET
-    assert again.pairs("cpu", "safe") == [PAIR, PAIR]
-    assert again.load_averages("cpu", "safe") == [2.0, 3.0]
-    assert (again.pairs("cpu", "otd"), again.pairs("network", "safe")) == ([], [])
-    assert again.target("cpu", "target") is None
+    assert again.target("cpu", "gather") == TARGET
+    assert again.pairs("cpu", "gather") == [PAIR, PAIR]
+    assert again.load_averages("cpu", "gather") == [2.0, 3.0]
+    assert (again.pairs("cpu", "otd"), again.pairs("network", "gather")) == ([], [])
+    assert again.target("cpu", "lf") is None
 
 
 def test_a_round_that_was_cut_off_is_taken_again(tmp_path: Path) -> None:
@@ -53,23 +53,23 @@ def test_a_round_that_was_cut_off_is_taken_again(tmp_path: Path) -> None:
     finished(file)
     file.write_text(file.read_text() + '{"case": "cpu", "policy": "sa')
     again = Rounds(file, SETUP, resume=True)
-    assert len(again.pairs("cpu", "safe")) == 2
-    again.add_pair("cpu", "safe", PAIR, 4.0)
-    assert len(Rounds(file, SETUP, resume=True).pairs("cpu", "safe")) == 3
+    assert len(again.pairs("cpu", "gather")) == 2
+    again.add_pair("cpu", "gather", PAIR, 4.0)
+    assert len(Rounds(file, SETUP, resume=True).pairs("cpu", "gather")) == 3
 
 
 def test_what_is_finished_is_not_taken_again(tmp_path: Path) -> None:
     rounds = finished(tmp_path / "gain.jsonl")
-    assert rounds.lack_pairs("cpu", "safe", 8)
-    assert not rounds.lack_pairs("cpu", "safe", 2)
+    assert rounds.lack_pairs("cpu", "gather", 8)
+    assert not rounds.lack_pairs("cpu", "gather", 2)
     assert not rounds.lack_pairs("cpu", "otd", 8)
-    assert rounds.lack_pairs("network", "safe", 8)
-    assert not rounds.lack_cycles("cpu", "safe")
+    assert rounds.lack_pairs("network", "gather", 8)
+    assert not rounds.lack_cycles("cpu", "gather")
     assert not rounds.lack_cycles("cpu", "otd")
-    assert rounds.lack_cycles("cpu", "target")
+    assert rounds.lack_cycles("cpu", "lf")
     for _ in range(2):
-        rounds.add_pair("cpu", "safe", PAIR, 2.0)
-    assert not rounds.lack_pairs("cpu", "safe", 8)  # four alike: known
+        rounds.add_pair("cpu", "gather", PAIR, 2.0)
+    assert not rounds.lack_pairs("cpu", "gather", 8)  # four alike: known
 
 
 def test_finished_rounds_are_not_overwritten(tmp_path: Path) -> None:
@@ -100,20 +100,20 @@ def test_names_are_the_same_whatever_ids_supervisors_have() -> None:
 
 def test_the_report_says_what_each_policy_gains(tmp_path: Path) -> None:
     rounds = finished(tmp_path / "gain.jsonl")
-    rounds.add("cpu", "target", target=asdict(TARGET))
+    rounds.add("cpu", "lf", target=asdict(TARGET))
     assert report(rounds).keys() == {"cpu"}
     found = report(rounds)["cpu"]
-    assert found["policies"]["target"]["verdict"] == ["no round is finished yet"]
+    assert found["policies"]["lf"]["verdict"] == ["no round is finished yet"]
     assert found["tuples"] == [{"emitted": 10, "failed": 0}]
-    safe, otd = found["policies"]["safe"], found["policies"]["otd"]
-    assert (safe["moves"], safe["pairs"]) == (1, 2)
-    assert safe["compared"]["acked_tps"]["ratio"] == pytest.approx(1.1)
-    assert safe["load_average"] == {"lowest": 2.0, "highest": 3.0}
-    assert safe["compared"]["link_bytes_per_sentence"] is None
+    gather, otd = found["policies"]["gather"], found["policies"]["otd"]
+    assert (gather["moves"], gather["pairs"]) == (1, 2)
+    assert gather["compared"]["acked_tps"]["ratio"] == pytest.approx(1.1)
+    assert gather["load_average"] == {"lowest": 2.0, "highest": 3.0}
+    assert gather["compared"]["link_bytes_per_sentence"] is None
     assert otd["verdict"] == ["it leaves Storm's placement as it is"]
     assert otd["load_average"] is None
     tables = [*as_tables({"cpu": found})]
-    assert [table.title for table in tables] == ["cpu", "cpu, safe: after each move"]
+    assert [table.title for table in tables] == ["cpu", "cpu, gather: after each move"]
     gain = [cell for column in tables[0].columns[1:2] for cell in column.cells]
     assert "1.100 (1.100 to 1.100)" in gain
     assert "not taken" in gain
@@ -156,5 +156,5 @@ def test_a_policys_placement_empties_no_worker_and_moves_nobody_pinned(policy: s
         at[executor] = slot
     assert at == found.new
     assert found.reason
-    if policy == "safe":
+    if policy == "gather":
         assert found.new["3-3"] == found.new["4-4"] == "n1:1"

@@ -18,7 +18,7 @@ from migration import ConfigError, storm_yaml
 def test_defaults() -> None:
     config, zookeeper = from_storm_yaml({})
     assert config == Config()
-    assert (config.mode, config.policy, config.cycle_s) == (Mode.ADVISE, "safe", 5.0)
+    assert (config.mode, config.policy, config.cycle_s) == (Mode.ADVISE, "gather", 5.0)
     assert (config.limits.high_frac, config.limits.low_frac) == (0.85, 0.6)
     assert (config.limits.gain_frac, config.limits.gain_tps) == (0.002, None)
     assert (config.limits.weight_node, config.limits.weight_worker) == (0.8, 0.2)

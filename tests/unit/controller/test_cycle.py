@@ -475,7 +475,7 @@ def test_the_same_values_give_the_same_report() -> None:
 
 
 def test_an_answer_waits_until_the_policy_asks_for_it() -> None:
-    config = replace(AUTO, policy="target")
+    config = AUTO
     world, memory = World(), Memory()
     memory, report = cycle(memory, world.seen(), config)
     assert report.questions == ()  # nothing is measured yet

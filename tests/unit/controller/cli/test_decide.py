@@ -13,11 +13,11 @@ NSTORM = Path(sys.executable).with_name("nstorm")
 # A file changes by running the command and reviewing the difference.
 WALKS = {
     "hand_graph.otd": "--policy otd --steps 9 --set load.high=0.9 --set load.low=0.85",
-    "hand_graph.safe": "--steps 9",
+    "hand_graph.gather": "--steps 9",
     "saddle.otd": "--policy otd --steps 9",
-    "saddle.safe": "--steps 9",
+    "saddle.gather": "--steps 9",
     "ping_pong.otd": "--policy otd --steps 4 --set load.low=0.7",
-    "ping_pong.safe": "--steps 9",
+    "ping_pong.gather": "--steps 9",
 }
 
 
@@ -35,7 +35,7 @@ def test_the_answer_is_as_reviewed(name: str) -> None:
     assert done.stdout == (GOLDEN / f"{name}.out.json").read_text()
 
 
-@pytest.mark.parametrize(("policy", "compiles"), [("safe", False), ("target", True)])
+@pytest.mark.parametrize(("policy", "compiles"), [("otd", False), ("gather", True)])
 def test_a_small_file_does_not_wait_for_the_compiler(policy: str, compiles: bool) -> None:
     snapshot = GOLDEN / "saddle.json"
     code = f"""
@@ -50,7 +50,7 @@ assert ("numba" in sys.modules) == {compiles}
 
 
 def test_output_has_the_documented_keys() -> None:
-    answer = json.loads((GOLDEN / "hand_graph.safe.out.json").read_text())
+    answer = json.loads((GOLDEN / "hand_graph.gather.out.json").read_text())
     assert {"policy", "steps", "placement"} == set(answer)
     assert {
         "outcome",

@@ -8,7 +8,7 @@ from controller.errors import CommandError
 from controller.storm.history import MoveRecord
 
 
-def move(name: str, outcome: str = "MOVED", by: str = "policy safe") -> MoveRecord:
+def move(name: str, outcome: str = "MOVED", by: str = "policy gather") -> MoveRecord:
     return MoveRecord("wc-1", name, "7-7", "a:1", "b:1", outcome, asked_by=by)
 
 

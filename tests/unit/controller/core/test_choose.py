@@ -1,4 +1,4 @@
-"""A ring of moves begins whole or not at all."""
+"""An exchange begins whole or not at all."""
 
 from controller.core.choose import choose, choose_each
 from controller.core.classify import Limits, classify
@@ -13,14 +13,14 @@ A, B = CLUSTER.workers
 SNAPSHOT = topology({"c": 4}).moved(1, 1).moved(3, 1)
 RING = Decision(
     Outcome.WOULD_MOVE,
-    "a ring",
+    "an exchange",
     (Move("1-1", A, B, 1.0), Move("2-2", B, A, 1.0)),
-    is_ring=True,
+    is_exchange=True,
 )
 
 
 def ring(_cluster: Cluster, snapshot: LoadSnapshot, _limits: Limits) -> Decision:
-    """Want the ring while all of it may move."""
+    """Want the exchange while all of it may move."""
     wanted = [snapshot.executors.index(move.executor) for move in RING.moves]
     return RING if snapshot.is_movable[wanted].all() else Decision(Outcome.NOTHING_TO_GAIN, "none")
 

@@ -346,3 +346,26 @@ def test_traffic_that_is_no_rows_is_refused(traffic: bytes) -> None:
     text = encode(report(S1, 1, {1: 1.0})).replace(b'"traffic":[]', b'"traffic":' + traffic)
     with pytest.raises(WireError, match="traffic is no list of"):
         decode(NodeLoad, text)
+
+
+def test_the_variance_of_a_rate_is_that_of_its_own_history() -> None:
+    """Executor 1 goes up and down, executor 2 is steady; so are the pairs that they send to."""
+    used_s, sent, rates = [0.0, 0.0], [0, 0], Rates()
+    for round_ in range(400):
+        wild = 1.5 if round_ % 2 else 0.5
+        used_s = [used_s[0] + wild, used_s[1] + 1.0]
+        sent = [sent[0] + round(100 * wild), sent[1] + 100]
+        traffic = [(1, 3, sent[0]), (2, 3, sent[1])]
+        loads = [report(S1, float(round_), dict(enumerate(used_s, 1)), traffic)]
+        rates = seen(rates, loads, float(round_), ewma=0.3)
+    # Half a core off the mean each time; as alternating reports are, 1.18 of it off the average.
+    off = 0.5 * 2 / (2 - 0.3)
+    assert rates.cpu_var == pytest.approx([0.15 * off**2, 0.0], rel=0.01, abs=1e-12)
+    assert rates.tps_var == pytest.approx([0.15 * (100 * off) ** 2, 0.0], rel=0.01, abs=1e-9)
+
+
+def test_another_jvm_has_no_history() -> None:
+    rounds = [[report(S1, float(t), {1: float(t * t)})] for t in range(9)]
+    assert follow(*rounds, ewma=0.3).cpu_var > 0
+    anew = [report(S1, 9.0, {1: 99.0}, incarnation="b")]
+    assert follow(*rounds, anew, ewma=0.3).cpu_var == 0

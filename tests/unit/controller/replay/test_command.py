@@ -81,9 +81,10 @@ def test_a_key_without_effect_is_said_and_a_lower_limit_follows(journal: Path) -
 
 
 def test_another_configuration_is_compared(journal: Path) -> None:
-    document = as_json(journal, "--set", "asc.threshold=1", "--set", "load.high=1")
+    nothing = {"asc.threshold": 1, "target.gain": 1, "load.high": 1}
+    document = as_json(journal, *(f"--set={key}={value}" for key, value in nothing.items()))
     (one,) = document["topologies"]
-    assert document["changes"] == {"asc.threshold": 1, "load.high": 1}
+    assert document["changes"] == nothing
     assert one["moves"] == []
     assert one["changed"]["moves"] == 0
     assert one["recorded"]["moves"] == one["as_it_was"]["moves"] > 0

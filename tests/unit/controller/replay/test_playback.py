@@ -43,11 +43,9 @@ def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 
 def record_target(folder: Path) -> list[TopologyReport]:
-    """Run `target` with more executors, so that its ways are long, and some ticks a segment."""
-    bounds = Bounds(segment_bytes=20_000)
-    return record(
-        folder, executors=24, policy="target", delay_ticks=3, ticks=range(20), bounds=bounds
-    )
+    """Run with more executors, so that ways are long; only a target moves any."""
+    bounds, keys = Bounds(segment_bytes=20_000), {"asc.threshold": 1.0}
+    return record(folder, executors=24, delay_ticks=3, ticks=range(20), bounds=bounds, keys=keys)
 
 
 def test_a_replay_gives_the_live_decisions(tmp_path: Path) -> None:
@@ -79,7 +77,7 @@ def test_another_decision_shows(tmp_path: Path) -> None:
     record(tmp_path)
     (path,) = tmp_path.iterdir()
     lines = [plain(line) for line in path.read_bytes().splitlines(keepends=True)]
-    lines[0]["config"]["asc.threshold"] = 1.0
+    lines[0]["config"] |= {"asc.threshold": 1.0, "target.gain": 1.0}
     path.write_bytes(b"".join(to_line(compact(line)) for line in lines))
     assert not all(same(tmp_path))
 
@@ -111,7 +109,7 @@ def test_a_search_beside_the_cycle_ends_when_it_did(tmp_path: Path) -> None:
     answered = [tick.record.seq for tick in ticks if tick.record.answers]
     asked = next(r.tick for r in reports if r.outcome is not Outcome.STALE_METRICS)
     assert answered[0] == asked + 3
-    assert towards[0] == answered[0] + JUDGED_AFTER  # until then it decided as `safe`
+    assert towards[0] == answered[0] + JUDGED_AFTER  # until then it decided without
     assert len(towards) > 3
     assert same(tmp_path) == [True] * 20
     rewrite(tmp_path, lambda one: one.get("answers", []).clear())
@@ -134,8 +132,8 @@ def test_a_later_segment_goes_on_to_the_target_under_way(tmp_path: Path) -> None
     assert not all(all(same(path)) for path in tmp_path.iterdir())
 
 
-def test_what_only_target_needs_is_written_for_target_only(tmp_path: Path) -> None:
-    record(tmp_path)
+def test_what_only_gather_needs_is_written_for_gather_only(tmp_path: Path) -> None:
+    record(tmp_path, policy="otd")
     ticks = list(Log.open([tmp_path]).ticks(0))
     assert ticks[0].head is not None
     assert decode(Memory, ticks[0].head.memory).targeting is None

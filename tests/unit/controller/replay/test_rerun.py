@@ -91,7 +91,8 @@ def test_spans_may_be_cut_anywhere(tmp_path: Path) -> None:
 def test_a_higher_threshold_moves_less_and_leaves_more_between_nodes(tmp_path: Path) -> None:
     record(tmp_path, ticks=range(20), mode="advise")
     found = measured(tmp_path)
-    runs = [through(Rerun(build({**KEYS, "asc.threshold": t})), found) for t in (0.002, 0.1, 1.0)]
+    keys = {**KEYS, "target.gain": 1.0}
+    runs = [through(Rerun(build({**keys, "asc.threshold": t})), found) for t in (0.002, 0.1, 1.0)]
     assert len(runs[0].moves) > len(runs[1].moves) > len(runs[2].moves) == 0
     assert runs[0].inter_node_frac < runs[2].inter_node_frac
 
@@ -108,7 +109,11 @@ def test_overload_is_counted_in_worker_seconds(tmp_path: Path) -> None:
     (span,) = measured(tmp_path)
     hot = replace(span, cpu_cores=np.where(span.place == 0, 9.0, 0.0) * np.ones((5, 1), np.float32))
     series = through(
-        Rerun(build({**KEYS, "asc.threshold": 1.0, "load.high": 1.0}), overload_frac=1.0), [hot]
+        Rerun(
+            build({**KEYS, "asc.threshold": 1.0, "target.gain": 1.0, "load.high": 1.0}),
+            overload_frac=1.0,
+        ),
+        [hot],
     )
     assert through(AsRecorded(overload_frac=1.0), [hot]).overload_s.tolist() == [TICK_S] * 5
     assert series.max_load_frac[0] == pytest.approx(9.0)
@@ -117,13 +122,15 @@ def test_overload_is_counted_in_worker_seconds(tmp_path: Path) -> None:
 def test_what_storm_places_anew_is_followed_and_the_replays_own_moves_stay(tmp_path: Path) -> None:
     def each(tick: int, run: Recorded) -> None:
         if tick == 10:  # somebody's rebalance
-            run.world.places[ExecutorId(4, 4)] = SLOTS[0]
+            run.world.places[ExecutorId(6, 6)] = SLOTS[0]
 
     record(tmp_path, ticks=range(20), mode="advise", each=each)
     (span,) = measured(tmp_path)
     (shift,) = span.shifts
-    assert (shift.row, shift.executor, shift.worker, shift.own) == (9, 3, 0, False)
-    nothing = through(Rerun(build({"asc.threshold": 1.0, "load.high": 1.0})), [span])
+    assert (shift.row, shift.executor, shift.worker, shift.own) == (9, 5, 0, False)
+    nothing = through(
+        Rerun(build({"asc.threshold": 1.0, "target.gain": 1.0, "load.high": 1.0})), [span]
+    )
     assert nothing.moves == ()
     assert nothing.inter_node_tps.tolist() == through(AsRecorded(), [span]).inter_node_tps.tolist()
 
@@ -144,7 +151,9 @@ def test_a_worker_that_comes_begins_a_new_span_and_replayed_places_stay(tmp_path
     found = measured(tmp_path)
     assert len(found) >= 1
     assert sum(len(span.time_s) for span in found) >= 18
-    series = through(Rerun(build({**KEYS, "asc.threshold": 1.0, "load.high": 1.0})), found)
+    series = through(
+        Rerun(build({**KEYS, "asc.threshold": 1.0, "target.gain": 1.0, "load.high": 1.0})), found
+    )
     assert series.inter_node_tps.tolist() == through(AsRecorded(), found).inter_node_tps.tolist()
 
 

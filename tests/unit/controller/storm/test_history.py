@@ -21,7 +21,7 @@ def entry(name: str, task: int = 7) -> Entry:
 
 
 def made(history: History, name: str, at_s: float) -> None:
-    asked = {"asked_by": "policy safe", "why": "near", "asc_tps": {"7-7": 12.0}}
+    asked = {"asked_by": "policy gather", "why": "near", "asc_tps": {"7-7": 12.0}}
     history.begin("wc-1", entry(name), at_s, {**asked, "before": {"inter_node_frac": 0.6}})
     history.end("wc-1", entry(name), outcome="MOVED", reason="settled", ended_s=at_s + 1)
 

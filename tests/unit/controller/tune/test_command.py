@@ -121,7 +121,7 @@ def test_a_policy_that_cannot_work_ends_it_before_spark_starts(
     journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "spark", None)
-    Path("space.yaml").write_text("policy: [safe, sam]\n")
+    Path("space.yaml").write_text("policy: [gather, sam]\n")
     with pytest.raises(PolicyError, match=r"policy sam: component bolt: profile\.performance"):
         run(journal)
 

@@ -184,8 +184,8 @@ def test_where_nothing_would_move_nobody_is_asked(monkeypatch: pytest.MonkeyPatc
         return choose(*args)
 
     monkeypatch.setattr(run, "choose", counting)
-    for policy in ("safe", "otd"):
-        config = build({"policy": policy, "asc.threshold": 0.02})
+    for policy in ("gather", "otd"):
+        config = build({"policy": policy, "asc.threshold": 0.02, "target.gain": 1.0})
         for explain in (True, False):
             rerun_ = run.Rerun(config, explain=explain)
             rerun_.take(strong_and_fickle(100))
@@ -195,7 +195,7 @@ def test_where_nothing_would_move_nobody_is_asked(monkeypatch: pytest.MonkeyPatc
             asked = 0
 
 
-@pytest.mark.parametrize("policy", ["safe", "otd"])
+@pytest.mark.parametrize("policy", ["gather", "otd"])
 @pytest.mark.parametrize("explain", [True, False])
 def test_a_topology_without_executors_moves_nobody(policy: str, explain: bool) -> None:
     some = span(5, [1], lambda tick: [(0, HUBS, 5.0)])

@@ -83,7 +83,7 @@ def test_what_is_generated_is_not_read() -> None:
         ("measure: {period_s: 0}", "measure.period_s: must be"),
         ("redeploy: {every_s: 0}", "redeploy.every_s: must be"),
         ("system: heron", "system: must be one of"),
-        ("controller: {polici: safe}", "controller: nstorm.polici: unknown key"),
+        ("controller: {polici: gather}", "controller: nstorm.polici: unknown key"),
         ("runs: {}", "runs: there is none"),
         ("runs: {a: {seeed: 1}}", "runs.a.seeed: unknown key"),
         ("runs: [a]", 'runs: must be an object, is ["a"]'),

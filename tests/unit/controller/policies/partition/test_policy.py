@@ -1,4 +1,4 @@
-"""The memory of `target`: one a topology, no search in vain twice, a search beside the cycle."""
+"""The memory of `gather`: one a topology, no search in vain twice, a search beside the cycle."""
 
 import sys
 import time
@@ -13,18 +13,18 @@ from controller.config import build
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.journal.memory import decode, encode
+from controller.policies.greedy import greedy
 from controller.policies.partition.goal import Answer, Target
-from controller.policies.partition.policy import JUDGED_AFTER, RETRY_S, Remembered, Targeting
+from controller.policies.partition.policy import JUDGED_AFTER, RETRY_S, Gather, Remembered
 from controller.policies.partition.problem import TargetOptions
 from controller.policies.partition.search import Question, SubprocessSearches, search_inline
 from controller.policies.registry import policy
-from controller.policies.safe import safe
 from controller.snapshot import parse
 
 GOLDEN = Path(__file__).parents[4] / "golden" / "decide"
 
 
-# `safe` finds nothing worth it by these.
+# `greedy` finds nothing worth it by these.
 LITERAL = Limits(gain_frac=1.0, weight_node=1.0, weight_worker=0.0)
 
 
@@ -44,7 +44,7 @@ class Later:
 
 
 def test_options_come_from_the_configuration() -> None:
-    config = build({"policy": "target", "target.gain": 1.0, "target.move.price": 0.03})
+    config = build({"target.gain": 1.0, "target.move.price": 0.03})
     assert config.options.target == TargetOptions(gain_frac=1.0, move_price_frac=0.03)
     cluster, snapshot = saddle()
     # Nothing gains more than all that crosses.
@@ -57,8 +57,8 @@ def test_options_come_from_the_configuration() -> None:
 def test_until_an_answer_is_there_it_decides_as_safe() -> None:
     cluster, snapshot = saddle()
     search = Later()
-    chosen = Targeting(TargetOptions(), search)
-    assert chosen(cluster, snapshot, Limits()) == safe(cluster, snapshot, Limits())
+    chosen = Gather(TargetOptions(), search)
+    assert chosen(cluster, snapshot, Limits()) == greedy(cluster, snapshot, Limits())
     assert "towards a target" in chosen(cluster, snapshot, Limits()).reason
     assert "towards a target" in chosen(cluster, snapshot, Limits()).reason
     assert len(search.asked) == 2
@@ -72,7 +72,7 @@ def test_a_search_in_vain_is_not_repeated_soon_unless_something_moved() -> None:
         asked.append(question)
         return Answer(None)
 
-    chosen = Targeting(TargetOptions(), vain)
+    chosen = Gather(TargetOptions(), vain)
     for _ in range(3):
         chosen(cluster, snapshot, Limits())
     assert len(asked) == 1
@@ -91,7 +91,7 @@ def jittering(snapshot: LoadSnapshot, cycles: int) -> Iterator[LoadSnapshot]:
 
 def test_what_is_found_while_loads_jitter_is_judged_by_later_load() -> None:
     cluster, snapshot = saddle()
-    one, another = Targeting(TargetOptions(), Later()), Targeting(TargetOptions())
+    one, another = Gather(TargetOptions(), Later()), Gather(TargetOptions())
     towards = []
     for cycle, seen in enumerate(jittering(snapshot, JUDGED_AFTER + 3)):
         if cycle == 4:
@@ -108,8 +108,8 @@ def test_twice_the_gain_is_asked_while_loads_jitter() -> None:
     cluster, snapshot = saddle()
     # The target gains all that crosses: more than 0.6 of it, and not more than 1.2.
     options = TargetOptions(gain_frac=0.6)
-    assert "towards a target" in Targeting(options)(cluster, snapshot, LITERAL).reason
-    chosen = Targeting(options, Later())
+    assert "towards a target" in Gather(options)(cluster, snapshot, LITERAL).reason
+    chosen = Gather(options, Later())
     for seen in jittering(snapshot, 2 * JUDGED_AFTER):
         assert "towards a target" not in chosen(cluster, seen, LITERAL).reason
 
@@ -117,14 +117,14 @@ def test_twice_the_gain_is_asked_while_loads_jitter() -> None:
 def test_a_second_look_at_the_same_load_makes_no_difference() -> None:
     """As where a move is refused, and the loop decides again within its cycle."""
     cluster, snapshot = saddle()
-    chosen = Targeting(TargetOptions(), Later())
+    chosen = Gather(TargetOptions(), Later())
     for seen in jittering(snapshot, 4):
         chosen(cluster, seen, Limits())
     assert chosen.remembered.found is not None
     assert "towards a target" not in chosen(cluster, seen, Limits()).reason
 
 
-def until_judged(chosen: Targeting) -> LoadSnapshot:
+def until_judged(chosen: Gather) -> LoadSnapshot:
     """Let it find a target; gives the load by which that is judged."""
     cluster, snapshot = saddle()
     *before, last = jittering(snapshot, JUDGED_AFTER + 2)
@@ -136,7 +136,7 @@ def until_judged(chosen: Targeting) -> LoadSnapshot:
 
 def test_what_gains_too_little_by_later_load_is_dropped_and_not_sought_again_soon() -> None:
     search = Later()
-    chosen = Targeting(TargetOptions(), search)
+    chosen = Gather(TargetOptions(), search)
     last = until_judged(chosen)
     cluster, _ = saddle()
     # Now nothing crosses any more.
@@ -150,7 +150,7 @@ def test_what_gains_too_little_by_later_load_is_dropped_and_not_sought_again_soo
 
 def test_what_cannot_be_walked_only_now_is_sought_again_at_once() -> None:
     search = Later()
-    chosen = Targeting(TargetOptions(), search)
+    chosen = Gather(TargetOptions(), search)
     last = until_judged(chosen)
     cluster, _ = saddle()
     resting = replace(last, pinned=("moved lately",) * 4)
@@ -163,7 +163,7 @@ def test_what_cannot_be_walked_only_now_is_sought_again_at_once() -> None:
 
 def test_topologies_do_not_share_a_memory() -> None:
     cluster, snapshot = saddle()
-    chosen = Targeting(TargetOptions())
+    chosen = Gather(TargetOptions())
     chosen(cluster, snapshot, Limits())
     other = replace(snapshot, topology="other", executors=("5-5", "6-6", "7-7", "8-8"))
     assert chosen(cluster, other, Limits()).moves[0].executor in other.executors
@@ -180,7 +180,7 @@ def test_another_goes_on_where_one_has_stopped() -> None:
     def unasked(question: Question) -> Answer:
         raise AssertionError(question)
 
-    one, another = Targeting(TargetOptions(), search), Targeting(TargetOptions(), unasked)
+    one, another = Gather(TargetOptions(), search), Gather(TargetOptions(), unasked)
     for world in (snapshot, other):
         one(cluster, world, Limits())
     document = encode(one.remembered)

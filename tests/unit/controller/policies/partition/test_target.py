@@ -1,4 +1,4 @@
-"""`target` on seed 004's values to hold, on odd input, and piece by piece."""
+"""`gather` on seed 004's values to hold, on odd input, and piece by piece."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,15 +16,15 @@ from controller.core.cluster import (
     worker_cpu_cores,
 )
 from controller.core.decision import Outcome
+from controller.policies.greedy import greedy
 from controller.policies.partition import cheapest
 from controller.policies.partition.adopt import find
 from controller.policies.partition.anneal import anneal
 from controller.policies.partition.goal import digest
-from controller.policies.partition.policy import Targeting
+from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.partition.route import Route, next_steps, route
 from controller.policies.partition.target import TargetMemory, target
-from controller.policies.safe import safe
 from controller.snapshot import parse
 from migration.model import Component
 
@@ -66,7 +66,7 @@ def world(
 
 
 def walk(start: World, limits: Limits, options: TargetOptions | None = None) -> list[World]:
-    policy, path = Targeting(options or TargetOptions()), [start]
+    policy, path = Gather(options or TargetOptions()), [start]
     while (decision := policy(*path[-1], limits)).moves:
         cluster, snapshot = path[-1]
         for move in decision.moves:
@@ -116,9 +116,9 @@ def test_a_way_through_a_placement_already_seen_is_not_taken() -> None:
     assert find(cluster, snapshot, NODES_ONLY, TargetOptions(), seen).target is None
 
 
-def test_a_way_that_costs_more_than_to_stay_is_not_taken_while_loads_jitter() -> None:
+def test_a_way_that_costs_more_than_its_end_gains_is_not_taken_while_loads_jitter() -> None:
     # Three that talk to each other, and together a little more to one that has to stay elsewhere.
-    talk = dict.fromkeys([(0, 1), (1, 2), (0, 2)], 10.0) | {(e, 3): 4.0 for e in range(3)}
+    talk = dict.fromkeys([(0, 1), (1, 2), (0, 2)], 40.0) | {(e, 3): 4.0 for e in range(3)}
     cluster, snapshot = world([("a", 1.0), ("b", 1.0)], [0, 0, 0, 1], [0.1] * 4, talk)
     snapshot = replace(snapshot, pinned=(None, None, None, "stays"))
     assert find(cluster, snapshot, NODES_ONLY, TargetOptions(detours=True)).target is not None
@@ -144,11 +144,11 @@ def test_a_placement_and_a_load_are_called_the_same_in_every_process() -> None:
 
 def test_a_hot_worker_is_relieved_before_the_way_goes_on() -> None:
     cluster, snapshot = load("saddle")
-    policy = Targeting(TargetOptions())
+    policy = Gather(TargetOptions())
     first = policy(cluster, snapshot, NODES_ONLY)
     assert "towards a target" in first.reason
     hot = replace(snapshot, cpu_cores=np.array([0.5, 0.2, 0.5, 0.2]))
-    assert policy(cluster, hot, NODES_ONLY) == safe(cluster, hot, NODES_ONLY)
+    assert policy(cluster, hot, NODES_ONLY) == greedy(cluster, hot, NODES_ONLY)
     assert worker_cpu_cores(cluster, hot).max() > 0.85
 
 
@@ -169,7 +169,7 @@ def test_a_target_is_dropped_when_its_executors_are_gone_or_it_gains_nothing() -
             memory=TargetMemory(target=goal),
             propose=lambda: None,
         )
-        assert decision == safe(cluster, changed, NODES_ONLY)
+        assert decision == greedy(cluster, changed, NODES_ONLY)
         assert memory.target is None
 
 
@@ -199,7 +199,7 @@ def test_a_target_is_dropped_when_its_executors_are_gone_or_it_gains_nothing() -
     ],
 )
 def test_odd_input_ends_in_a_clear_outcome(odd: World, outcome: Outcome) -> None:
-    policy = Targeting(TargetOptions())
+    policy = Gather(TargetOptions())
     decision = policy(*odd, Limits())
     assert decision.outcome is outcome
     assert decision.moves == ()
@@ -317,17 +317,28 @@ def test_a_ring_is_the_shortest_that_fits() -> None:
     assert ring((4, 0), (1, 1), (2, 0)) == ((1, 1), (2, 0))
 
 
-def test_what_is_known_and_out_of_reach_is_said() -> None:
-    """Two small ones should change places with a big one: neither fits before the other goes."""
+def test_two_small_ones_change_places_with_a_big_one() -> None:
     rows = [("a", 1.0), ("b", 1.0)]
     traffic = {(0, 4): 5.0, (1, 4): 5.0, (3, 2): 5.0}
     cluster, snapshot = world(rows, [0, 0, 0, 1, 1], [0.2, 0.2, 0.45, 0.4, 0.45], traffic)
-    stuck = cluster, replace(snapshot, pinned=(None, None, "stays", None, "stays"))
-    decision = Targeting(TargetOptions())(*stuck, NODES_ONLY)
+    full = cluster, replace(snapshot, pinned=(None, None, "stays", None, "stays"))
+    decision = Gather(TargetOptions())(*full, NODES_ONLY)
+    assert (len(decision.moves), decision.is_exchange) == (3, True)
+    assert decision.applied(*full).place.tolist() == [1, 1, 0, 0, 1]
+
+
+def test_what_is_known_and_out_of_reach_is_said() -> None:
+    """Nine small ones would have to change places with a big one: more than go at once."""
+    rows = [("a", 1.0), ("b", 1.0)]
+    traffic = {(e, 11): 5.0 for e in range(9)} | {(9, 10): 5.0}
+    sizes = [0.05] * 9 + [0.45, 0.4, 0.4]
+    cluster, snapshot = world(rows, [0] * 9 + [1, 0, 1], sizes, traffic)
+    stuck = cluster, replace(snapshot, pinned=(*[None] * 10, "stays", "stays"))
+    decision = Gather(TargetOptions())(*stuck, NODES_ONLY)
     assert decision.moves == ()
     assert (
-        "a placement that gains 15 t/s more is known and out of reach: 3 of its 3 executors wait "
-        "for room; 0.2 cores more on b:6701 would let "
+        "a placement that gains 50 t/s more is known and out of reach: 10 of its 10 executors wait "
+        "for room; 0.05 cores more on b:6701 would let "
     ) in decision.reason
     room = replace(cluster, capacity_cores=np.array([1.0, 1.3]))
-    assert walk((room, stuck[1]), NODES_ONLY)[-1][1].place.tolist() == [1, 1, 0, 0, 1]
+    assert walk((room, stuck[1]), NODES_ONLY)[-1][1].place.tolist() == [1] * 9 + [0, 0, 1]

@@ -22,8 +22,8 @@ from controller.core.cluster import (
 )
 from controller.core.decision import Decision, Outcome, Veto
 from controller.core.veto import Vetoes, placement_vetoes
+from controller.policies.greedy import greedy
 from controller.policies.otd import otd
-from controller.policies.safe import safe
 from migration.model import Edge
 
 # Task ids follow the components' names, and the even scheduler deals them out like cards.
@@ -126,7 +126,7 @@ def run(model: WordCount, most: int = 60) -> tuple[list[LoadSnapshot], Decision]
     path = [model.snapshot(even())]
     for _ in range(most):
         vetoes = placement_vetoes(CLUSTER, path[-1], Excluded())
-        decision = choose(safe, CLUSTER, path[-1], Limits(), vetoes)
+        decision = choose(greedy, CLUSTER, path[-1], Limits(), vetoes)
         if not decision.moves:
             return path, decision
         place = path[-1].place.copy()
@@ -195,7 +195,7 @@ def test_noise_does_not_keep_it_moving(seed: int, prefers_local: bool) -> None:
             e: Veto(Outcome.COOLDOWN, "rests") for e, at in rested_at.items() if cycle - at < 30
         }
         vetoes = Vetoes(resting).joined(placement_vetoes(CLUSTER, seen, Excluded()))
-        for move in choose(safe, CLUSTER, seen, Limits(), vetoes).moves:
+        for move in choose(greedy, CLUSTER, seen, Limits(), vetoes).moves:
             moved_at.append(cycle)
             rested_at[move.executor] = cycle
             place = place.copy()

@@ -1,4 +1,4 @@
-"""The default policy: relieve hot workers, else bring traffic together, and never overfill."""
+"""What `gather` does without a target: the best single move, and it never overfills a worker."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from controller.policies.single_move import (
 )
 
 
-def safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+def greedy(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     """Relieve hot workers, else bring traffic together, never filling a worker above `high`.
 
     Differs from 004: a target must have room for the executor (the fit test; for traffic a little
@@ -30,16 +30,16 @@ def safe(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
     (`opening_pairs`). Only executors that talk to each other can gain, so it costs O(pairs with
     traffic), not O(E·W).
     """
-    return disjoint(choose_safe, View.of(cluster, snapshot, limits))
+    return disjoint(choose_greedy, View.of(cluster, snapshot, limits))
 
 
-def choose_safe(view: View) -> Choice | Decision:
-    """Choose one move as `safe` does, or say why there is none.
+def choose_greedy(view: View) -> Choice | Decision:
+    """Choose one move as `greedy` does, or say why there is none.
 
     A view that was `moved` saves most of the work.
     """
     warnings: list[str] = []
-    hot = np.flatnonzero(view.classes.high)
+    hot = view.surely_hot
     for hottest in by_load(view, hot) if hot.size else ():
         moves = relieving(view, hottest)
         if moves.executors.size:
