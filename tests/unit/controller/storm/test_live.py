@@ -14,7 +14,7 @@ from migration.model import Plan
 from tests.unit.controller.test_cycle import AUTO, World
 
 
-@pytest.mark.parametrize(("drained", "by"), [((), "policy safe"), (("host-b",), "drain")])
+@pytest.mark.parametrize(("drained", "by"), [((), "policy gather"), (("host-b",), "drain")])
 def test_the_history_tells_a_drain_from_the_policy(drained: tuple[str, ...], by: str) -> None:
     world = World(drained=drained)
     memory, _ = cycle(Memory(), world.seen(), AUTO)
