@@ -130,7 +130,7 @@ def freeze(
     until: Annotated[str, typer.Option(help="Such as 2026-12-01T06:00+01:00.")],
     reason: Reason = "frozen",
 ) -> None:
-    """Let nothing begin a move until then, `nstorm move` neither.
+    """Let nothing begin a move until then, operators neither.
 
     `nstorm resume` ends it.
     """

@@ -281,7 +281,7 @@ def test_it_makes_the_best_moves_by_itself(storm: str, puppets: Puppets, conf: P
 
         def ended() -> Any:
             found = read(session)
-            return found and len(found["ended_moves"]) >= 2 and found
+            return found and len(found["ended_moves"]) >= 3 and found
 
         told = wait_for(ended)
         first = MoveRecord(**told["ended_moves"][0])
@@ -309,7 +309,7 @@ def test_it_makes_the_best_moves_by_itself(storm: str, puppets: Puppets, conf: P
         live = nstorm("top", "--conf", str(conf), "--host", "host-a")
         assert live.returncode == 0, live.stderr
         workers = [line.split()[0] for line in live.stdout.splitlines() if "%" in line]
-        assert workers == ["host-a:6700", "host-a:6701"]
+        assert workers == ["host-a:6700"]  # the other one was left by its last executor
         wrong = nstorm("doctor", "--conf", str(conf), "-o", "json")
         assert wrong.returncode == 1, wrong.stderr
         found = [one["what"] for one in json.loads(wrong.stdout)]
