@@ -4,10 +4,10 @@ A command lives as long as the session of its operator, so none is done once tha
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from controller.core.decision import Decision, Move, Outcome
 from controller.core.drain import drained_nodes
@@ -29,9 +29,11 @@ _CAN_GO_BACK = frozenset(row.phase for row in TRANSITIONS if row.event == "cance
 ENDS = frozenset({REFUSED, DONE, "MOVED", "UNDONE", "VOID"})
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A wish, mostly to move an executor to a slot, and what has become of it."""
+class Command(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A wish, mostly to move an executor to a slot, and what has become of it.
+
+    What is as by default is not written: a controller of the last version knows no other keys.
+    """
 
     topology: str
     executor: str = ""

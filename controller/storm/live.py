@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import structlog
+from msgspec import structs
 
 from controller.config import Config
 from controller.core.decision import Move, Outcome
@@ -181,8 +182,8 @@ class LiveController:
         asked = self._commands.read()
         for path, command in asked.items():
             if self._asked.get(path) != command:
-                told = replace(command, answer=None)
-                self._recorder.note("commands", {"path": path, **asdict(told)})
+                told = structs.asdict(structs.replace(command, answer=None))
+                self._recorder.note("commands", {"path": path, **told})
         self._asked = asked
 
     def _cycle(self) -> bool:

@@ -1,5 +1,6 @@
 """The queue of commands: what can be read of it, and whose topology is meant."""
 
+import json
 from typing import cast
 
 import pytest
@@ -171,3 +172,11 @@ def test_an_answer_that_is_too_long_is_refused() -> None:
     assert answered(Command("wc", verb="plan"), [], "topology").reason == (
         "no topology of wc in the last cycle"
     )
+
+
+def test_a_wish_to_move_has_only_the_keys_that_the_last_version_knows() -> None:
+    assert json.loads(encode(Command("wc", "7-7", "s:1"))) == {
+        "topology": "wc",
+        "executor": "7-7",
+        "slot": "s:1",
+    }
