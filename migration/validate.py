@@ -25,6 +25,11 @@ from migration.table import NEEDS_VERSION
 CLOSES_SINCE = 2  # the version of the protocol that lets a worker lose its last executor
 
 
+# A plan is one node of ZooKeeper of at most 256 kB, and an entry takes up to 1.1 kB: it names its
+# slots three times, each with a host of up to 253 characters.
+MOST_ENTRIES = 200
+
+
 class RefusalCode(StrEnum):
     """Why a move may not be."""
 
@@ -109,6 +114,9 @@ def _in_the_way(
             state = "void" if entry.void is not None else entry.phase
             reason = f"executor {executor} has move {entry.id} in the plan, in {state}"
             return Refusal(RefusalCode.MOVE_IN_FLIGHT, reason)
+    if len(plan.entries) >= MOST_ENTRIES:
+        reason = f"the plan of {plan.topology} has {MOST_ENTRIES} moves, and no room for more"
+        return Refusal(RefusalCode.MOVE_IN_FLIGHT, reason)
     if source == target:
         return Refusal(RefusalCode.SAME_SLOT, f"executor {executor} is at {target} already")
     if target not in publication.slots:

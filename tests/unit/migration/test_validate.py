@@ -3,6 +3,7 @@
 import pytest
 from messages import replace
 
+from migration import wire
 from migration.model import (
     Base,
     Component,
@@ -21,7 +22,7 @@ from migration.model import (
     Way,
     WorkerAck,
 )
-from migration.validate import Refusal, RefusalCode, validate_move
+from migration.validate import MOST_ENTRIES, Refusal, RefusalCode, validate_move
 
 A, B, SPARE = Slot("s1", 6700), Slot("s2", 6700), Slot("s2", 6701)
 E1, E2, E3, E4 = (ExecutorId(i, i) for i in range(1, 5))
@@ -201,3 +202,19 @@ def test_a_pinned_executor_moves_by_its_way_and_by_none_that_is_not_known():
     refusal = ask(publication=published, nodes=[acks, nodes[1]])
     assert isinstance(refusal, Refusal)
     assert refusal.code is RefusalCode.NOT_UNDERSTOOD
+
+
+def test_a_full_plan_takes_no_move_and_fits_into_a_node():
+    long = f"{'u' * 36}-{'h' * 253}"
+    source, target = Slot(long, 65535), Slot(long[::-1], 65535)
+    entries = tuple(
+        Entry(f"m99999.{i}", ExecutorId(99000 + i, 99999), source, target, Phase.PREPARE,
+              Base(source, 2_000_000_000), "Storm assigned the executor elsewhere: Storm wins")
+        for i in range(MOST_ENTRIES)
+    )  # fmt: skip
+    full = replace(PLAN, entries=entries)
+    assert len(wire.encode(full)) < wire.LARGEST_NODE_BYTES
+    refusal = ask(plan=full)
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason == "the plan of wc has 200 moves, and no room for more"
+    assert isinstance(ask(plan=replace(full, entries=entries[1:])), Entry)
