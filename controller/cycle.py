@@ -168,7 +168,16 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         gate_each, pictures, under_way, excluded=settings.excluded, max_moves=settings.max_moves
     )
     # An operator has asked for it, as for a single move: only a freeze holds it.
-    drains = drain_each(gate(held=_frozen(seen)), seen.drained, settings.limits, free_moves)
+    drains = drain_each(
+        gate(held=_frozen(seen)),
+        seen.drained,
+        settings.limits,
+        free_moves,
+        rests=memory.moved_s.keys(),
+        excluded_hosts=settings.excluded.hosts,
+    )
+    # A move that is refused takes none from another topology.
+    drains |= {v.id: next_plan(v, drains[v.id], seen.epoch)[1] for v in views if v.id in drains}
     begun = sum(len(decision.moves) for decision in drains.values())
     gated = gate(held=_held(seen, settings, modes))
     vetoes = veto_each(

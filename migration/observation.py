@@ -292,8 +292,9 @@ def _cancelled(observed: ObservedEntry) -> bool:
 
 
 def _target_ready(observed: ObservedEntry) -> bool:
-    if observed.entry.way is Way.SPOUT and not _supervised(observed):
-        return False  # Storm absorbs the move right after QUIET
+    # A spout is absorbed right after QUIET, and what carries its state stands still from SWITCH on.
+    if observed.entry.way in (Way.SPOUT, Way.CARRY) and not _supervised(observed):
+        return False
     return observed.state(observed.entry.target) in (EntryState.READY, EntryState.ROUTED)
 
 

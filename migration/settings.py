@@ -172,11 +172,11 @@ SETTINGS: tuple[Setting, ...] = (
         least=1, most=1000, tunable=True, tried=(1, 2, 4)),
     Setting("max.moves.per.hour", Kind.COUNT, None,
         "The most moves that begin in the whole cluster within an hour, an operator's counted; a "
-        "decision that begins below it is made whole.",
-        least=1, most=100_000, unset="no limit"),
+        "decision that begins below it is made whole. The history that is counted has 200 moves.",
+        least=1, most=200, unset="no limit"),
     Setting("max.moves.per.host.hour", Kind.COUNT, None,
         "The same for the moves from or to one host.",
-        least=1, most=100_000, unset="no limit"),
+        least=1, most=200, unset="no limit"),
     Setting("windows", Kind.NAMES, (),
         "When decisions may begin moves: five fields of cron, which name the open minutes, and a "
         "zone, such as `* 2-4 * * MON-FRI Europe/Berlin` for each night from 2 to 5.",

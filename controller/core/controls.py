@@ -18,7 +18,10 @@ class Pause(Struct, frozen=True):
     def __str__(self) -> str:
         if self.until_s is None:
             return self.reason
-        until = datetime.fromtimestamp(self.until_s, UTC).isoformat(" ", "minutes")
+        try:
+            until = datetime.fromtimestamp(self.until_s, UTC).isoformat(" ", "minutes")
+        except (ValueError, OverflowError, OSError):
+            return f"{self.reason}, for ever"
         return f"{self.reason}, until {until}"
 
 

@@ -1,6 +1,6 @@
 """Moves executors away from hosts that operators drain, before any policy is asked."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from controller.core.decision import Decision, Move, Outcome, Veto
 from controller.core.layout import pinned_executors, settled_placement
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
+from controller.core.veto import last_executors
 from controller.core.view.pairs import Pairs
 from migration.model import ExecutorId, Node
 
@@ -73,13 +74,23 @@ def drain_each(
     drained: tuple[str, ...],
     limits: Limits,
     free_moves: int,
+    *,
+    rests: Collection[tuple[str, ExecutorId]] = (),
+    excluded_hosts: Collection[str] = (),
 ) -> dict[str, Decision]:
-    """Decide about the topologies that have executors to move from a drained host."""
+    """Decide about the topologies that have executors to move from a drained host.
+
+    What `rests` after a move waits: it may have come back, and would again. Nothing goes to
+    `excluded_hosts`.
+    """
     decisions: dict[str, Decision] = {}
     for topology, made in pictures.items():
         if isinstance(made, Veto) or not drained:
             continue
-        decision = _drain(made, drained, limits, free_moves)
+        resting = {str(executor) for of, executor in rests if of == topology}
+        decision = _drain(
+            made, drained, limits, free_moves, resting=resting, excluded_hosts=excluded_hosts
+        )
         if decision is not None:
             decisions[topology] = decision
             free_moves -= len(decision.moves)
@@ -87,16 +98,24 @@ def drain_each(
 
 
 def _drain(
-    made: Picture, drained: tuple[str, ...], limits: Limits, free_moves: int
+    made: Picture,
+    drained: tuple[str, ...],
+    limits: Limits,
+    free_moves: int,
+    *,
+    resting: Collection[str],
+    excluded_hosts: Collection[str],
 ) -> Decision | None:
     cluster, snapshot = made.cluster, made.snapshot
     nodes = drained_nodes(made.view.publication.nodes, drained)
     closed = np.array([node in nodes for node in cluster.nodes])[cluster.node_of]
-    moving = {str(entry.executor) for entry in made.view.plan.entries}
+    shut = drained_nodes(made.view.publication.nodes, (*drained, *excluded_hosts))
+    waits = {str(entry.executor) for entry in made.view.plan.entries} | set(resting)
+    waits |= last_executors(made.view).executors.keys()
     leaving = [
         e
         for e in np.flatnonzero(closed[snapshot.place] & snapshot.is_movable).tolist()
-        if snapshot.executors[e] not in moving
+        if snapshot.executors[e] not in waits
     ]
     if not leaving:
         return None
@@ -105,8 +124,10 @@ def _drain(
         return Decision(
             Outcome.MOVE_IN_FLIGHT, f"{hosts} drained: executors wait for moves under way"
         )
-    hooked = {str(slot) for slot in made.view.hooked_slots}
-    is_open = np.array([name in hooked for name in cluster.workers]) & ~closed
+    workers = made.view.observation.workers
+    able = {str(slot) for slot in made.view.hooked_slots if workers[slot].error is None}
+    is_shut = np.array([node in shut for node in cluster.nodes])[cluster.node_of]
+    is_open = np.array([name in able for name in cluster.workers]) & ~is_shut
     room = np.where(is_open, made.classes.room_cores, -np.inf)
     # The largest first: what is small finds room at last, too.
     leaving.sort(key=lambda e: (-snapshot.cpu_cores[e], e))

@@ -85,7 +85,9 @@ def veto_each(
             there = there.joined(_at_nodes(made.cluster, made.snapshot, busy_nodes))
         left = unwanted.get(topology, {})
         there = Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}).joined(there)
-        found[topology] = _of_the_moment(made, left_s).joined(there).joined(_last(made.view))
+        found[topology] = (
+            _of_the_moment(made, left_s).joined(there).joined(last_executors(made.view))
+        )
     return found
 
 
@@ -118,7 +120,7 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
     return Vetoes(executors, workers)
 
 
-def _last(view: TopologyView) -> Vetoes:
+def last_executors(view: TopologyView) -> Vetoes:
     """Veto the last executor that stays in a worker, where the worker may not end."""
     why = cannot_close(view.observation)
     if why is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import structlog
 from msgspec.structs import replace
 
 from controller.core.decision import Decision, Move, Outcome
@@ -15,11 +16,13 @@ from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
 from controller.storm.history import MoveRecord
 from controller.storm.message_cache import Mirror
-from kvstore.errors import NoNodeError
+from kvstore.errors import NoNodeError, StoreError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
 from migration.model import ExecutorId, Plan, Slot
 from migration.table import TRANSITIONS
+
+log = structlog.get_logger()
 
 COMMANDS = f"{wire.ROOT}/commands"
 
@@ -126,20 +129,25 @@ class CommandQueue:
         for path, command in self.read().items():
             if command.ended:
                 continue
-            if command.move:
-                answer = self._follow(command, views, ended)
-            elif command.verb == "cancel":
-                answer = self._take_back(command, views)
-            elif command.verb in self._others:
-                answer = self._look(command, views)
-            elif command.verb != "move" or frozen is not None:
-                reason = frozen or f"the leading controller does not know {command.verb}"
-                answer = replace(command, state=REFUSED, reason=reason)
-            else:
-                try:
+            try:
+                if command.move:
+                    answer = self._follow(command, views, ended)
+                elif command.verb == "cancel":
+                    answer = self._take_back(command, views)
+                elif command.verb in self._others:
+                    answer = self._look(command, views)
+                elif command.verb != "move" or frozen is not None:
+                    reason = frozen or f"the leading controller does not know {command.verb}"
+                    answer = replace(command, state=REFUSED, reason=reason)
+                else:
                     answer = self._try(command, views, epoch, drained)
-                except ModelError as error:  # no executor or slot is called so
-                    answer = replace(command, state=REFUSED, reason=str(error))
+            except StoreError:
+                raise
+            except ModelError as error:  # no executor or slot is called so
+                answer = replace(command, state=REFUSED, reason=str(error))
+            except Exception as error:  # a wish must not end the controller, nor the next one
+                log.exception("command_failed", path=path)
+                answer = replace(command, state=REFUSED, reason=f"unexpected error: {error!r}")
             if answer != command:
                 self._answer(path, answer)
             if answer.move and not command.move:

@@ -19,7 +19,7 @@ def read(stored: Stored | None) -> Controls:
         return Controls()
     try:
         return msgspec.json.decode(stored.data, type=Controls)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         return Controls(freeze=Pause(f"{CONTROLS} cannot be read: {error}; delete it"))
 
 

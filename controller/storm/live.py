@@ -302,7 +302,9 @@ class LiveController:
     def _publish(self, reports: tuple[TopologyReport, ...]) -> None:
         if self._leader.epoch is None:
             return
-        ways = {one.topology: self._way(one) for one in reports if one.picture and one.moves}
+        # What has moved is not summed up: a way takes its time, and moves under way wait for it.
+        shown = (r for r in reports if r.picture and r.moves and r.outcome is not Outcome.MOVED)
+        ways = {one.topology: self._way(one) for one in shown}
         self._ways = {topology: self._ways[topology] for topology in ways}
         found = document(
             reports,

@@ -578,6 +578,26 @@ def test_a_drained_host_is_left_by_all_that_may_move_whatever_the_mode() -> None
         assert "host host-b drained" not in report.reason
 
 
+def test_a_drain_does_not_begin_the_same_undone_move_for_ever() -> None:
+    world = World(drained=("host-b",), pinned={6: "stateful"})
+    controller = Controller(world, Config(mode=Mode.AUTO, worker_capacity_cores=4.0))
+    controller.cycle()
+    begun = []
+    for _ in range(4):
+        report = controller.cycle()
+        for entry in world.written[-1].entries if report.outcome is Outcome.MOVED else ():
+            begun.append(entry.executor.start)
+            world.written.append(replace(world.written[-1], entries=()))
+    assert sorted(begun) == [2, 5, 7]
+
+
+def test_a_drain_brings_nothing_to_an_excluded_host_or_to_a_worker_that_cannot_follow() -> None:
+    excluded = replace(AUTO, excluded=Excluded(hosts=frozenset({"host-a"})))
+    assert not last(World(drained=("host-b",)), excluded).moves
+    moved = last(World(drained=("host-b",), deaf=frozenset({A1}))).moves
+    assert {move.target for move in moved} == {str(A2)}
+
+
 def test_only_a_freeze_holds_a_drain() -> None:
     hour = ((1.7e9, "a", "b"),)
     most = replace(AUTO, max_moves_hour=1, max_moves_host_hour=1, windows=("* 2-4 * * * UTC",))

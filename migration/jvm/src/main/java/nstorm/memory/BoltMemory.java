@@ -61,7 +61,13 @@ public record BoltMemory(Set<String> fields, String stays, String unless) {
     private static BoltMemory read(Object bolt) {
         Object user = user(bolt);
         Map<String, LiveTypes> live = live(user);
-        return READ.computeIfAbsent(List.of(user.getClass(), live), key -> read(user.getClass(), live));
+        return READ.computeIfAbsent(List.of(user.getClass(), live), key -> {
+            try {
+                return read(user.getClass(), live);
+            } catch (Undecided e) {
+                return undecided(e.getMessage()); // kept as well: what takes longest is not read again for each executor
+            }
+        });
     }
 
     /** The user's own bolt in what Storm has made of it. */

@@ -19,7 +19,8 @@ import java.util.Set;
  * share afterwards. To be called where nothing else touches the bolts.
  */
 public final class BoltState {
-    static final int SIZE_MAX_BYTES = 100 << 20;
+    /** The bytes stand in memory up to five times at an end, so no more than a share of its heap. */
+    public static final int SIZE_MAX_BYTES = (int) Math.min(100L << 20, Runtime.getRuntime().maxMemory() / 16);
 
     private BoltState() {
     }

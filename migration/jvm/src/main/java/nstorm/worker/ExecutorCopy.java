@@ -152,7 +152,7 @@ final class ExecutorCopy {
         return stays.state();
     }
 
-    /** Asks for what its bolts keep, as it is while the copy holds still. A state that cannot travel pins the executor. */
+    /** Asks for what its bolts keep, as it is while the copy holds still. What the user's classes throw may not end the worker. A state that cannot travel pins the executor. */
     void saveState() {
         savedState = null;
         refused = false;
@@ -160,7 +160,7 @@ final class ExecutorCopy {
         stopSwitch.whileStill(() -> {
             try {
                 savedState = BoltState.save(bolts(), fields);
-            } catch (IOException | RuntimeException | StackOverflowError e) {
+            } catch (IOException | RuntimeException | Error e) {
                 stays.failed("its state could not travel: " + e.getMessage());
                 refused = true;
                 Faults.report("saving the state of executor " + id, e);
@@ -179,7 +179,7 @@ final class ExecutorCopy {
             try {
                 BoltState.load(state, bolts());
                 loaded = true;
-            } catch (IOException | RuntimeException | StackOverflowError e) {
+            } catch (IOException | RuntimeException | Error e) {
                 refused = true;
                 Faults.report("loading the state of executor " + id, e);
             }

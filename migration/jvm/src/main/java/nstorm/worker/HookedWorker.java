@@ -11,6 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import nstorm.load.Traffic;
 import nstorm.wire.ExecutorId;
+import nstorm.wire.Plan;
 import nstorm.wire.Slot;
 import org.apache.storm.Config;
 import org.apache.storm.StormTimer;
@@ -115,6 +116,13 @@ final class HookedWorker {
             factory.discard(id, copy.queue, copy.executor());
             throw new IllegalStateException("cannot start it: " + e, e);
         }
+    }
+
+    /** Storm itself starts what a restarted target owns, before the reconciler looks: it may not run without the state. */
+    boolean startsStill(ExecutorId id) {
+        Plan plan = overlay.plan();
+        return plan != null && plan.entries().stream().anyMatch(entry -> entry.executor().equals(id)
+                && Desired.holdsStill(new Desired.Part(entry, id, Desired.Action.RUN), overlay.assigned().get(id), me));
     }
 
     private void unregister(ExecutorCopy copy) {

@@ -95,8 +95,10 @@ final class Reconciler {
     }
 
     private boolean settled(ExecutorId executor, Assigned nowOrNull) {
+        ExecutorCopy copy = worker.copies.get(executor);
         boolean assignedHere = nowOrNull != null && nowOrNull.slot().equals(worker.me);
-        return assignedHere ? worker.tables.delivers(executor) : !worker.copies.containsKey(executor);
+        // One that is stopping, such as a spout in close() when its move is undone, makes room for a new copy first.
+        return assignedHere ? worker.tables.delivers(executor) && (copy == null || !copy.stopping()) : copy == null;
     }
 
     private void reapStopped() {
@@ -236,7 +238,8 @@ final class Reconciler {
         boolean here = worker.tables.delivers(part.executor());
         return switch (part.action()) {
             case PREPARE -> copy != null && copy.prepared() ? EntryState.READY : EntryState.NONE;
-            case RUN -> here && part.entry().phase() != Phase.PREPARE ? running(part.entry(), copy) : EntryState.NONE;
+            case RUN -> copy != null && copy.stopping() ? copy.stuck() ? EntryState.STUCK : EntryState.NONE
+                    : here && part.entry().phase() != Phase.PREPARE ? running(part.entry(), copy) : EntryState.NONE;
             case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED
                     : copy.refused() ? EntryState.REFUSED : EntryState.DRAINED;
             case DRAIN -> here ? EntryState.NONE : copy == null || copy.drained(DRAINED_MS) ? EntryState.DRAINED : EntryState.ROUTED;

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.zip.CRC32;
+import nstorm.memory.BoltState;
 
 /**
  * States of bolts on their way: cut into pieces at the source, put together at the target. Pieces may come twice, and in
@@ -73,7 +74,7 @@ final class StateArrivals {
         long crc = in.readLong();
         int index = in.readInt();
         int count = Math.max(1, (length + PIECE_BYTES - 1) / PIECE_BYTES);
-        if (!awaited.contains(move) || length < 0 || index < 0 || index >= count) {
+        if (!awaited.contains(move) || length < 0 || length > BoltState.SIZE_MAX_BYTES || index < 0 || index >= count) {
             return;
         }
         Parts parts = byMove.get(move);

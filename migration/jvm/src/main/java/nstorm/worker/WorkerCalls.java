@@ -7,6 +7,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.locks.ReentrantLock;
 import nstorm.hook.HookStatus;
 import nstorm.load.Traffic;
+import nstorm.wire.ExecutorId;
 import nstorm.wire.Slot;
 import org.apache.storm.StormTimer;
 import org.apache.storm.daemon.worker.Worker;
@@ -214,7 +215,15 @@ public final class WorkerCalls {
     }
 
     public static Callable<Long> executorLoop(Executor executor, Callable<Long> stock) {
-        return loop == null ? stock : StopSwitch.of(executor).wrap(stock);
+        WorkerLoop now = loop;
+        if (now == null) {
+            return stock;
+        }
+        StopSwitch stop = StopSwitch.of(executor);
+        if (executor.getExecutorId().get(0) >= 0 && now.worker.startsStill(ExecutorId.of(executor.getExecutorId()))) {
+            stop.holdStill(true);
+        }
+        return stop.wrap(stock);
     }
 
     /** True if the recurring task of an executor has been scheduled by us, so that it can be cancelled. */
