@@ -87,7 +87,7 @@ def test_it_moves_by_itself_and_nothing_is_lost(
     (topology,) = [t for t in status["topologies"] if t["name"] == NAME]
     assert all(worker["hooks"] for worker in topology["workers"])
     pinned = {row["component"] for row in topology["executors"] if row["pinned"]}
-    assert pinned >= {"spout", "__acker"}
+    assert not pinned & {"spout", "__acker"}
 
     # A leader that dies in the middle of its work is followed by another.
     epoch = status["epoch"]
@@ -102,20 +102,20 @@ def test_it_moves_by_itself_and_nothing_is_lost(
     # It knows who moved what under the one before, and answers from its own pictures.
     history = json.loads(controllers.ask("history", NAME, "-o", "json").stdout)
     assert {move["asked_by"] for move in history} == {"policy gather"}
-    assert set(history[0]["phase_s"]) == {"PREPARE", "SWITCH", "DRAIN", "STOP", "SETTLE"}
+    # A spout comes through QUIET, a bolt through SWITCH and DRAIN.
+    assert set(history[0]["phase_s"]) >= {"PREPARE", "STOP", "SETTLE"}
     lab.wait_until(
         "the way from here", lambda: controllers.ask("plan", NAME).returncode == 0, limit_s=120
     )
     moved = history[0]["executor"]
     (why,) = json.loads(controllers.ask("explain", moved, "-o", "json").stdout)
     assert (why["mode"], why["executors"][0]["executor"]) == ("advise", moved)
-    spout = next(row for row in topology["executors"] if row["component"] == "spout")
-    other = next(w["slot"] for w in topology["workers"] if w["slot"] != spout["slot"])
-    refused = controllers.ask("move", NAME, spout["executor"], other)
+    refused = controllers.ask("move", NAME, "99-99", topology["workers"][0]["slot"])
     assert refused.returncode == 2
-    assert "must stay" in refused.stderr
+    assert "has no executor 99-99" in refused.stderr
 
-    assert lab.worker_pids() == pids
+    # A worker that everything has left may have ended; none was restarted.
+    assert lab.worker_pids().items() <= pids.items()
     totals = lab.ledger(wordcount).drain(limit_s=120)
     assert totals.emitted == totals.acked > 1000
     assert (totals.failed, totals.double_acked) == (0, 0)
