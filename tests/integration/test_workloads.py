@@ -12,8 +12,10 @@ from deploy.lab.workloads import WORKLOADS, Verdict, judge
 
 pytestmark = pytest.mark.cluster
 
-# Two of a kind side by side must not mix. The WordCount that keeps nothing is in test_lab.py.
-RUNS = {**{name: name for name in WORKLOADS if name != "wordcount"}, "counters-2": "counters"}
+# In test_lab.py and in test_moves.py, and there is a slot for each of the others only.
+ELSEWHERE = {"wordcount", "partitions"}
+# Two of a kind side by side must not mix.
+RUNS = {**{name: name for name in WORKLOADS if name not in ELSEWHERE}, "counters-2": "counters"}
 CONF = {
     "topology.workers": 1,
     "topology.acker.executors": 1,
