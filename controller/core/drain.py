@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.decision import Decision, Move, Outcome, Veto
@@ -107,9 +108,7 @@ def _drain(
     excluded_hosts: Collection[str],
 ) -> Decision | None:
     cluster, snapshot = made.cluster, made.snapshot
-    nodes = drained_nodes(made.view.publication.nodes, drained)
-    closed = np.array([node in nodes for node in cluster.nodes])[cluster.node_of]
-    shut = drained_nodes(made.view.publication.nodes, (*drained, *excluded_hosts))
+    closed = _workers_on(made, drained)
     waits = {str(entry.executor) for entry in made.view.plan.entries} | set(resting)
     waits |= last_executors(made.view).executors.keys()
     leaving = [
@@ -126,8 +125,8 @@ def _drain(
         )
     workers = made.view.observation.workers
     able = {str(slot) for slot in made.view.hooked_slots if workers[slot].error is None}
-    is_shut = np.array([node in shut for node in cluster.nodes])[cluster.node_of]
-    is_open = np.array([name in able for name in cluster.workers]) & ~is_shut
+    is_open = np.array([name in able for name in cluster.workers])
+    is_open &= ~_workers_on(made, (*drained, *excluded_hosts))
     room = np.where(is_open, made.classes.room_cores, -np.inf)
     # The largest first: what is small finds room at last, too.
     leaving.sort(key=lambda e: (-snapshot.cpu_cores[e], e))
@@ -152,3 +151,9 @@ def _drain(
         f"{max(room.max(), 0.0):.3g} below {limits.high_frac:g} of its CPU"
     )
     return Decision(Outcome.NO_LOW_WORKER, reason)
+
+
+def _workers_on(made: Picture, hosts: Iterable[str]) -> NDArray[np.bool_]:
+    """Mark the workers of these hosts, shape (S,)."""
+    nodes = drained_nodes(made.view.publication.nodes, hosts)
+    return np.array([node in nodes for node in made.cluster.nodes])[made.cluster.node_of]
