@@ -9,8 +9,8 @@ import msgspec
 
 from controller.config import Config
 from controller.core.headroom import headroom, node_traffic_tps
-from controller.cycle import TopologyReport
 from controller.journal.recorder import cycle_record
+from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
 from kvstore.zookeeper import Session
 from migration import wire

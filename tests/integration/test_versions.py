@@ -274,7 +274,8 @@ def test_what_one_worker_does_not_understand_is_refused_by_its_name(
 ) -> None:
     view = look(session)
     (new,) = (ack for node in view.acks for ack in node.workers if ack.speaks == NEW)
-    old = next(slot for slot in sorted(view.slots) if slot.supervisor != new.slot.supervisor)
+    slots = sorted(view.observation.slots)
+    old = next(slot for slot in slots if slot.supervisor != new.slot.supervisor)
     spout = next(one.executor for one in new.ways if one.way is Way.SPOUT)
     asked = operator.follow(operator.ask(spout, old), lambda now: now.ended)
     assert (asked.state, operator.entries()) == (REFUSED, 0)

@@ -16,7 +16,7 @@ from controller.core.headroom import Headroom, Resource, headroom, node_traffic_
 from controller.core.layout import layout_of
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
-from controller.cycle import TopologyReport
+from controller.report import TopologyReport
 from controller.snapshot import parse
 from controller.storm import status
 from migration.model import Plan
