@@ -11,7 +11,7 @@ import structlog
 from msgspec.structs import replace
 
 from controller.core.decision import Decision, Move, Outcome
-from controller.core.drain import drained_nodes
+from controller.core.excluded import hosts_of, nodes_named
 from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
 from controller.storm.history import MoveRecord
@@ -165,7 +165,7 @@ class CommandQueue:
             return _unknown(command, views)
         wanted = command.moves or ((command.executor, "", command.slot),)
         moves = tuple(Move(executor, at, to, 0.0) for executor, at, to in wanted)
-        closed = drained_nodes(view.publication.nodes, drained)
+        closed = nodes_named(hosts_of(view.publication.nodes), drained)
         for move in moves:
             if Slot.parse(move.target).supervisor in closed:
                 reason = f"{move.target} is on a host that is drained: see `nstorm undrain`"

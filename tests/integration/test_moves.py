@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,8 @@ from tests.bench.moves import run_moves
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "moves-test"
+# The rate before is of no interest here.
+AT_ONCE: Any = {"interleave": False, "block_s": 5.0}
 
 
 @pytest.mark.parametrize(
@@ -31,7 +34,7 @@ def test_what_bolts_keep_is_right_after_moves_at_random(lab: Lab, workload: str,
             lambda: Counter(operator.ways().values())[way] == 8,
         )
         before = operator.placement().slot_of
-        report = run_moves(lab, AtRandom(lab, operator, seed=3), name, moves=10, interleave=False)
+        report = run_moves(lab, AtRandom(lab, operator, seed=3), name, moves=10, **AT_ONCE)
         moved = {one for one, at in operator.placement().slot_of.items() if at != before[one]}
         print(report)
         assert report["states"] == {"MOVED": 10}
@@ -90,7 +93,7 @@ def test_spouts_that_read_partitions_move_and_so_do_ackers(lab: Lab) -> None:
 
 
 def test_thirty_moves_lose_no_tuple_and_restart_no_worker(lab: Lab, operator: Operator) -> None:
-    report = run_moves(lab, AtRandom(lab, operator, seed=30), TOPOLOGY, moves=30, interleave=False)
+    report = run_moves(lab, AtRandom(lab, operator, seed=30), TOPOLOGY, moves=30, **AT_ONCE)
     print(report)
     assert report["asked"] == 30
     assert report["states"] == {"MOVED": 30}
