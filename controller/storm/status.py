@@ -60,7 +60,7 @@ def _cycle(report: TopologyReport, config: Config) -> dict[str, Any]:
     found["headroom"] = asdict(headroom(cluster, snapshot, config.link_tps))
     found["links"] = [
         {"from": cluster.nodes[source], "to": cluster.nodes[target], "tps": tps}
-        for tps, source, target in node_traffic_tps(cluster, snapshot)[:SHOWN_LINKS]
+        for tps, source, target in node_traffic_tps(cluster, snapshot, SHOWN_LINKS)
     ]
     found["executors"] = [
         {"executor": executor, "cpu_cores": cpu, "queue": int(queue)}
