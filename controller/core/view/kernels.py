@@ -116,15 +116,6 @@ def roomiest(room_cores: Floats, is_open: Marks, node_of: Ints, nodes: int) -> I
 
 
 @compiled
-def highest(of: Ints, score: Floats, count: int) -> Floats:
-    """Find the best score of each of `count`, minus infinity without any; `of` says whose it is."""
-    found = np.full(count, -np.inf)
-    for k in range(len(of)):
-        found[of[k]] = max(found[of[k]], score[k])
-    return found
-
-
-@compiled
 def _scratch(world: KernelWorld) -> _Scratch:
     workers, nodes = len(world.node_of), len(world.roomiest)
     return _Scratch(
