@@ -55,7 +55,7 @@ final class WorkerLoop implements Runnable {
     }
 
     static PlanStore planStore(Map<String, Object> conf, String topology) {
-        return new PlanStore(StoreDir.of(conf).resolve("plan"), topology::equals);
+        return PlanStore.of(StoreDir.of(conf).resolve("plan"), topology);
     }
 
     @Override
