@@ -84,8 +84,7 @@ class Puller:
         except WireError as error:
             log.error("plan_store_damaged", reason=str(error))
             return None
-        topologies = [plan.topology for plan in local.plans]
-        self._data = dict(zip(topologies, plans_of(payload), strict=True))
+        self._data = dict(zip((p.topology for p in local.plans), plans_of(payload), strict=True))
         return local
 
     def invalidate_all(self) -> None:

@@ -41,33 +41,24 @@ def headroom(cluster: Cluster, snapshot: LoadSnapshot, link_tps: float | None = 
     if share.any():
         busiest = int(np.argmax(share))
         found = Headroom(1 / float(share[busiest]), Resource.CPU, cluster.workers[busiest])
-    if link_tps is None:
-        return found
-    busiest_tps, source, target = next(iter(node_traffic_tps(cluster, snapshot, 1)), (0.0, 0, 0))
-    if busiest_tps <= 0:
-        return found
-    factor = link_tps / busiest_tps
-    if found.factor is not None and found.factor <= factor:
-        return found
-    return Headroom(factor, Resource.NETWORK, f"{cluster.nodes[source]} to {cluster.nodes[target]}")
+    if link_tps is not None:
+        for tps, source, target in node_traffic_tps(cluster, snapshot, 1):
+            if found.factor is None or link_tps / tps < found.factor:
+                where = f"{cluster.nodes[source]} to {cluster.nodes[target]}"
+                return Headroom(link_tps / tps, Resource.NETWORK, where)
+    return found
 
 
 def node_traffic_tps(
     cluster: Cluster, snapshot: LoadSnapshot, most: int
 ) -> list[tuple[float, int, int]]:
-    """List the directed pairs of nodes with the most traffic, at most so many: tuples/s, source,
-    target.
-    """
+    """List the directed pairs of nodes with the most traffic: tuples/s, source, target."""
     nodes, of_worker = np.unique(cluster.node_of, return_inverse=True)
     node, count = of_worker[snapshot.place], len(nodes)
     source, target = node[snapshot.traffic.source], node[snapshot.traffic.target]
     tps = np.bincount(source * count + target, snapshot.traffic.tps, count * count)
     tps[:: count + 1] = 0.0  # what stays in a node
-    loud = np.flatnonzero(tps)
-    if len(loud) > most:
-        loud = loud[tps[loud] >= np.partition(tps[loud], -most)[-most]]
-    order = loud[np.argsort(-tps[loud], kind="stable")][:most]
-    return [
-        (float(tps[row]), int(nodes[row // count]), int(nodes[row % count]))
-        for row in order.tolist()
-    ]
+    least = np.partition(tps, -most)[-most] if tps.size > most else 0.0
+    loud = np.flatnonzero((tps > 0) & (tps >= least))
+    order = loud[np.argsort(-tps[loud], kind="stable")][:most].tolist()
+    return [(float(tps[row]), int(nodes[row // count]), int(nodes[row % count])) for row in order]

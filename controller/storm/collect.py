@@ -41,7 +41,6 @@ class LiveCluster:
         self._timing = timing
         self._now_s = now_s
         self._came: dict[str, tuple[int, float]] = {}
-        self._loads: Sequence[NodeLoad] = ()
         self._loads_read_s = -math.inf
         self._published: dict[str, tuple[Publication, Nodes, Publication]] = {}
         self._acks: tuple[NodeAcks, ...] = ()
@@ -199,13 +198,13 @@ class LiveCluster:
     def loads(self) -> Sequence[NodeLoad]:
         """Read the newest report of each node."""
         paths = [wire.load_path(name) for name in self._mirror.children(wire.LOAD)]
-        self._loads = self._mirror.messages(NodeLoad, paths)
+        loads = self._mirror.messages(NodeLoad, paths)
         self._loads_read_s = self._now_s()
         for path in paths:
             self.age_s(path)  # a node is as old as its report from now on
         asked = {*paths, *map(wire.acks_path, self._mirror.children(wire.ACKS))}
         self._came = {path: came for path, came in self._came.items() if path in asked}
-        return self._loads
+        return loads
 
     def _silence_s(self, node: str) -> float:
         """Tell how long ago an agent was seen to write; clocks of nodes are not compared."""
