@@ -397,8 +397,13 @@ WORKLOADS: Mapping[str, Workload] = {
     "batches": Workload(
         "a sink that keeps tuples, writes them in batches and acks them then",
         batches,
-        # Besides tuples it keeps the number of the account that it gave last.
-        {"workload.batch.size": 100, "nstorm.move": {"count": "drain"}, **_TICKS},
+        {
+            "workload.batch.size": 100,
+            # Besides tuples it keeps the number of the account that it gave last.
+            "nstorm.move": {"count": "drain"},
+            "nstorm.state": {"count": ["batch"]},
+            **_TICKS,
+        },
     ),
     "slow-prepare": Workload(
         "a bolt that takes seconds to prepare and heeds no interrupt",
