@@ -160,9 +160,13 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         now_s=seen.now_s,
         time_s=seen.time_s,
     )
-    modes = {
-        view.id: Mode(seen.controls.mode_of(view.publication.name, settings.mode)) for view in views
+    words = {
+        view.id: seen.controls.mode_of(view.publication.name, view.publication.mode, settings.mode)[
+            0
+        ]
+        for view in views
     }
+    modes = {of: Mode(word) if word in set(Mode) else Mode.OBSERVE for of, word in words.items()}
     free_moves = settings.max_moves - len(under_way)
     gate = partial(
         gate_each, pictures, under_way, excluded=settings.excluded, max_moves=settings.max_moves
@@ -179,7 +183,7 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
     # A move that is refused takes none from another topology.
     drains |= {v.id: next_plan(v, drains[v.id], seen.epoch)[1] for v in views if v.id in drains}
     begun = sum(len(decision.moves) for decision in drains.values())
-    gated = gate(held=_held(seen, settings, modes))
+    gated = gate(held=_held(seen, settings, words))
     vetoes = veto_each(
         gated,
         memory.moved_s,
@@ -244,14 +248,18 @@ def _frozen(seen: Seen) -> dict[str, Veto]:
     return {v.id: Veto(Outcome.PAUSED, reason) for v in seen.topologies} if reason else {}
 
 
-def _held(seen: Seen, settings: Config, modes: Mapping[str, Mode]) -> dict[str, Veto]:
+def _held(seen: Seen, settings: Config, modes: Mapping[str, str]) -> dict[str, Veto]:
     """Say of which topologies nothing may be decided: by an operator's word, the hour or a cap."""
     outside, most = closed(settings.windows, seen.time_s), settings.max_moves_hour
     held = {}
     for view in seen.topologies:
         reason = seen.controls.held(view.publication.name, seen.time_s) or outside
-        if reason is None and modes[view.id] is Mode.OBSERVE:
+        mode = modes[view.id]
+        if reason is None and mode == Mode.OBSERVE:
             reason = "mode is observe: only measuring"
+        if reason is None and mode not in set(Mode):
+            one_of = ", ".join(Mode)
+            reason = f"topology.nstorm.mode must be one of {one_of}, is {mode!r}: only measuring"
         if reason is not None:
             held[view.id] = Veto(Outcome.PAUSED, reason)
         elif most is not None and len(seen.begun) >= most:

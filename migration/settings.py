@@ -117,7 +117,8 @@ _TPS = "tuples/s"
 # fmt: off
 SETTINGS: tuple[Setting, ...] = (
     Setting("mode", Kind.CHOICE, "advise",
-        "The mode of a topology for which `nstorm mode` has set none: `observe` only measures, "
+        "The mode of a topology for which neither `nstorm mode` nor `topology.nstorm.mode` in its "
+        "own configuration has set one: `observe` only measures, "
         "`advise` also says what the controller would do, `approve` does it once you have typed "
         "`nstorm approve`, `auto` does it.",
         choices=("observe", "advise", "approve", "auto")),

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from controller.cli.daemons import Conf
 from controller.cli.operate import ask, connected, end
-from controller.config import Mode
+from controller.config import Mode, from_storm_yaml
 from controller.core.controls import EVERYWHERE, Controls, Pause, Rejected
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView, moves_under_way
@@ -21,6 +21,7 @@ from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, find
 from controller.storm.status import read
 from kvstore.zookeeper import Session
+from migration import storm_yaml
 
 DAY_S = 86_400.0
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY_S}
@@ -41,21 +42,30 @@ def mode(
 ) -> None:
     """Set how far the controller goes by itself.
 
-    Without a topology it is for all that have no mode of their own. It holds over restarts, new
-    leaders, and new submissions under the same name.
+    Without a topology it is for all that this command has set none for. It holds over restarts, new
+    leaders, and new submissions under the same name, and comes before the topology's own
+    configuration.
     """
     chosen = words[-1]
     if len(words) > 2 or chosen not in (*Mode, "default"):
         raise CommandError(f"type [TOPOLOGY] MODE; MODE is one of {', '.join(Mode)}, default")
+    config, _ = from_storm_yaml(storm_yaml.read(conf))
     with connected(conf) as session:
-        name = _name(_views(session), words[0]) if len(words) > 1 else EVERYWHERE
+        views = _views(session)
+        name = _name(views, words[0]) if len(words) > 1 else EVERYWHERE
 
         def edit(before: Controls) -> Controls:
             modes = {n: m for n, m in before.modes.items() if n != name}
             return replace(before, modes=modes if chosen == "default" else {**modes, name: chosen})
 
-        controls.change(session, edit)
-    print(f"{name or 'every topology without a mode of its own'}: {chosen}")
+        after = controls.change(session, edit)
+    print(f"{name or 'every topology for which nstorm mode has set none'}: {chosen}")
+    for view in views:
+        if name in (EVERYWHERE, view.publication.name):
+            of = view.publication
+            print(
+                f"{of.name} is in mode {' by '.join(after.mode_of(of.name, of.mode, config.mode))}"
+            )
 
 
 def approve(proposal: Proposal, conf: Conf, output: OutputOption = Output.TABLE) -> None:

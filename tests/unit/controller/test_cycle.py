@@ -43,6 +43,7 @@ class World:
     pause: str | None = None
     controls: Controls = field(default_factory=Controls)
     begun: tuple[tuple[float, str, str], ...] = ()
+    own_mode: str | None = None
     stand_back: str | None = None
     hookless: frozenset[Slot] = frozenset()
     deaf: frozenset[Slot] = frozenset()
@@ -75,7 +76,8 @@ class World:
 
     def publication(self) -> Publication:
         nodes = [Node(n, f"host-{n}", 200.0, (1, 2, 3), 2) for n in "ab"]
-        return publication(self.places, nodes, spouts=[1], status=self.status)
+        made = publication(self.places, nodes, spouts=[1], status=self.status)
+        return replace(made, mode=self.own_mode)
 
     def acks(self) -> tuple[NodeAcks, ...]:
         slots = sorted(set(self.places.values()) - self.hookless)
@@ -513,6 +515,30 @@ def test_the_mode_approve_shows_the_plan_of_auto_and_waits_under_one_name() -> N
 def test_what_operators_set_wins_over_the_setting(modes: dict[str, str], outcome: Outcome) -> None:
     controls = Controls(modes=modes)  # type: ignore[arg-type]
     assert last(World(controls=controls), Config(mode=Mode.ADVISE)).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("modes", "outcome"),
+    [
+        ({}, Outcome.MOVED),
+        ({"wc": "advise"}, Outcome.WOULD_MOVE),
+        ({"": "observe"}, Outcome.PAUSED),
+    ],
+)
+def test_a_topology_brings_its_mode_and_operators_come_before_it(
+    modes: dict[str, str], outcome: Outcome
+) -> None:
+    world = World(own_mode="auto", controls=Controls(modes=modes))  # type: ignore[arg-type]
+    assert last(world, Config(mode=Mode.ADVISE)).outcome is outcome
+
+
+def test_a_mode_that_is_none_only_measures_and_says_so() -> None:
+    report = last(World(own_mode="atuo"))
+    assert (report.outcome, report.reason) == (
+        Outcome.PAUSED,
+        "topology.nstorm.mode must be one of observe, advise, approve, auto, is 'atuo': "
+        "only measuring",
+    )
 
 
 def test_what_an_operator_rejected_stays_and_the_next_best_is_proposed() -> None:
