@@ -191,7 +191,9 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         unwanted={view.id: seen.controls.unwanted(view.id, seen.time_s) for view in views},
         busy_nodes=_busy_nodes(seen, settings),
         cooldown_s=settings.cooldown_s,
+        min_age_s=settings.min_age_s,
         now_s=seen.now_s,
+        time_s=seen.time_s,
     )
     decisions = choose_each(
         decide,

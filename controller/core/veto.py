@@ -61,12 +61,15 @@ def veto_each(
     unwanted: Mapping[str, Mapping[str, str]],  # executors that operators want to stay, and why
     busy_nodes: Mapping[str, Veto],
     cooldown_s: float,
+    min_age_s: float,
     now_s: float,
+    time_s: float,
 ) -> dict[str, Vetoes]:
     """List the vetoes of the topologies that have a picture.
 
     They are MOVE_IN_FLIGHT, STAND_BACK, COOLDOWN, CAPPED, EXCLUDED, LAST_IN_WORKER and
-    NO_WORKER_IN_SLOT. `moved_s` has when executors moved, in monotonic seconds as `now_s`.
+    NO_WORKER_IN_SLOT. `moved_s` has when executors moved, in monotonic seconds as `now_s`; `time_s`
+    are Unix seconds.
     """
     found = {}
     for topology, made in pictures.items():
@@ -85,6 +88,11 @@ def veto_each(
             there = there.joined(_at_nodes(made.cluster, made.snapshot, busy_nodes))
         left = unwanted.get(topology, {})
         there = Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}).joined(there)
+        early = {
+            name: Veto(Outcome.COOLDOWN, f"Storm started {name} lately, it may move in {s:.0f} s")
+            for name, s in young(made.view, min_age_s, time_s).items()
+        }
+        there = Vetoes(early).joined(there)
         found[topology] = (
             _of_the_moment(made, left_s).joined(there).joined(last_executors(made.view))
         )
@@ -159,6 +167,16 @@ def cooldown(left_s: Mapping[str, float]) -> Vetoes:
             if s > 0
         }
     )
+
+
+def young(view: TopologyView, min_age_s: float, time_s: float) -> dict[str, float]:
+    """Tell for how many seconds more executors are too young: Storm started them lately."""
+    ends_s = {
+        str(placed.executor): placed.start_secs + min_age_s
+        for placed in (view.publication.executors if min_age_s else ())
+        if placed.start_secs is not None
+    }
+    return {name: end_s - time_s for name, end_s in ends_s.items() if end_s > time_s}
 
 
 def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:

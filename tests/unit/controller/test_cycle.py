@@ -279,6 +279,16 @@ def test_cooldown_is_the_outcome_when_only_resting_executors_would_gain() -> Non
     assert controller.cycle().outcome is Outcome.MOVED
 
 
+def test_what_storm_has_started_lately_stays_until_its_age() -> None:
+    world = World()  # all was started at second 50
+    world_s = 1.7e9 + world.now
+    config = replace(AUTO, min_age_s=world_s - 50 + 3)
+    reports = run(world, config, cycles=3)
+    assert reports[1].outcome is Outcome.COOLDOWN
+    assert "Storm started 2-2 lately, it may move in 2 s" in reports[1].reason
+    assert last(World(), replace(AUTO, min_age_s=world_s - 50)).outcome is Outcome.MOVED
+
+
 def test_an_excluded_host_is_left_alone_and_the_others_go_on() -> None:
     report = last(World(), replace(AUTO, excluded=Excluded(hosts=frozenset({"host-a"}))))
     assert report.outcome is Outcome.MOVED

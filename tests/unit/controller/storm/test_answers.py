@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from controller.config import Config, Mode
+from controller.core.classify import Limits
 from controller.core.controls import Controls, Rejected
-from controller.core.decision import Outcome
+from controller.core.decision import Move, Outcome
 from controller.cycle import Memory, TopologyReport
-from controller.storm.answers import explain, of_topology, plan_of
+from controller.storm.answers import explain, misfit, of_topology, plan_of
 from migration.model import ExecutorId, Slot
 from tests.unit.controller.test_cycle import AUTO, PLACES, Controller, World
 
@@ -56,7 +57,44 @@ def test_the_plan_is_the_way_that_auto_then_goes() -> None:
     last = found["steps"][-1]
     assert last["moves"] == []
     assert last["inter_node_frac"] == after
-    assert [row["place"] for row in found["places"]][:2] == ["a", "b"]
+    places = {row["place"]: row for row in found["places"]}
+    assert [*places] == ["a", "b", "a:1", "a:2", "b:1", "b:2"]
+    # All that crosses between the two nodes comes to one and leaves the other.
+    for when, share in (("now", before), ("then", after)):
+        assert (
+            places["a"][f"tps_{when}"] == places["b"][f"tps_{when}"] == pytest.approx(share * 185)
+        )
+        for row in places.values():
+            frac = row[f"cpu_frac_{when}"]
+            assert row[f"headroom_{when}"] == (pytest.approx(1 / frac) if frac else None)
+    assert places["a:1"]["tps_now"] == 110
+    assert places["b:1"]["cpu_frac_then"] < places["b:1"]["cpu_frac_now"]
+
+
+def test_an_executor_that_is_too_young_takes_its_part_in_the_plan_later() -> None:
+    moves = [
+        [step["moves"] for step in planned(World(), config)["steps"]]
+        for config in (ADVISE, replace(ADVISE, min_age_s=1.7e9 + 101 - 50 + 7))
+    ]
+    assert moves[0][0] == [["2-2", "b:1", "a:1"]]
+    # All are young for two cycles of 5 s; a way ends where nothing may move.
+    assert moves[1] == [[]]
+
+
+def test_a_proposal_fits_as_long_as_no_worker_that_it_fills_is_over_the_limit() -> None:
+    report, _ = decided(World())
+    assert report.picture is not None
+    to_a1 = (Move("2-2", "b:1", "a:1", 160.0),)
+    assert misfit(report.picture, to_a1, Limits(high_frac=0.3)) is None
+    assert misfit(report.picture, to_a1, Limits(high_frac=0.29)) == (
+        "the loads have changed: a:1 would use 30% of its CPU, and load.high is 29%"
+    )
+    # b:1 is over the limit before and after, and the moves relieve it.
+    away = (Move("2-2", "b:1", "a:2", 50.0),)
+    assert misfit(report.picture, away, Limits(high_frac=0.2)) is None
+    assert misfit(report.picture, (Move("9-9", "b:1", "a:1", 0.0),), Limits()) == (
+        "the load of 9-9 is not known yet"
+    )
 
 
 def test_the_plan_keeps_what_lasts_out_of_the_way() -> None:
