@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from controller.config import Config, Mode
@@ -29,19 +30,20 @@ def planned(world: World, config: Config = ADVISE) -> dict[str, Any]:
     return plan_of(report, report.picture, controller.memory, config, world.now - 1)
 
 
-def way_of_auto() -> list[list[str]]:
+def way_of_auto() -> list[dict[str, Any]]:
     """Let auto decide on the same load after each of its moves, until it moves nothing."""
     places, rests = dict(PLACES), Memory().moved_s
-    moves: list[list[str]] = []
+    steps: list[dict[str, Any]] = []
     while True:
         controller = Controller(World(places=dict(places)), AUTO)
         controller.memory = Memory(moved_s=rests)
         controller.cycle()
         report = controller.cycle()
         if report.outcome is not Outcome.MOVED:
-            return moves
+            return steps
+        moves = [[move.executor, move.source, move.target] for move in report.moves]
+        steps.append({"moves": moves, "reason": report.reason})
         for move in report.moves:
-            moves.append([move.executor, move.source, move.target])
             places[int(move.executor.split("-")[0])] = Slot.parse(move.target)
             rests = {**rests, ("wc-1", ExecutorId.parse(move.executor)): 101.0}
 
@@ -51,7 +53,8 @@ def test_the_plan_is_the_way_that_auto_then_goes() -> None:
     moves = [move for step in found["steps"] for move in step["moves"]]
     assert len(moves) > 1
     assert moves[0] == ["2-2", "b:1", "a:1"]
-    assert way_of_auto() == moves
+    told = [{key: step[key] for key in ("moves", "reason")} for step in found["steps"][:-1]]
+    assert msgspec.json.encode(way_of_auto()) == msgspec.json.encode(told)
     before, after = found["inter_node_frac"]
     assert after < before == pytest.approx(160 / 185)
     last = found["steps"][-1]
