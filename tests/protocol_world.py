@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from migration.model import (
     AppliedPlan,
     Component,
@@ -29,6 +31,7 @@ from migration.model import (
     Way,
     WorkerAck,
 )
+from migration.observation import Observation
 from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
 from migration.validate import Refusal, validate_move
 from migration.wire import SPEAKS
@@ -368,15 +371,10 @@ class World:
 
     def move(self, executor: ExecutorId, target: Slot) -> Entry | Refusal:
         self.moves += 1
-        entry = validate_move(
-            self.publication,
-            self.stored,
-            self.fresh(),
-            executor,
-            target,
-            move_id=f"m{self.moves}",
-        )
+        observation = Observation.of(self.publication, self.stored, self.fresh())
+        entry = validate_move(observation, executor, target)
         if isinstance(entry, Entry):
+            entry = structs.replace(entry, id=f"m{self.moves}")
             self.write(begin(self.held_plan, [entry], self.now_s))
         return entry
 

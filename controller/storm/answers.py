@@ -16,11 +16,11 @@ from controller.core.outcomes import what_to_do
 from controller.core.picture import Picture
 from controller.core.veto import Vetoes, young
 from controller.core.view.view import View
-from controller.cycle import Memory, TopologyReport
+from controller.cycle import Memory
 from controller.policies.partition.policy import Gather, Remembered
 from controller.policies.registry import policy
+from controller.report import TopologyReport
 from controller.walk import walk
-from migration.validate import cannot_close
 
 MOST_STEPS = 100
 MOST_CANDIDATES = 50
@@ -55,10 +55,10 @@ def plan_of(
         for (topology, executor), at_s in memory.moved_s.items()
         if topology == report.topology and at_s < now_s
     }
-    for name, left_s in young(made.view, config.min_age_s, report.time_s).items():
+    for name, left_s in young(made.view.publication, config.min_age_s, report.time_s).items():
         rests_from = (left_s - config.cooldown_s) / config.cycle_s
         moved_at[name] = max(moved_at.get(name, -math.inf), rests_from)
-    lasting, why = _lasting(report.vetoes), cannot_close(made.view.observation)
+    lasting, why = _lasting(report.vetoes), made.view.observation.cannot_close
 
     def also(now: LoadSnapshot) -> Vetoes:
         """Keep the last executor of a worker there, where the worker may not end."""

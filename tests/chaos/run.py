@@ -97,7 +97,7 @@ def _try(stand: Stand, faults: Faults, row: Try, seen: Seen) -> None:
     stand.pids = stand.note_workers()
     known = set(stand.workers_seen)
     stand.services.restarts.clear()
-    move = stand.choose() if row.phase is None else faults.when(row.phase)
+    move = stand.choose() if row.phase is None else faults.when(row.phase, row.way)
     seen.move = f"{move.executor} {stand.place(move.source)} {stand.place(move.target)}"
     seen.load = round(os.getloadavg()[0], 1)
     struck_s = time.time()

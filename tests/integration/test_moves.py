@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ from tests.bench.moves import run_moves
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "moves-test"
 COUNTERS = "counters-test"
+# The rate before is of no interest here.
+AT_ONCE: Any = {"interleave": False, "block_s": 5.0}
 
 
 def test_counters_move_with_their_counts(lab: Lab) -> None:
@@ -24,9 +27,7 @@ def test_counters_move_with_their_counts(lab: Lab) -> None:
     with beside(lab, COUNTERS) as operator:
         lab.wait_until("what the bolts keep is known", lambda: carried(operator) == 8)
         before = operator.placement().slot_of
-        report = run_moves(
-            lab, AtRandom(lab, operator, seed=3), COUNTERS, moves=15, interleave=False
-        )
+        report = run_moves(lab, AtRandom(lab, operator, seed=3), COUNTERS, moves=15, **AT_ONCE)
         moved = {one for one, at in operator.placement().slot_of.items() if at != before[one]}
         print(report)
         assert report["states"] == {"MOVED": 15}
@@ -89,7 +90,7 @@ def test_spouts_that_read_partitions_move_and_so_do_ackers(lab: Lab) -> None:
 
 
 def test_thirty_moves_lose_no_tuple_and_restart_no_worker(lab: Lab, operator: Operator) -> None:
-    report = run_moves(lab, AtRandom(lab, operator, seed=30), TOPOLOGY, moves=30, interleave=False)
+    report = run_moves(lab, AtRandom(lab, operator, seed=30), TOPOLOGY, moves=30, **AT_ONCE)
     print(report)
     assert report["asked"] == 30
     assert report["states"] == {"MOVED": 30}

@@ -22,6 +22,7 @@ from deploy.lab.operator import Operator, beside, published
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import Base, Entry, EntryState, ExecutorWay, NodeAcks, Phase, Slot, Way
+from migration.observation import Observation
 from migration.validate import Refusal, RefusalCode, validate_move
 
 pytestmark = pytest.mark.cluster
@@ -267,13 +268,15 @@ def test_what_one_worker_does_not_understand_is_refused_by_its_name(
 ) -> None:
     view = look(session)
     (new,) = (ack for node in view.acks for ack in node.workers if ack.speaks == NEW)
-    old = next(slot for slot in sorted(view.slots) if slot.supervisor != new.slot.supervisor)
+    old = next(
+        slot for slot in sorted(view.observation.slots) if slot.supervisor != new.slot.supervisor
+    )
     placement = operator.placement()
     executor = next(e for e in placement.free if placement.slot_of[e] == new.slot)
     by_carry = replace(new, ways=(*new.ways, ExecutorWay(executor, Way.CARRY)))
 
     def asked(acks: list[NodeAcks]) -> Entry | Refusal:
-        return validate_move(view.publication, view.plan, acks, executor, old, move_id="m0")
+        return validate_move(Observation.of(view.publication, view.plan, acks), executor, old)
 
     assert isinstance(asked(list(view.acks)), Entry)
     refusal = asked(

@@ -3,8 +3,8 @@
 import pytest
 
 from migration import MigrationError, table
+from migration.events import EVENTS
 from migration.model import ABSORBED, Base, Entry, ExecutorId, Phase, Slot, Timing, Way
-from migration.observation import EVENTS
 from migration.table import (
     LEAVE,
     NEEDS_VERSION,

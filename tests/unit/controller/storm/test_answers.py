@@ -10,7 +10,8 @@ from controller.config import Config, Mode
 from controller.core.classify import Limits
 from controller.core.controls import Controls, Rejected
 from controller.core.decision import Move, Outcome
-from controller.cycle import Memory, TopologyReport
+from controller.cycle import Memory
+from controller.report import TopologyReport
 from controller.storm.answers import explain, misfit, of_topology, plan_of
 from migration.model import ExecutorId, Slot
 from tests.unit.controller.test_cycle import AUTO, PLACES, Controller, World

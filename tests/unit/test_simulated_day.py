@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.day import agent_day, controller_day
+from tests.simulated_day import agent_day, controller_day
 
 
 def test_the_controller_keeps_no_more_after_more_cycles(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""``PYTHONPATH=tests python -m tests.bench.day``: memory of controller and agent over a simulated day.
+"""Memory over a simulated day: ``PYTHONPATH=tests python -m tests.simulated_day``.
 
-Real objects, an imagined clock.
-The world is small and its traffic changes each hour, so that moves begin, end, and are forgotten.
+Real objects of controller and agent, an imagined clock. The world is small and its traffic changes
+each hour, so that moves begin, end, and are forgotten.
 """
 
 import gc
@@ -18,6 +18,7 @@ from typing import Any, cast
 import psutil
 import typer
 from msgspec.structs import replace
+from recorded_world import TICK_S, publication, windows
 
 from agent.config import AgentConfig
 from agent.daemon import Agent
@@ -47,7 +48,6 @@ from migration.model import (
     WorkerLoad,
     traffic_of,
 )
-from tests.recorded_world import TICK_S, publication, windows
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 EXECUTORS = 40
