@@ -152,12 +152,164 @@ def _unread(ack: WorkerAck) -> WorkerAck:
     return structs.replace(ack, cluster="", epoch=0, version=-1, entries=())
 
 
+<<<<<<< HEAD
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a leader remembers of one entry; `_s` are monotonic seconds of its own clock."""
+
+    id: str
+    began_s: float | None  # when the move was made; None if an earlier leader made it
+    since_s: float  # when the phase was written, or when this leader took over
+    # The plans that wrote the entry and its phase, or later ones: older answers do not count.
+    made: PlanVersion
+    written: PlanVersion
+    target_incarnation: str | None = None  # the target's JVM that was ready
+    # Since when both ends route to the target (in STOP all workers do), and Storm has the executor
+    # there.
+    routed_s: float | None = None
+    absorbed_s: float | None = None
+    stuck: bool = False  # whether the source's thread is stuck in user code, reported once
+    undo_reason: str | None = None
+    cancelled: bool = False  # by an operator
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedEntry:
+    """One entry, and all that can be known about it."""
+
+    entry: Entry
+    progress: Progress
+    plan: Plan
+    observation: Observation
+    now_s: float
+    timing: Timing
+
+    def state(self, slot: Slot) -> EntryState | None:
+        """Return a live worker's answer to the phase, None if there is none yet."""
+        ack = self.observation.workers.get(slot)
+        if ack is None or ack.stamp < self.progress.written:
+            return None
+        found = ack.find(self.entry.id)
+        return EntryState.NONE if found is None else found.state
+
+    def status(self, slot: Slot) -> SlotStatus:
+        return self.observation.status(slot)
+
+    def heard(self, slot: Slot) -> bool:
+        """Tell whether the worker has answered the phase; if not, it may have applied anything."""
+        return self.state(slot) is not None
+
+    def dead(self, slot: Slot) -> bool:
+        return self.status(slot) in (SlotStatus.ABSENT, SlotStatus.UNASSIGNED)
+
+    def ends(self) -> tuple[Slot, Slot]:
+        return self.entry.source, self.entry.target
+
+    def ends_heard(self) -> bool:
+        return all(self.heard(end) for end in self.ends())
+
+    def bystanders(self) -> list[Slot]:
+        return [slot for slot in self.observation.live_slots() if slot not in self.ends()]
+
+    def absorbed(self) -> bool:
+        placed = self.observation.publication.find(self.entry.executor)
+        return placed is not None and placed.slot == self.entry.target
+
+    def refreshed(self) -> bool:
+        """Tell whether a JVM without hooks must have read Storm's new assignment by now."""
+        polls_s = 2 * self.observation.publication.refresh_poll_secs
+        since_s = self.progress.absorbed_s
+        return since_s is not None and self.now_s - since_s >= polls_s
+
+    def ends_routed(self) -> bool:
+        return (
+            self.state(self.entry.source) in _ROUTED
+            and self.state(self.entry.target) is EntryState.ROUTED
+        )
+
+    def all_routed(self) -> bool:
+        """Tell whether no worker sends to the source any more; a silent one might."""
+        waited = (slot for slot in self.observation.slots if not self.dead(slot))
+        return self.ends_routed() and all(self.state(slot) in _ROUTED for slot in waited)
+
+    def closes(self) -> bool:
+        """Tell whether Storm ends the source's worker as soon as Nimbus absorbs the move."""
+        staying = staying_executors(self.observation.publication, self.plan)
+        return all(placed.slot != self.entry.source for placed in staying)
+
+    def awaits_arrival(self) -> bool:
+        """Tell whether the source is to get an executor that Storm does not have there yet."""
+        placed = self.observation.publication.find
+        return any(
+            other.target == self.entry.source
+            and other.void is None
+            and (at := placed(other.executor)) is not None
+            and at.slot != other.target
+            for other in self.plan.entries
+        )
+
+
+def _voided(observed: ObservedEntry) -> bool:
+    placed = observed.observation.publication.find(observed.entry.executor)
+    if placed is None:
+        return True
+    return not observed.entry.counts(placed.slot, placed.start_secs)
+
+
+def _limit(observed: ObservedEntry) -> bool:
+    entry = observed.entry
+    longest_s = limit_s(entry.phase, entry.way, observed.timing)
+    if longest_s is None or observed.now_s - observed.progress.since_s < longest_s:
+        return False
+    if entry.phase is Phase.DRAIN and entry.way is not Way.DRAIN:
+        return _supervised(observed)
+    return entry.phase in SOURCE_OWNS or observed.ends_heard()
+
+
+def _end_lost(observed: ObservedEntry) -> bool:
+    return any(observed.status(end) is not SlotStatus.LIVE for end in observed.ends())
+
+
+def _end_dead(observed: ObservedEntry) -> bool:
+    settled = all(observed.heard(end) or observed.dead(end) for end in observed.ends())
+    return settled and any(observed.dead(end) for end in observed.ends())
+
+
+def _target_dead(observed: ObservedEntry) -> bool:
+    # A source that was restarted says STOPPED: there is nothing left to go back to.
+    return (
+        observed.dead(observed.entry.target) and observed.state(observed.entry.source) in _HAS_COPY
+    )
+
+
+def _unsupervised(observed: ObservedEntry) -> bool:
+    late = observed.now_s - observed.progress.since_s >= observed.timing.supervisor_limit_s
+    return late and not _supervised(observed) and observed.ends_heard()
+
+
+def _supervised(observed: ObservedEntry) -> bool:
+    """Tell whether the supervisors of both ends would adopt the new sets."""
+    observation, made = observed.observation, observed.progress.made
+    return all(
+        observation.gone(slot) or observation.has_read(slot.supervisor, made)
+        for slot in observed.ends()
+    )
+
+
+def _cancelled(observed: ObservedEntry) -> bool:
+    if not observed.progress.cancelled or observed.entry.phase in SOURCE_OWNS:
+        return observed.progress.cancelled
+    return observed.ends_heard() and observed.state(observed.entry.source) in {
+        EntryState.NONE,
+        *_HAS_COPY,
+=======
 def _staying(publication: Publication, plan: Plan) -> list[PlacedExecutor]:
     """List the executors that no move takes from the slot where Storm assigns them."""
     leaving = {
         (entry.executor, entry.source)
         for entry in plan.entries
         if entry.void is None and entry.phase is not Phase.UNDO
+>>>>>>> main
     }
     return [one for one in publication.executors if (one.executor, one.slot) not in leaving]
 

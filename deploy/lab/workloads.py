@@ -397,7 +397,8 @@ WORKLOADS: Mapping[str, Workload] = {
     "batches": Workload(
         "a sink that keeps tuples, writes them in batches and acks them then",
         batches,
-        {"workload.batch.size": 100, **_TICKS},
+        # Besides tuples it keeps the number of the account that it gave last.
+        {"workload.batch.size": 100, "nstorm.move": {"count": "drain"}, **_TICKS},
     ),
     "slow-prepare": Workload(
         "a bolt that takes seconds to prepare and heeds no interrupt",
