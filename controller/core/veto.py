@@ -24,9 +24,15 @@ class Vetoes:
     executors: Mapping[str, Veto] = field(default_factory=dict)
     workers: Mapping[str, Veto] = field(default_factory=dict)
 
-    def joined(self, other: "Vetoes") -> "Vetoes":
-        """Add vetoes; where both have one, the first stays."""
-        return Vetoes({**other.executors, **self.executors}, {**other.workers, **self.workers})
+
+def first_of(*found: Vetoes) -> Vetoes:
+    """Put vetoes together; of several on one thing the first stays."""
+    executors: dict[str, Veto] = {}
+    workers: dict[str, Veto] = {}
+    for vetoes in reversed(found):
+        executors |= vetoes.executors
+        workers |= vetoes.workers
+    return Vetoes(executors, workers)
 
 
 def veto_each(
@@ -56,18 +62,19 @@ def veto_each(
             for (of, executor), at_s in moved_s.items()
             if of == topology
         }
-        there = placement_vetoes(made.cluster, made.snapshot, excluded)
-        if busy_nodes:
-            there = there.joined(_at_nodes(made.cluster, made.snapshot, busy_nodes))
         left = unwanted.get(topology, {})
-        there = Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}).joined(there)
         early = {
             name: Veto(Outcome.COOLDOWN, f"Storm started {name} lately, it may move in {s:.0f} s")
             for name, s in young(made.view.publication, min_age_s, time_s).items()
         }
-        there = Vetoes(early).joined(there)
-        last = _last_executors(made.view.observation)
-        found[topology] = _of_the_moment(made, left_s).joined(there).joined(last)
+        found[topology] = first_of(
+            _of_the_moment(made, left_s),
+            Vetoes(early),
+            Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}),
+            placement_vetoes(made.cluster, made.snapshot, excluded),
+            _at_nodes(made.cluster, made.snapshot, busy_nodes),
+            _last_executors(made.view.observation),
+        )
     return found
 
 
@@ -151,7 +158,7 @@ def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Exclude
         for w in np.flatnonzero(count == 0)
     }
     # What is excluded is so whatever else is in the way.
-    return exclusions(cluster, snapshot, excluded).joined(Vetoes({}, workers))
+    return first_of(exclusions(cluster, snapshot, excluded), Vetoes({}, workers))
 
 
 def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
@@ -163,7 +170,7 @@ def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> 
         for name, component in zip(snapshot.executors, snapshot.component_of, strict=True):
             if component in excluded.components:
                 executors[name] = Veto(Outcome.EXCLUDED, f"component {component} is excluded")
-    return Vetoes(executors).joined(found)
+    return first_of(Vetoes(executors), found)
 
 
 def _at_nodes(cluster: Cluster, snapshot: LoadSnapshot, vetoes: Mapping[str, Veto]) -> Vetoes:

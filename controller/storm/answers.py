@@ -14,7 +14,7 @@ from controller.core.decision import Decision, Move, Outcome, Veto
 from controller.core.headroom import headroom
 from controller.core.outcomes import what_to_do
 from controller.core.picture import Picture
-from controller.core.veto import Vetoes, young
+from controller.core.veto import Vetoes, first_of, young
 from controller.core.view.view import View
 from controller.cycle import Memory
 from controller.policies.partition.policy import Gather, Remembered
@@ -65,7 +65,7 @@ def plan_of(
         alone = np.bincount(now.place)[now.place] == 1
         veto = Veto(Outcome.LAST_IN_WORKER, f"the last executor of its worker: {why}")
         last = {now.executors[e]: veto for e in np.flatnonzero(alone)} if why else {}
-        return lasting.joined(Vetoes(last))
+        return first_of(lasting, Vetoes(last))
 
     walked = list(
         walk(cluster, snapshot, live, MOST_STEPS, chosen=chosen, also=also, moved_at=moved_at)

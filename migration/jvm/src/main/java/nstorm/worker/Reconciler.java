@@ -171,7 +171,7 @@ final class Reconciler {
         return claimed || !leaving.isEmpty();
     }
 
-    /** No route leads to the new owner yet: better no ack than tuples that nobody takes. The move is undone at its limit. */
+    /** No route leads to the new owner yet: better no ack than tuples that no worker takes. The move is undone at its limit. */
     private boolean mustGoOn(Part part) {
         return part.entry() != null && !worker.overlay.reaches(part.entry());
     }
@@ -204,7 +204,7 @@ final class Reconciler {
         }
     }
 
-    /** In CARRY: the source sends what it keeps, the target takes it. */
+    /** In CARRY: the source sends its state, the target takes it. */
     private void carry(Part part) {
         ExecutorCopy copy = worker.copies.get(part.executor());
         if (copy == null || part.entry() == null || part.entry().phase() != Phase.CARRY) {
