@@ -55,6 +55,7 @@ class Config:
     max_moves_host_hour: int | None = DEFAULT["max.moves.per.host.hour"]
     windows: tuple[str, ...] = ()
     cooldown_s: float = DEFAULT["cooldown.executor.secs"]
+    min_age_s: float = DEFAULT["min.age.secs"]
     ewma: float = DEFAULT["load.ewma"]
     # Capacity of every worker; None divides a node's CPU by its slots in use.
     worker_capacity_cores: float | None = DEFAULT["worker.cpu.capacity"]
@@ -95,6 +96,7 @@ def build(given: Mapping[str, Any]) -> Config:
         max_moves_host_hour=read.get("max.moves.per.host.hour"),
         windows=checked(read["windows"]),
         cooldown_s=read["cooldown.executor.secs"],
+        min_age_s=read["min.age.secs"],
         ewma=read["load.ewma"],
         worker_capacity_cores=read.get("worker.cpu.capacity"),
         link_tps=read.get("link.capacity.tps"),

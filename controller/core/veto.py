@@ -13,7 +13,7 @@ from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
 from controller.core.excluded import Excluded
 from controller.core.picture import Picture
-from migration.model import ExecutorId
+from migration.model import ExecutorId, Publication
 from migration.observation import Observation
 
 
@@ -43,12 +43,15 @@ def veto_each(
     unwanted: Mapping[str, Mapping[str, str]],  # executors that operators want to stay, and why
     busy_nodes: Mapping[str, Veto],
     cooldown_s: float,
+    min_age_s: float,
     now_s: float,
+    time_s: float,
 ) -> dict[str, Vetoes]:
     """List the vetoes of the topologies that have a picture.
 
     They are MOVE_IN_FLIGHT, STAND_BACK, COOLDOWN, CAPPED, EXCLUDED, LAST_IN_WORKER and
-    NO_WORKER_IN_SLOT. `moved_s` has when executors moved, in monotonic seconds as `now_s`.
+    NO_WORKER_IN_SLOT. `moved_s` has when executors moved, in monotonic seconds as `now_s`; `time_s`
+    are Unix seconds.
     """
     found = {}
     for topology, made in pictures.items():
@@ -60,8 +63,13 @@ def veto_each(
             if of == topology
         }
         left = unwanted.get(topology, {})
+        early = {
+            name: Veto(Outcome.COOLDOWN, f"Storm started {name} lately, it may move in {s:.0f} s")
+            for name, s in young(made.view.publication, min_age_s, time_s).items()
+        }
         found[topology] = first_of(
             _of_the_moment(made, left_s),
+            Vetoes(early),
             Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}),
             placement_vetoes(made.cluster, made.snapshot, excluded),
             _at_nodes(made.cluster, made.snapshot, busy_nodes),
@@ -128,6 +136,16 @@ def cooldown(left_s: Mapping[str, float]) -> Vetoes:
             if s > 0
         }
     )
+
+
+def young(publication: Publication, min_age_s: float, time_s: float) -> dict[str, float]:
+    """Tell for how many seconds more executors are too young: Storm started them lately."""
+    ends_s = {
+        str(placed.executor): placed.start_secs + min_age_s
+        for placed in (publication.executors if min_age_s else ())
+        if placed.start_secs is not None
+    }
+    return {name: end_s - time_s for name, end_s in ends_s.items() if end_s > time_s}
 
 
 def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
