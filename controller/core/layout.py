@@ -14,6 +14,7 @@ from controller.core.metrics import Rates
 from controller.core.tasks import FIRST_COMPONENT, TaskMap, component_targets, ends_of, worker_of
 from controller.core.topology import TopologyView
 from migration.model import ExecutorId, Phase, Plan, Publication, Slot, Way
+from migration.table import NEEDS_VERSION
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,7 +203,8 @@ def pinned_executors(view: TopologyView) -> dict[ExecutorId, str]:
             pinned[placed.executor] = kind[placed.component]
         elif placed.slot not in hooked:
             pinned[placed.executor] = "no hooks in its JVM"
-    known = {way for way in Way if view.observation.understands(way)}
+    speaks, _ = view.observation.speaks()
+    known = {way for way in Way if speaks >= NEEDS_VERSION[way]}
     for ack in view.observation.workers.values():
         pinned.update({one.executor: one.reason for one in ack.pinned})
         for one in ack.ways if ack.slot in hooked else ():
