@@ -19,6 +19,7 @@ from enum import StrEnum
 
 from msgspec import structs
 
+from migration.events import EVENTS, ObservedEntry, Progress
 from migration.model import (
     ABSORBED,
     Entry,
@@ -29,7 +30,7 @@ from migration.model import (
     Publication,
     Timing,
 )
-from migration.observation import EVENTS, Observation, ObservedEntry, Progress
+from migration.observation import Observation
 from migration.table import LEAVE, VOID, Transition, transitions_from
 
 
@@ -124,9 +125,9 @@ def step(
         # READY never comes in an inactive topology: what is judged again gets its full time again.
         waiting = tuple(replace(one, since_s=now_s, routed_s=None) for one in held_plan.progress)
         return Step(None, replace(held_plan, progress=waiting))
-    observation = Observation.of(publication, held_plan.plan.cluster, fresh_acks)
+    observation = Observation.of(publication, held_plan.plan, fresh_acks)
     looks = [
-        _judge(ObservedEntry(entry, one, held_plan.plan, observation, now_s, timing))
+        _judge(ObservedEntry(entry, one, observation, now_s, timing))
         for entry, one in zip(held_plan.plan.entries, held_plan.progress, strict=True)
     ]
     return _next_step(held_plan, looks, now_s)

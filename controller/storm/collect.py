@@ -257,7 +257,7 @@ def _are(some: Sequence[NodeAcks], others: Sequence[NodeAcks]) -> bool:
 
 def _keep_worked_out(old: TopologyView, view: TopologyView) -> None:
     """Hand on what depends on publication, plan and answers alone, which are the same."""
-    kept = ("slots", "observation", "hooked_slots", "known")
+    kept = ("observation", "known")
     vars(view).update({name: vars(old)[name] for name in kept if name in vars(old)})
 
 

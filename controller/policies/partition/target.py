@@ -8,13 +8,14 @@ import numpy as np
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
+from controller.core.view.pairs import proposals
 from controller.core.view.view import SURE, View
 from controller.policies.candidates import relieving
 from controller.policies.greedy import choose_greedy
 from controller.policies.partition.goal import Target, digest
 from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.partition.route import Route, Step, next_steps
-from controller.policies.single_move import disjoint, proposals
+from controller.policies.single_move import disjoint
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from migration.model import (
     Way,
     WorkerAck,
 )
+from migration.observation import Observation
 from migration.validate import MOST_ENTRIES, Refusal, RefusalCode, validate_move
 
 A, B, SPARE = Slot("s1", 6700), Slot("s2", 6700), Slot("s2", 6701)
@@ -59,7 +60,7 @@ def ask(
     plan: Plan = PLAN,
     nodes: list[NodeAcks] = NODES,
 ) -> Entry | Refusal:
-    return validate_move(publication, plan, nodes, executor, target, move_id="m1")
+    return validate_move(Observation.of(publication, plan, nodes), executor, target)
 
 
 def test_a_move_that_may_be():
