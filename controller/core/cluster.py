@@ -179,6 +179,10 @@ class LoadSnapshot:
         is_movable[held] = False
         return self._changed(pinned=tuple(pinned), is_movable=is_movable)
 
+    def of_those(self, is_movable: NDArray[np.bool_]) -> "LoadSnapshot":
+        """Let no other executors move, without a reason."""
+        return self._changed(is_movable=is_movable)
+
     def _changed(self, **changes: Any) -> "LoadSnapshot":
         after = object.__new__(LoadSnapshot)  # `replace` would look through all executors again
         for name in self.__slots__:
