@@ -57,7 +57,7 @@ def digest(*parts: Ints | Floats | NDArray[np.bool_] | tuple[str, ...]) -> int:
     found = hashlib.blake2b(digest_size=8)
     for part in parts:
         data = (
-            memoryview(np.ascontiguousarray(part)).cast("B")
+            np.ascontiguousarray(part).data.cast("B")
             if isinstance(part, np.ndarray)
             else "\n".join(part).encode()
         )
