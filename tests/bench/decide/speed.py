@@ -114,7 +114,9 @@ def _cycle_times(
             unwanted={},
             busy_nodes={},
             cooldown_s=config.cooldown_s,
+            min_age_s=config.min_age_s,
             now_s=seen.now_s,
+            time_s=seen.time_s,
         )
         marks.append(time.thread_time())
         found = choose_each(
