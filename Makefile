@@ -73,8 +73,8 @@ lint: build/venv.stamp
 test: fetch
 	$(MAKE) --jobs 4 test-cluster test-cluster-apart test-java test-python test-zookeeper
 
-# The longest of those that have a cluster of their own; about half of all.
-APART := chaos lab_java lab_nodes versions
+# Half of the clusters, by time; each of these has one of its own.
+APART := chaos failover lab_java lab_nodes versions
 APART_FILES := $(APART:%=tests/integration/test_%.py)
 
 test-cluster:

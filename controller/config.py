@@ -15,7 +15,7 @@ from controller.core.classify import Limits
 from controller.core.excluded import Excluded
 from controller.policies.aniello.options import Aniello
 from controller.policies.partition.problem import TargetOptions
-from controller.policies.registry import NAMES, Options
+from controller.policies.registry import NAMES, REPLACED, Options
 from controller.windows import checked
 from migration import ConfigError
 from migration.settings import DEFAULT, PREFIX, Reader, refuse_unknown, values
@@ -55,6 +55,7 @@ class Config:
     max_moves_host_hour: int | None = DEFAULT["max.moves.per.host.hour"]
     windows: tuple[str, ...] = ()
     cooldown_s: float = DEFAULT["cooldown.executor.secs"]
+    min_age_s: float = DEFAULT["min.age.secs"]
     ewma: float = DEFAULT["load.ewma"]
     # Capacity of every worker; None divides a node's CPU by its slots in use.
     worker_capacity_cores: float | None = DEFAULT["worker.cpu.capacity"]
@@ -78,6 +79,8 @@ def build(given: Mapping[str, Any]) -> Config:
     Raises ConfigError, whose message starts with the key, if one is unknown or its value cannot be.
     """
     refuse_unknown(given)
+    if given.get("policy") in REPLACED:
+        raise ConfigError(f"{PREFIX}policy: {given['policy']} is no more, gather took its place")
     read = values(given, (Reader.CONTROLLER, Reader.DECIDE), {"policy": NAMES})
     if "load.low" not in given:
         # The upper limit alone may be lowered: the lower one goes down with it.
@@ -95,6 +98,7 @@ def build(given: Mapping[str, Any]) -> Config:
         max_moves_host_hour=read.get("max.moves.per.host.hour"),
         windows=checked(read["windows"]),
         cooldown_s=read["cooldown.executor.secs"],
+        min_age_s=read["min.age.secs"],
         ewma=read["load.ewma"],
         worker_capacity_cores=read.get("worker.cpu.capacity"),
         link_tps=read.get("link.capacity.tps"),

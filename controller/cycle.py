@@ -123,7 +123,9 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
         unwanted=holds.unwanted,
         busy_nodes=holds.busy_nodes,
         cooldown_s=settings.cooldown_s,
+        min_age_s=settings.min_age_s,
         now_s=seen.now_s,
+        time_s=seen.time_s,
     )
     decisions = choose_each(
         decide,

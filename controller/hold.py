@@ -45,9 +45,13 @@ def hold_each(
     drains, policies = dict(excluded_topologies), dict(excluded_topologies)
     for view in views:
         name = view.publication.name
-        mode = modes[view.id] = Mode(controls.mode_of(name, settings.mode))
+        word, by = controls.mode_of(name, view.publication.mode, settings.mode)
+        is_mode = word in set(Mode)
+        mode = modes[view.id] = Mode(word) if is_mode else Mode.OBSERVE
         reason = controls.held(name, time_s) or outside
-        if reason is None and mode is Mode.OBSERVE:
+        if reason is None and not is_mode:
+            reason = f"{by} must be one of {', '.join(Mode)}, is {word!r}: only measuring"
+        elif reason is None and mode is Mode.OBSERVE:
             reason = "mode is observe: only measuring"
         if frozen is not None:
             drains[view.id] = Veto(Outcome.PAUSED, frozen)

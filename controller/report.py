@@ -31,7 +31,7 @@ class TopologyReport:
 
     @property
     def proposal(self) -> str:
-        """The id by which an operator may approve the moves; empty if they wait for nobody."""
+        """The id by which an operator may approve the moves; empty if they wait for no approval."""
         waits = self.outcome is Outcome.AWAITING_APPROVAL
         return proposal_id(self.topology, self.moves) if waits else ""
 

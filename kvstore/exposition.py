@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -16,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from kvstore.pulse import Pulse
 
-# One client is served at a time, in one thread; one that is silent for so long loses its turn.
+# One client is served at a time, in one thread, and for no longer: the end of the daemon waits.
 _CLIENT_LIMIT_S = 2.0
 
 log = structlog.get_logger()
@@ -41,13 +42,26 @@ class Families:
 
 
 class _Server(WSGIServer):
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Serve a client; a slow one is cut off."""
+        cut_off = threading.Timer(_CLIENT_LIMIT_S, _cut_off, (request,))
+        cut_off.daemon = True
+        cut_off.start()
+        try:
+            super().finish_request(request, client_address)
+        finally:
+            cut_off.cancel()
+
     def handle_error(self, request: object, client_address: object) -> None:
         """Leave a client that has gone."""
 
 
-class _Handler(WSGIRequestHandler):
-    timeout = _CLIENT_LIMIT_S
+def _cut_off(client: socket.socket) -> None:
+    with suppress(OSError):  # it has gone meanwhile
+        client.shutdown(socket.SHUT_RDWR)
 
+
+class _Handler(WSGIRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Keep each scrape out of the log."""
 

@@ -125,12 +125,13 @@ def _voided(observed: ObservedEntry) -> bool:
 
 
 def _limit(observed: ObservedEntry) -> bool:
-    longest_s = limit_s(observed.entry.phase, observed.timing)
+    entry = observed.entry
+    longest_s = limit_s(entry.phase, entry.way, observed.timing)
     if longest_s is None or observed.now_s - observed.progress.since_s < longest_s:
         return False
-    if observed.entry.phase in (Phase.SWITCH, Phase.CARRY):
-        return observed.ends_heard()
-    return observed.entry.phase is not Phase.DRAIN or _supervised(observed)
+    if entry.phase is Phase.DRAIN and entry.way is not Way.DRAIN:
+        return _supervised(observed)
+    return entry.phase in SOURCE_OWNS or observed.ends_heard()
 
 
 def _end_lost(observed: ObservedEntry) -> bool:

@@ -493,7 +493,8 @@ class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     """What Storm knows about a topology, as the hook in Nimbus publishes it when it changes.
 
     `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is the word
-    of Nimbus, and in a view the lowest of it and the controllers.
+    of Nimbus, and in a view the lowest of it and the controllers. `mode` is as the topology's own
+    configuration has it, whatever the word.
     """
 
     topology: str
@@ -505,6 +506,7 @@ class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     executors: tuple[PlacedExecutor, ...]
     nodes: tuple[Node, ...] = ()
     speaks: Long = 1
+    mode: str | None = None
 
     def find(self, executor: ExecutorId) -> PlacedExecutor | None:
         """Return the executor of exactly this range."""
@@ -563,6 +565,7 @@ class Timing:
     switch_limit_s: float = 5.0
     bystander_wait_s: float = 2.0
     lazy_kill_ms: int = 2000
+    unacked_limit_s: float = 40.0
     carry_limit_s: float = 20.0
     supervisor_limit_s: float = 30.0
     close_quiet_s: float = 5.0

@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -117,7 +117,8 @@ _TPS = "tuples/s"
 # fmt: off
 SETTINGS: tuple[Setting, ...] = (
     Setting("mode", Kind.CHOICE, "advise",
-        "The mode of a topology for which `nstorm mode` has set none: `observe` only measures, "
+        "The mode of a topology for which neither `nstorm mode` nor `topology.nstorm.mode` in its "
+        "own configuration has set one: `observe` only measures, "
         "`advise` also says what the controller would do, `approve` does it once you have typed "
         "`nstorm approve`, `auto` does it.",
         choices=("observe", "advise", "approve", "auto")),
@@ -159,6 +160,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("cooldown.executor.secs", Kind.NUMBER, 105.0,
         "How long an executor rests after a move.",
         unit="s", tunable=True, tried=(15, 30, 60, 105, 240, 600)),
+    Setting("min.age.secs", Kind.NUMBER, 0.0,
+        "How long decisions let an executor stay after Storm has started it: with its topology, by "
+        "a rebalance, or in place of a dead worker's. Storm's own start time counts.",
+        unit="s", unset="none"),
     Setting("cycle.secs", Kind.NUMBER, 5.0,
         "The controller decides once in this time.",
         unit="s", least=0.1, most=3600.0, tunable=True, tried=(2, 5, 10, 20, 60)),
@@ -254,12 +259,13 @@ SETTINGS: tuple[Setting, ...] = (
         Reader.HOOKS, unset="none"),
     Setting("move", Kind.WORDS, MappingProxyType({}),
         "How executors of a component move: `live` also if its bolt keeps something, which the "
-        "new copy then lacks, `carry` with the fields of `state` whatever else its code does, or "
-        "`never`; the key may also stand in the topology's own configuration.",
-        Reader.HOOKS, unset="as the bolt's code says", choices=("live", "carry", "never")),
+        "new copy then lacks, `carry` with the fields of `state` whatever else its code does, "
+        "`drain` once its bolt keeps no tuple and then without what else it keeps, or `never`; the "
+        "key may also stand in the topology's own configuration.",
+        Reader.HOOKS, unset="as the bolt's code says", choices=("live", "carry", "drain", "never")),
     Setting("state", Kind.LISTS, MappingProxyType({}),
-        "The fields of a component's bolt that travel when it moves; the key may also stand in "
-        "the topology's own configuration.",
+        "The fields of a component's bolt that travel when it moves, or that hold tuples if it is "
+        "drained; the key may also stand in the topology's own configuration.",
         Reader.HOOKS, unset="those that its code changes"),
     Setting("vetoes", Kind.SWITCH, False,
         "Whether a decision on a file keeps the rules of a live run: an executor that has moved "
@@ -327,14 +333,28 @@ def refuse_unknown(given: Mapping[str, Any]) -> None:
     Keys are without the leading ``nstorm.``. The `ConfigError` names the key, and the one that was
     meant.
     """
+    for problem in unknown(given):
+        raise ConfigError(problem)
+
+
+def unknown(given: Mapping[str, Any]) -> Iterator[str]:
+    """Name each key that is not in the table, and the one that was meant."""
     for key, value in given.items():
         if key not in DEFAULT:
             shown = PREFIX + _shown(key)
-            if isinstance(value, dict):
-                raise ConfigError(nested(shown, value))
             near = difflib.get_close_matches(key, sorted(DEFAULT), n=1)
             hint = f", did you mean {PREFIX}{near[0]}?" if near else ""
-            raise ConfigError(f"{shown}: unknown key{hint}")
+            is_nested = isinstance(value, dict)
+            yield nested(shown, value) if is_nested else f"{shown}: unknown key{hint}"
+
+
+def wrong(given: Mapping[str, Any], choices: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Say what is wrong with each value that cannot be; `choices` as in `values`."""
+    for row in SETTINGS:
+        try:
+            values({row.key: given[row.key]} if row.key in given else {}, (row.reader,), choices)
+        except ConfigError as error:
+            yield str(error)
 
 
 def _shown(key: str) -> str:

@@ -72,6 +72,10 @@ class Worker:
     counts: Counter[ExecutorId] = field(default_factory=Counter)
     counted: Counter[ExecutorId] = field(default_factory=Counter)
     loaded: set[str] = field(default_factory=set)
+    # Executors that keep tuples to ack later, and which keep some now: the copy here.
+    keepers: frozenset[ExecutorId] = frozenset()
+    keeping: set[ExecutorId] = field(default_factory=set)
+    lost: int = 0
 
     def holds_still(self, executor: ExecutorId) -> bool:
         """Tell whether the copy here takes no tuple, by what this worker has read."""
@@ -91,6 +95,8 @@ class Worker:
             if not self.holds_still(executor):
                 self.counts[executor] += 1
                 self.counted[executor] += 1
+        self.keeping &= self.running
+        self.keeping |= {e for e in self.running & self.keepers if self.owner(e) == self.slot}
 
     def carry(self, target: Worker) -> None:
         """Send what copies here have counted to where they go, if both ends hold still for it."""
@@ -166,6 +172,7 @@ class Worker:
 
     def work(self) -> None:
         """Finish what takes time: preparing, draining, stopping."""
+        self.lost += len(self.keeping & self.stale())
         self.running -= self.stale()
         for entry in self.plan.entries:
             if self.entry(entry.executor) is None:
@@ -175,9 +182,13 @@ class Worker:
                 entry.owner == self.slot and entry.phase is not Phase.QUIET
             ):
                 self.running.add(entry.executor)
-            if entry.phase is Phase.DRAIN and entry.source == self.slot:
+            drains = entry.phase is Phase.DRAIN and entry.source == self.slot
+            leaves = entry.phase is Phase.UNDO and entry.target == self.slot
+            if (drains or leaves) and entry.executor in self.keeping:
+                self.keeping.discard(entry.executor)
+            elif drains:
                 self.drained.add(entry.id)
-            if entry.phase is Phase.UNDO and entry.target == self.slot:
+            elif leaves:
                 self.running.discard(entry.executor)
         owned = {executor for executor in self.running if self.owner(executor) == self.slot}
         self.opened = self.running & self.spouts & (self.opened | owned)
@@ -249,6 +260,7 @@ class Worker:
             ways=(
                 *(ExecutorWay(e, Way.SPOUT) for e in sorted(self.spouts)),
                 *(ExecutorWay(e, Way.CARRY) for e in sorted(self.carried)),
+                *(ExecutorWay(e, Way.DRAIN) for e in sorted(self.keepers)),
             ),
         )
         kept = PersistedSlot(self.slot.port, TOPOLOGY, tuple(sorted(self.persisted)))
@@ -266,7 +278,12 @@ class World:
     """Storm's assignment, the stored plan, one worker a node, and a leader."""
 
     def __init__(
-        self, slots: int = 3, executors: int = 4, spouts: int = 0, carried: int = 0
+        self,
+        slots: int = 3,
+        executors: int = 4,
+        spouts: int = 0,
+        carried: int = 0,
+        keepers: int = 0,
     ) -> None:
         self.now_s, self.epoch, self.moves = 0.0, 1, 0
         self.slots = [Slot(f"s{i}", 6700) for i in range(slots)]
@@ -276,6 +293,7 @@ class World:
         }
         self.spouts = frozenset(self.executors[:spouts])
         self.carried = frozenset(self.executors[spouts : spouts + carried])
+        self.keepers = frozenset(self.executors[spouts + carried :][:keepers])
         self.status = "ACTIVE"
         self.stored = Plan(CLUSTER, 1, 0, TOPOLOGY)
         self.publication = self.publish()
@@ -287,6 +305,7 @@ class World:
                 spouts=self.spouts,
                 supervisor_view=dict(self.storm),
                 carried=self.carried,
+                keepers=self.keepers,
             )
             for slot in self.slots
         ]

@@ -1,6 +1,5 @@
 """``nstorm mode``, ``approve``, ``reject``, ``pause``, ``freeze``, ``resume``: what may move."""
 
-import re
 import time
 from datetime import datetime
 from typing import Annotated, Any
@@ -9,8 +8,8 @@ import typer
 from msgspec.structs import replace
 
 from controller.cli.daemons import Conf
-from controller.cli.operate import ask, connected, end
-from controller.config import Mode
+from controller.cli.operate import ask, connected, end, heeded, seconds
+from controller.config import Mode, from_storm_yaml
 from controller.core.controls import EVERYWHERE, Controls, Pause, Rejected
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView, moves_under_way
@@ -21,9 +20,9 @@ from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, find
 from controller.storm.status import read
 from kvstore.zookeeper import Session
+from migration import storm_yaml
 
 DAY_S = 86_400.0
-UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY_S}
 
 Topology = Annotated[str, typer.Option("--topology", help="Only this one, by name or id.")]
 Proposal = Annotated[str, typer.Argument(metavar="ID", help="As `nstorm status` shows it.")]
@@ -41,28 +40,38 @@ def mode(
 ) -> None:
     """Set how far the controller goes by itself.
 
-    Without a topology it is for all that have no mode of their own. It holds over restarts, new
-    leaders, and new submissions under the same name.
+    Without a topology it is for all that this command has set none for. It holds over restarts, new
+    leaders, and new submissions under the same name, and comes before the topology's own
+    configuration.
     """
     chosen = words[-1]
     if len(words) > 2 or chosen not in (*Mode, "default"):
         raise CommandError(f"type [TOPOLOGY] MODE; MODE is one of {', '.join(Mode)}, default")
+    config, _ = from_storm_yaml(storm_yaml.read(conf))
     with connected(conf) as session:
-        name = _name(_views(session), words[0]) if len(words) > 1 else EVERYWHERE
+        heeded(session, "nstorm mode")
+        views = _views(session)
+        name = _name(views, words[0]) if len(words) > 1 else EVERYWHERE
 
         def edit(before: Controls) -> Controls:
             modes = {n: m for n, m in before.modes.items() if n != name}
             return replace(before, modes=modes if chosen == "default" else {**modes, name: chosen})
 
-        controls.change(session, edit)
-    print(f"{name or 'every topology without a mode of its own'}: {chosen}")
+        after = controls.change(session, edit)
+    print(f"{name or 'every topology for which nstorm mode has set none'}: {chosen}")
+    for view in views:
+        if name in (EVERYWHERE, view.publication.name):
+            of = view.publication
+            print(
+                f"{of.name} is in mode {' by '.join(after.mode_of(of.name, of.mode, config.mode))}"
+            )
 
 
 def approve(proposal: Proposal, conf: Conf, output: OutputOption = Output.TABLE) -> None:
     """Begin exactly the moves of a proposal, or say what has changed.
 
     It may be approved for 10 minutes after it was last shown, as long as its moves may be made and
-    the policy still wants to move something.
+    fit, and the policy still wants to move something.
     """
     with connected(conf) as session:
         found, now = _proposal(session, proposal)
@@ -74,6 +83,7 @@ def approve(proposal: Proposal, conf: Conf, output: OutputOption = Output.TABLE)
         wish = Command(
             found["topology"],
             moves=tuple(map(tuple, found["moves"])),
+            what=proposal,
             by=f"operator, who approved {proposal}",
             why=found["reason"],
         )
@@ -85,6 +95,7 @@ def reject(proposal: Proposal, conf: Conf) -> None:
     """Let the executors of a proposal stay where they are for a day."""
     now_s = time.time()
     with connected(conf) as session:
+        heeded(session, "nstorm reject")
         found, _ = _proposal(session, proposal)
         executors = tuple(executor for executor, _, _ in found["moves"])
         made = Rejected(found["topology"], executors, now_s + DAY_S)
@@ -117,8 +128,9 @@ def pause(
 
     Those under way come to their end; `nstorm move` still works.
     """
-    until_s = time.time() + _seconds(lasting) if lasting else None
+    until_s = time.time() + seconds("--for", lasting) if lasting else None
     with connected(conf) as session:
+        heeded(session, "nstorm pause")
         views = _views(session)
         name = _name(views, topology) if topology else EVERYWHERE
         controls.pause(session, reason, name, until_s)
@@ -141,6 +153,7 @@ def freeze(
     if until_s <= time.time():
         raise CommandError(f"--until: {until} is past")
     with connected(conf) as session:
+        heeded(session, "nstorm freeze")
         views = _views(session)
         controls.change(session, lambda c: replace(c, freeze=Pause(reason, until_s)))
     print(f"frozen: {Pause(reason, until_s)}; {_moving(views, EVERYWHERE)}")
@@ -174,10 +187,3 @@ def _moving(views: list[TopologyView], name: str) -> str:
     chosen = [view for view in views if name in (EVERYWHERE, view.publication.name)]
     moves = [f"{e.executor} of {t} in {e.phase}" for t, e in moves_under_way(chosen)]
     return f"still moving: {', '.join(moves)}" if moves else "nothing is moving"
-
-
-def _seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
-    if found is None:
-        raise CommandError(f"--for: {text!r} is no time such as 90s, 30m, 2h or 1d")
-    return int(found[1]) * UNITS_S[found[2]]

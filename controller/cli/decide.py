@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from controller.config import Config, build, keys_of
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_ratio, worker_cpu_cores
+from controller.core.classify import worker_cpu_cores
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_ratio
 from controller.core.compiled import run_as_python_until
 from controller.core.headroom import headroom
 from controller.errors import SnapshotError
 from controller.output import Output, OutputOption
-from controller.policies.registry import NAMES
+from controller.policies.registry import NAMES, REPLACED
 from controller.snapshot import parse
 from controller.walk import WalkStep, as_document, walk
 
@@ -26,6 +27,8 @@ MOST_AS_PYTHON = 20_000
 
 
 def _known_policy(name: str | None) -> str | None:
+    if name in REPLACED:
+        raise typer.BadParameter(f"{name} is no more, gather took its place")
     if name is not None and name not in NAMES:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(NAMES)}")
     return name

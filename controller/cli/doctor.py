@@ -1,34 +1,42 @@
 """``nstorm doctor``: what is wrong beside this Storm, and what to do about it."""
 
 import json
+import math
 import os
+import re
 import socket
 import statistics
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from importlib.metadata import version
 from typing import Any, TypeAlias
 
+import psutil
 import typer
 
 from agent.config import from_storm_yaml as agent_config
 from controller.cli.daemons import Conf
-from controller.cli.operate import connected, look
+from controller.cli.operate import ask, connected, look
 from controller.cli.places import shown
 from controller.config import from_storm_yaml
 from controller.output import Output, OutputOption
+from controller.policies.registry import NAMES
 from controller.storm.collect import LiveCluster
+from controller.storm.commands import Command
 from kvstore.errors import StoreError
 from kvstore.reader import StoreReader
 from kvstore.zookeeper import Session
 from migration import ConfigError, storm_yaml
-from migration.settings import Reader, values
+from migration.settings import PREFIX, unknown, wrong
 from migration.wire import PLAN_KEY, SPEAKS
 
 SLOW_ZOOKEEPER_S = 0.1
 _CLOCKS_APART_S = 1.0
 _LOOKS = 9
+_ON_HEAP = "topology.component.resources.onheap.memory.mb"
+_MB = {"": 2**-20, "k": 2**-10, "m": 1, "g": 2**10}
 Found: TypeAlias = Iterator[tuple[str, str]]  # what is wrong, and what to do
 
 _HOOKS = "Name the jar in its childopts and restart it; docs/operations.md, A worker without hooks."
@@ -45,7 +53,10 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
         with connected(conf) as session:
             found += of_zookeeper(_latency_s(session))
             status = look(session, LiveCluster.of_session(session))
+            wish = Command("", verb="plan")
+            plans = (status["controllers"] and ask(session, wish, Output.TABLE).answer) or []
         found += [*of_status(status), *of_machine(document, status["hosts"], os.cpu_count() or 1)]
+        found += of_heaps(document, status, plans, _heap_mb)
     if output is Output.JSON:
         print(json.dumps([{"what": what, "do": do} for what, do in found], indent=1))
     else:
@@ -54,12 +65,17 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
 
 
 def of_storm_yaml(document: Mapping[str, Any]) -> Found:
-    """Find a key that controller or agent would refuse."""
-    try:
-        from_storm_yaml(document)
-        values(storm_yaml.own_keys(document), (Reader.AGENT, Reader.HOOKS))
-    except ConfigError as error:
-        yield str(error), "Mend it in the storm.yaml; docs/settings.md has the keys."
+    """Find each key that controller or agent would refuse."""
+    own = {k.removeprefix(PREFIX): v for k, v in document.items() if k.startswith(PREFIX)}
+    found = [*unknown(own), *wrong(own, {"policy": NAMES})]
+    if not found:
+        try:
+            from_storm_yaml(document)  # what does not go together
+        except ConfigError as error:
+            found = [str(error)]
+    yield from (
+        (what, "Mend it in the storm.yaml; docs/settings.md has the keys.") for what in found
+    )
 
 
 def _latency_s(session: Session) -> float:
@@ -122,9 +138,50 @@ def _of_worker(worker: Mapping[str, Any]) -> Found:
         yield f"dropped {worker['dropped']:,} tuples", f"Storm replays what is acked. {_REPORT}"
 
 
+def _host(document: Mapping[str, Any]) -> str:
+    return str(document.get("storm.local.hostname", socket.gethostname()))
+
+
+def _heap_mb(pid: int) -> float:
+    """Read with how much heap a JVM of this machine was launched; infinite if it does not say."""
+    options = ""
+    with suppress(psutil.Error):
+        options = " ".join(psutil.Process(pid).cmdline())
+    sizes = re.findall(r" -xmx(\d+)([kmg]?)\b", options.lower())
+    return int(sizes[-1][0]) * _MB[sizes[-1][1]] if sizes else math.inf  # the last one counts
+
+
+def of_heaps(
+    document: Mapping[str, Any],
+    status: Mapping[str, Any],
+    plans: Sequence[Mapping[str, Any]],
+    heap_mb: Callable[[int], float],
+) -> Found:
+    """Find workers of this machine whose heap the moves of `nstorm plan` would overfill."""
+    each_mb = float(document.get(_ON_HEAP, 128))  # Storm's default
+    moves = {one["topology"]: [m for step in one["steps"] for m in step["moves"]] for one in plans}
+    for topology in status["topologies"]:
+        place = {one["executor"]: one["slot"] for one in topology["executors"]}
+        to = {executor: target for executor, _, target in moves.get(topology["topology"], [])}
+        now, then = Counter(place.values()), Counter((place | to).values())
+        for worker in topology["workers"]:
+            slot, is_here = worker["slot"], worker["host"] == _host(document) and worker["pid"]
+            if not is_here or then[slot] <= now[slot]:
+                continue
+            needs_mb, has_mb = then[slot] * each_mb, heap_mb(worker["pid"])
+            if needs_mb > has_mb:
+                where = f"worker {shown(slot, status['hosts'])} of {topology['name']}"
+                yield (
+                    f"{where} was launched with {has_mb:,.0f} MB of heap, and by `nstorm plan` "
+                    f"{then[slot]} executors come to be there, which need {needs_mb:,.0f} MB",
+                    f"Set a larger -Xmx in worker.childopts, or a smaller {_ON_HEAP}. "
+                    f"What a bolt keeps travels there up to {min(100.0, has_mb / 16):.0f} MB.",
+                )
+
+
 def of_machine(document: Mapping[str, Any], hosts: Mapping[str, str], cores: int) -> Found:
     """Find what only this machine tells, if it is a node of the cluster."""
-    if document.get("storm.local.hostname", socket.gethostname()) not in hosts.values():
+    if _host(document) not in hosts.values():
         return
     given = document.get("supervisor.cpu.capacity", 400)  # Storm's default, in % of a core
     if given != 100 * cores:

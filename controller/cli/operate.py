@@ -1,6 +1,7 @@
 """``nstorm status``, ``move``, ``drain`` and ``undrain``; how any command asks the leader."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -28,7 +29,9 @@ from kvstore.zookeeper import Session, Waiting
 from migration import ModelError, storm_yaml
 from migration.model import ExecutorId, Slot
 
+UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 NO_ANSWER_S = 15.0
+CONTROLS_SINCE = 2  # the version of the protocol whose leaders know what operators set
 # What was asked for goes on while ZooKeeper is away; its end is waited for.
 AWAY_LIMIT_S = 60.0
 
@@ -57,6 +60,17 @@ def connected(conf: Path) -> Iterator[Session]:
         if problem is not None:
             raise CommandError(problem)
         yield session
+
+
+def heeded(session: Session, what: str) -> None:
+    """Refuse what a leader of an older version would pass over without a word."""
+    for leader in LiveCluster.of_session(session).controllers()[:1]:
+        if leader.speaks < CONTROLS_SINCE:
+            raise CommandError(
+                f"{what} would do nothing: {leader.name} leads, which speaks version "
+                f"{leader.speaks} of the protocol, and that needs {CONTROLS_SINCE}; upgrade it, or "
+                "stop it so that a newer one leads"
+            )
 
 
 TopologyOption = Annotated[
@@ -212,11 +226,14 @@ def drain(
     that is started later; `nstorm status` shows how far it is. Exit code 1: --within was too short,
     or some executors stay. Exit code 2: refused, with the reason.
     """
-    limit_s = _seconds(within) if within else None
+    limit_s = seconds("--within", within) if within else None
     high_frac = from_storm_yaml(storm_yaml.read(conf))[0].limits.high_frac
     with connected(conf) as session:
+        heeded(session, "nstorm drain")
         view = LiveCluster.of_session(session)
         views, drained, told = view.topologies(), view.drained(), read(session) or {}
+        if {"executors", "workers"} & {*told.get("left_out", ())}:
+            raise CommandError("the loads do not fit into /nstorm/status, so the room is not known")
         cpu_cores, room_cores = _loads(told, high_frac)
         refusal = cannot_drain(views, host, drained, cpu_cores, room_cores)
         if refusal is not None:
@@ -228,11 +245,11 @@ def drain(
             raise typer.Exit(_wait_drained(view, host, limit_s))
 
 
-def _seconds(text: str) -> float:
-    try:
-        return float(text.removesuffix("s"))
-    except ValueError:
-        raise CommandError(f"--within {text} is not a time such as 30s") from None
+def seconds(option: str, text: str) -> float:
+    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
+    if found is None:
+        raise CommandError(f"{option}: {text!r} is no time such as 90s, 30m, 2h or 1d")
+    return int(found[1]) * UNITS_S[found[2]]
 
 
 def _loads(

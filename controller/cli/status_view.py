@@ -44,7 +44,7 @@ def as_document(
         "controller": told.get("controller"),
         "controllers": [asdict(one) for one in controllers],
         "epoch": told.get("epoch"),
-        "mode": controls.mode_of(EVERYWHERE, told.get("mode", "")) or None,
+        "mode": controls.mode_of(EVERYWHERE, None, told.get("mode", ""))[0] or None,
         "controls": to_builtins(controls),
         "drained": [drain_progress(views, host, of) for host, of in drained.items()],
         "journal_problem": told.get("journal_problem"),
@@ -62,7 +62,13 @@ def as_document(
         ],
         "hosts": {node.id: node.host for view in views for node in view.publication.nodes},
         "last_cycle": cycles.get(""),
-        "topologies": [_topology(view, cycles.get(view.publication.topology)) for view in views],
+        "topologies": [
+            {
+                **_topology(view, cycles.get(view.publication.topology)),
+                "mode_by": controls.mode_of(view.publication.name, view.publication.mode, "")[1],
+            }
+            for view in views
+        ],
         "ended_moves": told.get("ended_moves", []),
     }
 
@@ -252,7 +258,7 @@ def decided(topology: Document, hosts: Mapping[str, str]) -> Iterator[str]:
     """Say how a topology stands, what was decided, and what moves."""
     ratio = topology["inter_node_ratio"]
     crosses = "" if ratio is None else f", inter-node {ratio:.3f}"
-    mode = f", mode {topology['mode']}" if topology["mode"] else ""
+    mode = f", mode {topology['mode']} by {topology['mode_by']}" if topology["mode"] else ""
     yield f"\n{topology['topology']} {topology['status']}{mode}{crosses}"
     left = topology["headroom"]
     if left and left["factor"] is not None:

@@ -68,9 +68,12 @@ def choose(
         return allowed
     # A question of "what if" must not touch a policy's memory: such a policy has a twin without.
     unbound: Policy = getattr(policy, "memoryless", policy)
-    free = unbound(cluster, snapshot, replace(limits, max_moves=1))
+    # It weighs each executor by itself, so only one that a veto holds could do better.
+    narrows = unbound is not policy and usable is cluster and bool(movable.is_movable.any())
+    asked = snapshot.of_those(snapshot.is_movable & ~movable.is_movable) if narrows else snapshot
+    free = unbound(cluster, asked, replace(limits, max_moves=1, explain=not narrows))
     if not free.moves:
-        return free
+        return allowed if narrows else free
     for wanted in free.moves:  # several only of an exchange
         veto = vetoes.executors.get(wanted.executor) or vetoes.workers.get(wanted.target)
         if veto is not None:

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.compiled import compiled
 from migration.model import Component, Edge
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -180,6 +179,10 @@ class LoadSnapshot:
         is_movable[held] = False
         return self._changed(pinned=tuple(pinned), is_movable=is_movable)
 
+    def of_those(self, is_movable: NDArray[np.bool_]) -> "LoadSnapshot":
+        """Let no other executors move, without a reason."""
+        return self._changed(is_movable=is_movable)
+
     def _changed(self, **changes: Any) -> "LoadSnapshot":
         after = object.__new__(LoadSnapshot)  # `replace` would look through all executors again
         for name in self.__slots__:
@@ -193,22 +196,6 @@ def _is_none(reasons: tuple[str | None, ...]) -> NDArray[np.bool_]:
     found = np.array([reason is None for reason in reasons], dtype=np.bool_)
     found.flags.writeable = False
     return found
-
-
-def worker_cpu_cores(cluster: Cluster, snapshot: LoadSnapshot) -> Floats:
-    """Add up the executors' CPU of each worker, shape (W,)."""
-    contiguous = np.ascontiguousarray
-    place, cores = contiguous(snapshot.place), contiguous(snapshot.cpu_cores)
-    return worker_sums(place, cores, len(cluster.workers))
-
-
-@compiled
-def worker_sums(place: Ints, cores: Floats, workers: int) -> Floats:
-    """Add up something of the executors of each worker, shape (W,)."""
-    sums = np.zeros(workers)
-    for e in range(len(place)):
-        sums[place[e]] += cores[e]
-    return sums
 
 
 def inter_node_tps(cluster: Cluster, snapshot: LoadSnapshot) -> float:

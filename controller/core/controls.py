@@ -41,8 +41,14 @@ class Controls(Struct, frozen=True):
     freeze: Pause | None = None  # as a pause, and operators may not move anything either
     rejected: dict[str, Rejected] = {}  # by id of the proposal
 
-    def mode_of(self, name: str, otherwise: str) -> str:
-        return self.modes.get(name) or self.modes.get(EVERYWHERE) or otherwise
+    def mode_of(self, name: str, own: str | None, otherwise: str) -> tuple[str, str]:
+        """Give the mode of a topology, and who has set it.
+
+        `own` is what its configuration says; `otherwise` what the controller's does.
+        """
+        if said := self.modes.get(name) or self.modes.get(EVERYWHERE):
+            return said, "nstorm mode"
+        return (own, "topology.nstorm.mode") if own else (otherwise, "nstorm.mode")
 
     def frozen(self, time_s: float) -> str | None:
         return f"frozen: {self.freeze}" if _holds(self.freeze, time_s) else None

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster
-from controller.core.decision import Decision, Move, Outcome, Veto
+from controller.core.decision import Decision, Outcome, Veto
 from controller.core.excluded import Excluded, hosts_of, nodes_named
 from controller.core.layout import pinned_executors, settled_placement
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
-from controller.core.view.pairs import Pairs
+from controller.core.view.pairs import proposals
 from migration.model import ExecutorId, Slot
 from migration.validate import MOST_ENTRIES
 
@@ -134,23 +134,19 @@ def _drain(
     staying = {str(slot): count for slot, count in observation.staying.items()}
     # The largest first: what is small finds room at last, too.
     leaving.sort(key=lambda e: (-snapshot.cpu_cores[e], e))
-    moves: list[Move] = []
-    pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
-    node = cluster.node_of[snapshot.place]
+    steps: list[tuple[int, int]] = []
     for e in leaving:
         to, source = int(np.argmax(room)), cluster.workers[snapshot.place[e]]
-        if len(moves) == free_moves or room[to] + TOLERANCE_CORES < snapshot.cpu_cores[e]:
+        if len(steps) == free_moves or room[to] + TOLERANCE_CORES < snapshot.cpu_cores[e]:
             continue
         if observation.cannot_close and staying[source] == 1:
             continue
         staying[source] -= 1
         room[to] -= snapshot.cpu_cores[e]
-        asc_tps = pairs.asc_tps(snapshot.traffic.tps, node, e, int(cluster.node_of[to]))
-        node[e] = cluster.node_of[to]
-        moves.append(Move(snapshot.executors[e], source, cluster.workers[to], asc_tps))
-    if moves:
+        steps.append((e, to))
+    if steps:
         reason = f"{len(leaving)} of its executors may leave"
-        return Decision(Outcome.WOULD_MOVE, reason, tuple(moves))
+        return Decision(Outcome.WOULD_MOVE, reason, proposals(cluster, snapshot, steps))
     name, cores = snapshot.executors[leaving[-1]], snapshot.cpu_cores[leaving[-1]]
     reason = (
         f"{name} needs {cores:.3g} cores, and no worker elsewhere has more than "

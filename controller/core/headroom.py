@@ -5,7 +5,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from controller.core.cluster import Cluster, LoadSnapshot, worker_cpu_cores
+from controller.core.classify import worker_cpu_cores
+from controller.core.cluster import Cluster, LoadSnapshot
 
 
 class Resource(StrEnum):

@@ -13,7 +13,7 @@ from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
 from controller.core.excluded import Excluded
 from controller.core.picture import Picture
-from migration.model import ExecutorId
+from migration.model import ExecutorId, Publication
 from migration.observation import Observation
 
 
@@ -24,9 +24,15 @@ class Vetoes:
     executors: Mapping[str, Veto] = field(default_factory=dict)
     workers: Mapping[str, Veto] = field(default_factory=dict)
 
-    def joined(self, other: "Vetoes") -> "Vetoes":
-        """Add vetoes; where both have one, the first stays."""
-        return Vetoes({**other.executors, **self.executors}, {**other.workers, **self.workers})
+
+def first_of(*found: Vetoes) -> Vetoes:
+    """Put vetoes together; of several on one thing the first stays."""
+    executors: dict[str, Veto] = {}
+    workers: dict[str, Veto] = {}
+    for vetoes in reversed(found):
+        executors |= vetoes.executors
+        workers |= vetoes.workers
+    return Vetoes(executors, workers)
 
 
 def veto_each(
@@ -37,12 +43,15 @@ def veto_each(
     unwanted: Mapping[str, Mapping[str, str]],  # executors that operators want to stay, and why
     busy_nodes: Mapping[str, Veto],
     cooldown_s: float,
+    min_age_s: float,
     now_s: float,
+    time_s: float,
 ) -> dict[str, Vetoes]:
     """List the vetoes of the topologies that have a picture.
 
     They are MOVE_IN_FLIGHT, STAND_BACK, COOLDOWN, CAPPED, EXCLUDED, LAST_IN_WORKER and
-    NO_WORKER_IN_SLOT. `moved_s` has when executors moved, in monotonic seconds as `now_s`.
+    NO_WORKER_IN_SLOT. `moved_s` has when executors moved, in monotonic seconds as `now_s`; `time_s`
+    are Unix seconds.
     """
     found = {}
     for topology, made in pictures.items():
@@ -53,13 +62,19 @@ def veto_each(
             for (of, executor), at_s in moved_s.items()
             if of == topology
         }
-        there = placement_vetoes(made.cluster, made.snapshot, excluded)
-        if busy_nodes:
-            there = there.joined(_at_nodes(made.cluster, made.snapshot, busy_nodes))
         left = unwanted.get(topology, {})
-        there = Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}).joined(there)
-        last = _last_executors(made.view.observation)
-        found[topology] = _of_the_moment(made, left_s).joined(there).joined(last)
+        early = {
+            name: Veto(Outcome.COOLDOWN, f"Storm started {name} lately, it may move in {s:.0f} s")
+            for name, s in young(made.view.publication, min_age_s, time_s).items()
+        }
+        found[topology] = first_of(
+            _of_the_moment(made, left_s),
+            Vetoes(early),
+            Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}),
+            placement_vetoes(made.cluster, made.snapshot, excluded),
+            _at_nodes(made.cluster, made.snapshot, busy_nodes),
+            _last_executors(made.view.observation),
+        )
     return found
 
 
@@ -123,6 +138,16 @@ def cooldown(left_s: Mapping[str, float]) -> Vetoes:
     )
 
 
+def young(publication: Publication, min_age_s: float, time_s: float) -> dict[str, float]:
+    """Tell for how many seconds more executors are too young: Storm started them lately."""
+    ends_s = {
+        str(placed.executor): placed.start_secs + min_age_s
+        for placed in (publication.executors if min_age_s else ())
+        if placed.start_secs is not None
+    }
+    return {name: end_s - time_s for name, end_s in ends_s.items() if end_s > time_s}
+
+
 def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
     """List what the snapshot alone vetoes: EXCLUDED and NO_WORKER_IN_SLOT."""
     count = np.bincount(snapshot.place, minlength=len(cluster.workers))
@@ -133,7 +158,7 @@ def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Exclude
         for w in np.flatnonzero(count == 0)
     }
     # What is excluded is so whatever else is in the way.
-    return exclusions(cluster, snapshot, excluded).joined(Vetoes({}, workers))
+    return first_of(exclusions(cluster, snapshot, excluded), Vetoes({}, workers))
 
 
 def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
@@ -145,7 +170,7 @@ def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> 
         for name, component in zip(snapshot.executors, snapshot.component_of, strict=True):
             if component in excluded.components:
                 executors[name] = Veto(Outcome.EXCLUDED, f"component {component} is excluded")
-    return Vetoes(executors).joined(found)
+    return first_of(Vetoes(executors), found)
 
 
 def _at_nodes(cluster: Cluster, snapshot: LoadSnapshot, vetoes: Mapping[str, Veto]) -> Vetoes:

@@ -38,6 +38,7 @@ _PAPERS: Mapping[str, str] = MappingProxyType(
     }
 )
 NAMES = ("gather", "otd", *_PAPERS)
+REPLACED = ("safe", "target")  # by `gather`
 
 
 def policy(name: str, options: Options, search: Search = search_inline) -> Policy:

@@ -44,7 +44,7 @@ _Capacity = Annotated[float, Meta(ge=LEAST, le=MOST)]
 _SOME = Meta(min_length=1)
 
 
-class _Row(Struct, forbid_unknown_fields=True):
+class _Given(Struct, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         for key in self.__struct_fields__:
             value = getattr(self, key)
@@ -52,52 +52,52 @@ class _Row(Struct, forbid_unknown_fields=True):
                 setattr(self, key, 0.0)
 
 
-class _Performance(_Row):
+class _Performance(_Given):
     threads: Count
     rate: Quantity
     cpu: Quantity
     memory: Quantity
 
 
-class _Cost(_Row):
+class _Cost(_Given):
     machine: Name
     ms_per_tuple: Quantity
     overhead: Quantity
 
 
-class _Profile(_Row):
+class _Profile(_Given):
     selectivity: Quantity = 1.0
     performance: tuple[_Performance, ...] = ()
     costs: tuple[_Cost, ...] = ()
 
 
-class _Component(_Row):
+class _Component(_Given):
     id: Name
     parallelism: Count
     kind: Literal["spout", "bolt", "system"]
     profile: _Profile | UnsetType = UNSET
 
 
-class _Edge(_Row, rename={"source": "from", "target": "to"}):
+class _Edge(_Given, rename={"source": "from", "target": "to"}):
     source: Name
     target: Name
     grouping: Grouping
     stream: Name = "default"
 
 
-class _Node(_Row):
+class _Node(_Given):
     id: Name
     type: Name = ""
     speed_hz: Quantity = 0.0
 
 
-class _Worker(_Row):
+class _Worker(_Given):
     id: Name
     node: Name
     cpu_capacity: _Capacity
 
 
-class _Executor(_Row):
+class _Executor(_Given):
     id: Name
     component: Name
     worker: Name
@@ -106,13 +106,13 @@ class _Executor(_Row):
     pinned: Name | None = None
 
 
-class _Flow(_Row, array_like=True, rename={"source": "from", "target": "to", "tps": "tuples/s"}):
+class _Flow(_Given, array_like=True, rename={"source": "from", "target": "to", "tps": "tuples/s"}):
     source: Name
     target: Name
     tps: Quantity
 
 
-class _Snapshot(_Row):
+class _Snapshot(_Given):
     topology: Name
     time_s: Quantity
     components: Annotated[tuple[_Component, ...], _SOME]

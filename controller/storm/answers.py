@@ -1,5 +1,6 @@
 """What the leading controller answers to ``nstorm plan`` and ``nstorm explain``, in rows."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -7,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from controller.config import Config
-from controller.core.classify import classify
-from controller.core.cluster import LoadSnapshot, inter_node_tps
-from controller.core.decision import Outcome, Veto
+from controller.core.classify import Limits, classify
+from controller.core.cluster import Floats, Ints, LoadSnapshot, inter_node_tps
+from controller.core.decision import Decision, Move, Outcome, Veto
 from controller.core.headroom import headroom
 from controller.core.outcomes import what_to_do
 from controller.core.picture import Picture
-from controller.core.veto import Vetoes
+from controller.core.veto import Vetoes, first_of, young
 from controller.core.view.view import View
 from controller.cycle import Memory
 from controller.policies.partition.policy import Gather, Remembered
@@ -54,6 +55,9 @@ def plan_of(
         for (topology, executor), at_s in memory.moved_s.items()
         if topology == report.topology and at_s < now_s
     }
+    for name, left_s in young(made.view.publication, config.min_age_s, report.time_s).items():
+        rests_from = (left_s - config.cooldown_s) / config.cycle_s
+        moved_at[name] = max(moved_at.get(name, -math.inf), rests_from)
     lasting, why = _lasting(report.vetoes), made.view.observation.cannot_close
 
     def also(now: LoadSnapshot) -> Vetoes:
@@ -61,7 +65,7 @@ def plan_of(
         alone = np.bincount(now.place)[now.place] == 1
         veto = Veto(Outcome.LAST_IN_WORKER, f"the last executor of its worker: {why}")
         last = {now.executors[e]: veto for e in np.flatnonzero(alone)} if why else {}
-        return lasting.joined(Vetoes(last))
+        return first_of(lasting, Vetoes(last))
 
     walked = list(
         walk(cluster, snapshot, live, MOST_STEPS, chosen=chosen, also=also, moved_at=moved_at)
@@ -72,12 +76,16 @@ def plan_of(
     found: Rows = []
     for names, of in ((cluster.nodes, cluster.node_of), (cluster.workers, np.arange(len(load[0])))):
         cores = np.bincount(of, cluster.capacity_cores, len(names))
-        now, then = (np.bincount(of, cpu, len(names)) / np.maximum(cores, 1e-9) for cpu in load)
-        found += [
-            {"place": name, "cpu_frac_now": now[n], "cpu_frac_then": then[n]}
-            for n, name in enumerate(names)
-            if cores[n]
-        ]
+        rows: dict[int, dict[str, Any]] = {
+            n: {"place": name} for n, name in enumerate(names) if cores[n]
+        }
+        for when, end, cpu in zip(("now", "then"), ends, load, strict=True):
+            used, tps = np.bincount(of, cpu, len(names)), _crossing_tps(end, of[end.place])
+            for n, row in rows.items():
+                row[f"cpu_frac_{when}"] = used[n] / cores[n]
+                row[f"headroom_{when}"] = cores[n] / used[n] if used[n] else None
+                row[f"tps_{when}"] = tps[n] if n < len(tps) else 0.0
+        found += rows.values()
     inter_node = [inter_node_tps(cluster, end) / total_tps for end in ends]
     return {
         **_head(report),
@@ -97,6 +105,28 @@ def plan_of(
     }
 
 
+def misfit(made: Picture, moves: tuple[Move, ...], limits: Limits) -> str | None:
+    """Say which worker these moves would fill beyond the limit; None if all fit.
+
+    One that has more than that already, and gets none, may stay so.
+    """
+    cluster, snapshot = made.cluster, made.snapshot
+    places = {*snapshot.executors, *cluster.workers}
+    gone = [name for m in moves for name in (m.executor, m.target) if name not in places]
+    if gone:
+        return f"the load of {gone[0]} is not known yet"
+    after = Decision(Outcome.WOULD_MOVE, "", moves).applied(cluster, snapshot)
+    then = classify(cluster, after, limits)
+    overfull = np.flatnonzero(then.high & (then.load_cores > made.classes.load_cores))
+    if not overfull.size:
+        return None
+    w = int(overfull[np.argmax(then.load_frac[overfull])])
+    return (
+        f"the loads have changed: {cluster.workers[w]} would use {then.load_frac[w]:.0%} of its "
+        f"CPU, and load.high is {limits.high_frac:.0%}"
+    )
+
+
 def _lasting(vetoes: Vetoes | None) -> Vetoes:
     found = vetoes or Vetoes()
     executors, workers = (
@@ -104,6 +134,14 @@ def _lasting(vetoes: Vetoes | None) -> Vetoes:
         for of in (found.executors, found.workers)
     )
     return Vetoes(executors, workers)
+
+
+def _crossing_tps(snapshot: LoadSnapshot, place: Ints) -> Floats:
+    """Add up what comes to each place from others or goes there; `place` is by executor."""
+    ends = np.stack((place[snapshot.traffic.source], place[snapshot.traffic.target]))
+    apart = ends[0] != ends[1]
+    tps: Floats = np.tile(snapshot.traffic.tps[apart], 2)
+    return np.bincount(ends[:, apart].ravel(), tps).astype(np.float64)
 
 
 def _head(report: TopologyReport) -> dict[str, Any]:

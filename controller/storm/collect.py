@@ -10,9 +10,9 @@ from typing import Self, cast
 
 from msgspec import structs
 
-from controller.core.controls import Controls
+from controller.core.controls import EVERYWHERE, Controls, Pause
 from controller.core.topology import TopologyView
-from controller.storm.controls import CONTROLS, read
+from controller.storm.controls import CONTROLS, PAUSED, read
 from controller.storm.message_cache import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.election import in_line
@@ -211,8 +211,12 @@ class LiveCluster:
         return min(self.age_s(wire.acks_path(node)), self.age_s(wire.load_path(node)))
 
     def controls(self) -> Controls:
-        """Return what operators have set."""
-        return read(self._mirror.node(CONTROLS))
+        """Return what operators have set, also by a command of version 1, which only paused all."""
+        found, old = read(self._mirror.node(CONTROLS)), self._mirror.node(PAUSED)
+        if old is None or EVERYWHERE in found.pauses:
+            return found
+        pause = Pause(old.data.decode(errors="replace") or "paused")
+        return structs.replace(found, pauses={**found.pauses, EVERYWHERE: pause})
 
     def drained(self) -> dict[str, int]:
         """Return the hosts that operators drain, and how many executors each had."""

@@ -33,9 +33,9 @@ ENDS = frozenset({REFUSED, DONE, "MOVED", "UNDONE", "VOID"})
 
 
 class Command(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A wish, mostly to move an executor to a slot, and what has become of it.
+    """A wish, mostly to move an executor to a slot, and its state.
 
-    What is as by default is not written: a controller of the last version knows no other keys.
+    A default is not written: a controller of the last version knows no other keys.
     """
 
     topology: str
@@ -46,12 +46,12 @@ class Command(msgspec.Struct, frozen=True, omit_defaults=True):
     move: str = ""  # id of the move, once begun
     stopped_after_s: float | None = None  # from PREPARE to STOPPED, once known
     verb: str = "move"
-    what: str = ""  # what the other verbs are about, such as the id of a proposal
+    what: str = ""  # what the other verbs are about; of a move, the proposal that was approved
     by: str = "operator"  # who asks
     why: str = ""
     # Executor, source and slot of moves that begin together or not at all, in place of the one.
     moves: tuple[tuple[str, str, str], ...] = ()
-    answer: Any = None  # of what only looks
+    answer: Any = None  # of a verb that only looks
 
     @property
     def ended(self) -> bool:
@@ -85,8 +85,8 @@ class CommandQueue:
     """Works off the operators' commands.
 
     `begin` writes the plan that follows another, False if it could not; `cancel` takes a move back,
-    by topology and id; `others` answer the verbs besides. The cluster may have `max_moves` moves
-    under way at a time.
+    by topology and id; `misfit` says why the moves of a proposal do not fit any more; `others`
+    answer the verbs besides. The cluster may have `max_moves` moves under way at a time.
     """
 
     def __init__(
@@ -97,6 +97,7 @@ class CommandQueue:
         max_moves: int,
         *,
         cancel: Callable[[str, str], None],
+        misfit: Callable[[str, tuple[Move, ...]], str | None],
         others: Mapping[str, Callable[[Command], Command]],
     ) -> None:
         self._session = session
@@ -104,10 +105,11 @@ class CommandQueue:
         self._begin = begin
         self._max_moves = max_moves
         self._cancel = cancel
+        self._misfit = misfit
         self._others = others
 
     def read(self) -> dict[str, Command]:
-        """Read the commands by path, the oldest first, without what is garbage or has vanished."""
+        """Read the commands by path, the oldest first, but no garbage."""
         paths = [f"{COMMANDS}/{name}" for name in self._mirror.children(COMMANDS)]
         stored = {path: self._mirror.node(path) for path in paths}
         read = {path: decode(node.data) for path, node in stored.items() if node is not None}
@@ -122,7 +124,7 @@ class CommandQueue:
         drained: tuple[str, ...] = (),
         frozen: str | None = None,
     ) -> None:
-        """Begin what waits under this epoch, and answer what has gone on or ended lately.
+        """Begin waiting moves under this epoch, and answer for those that have ended lately.
 
         Nothing moves to the hosts `drained`; `frozen` says why operators may not move anything.
         """
@@ -165,17 +167,13 @@ class CommandQueue:
             return _unknown(command, views)
         wanted = command.moves or ((command.executor, "", command.slot),)
         moves = tuple(Move(executor, at, to, 0.0) for executor, at, to in wanted)
-        closed = nodes_named(hosts_of(view.publication.nodes), drained)
-        for move in moves:
-            if Slot.parse(move.target).supervisor in closed:
-                reason = f"{move.target} is on a host that is drained: see `nstorm undrain`"
-                return replace(command, state=REFUSED, reason=reason)
-            placed = view.publication.find(ExecutorId.parse(move.executor))
-            if placed and move.source and str(placed.slot) != move.source:
-                reason = f"{move.executor} is at {placed.slot} now, not at {move.source}"
-                return replace(command, state=REFUSED, reason=reason)
         wish = Decision(Outcome.WOULD_MOVE, "", moves, is_exchange=True)
         after, found = next_plan(view, wish, epoch)
+        changed = _elsewhere(view, moves, drained)
+        if changed is None and after is not None and command.what:
+            changed = self._misfit(view.id, moves)
+        if changed is not None:
+            return replace(command, state=REFUSED, reason=changed)
         if after is None:
             return replace(command, state=REFUSED, reason=found.reason)
         flying = len(moves_under_way(views))
@@ -184,7 +182,7 @@ class CommandQueue:
             wait = f"{flying} move{'s' * (flying > 1)} under way"
         asked = {"asked_by": command.by, "why": command.why}
         if wait is None and not self._begin(view.plan, after, asked):
-            wait = "the plan was changed by somebody else meanwhile"
+            wait = "another controller changed the plan meanwhile"
         if wait is not None:
             return replace(command, reason=wait)
         entry = after.entries[-len(moves)]
@@ -251,6 +249,18 @@ def find(views: Iterable[TopologyView], name: str) -> TopologyView | None:
     for view in views:
         if name in (view.publication.topology, view.publication.name):
             return view
+    return None
+
+
+def _elsewhere(view: TopologyView, moves: Iterable[Move], drained: Iterable[str]) -> str | None:
+    """Say what is not where a wish takes it to be, or may go nowhere near its target."""
+    closed = nodes_named(hosts_of(view.publication.nodes), [*drained])
+    for move in moves:
+        if Slot.parse(move.target).supervisor in closed:
+            return f"{move.target} is on a host that is drained: see `nstorm undrain`"
+        placed = view.publication.find(ExecutorId.parse(move.executor))
+        if placed and move.source and str(placed.slot) != move.source:
+            return f"{move.executor} is at {placed.slot} now, not at {move.source}"
     return None
 
 

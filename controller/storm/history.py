@@ -11,12 +11,13 @@ from migration.model import Entry
 
 HISTORY = f"{wire.ROOT}/history"
 REMEMBERED_MOVES = 200
+LONGEST_REASON = 500  # characters
 HOUR_S = 3600.0
 # Loads are smoothed: so long after a move they show it, and no longer what came before.
 MEASURED_AFTER_S = 30.0
 MEASURED_UNTIL_S = 300.0
 
-Figures = dict[str, float | None]  # inter_node_frac and most_load_frac, the fullest worker's
+Figures = dict[str, float | None]  # inter_node_frac, total_tps, most_load_frac of any worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,12 @@ class History:
         self.moves = stored_moves(data)
 
     def dump(self) -> bytes:
-        return wire.packed(msgspec.json.encode(self.moves))
+        """Give what is stored; the oldest moves are forgotten where all would not fit."""
+        while True:
+            data = wire.packed(msgspec.json.encode(self.moves))
+            if len(data) <= wire.LARGEST_NODE_BYTES:
+                return data
+            self.moves = self.moves[len(self.moves) // 4 + 1 :]
 
     def begin(self, topology: str, entry: Entry, time_s: float, asked: Mapping[str, Any]) -> None:
         """Note a move; `asked` are fields of its record, but `asc_tps` by executor."""
@@ -71,12 +77,12 @@ class History:
         key = topology, entry.id, ""
         begun = [m for m in self.moves if (m.topology, m.id, m.outcome) == key]
         self.moves = [move for move in self.moves if move not in begun]
-        ended = replace(begun[-1] if begun else _record(topology, entry), **how)
-        self._keep(ended)
-        return ended
+        self._keep(replace(begun[-1] if begun else _record(topology, entry), **how))
+        return self.moves[-1]
 
     def _keep(self, move: MoveRecord) -> None:
-        self.moves = [*self.moves, move][-REMEMBERED_MOVES:]
+        why, reason = move.why[:LONGEST_REASON], move.reason[:LONGEST_REASON]
+        self.moves = [*self.moves, replace(move, why=why, reason=reason)][-REMEMBERED_MOVES:]
         self.changed = True
 
     def measure(self, now: Mapping[str, Figures], time_s: float) -> None:

@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -17,11 +17,11 @@ from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.policies.partition.search import SubprocessSearches
 from controller.report import Report, TopologyReport
-from controller.storm.answers import explain, of_topology, plan_of
+from controller.storm.answers import explain, misfit, of_topology, plan_of
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, CommandQueue, answered
-from controller.storm.history import HISTORY, Figures, History, MoveRecord
+from controller.storm.history import HISTORY, LONGEST_REASON, Figures, History, MoveRecord
 from controller.storm.leader import Leader
 from controller.storm.message_cache import Mirror
 from controller.storm.status import document, publish
@@ -42,8 +42,11 @@ LOOK_S = 5.0
 NEW_LEADER_S = 0.5
 # How long a way that was found is told, as long as it begins with the same moves.
 WAY_S = 60.0
-# How long a proposal may be approved after it was last shown.
+# How long a proposal may be approved after it was last shown, and how many may be at a time.
 SHOWN_S = 600.0
+MOST_PROPOSALS = 50
+# The moves that it begins with, when it was found, and its sum.
+_Way = tuple[tuple[Move, ...], float, dict[str, Any]]
 _NOT_YET = frozenset({Outcome.STALE_METRICS, Outcome.STAND_BACK})
 # How often the queue of candidates and the operators' commands are looked at.
 IDLE_S = 0.5
@@ -86,6 +89,7 @@ class LiveController:
             self._begin,
             config.max_moves,
             cancel=self._applier.cancel,
+            misfit=self._misfit,
             others={
                 "plan": self._plan,
                 "explain": self._explain,
@@ -93,7 +97,7 @@ class LiveController:
         )
         self._proposals: dict[str, dict[str, Any]] = {}
         self._last: tuple[float, tuple[TopologyReport, ...]] = (0.0, ())
-        self._ways: dict[str, tuple[tuple[Move, ...], float, dict[str, Any]]] = {}
+        self._ways: dict[str, _Way] = {}
         self._asked: dict[str, Command] = {}
         self._knows_too_little = False
 
@@ -233,7 +237,7 @@ class LiveController:
         try:
             for move in ended:
                 self._telemetry.ended(move)
-            self._telemetry.cycle(seen, self._memory, reports, took_s)
+            self._telemetry.cycle(seen, self._memory, reports, took_s, self._history.ended)
         except Exception:  # the cycle is over and done, whatever can be told of it
             log.exception("metrics_failed")
 
@@ -304,9 +308,8 @@ class LiveController:
         if self._leader.epoch is None:
             return
         # What has moved is not summed up: a way takes its time, and moves under way wait for it.
-        shown = (r for r in reports if r.picture and r.moves and r.outcome is not Outcome.MOVED)
-        ways = {one.topology: self._way(one) for one in shown}
-        self._ways = {topology: self._ways[topology] for topology in ways}
+        shown = [r for r in reports if r.picture and r.moves and r.outcome is not Outcome.MOVED]
+        self._ways = self._ways_of(shown)
         found = document(
             reports,
             self._history.ended,
@@ -315,7 +318,12 @@ class LiveController:
             epoch=self._leader.epoch,
             journal_problem=self._recorder.problem,
             proposals=self._proposals,
-            ways=ways,
+            ways={
+                one.topology: way
+                for one in shown
+                for moves, _, way in [self._ways[one.topology]]
+                if moves == one.moves
+            },
         )
         publish(self._session, found)
 
@@ -324,24 +332,38 @@ class LiveController:
         for one in reports:
             if one.proposal:
                 moves = [(move.executor, move.source, move.target) for move in one.moves]
-                told = {"topology": one.topology, "moves": moves, "reason": one.reason}
+                reason = one.reason[:LONGEST_REASON]
+                told = {"topology": one.topology, "moves": moves, "reason": reason}
+                self._proposals.pop(one.proposal, None)
                 self._proposals[one.proposal] = {**told, "shown_s": one.time_s}
         oldest_s = reports[0].time_s - SHOWN_S
-        kept = {n: told for n, told in self._proposals.items() if told["shown_s"] >= oldest_s}
-        self._proposals = kept
+        kept = [pair for pair in self._proposals.items() if pair[1]["shown_s"] >= oldest_s]
+        self._proposals = dict(kept[-MOST_PROPOSALS:])
 
-    def _way(self, report: TopologyReport) -> dict[str, Any]:
-        """Sum up where the mode auto would come to; a way once found is told for a while."""
-        known = self._ways.get(report.topology)
-        if known and known[0] == report.moves and report.time_s - known[1] < WAY_S:
-            return known[2]
-        found = self._plan_of(report)
-        way = {
-            "moves": sum(len(step["moves"]) for step in found["steps"]),
-            "inter_node_frac": found["inter_node_frac"],
-        }
-        self._ways[report.topology] = report.moves, report.time_s, way
-        return way
+    def _ways_of(self, shown: Sequence[TopologyReport]) -> dict[str, _Way]:
+        """Sum up where the mode auto would come to; a way once found is told for a while.
+
+        At most one is found anew: with many topologies, or large ones, a cycle would be late.
+        """
+        none: _Way = (), -math.inf, {}
+        known = {one.topology: self._ways.get(one.topology, none) for one in shown}
+        for one in sorted(shown, key=lambda one: known[one.topology][1]):
+            moves, found_s, _ = known[one.topology]
+            if moves != one.moves or one.time_s - found_s >= WAY_S:
+                found = self._plan_of(one)
+                count = sum(len(step["moves"]) for step in found["steps"])
+                summed = {"moves": count, "inter_node_frac": found["inter_node_frac"]}
+                known[one.topology] = one.moves, one.time_s, summed
+                break
+        return known
+
+    def _misfit(self, topology: str, moves: tuple[Move, ...]) -> str | None:
+        """Say why moves that were shown do not fit any more, by the load of the last cycle."""
+        reports = of_topology(self._last[1], topology)
+        if not reports or reports[0].picture is None:
+            why = reports[0].reason if reports else "there was no cycle yet"
+            return f"the load of {topology} is not known now: {why}"
+        return misfit(reports[0].picture, moves, self._config.limits)
 
     def _plan_of(self, report: TopologyReport) -> dict[str, Any]:
         assert report.picture is not None
@@ -374,6 +396,7 @@ def _figures(report: TopologyReport) -> Figures:
     return {
         "inter_node_frac": report.inter_node_frac,
         "most_load_frac": max(loads, default=None),
+        "total_tps": report.picture.snapshot.traffic.total_tps if report.picture else None,
     }
 
 

@@ -72,13 +72,17 @@ def _cycle(report: TopologyReport, config: Config) -> dict[str, Any]:
 
 
 def publish(session: Session, found: dict[str, Any]) -> None:
-    """Write the document; if it would not fit, without its executors, then without its workers."""
-    data = wire.packed(msgspec.json.encode(found, enc_hook=float))
-    for part in ("executors", "workers"):
-        if len(data) > wire.LARGEST_NODE_BYTES:
-            for cycle in found["cycles"]:
-                cycle.pop(part, None)
-            data = wire.packed(msgspec.json.encode(found, enc_hook=float))
+    """Write the document; if it would not fit, without some parts, which it names."""
+    left_out: list[str] = []
+    found = {**found, "left_out": left_out}
+    for part in ("", "ended_moves", "links", "plan", "executors", "workers"):
+        if part:
+            left_out.append(part)
+            for of in (found, *found["cycles"]):
+                of.pop(part, None)
+        data = wire.packed(msgspec.json.encode(found, enc_hook=float))
+        if len(data) <= wire.LARGEST_NODE_BYTES:
+            break
     session.put(STATUS, data)
 
 

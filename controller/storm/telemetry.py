@@ -3,7 +3,7 @@
 Counters count what this process did since its start. The series of a topology end with it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -39,6 +39,11 @@ _GAUGES = {
         "What the moves of the last cycle add to the traffic inside nodes.",
         "topology",
     ),
+    "move_gain_ratio": (
+        "Share of the traffic that a move in the history brings inside nodes, mean of all; kind is "
+        "predicted, or measured 30 s after its end.",
+        "topology kind",
+    ),
     "plan_version": ("The version of the topology's plan.", "topology"),
     "moves_under_way": ("Moves in the plan, void ones left out.", "topology phase"),
     "load_age_seconds": ("Age of the oldest load report in the last cycle.", "topology"),
@@ -68,6 +73,13 @@ class Telemetry(Collector):
             buckets=_PHASES,
             **here,
         )
+        self._pauses = Histogram(
+            "nstorm_move_pause_seconds",
+            "From QUIET or SWITCH to the end of STOP: how long at most a moved spout, or bolt with "
+            "state, has worked on nothing. A live move pauses nothing.",
+            buckets=_PHASES,
+            **here,
+        )
         self._cycles = Histogram(
             "nstorm_cycle_duration_seconds", "Looking, deciding, acting.", buckets=_CYCLES, **here
         )
@@ -84,6 +96,8 @@ class Telemetry(Collector):
             self._phases.labels(phase).observe(seconds)
         if move.stopped_after_s is not None:
             self._disturbed.observe(move.stopped_after_s)
+            if move.phase_s.keys() & {Phase.QUIET, Phase.CARRY}:
+                self._pauses.observe(move.stopped_after_s - move.phase_s.get(Phase.PREPARE, 0.0))
 
     def cycle(
         self,
@@ -91,8 +105,12 @@ class Telemetry(Collector):
         memory: Memory,
         reports: Sequence[TopologyReport],
         took_s: float,
+        moves: Sequence[MoveRecord] = (),
     ) -> None:
-        """Take in a cycle: what was seen, what is remembered after it, and how it ended."""
+        """Take in a cycle: what was seen, what is remembered after it, and how it ended.
+
+        `moves` are those of the history.
+        """
         self._cycles.observe(took_s)
         if seen is not None and seen.epoch is not None:
             self._know({topology_name(view.id) for view in seen.topologies})
@@ -113,6 +131,8 @@ class Telemetry(Collector):
             phases = [entry.phase for entry in view.plan.entries if entry.void is None]
             for phase in Phase:
                 gauges.add("moves_under_way", phases.count(phase), name, phase)
+            for kind, gains in _gains([move for move in moves if move.topology == view.id]):
+                gauges.add("move_gain_ratio", sum(gains) / len(gains), name, kind)
             rates = memory.rates.get(view.id)
             if seen and rates is not None and rates.slots:
                 gauges.add("load_age_seconds", seen.now_s - float(rates.seen_s.min()), name)
@@ -131,6 +151,21 @@ class Telemetry(Collector):
             for outcome in outcomes:
                 counter.remove(topology, outcome)
         self._known = topologies
+
+
+def _gains(moves: Iterable[MoveRecord]) -> Iterator[tuple[str, list[float]]]:
+    """Collect what moves were to gain, and what was measured."""
+    made = [move for move in moves if move.outcome == MoveOutcome.MOVED]
+    predicted = [
+        move.asc_tps / total_tps
+        for move in made
+        if (total_tps := move.before.get("total_tps")) and move.asc_tps is not None
+    ]
+    shares = [(m.before.get("inter_node_frac"), m.after.get("inter_node_frac")) for m in made]
+    measured = [
+        before - after for before, after in shares if before is not None and after is not None
+    ]
+    return ((kind, of) for kind, of in (("predicted", predicted), ("measured", measured)) if of)
 
 
 def _add_picture(

@@ -72,7 +72,7 @@ AFTERWARDS_S = 10.0 + LEAST_PAIRS * PAIR_S + DRAIN_S
 SETTLE_LIMIT_S = 60.0
 
 
-class _Run:
+class _Play:
     """One run, on a cluster that is up."""
 
     def __init__(self, lab: Lab, session: Session, screen: Screen, began_s: float) -> None:
@@ -207,7 +207,7 @@ def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
 
 def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recording:
     """Let the controller work, then compare its placement with Storm's; it is paused at first."""
-    run = _Run(lab, session, screen, began_s)
+    run = _Play(lab, session, screen, began_s)
     pids, meters, first_s = lab.worker_pids(), kill_meters(lab), time.time()
     with beside(lab, NAME, mode="auto") as operator:
         storms = operator.placement().slot_of

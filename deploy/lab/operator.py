@@ -45,7 +45,7 @@ class Placement:
 
 
 class Operator:
-    """Somebody who moves executors by hand.
+    """An operator who moves executors by hand.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def beside(lab: Lab, topology: str, mode: str = "observe") -> Iterator[Operator]
     topology : str
         Name of a topology that runs.
     mode : str
-        The controller's; in "observe" nobody but the operator moves anything.
+        The controller's; in "observe" only the operator moves anything.
 
     Yields
     ------

@@ -128,7 +128,7 @@ class _Keys(Struct, forbid_unknown_fields=True, kw_only=True):
     events: tuple[Any, ...] = ()
 
 
-class _Run(_Keys, kw_only=True):
+class _RunKeys(_Keys, kw_only=True):
     """What a run may say, the head's keys among them."""
 
     workload: Workload
@@ -167,7 +167,7 @@ def parse(text: str) -> Scenario:
     except yaml.YAMLError as error:
         raise ScenarioError(f"not YAML: {' '.join(str(error).split())}") from None
     head = read(document, _Head, ScenarioError)
-    common = {key: value for key, value in document.items() if key in _Run.__struct_fields__}
+    common = {key: value for key, value in document.items() if key in _RunKeys.__struct_fields__}
     named = "runs" in document
     runs = tuple(
         _setting(str(name), common, own or {}, joined("runs", str(name)) if named else "")
@@ -208,7 +208,7 @@ def _laid_over(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, A
 
 def _setting(name: str, common: Mapping[str, Any], own: Any, path: str) -> RunSetting:
     document = _laid_over(common, read(own, dict[str, Any], ScenarioError, path))
-    given = read(document, _Run, ScenarioError, path)
+    given = read(document, _RunKeys, ScenarioError, path)
     steps = given.seconds / max(given.step_s, 1e-9)
     if not 1 <= steps <= _STEPS_MOST or given.step_s > 1:
         raise ScenarioError(

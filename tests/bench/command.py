@@ -165,6 +165,7 @@ def _answer(
 
 @app.command("decide", epilog=example("python -m tests.bench decide --seeds 2 -o json"))
 def bench_decide(
+    *,
     seeds: Annotated[
         int, typer.Option(min=0, help="How many starts of each case; 0: only the speed.")
     ] = 10,
@@ -172,12 +173,23 @@ def bench_decide(
     worlds: Annotated[
         int, typer.Option(min=0, help="How many fresh random worlds of each kind; 0: none.")
     ] = 0,
+    size: Annotated[
+        list[int] | None, typer.Option(help="Executors of fresh worlds, 0: 8 to 40; else all.")
+    ] = None,
+    file: Annotated[Path, typer.Option(help="Where finished worlds are kept.")] = Path(
+        "build/bench/worlds.jsonl"
+    ),
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure decisions: speed, memory and quality; no cluster."""
     from tests.bench.decide.report import as_tables, bench  # noqa: PLC0415
 
-    _answer(bench(seeds, repeats, _progress, worlds), as_tables, output)
+    sizes = [one or None for one in size or (0, 100, 400, 1000)]
+    _answer(
+        bench(seeds, repeats, _progress, worlds=worlds, world_sizes=sizes, file=file),
+        as_tables,
+        output,
+    )
 
 
 @app.command("replay", epilog=example("python -m tests.bench replay --rounds 0 -o json"))

@@ -45,12 +45,14 @@ def page(tries: Sequence[Result], seed: int, machine: str) -> str:
     tries = _of_page(tries)
     dates = sorted({result.date for result in tries}) or ["never"]
     loads = sorted(result.seen.load for result in tries if result.seen.load) or [0.0]
+    known = [*dict.fromkeys(result.commit for result in tries if result.commit)]
+    commits = f"; commits {', '.join(known)}" if known else ""
     wrong = [result for result in tries if result.wrong]
     return "\n".join(
         (
             _HEAD,
-            f"Seed {seed}; {' to '.join({dates[0]: 0, dates[-1]: 0})}; {machine}; load average "
-            f"{loads[0]} to {loads[-1]}. {summary(tries)}",
+            f"Seed {seed}; {' to '.join({dates[0]: 0, dates[-1]: 0})}; {machine}{commits}; "
+            f"load average {loads[0]} to {loads[-1]}. {summary(tries)}",
             "\n## Outcome\n",
             "How the move ended; seconds from the lifting of the fault until all was whole; "
             "sentences that failed (a source",

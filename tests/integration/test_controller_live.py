@@ -501,7 +501,9 @@ def test_modes_proposals_plans_and_history(storm: str, puppets: Puppets, conf: P
         assert found["candidates"][0]["worker"] == "a:6700"
         assert "no executor, worker or host 9-9" in typed(conf, "explain", "9-9", code=2)
         assert "no topology gone" in typed(conf, "mode", "gone", "auto", code=2)
-        assert typed(conf, "mode", "wc", "approve") == "wc: approve\n"
+        assert typed(conf, "mode", "wc", "approve") == (
+            "wc: approve\nwc is in mode approve by nstorm mode\n"
+        )
         first = wait_for(lambda: cycle().get("outcome") == "AWAITING_APPROVAL" and cycle())
         assert "no proposal p-000000" in typed(conf, "approve", "p-000000", code=2)
         assert "2-2" in typed(conf, "reject", first["proposal"])
@@ -550,7 +552,9 @@ def test_modes_proposals_plans_and_history(storm: str, puppets: Puppets, conf: P
         typed(conf, "freeze", "--until", "2999-01-01", "--reason", "year's end")
         assert "frozen: year's end" in typed(conf, "move", "wc", "2-2", "a:6700", code=2)
         typed(conf, "resume")
-        assert typed(conf, "mode", "wc", "default") == "wc: default\n"
+        assert typed(conf, "mode", "wc", "default") == (
+            "wc: default\nwc is in mode advise by nstorm.mode\n"
+        )
 
 
 def test_a_leader_that_finds_garbage_for_a_plan_writes_it_anew(

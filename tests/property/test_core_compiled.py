@@ -94,7 +94,6 @@ def test_every_loop_of_a_decision_is_the_same(
                 kernels.score(view.world, everybody, anywhere),
                 kernels.gather(view.world, everybody),
                 kernels.doubts(*ends, traffic.tps, 2.0, len(everybody)),
-                kernels.highest(everybody % 2, snapshot.cpu_cores, 2),
                 (*best, looked, *known[:2], pairs),
                 (kernels.score_of(view.world, e, w), kernels.may_move(view.world, e, w)),
                 (carried.bounds, carried.roomiest, carried.room, carried.classes.load_frac),
@@ -108,5 +107,5 @@ def test_every_loop_of_a_decision_is_the_same(
 def test_every_loop_is_asked() -> None:
     called = {name for name, known in vars(kernels).items() if isinstance(known, Loop)}
     inside = {"_is_taken", "_scratch", "_sum_by_place", "_clear", "_best_of"}
-    outside = {"index", "roomiest", "highest", "may_move", "score", "gather", "bounds", "doubts"}
+    outside = {"index", "roomiest", "may_move", "score", "gather", "bounds", "doubts"}
     assert called == inside | outside | {"best", "open_pairs", "score_of"}

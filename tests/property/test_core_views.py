@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.core.classify import Limits
-from controller.core.cluster import Ints, Traffic, worker_cpu_cores
+from controller.core.classify import Limits, worker_cpu_cores
+from controller.core.cluster import Ints, Traffic
 from controller.core.view import kernels
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import Moves, View
@@ -60,10 +60,18 @@ def test_what_must_not_move_together_with_a_move_is_left_out_of_a_moved_view(
 
 def assert_bounded(view: View) -> None:
     moves = gathering(view, np.flatnonzero(view.movable))
-    for bound in view.bounds:
+    for bound in (view.bounds[0], view.bounds[1:].max(axis=0)):
         assert (moves.score <= bound[moves.executors]).all()
         assert not np.isfinite(bound[~view.movable]).any()
-    assert np.allclose(view.bounds[1], replace(view).bounds[1])
+    node, to = cluster_nodes(view, moves)
+    for bound, is_of in ((view.bounds[1], node == to), (view.bounds[2], node != to)):
+        assert (moves.score <= bound[moves.executors])[is_of].all()
+    assert np.allclose(view.bounds[1:], replace(view).bounds[1:])
+
+
+def cluster_nodes(view: View, moves: Moves) -> tuple[Ints, Ints]:
+    node_of = view.cluster.node_of
+    return node_of[view.snapshot.place[moves.executors]], node_of[moves.workers]
 
 
 @settings(max_examples=200)

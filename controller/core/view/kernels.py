@@ -116,15 +116,6 @@ def roomiest(room_cores: Floats, is_open: Marks, node_of: Ints, nodes: int) -> I
 
 
 @compiled
-def highest(of: Ints, score: Floats, count: int) -> Floats:
-    """Find the best score of each of `count`, minus infinity without any; `of` says whose it is."""
-    found = np.full(count, -np.inf)
-    for k in range(len(of)):
-        found[of[k]] = max(found[of[k]], score[k])
-    return found
-
-
-@compiled
 def _scratch(world: KernelWorld) -> _Scratch:
     workers, nodes = len(world.node_of), len(world.roomiest)
     return _Scratch(
@@ -287,33 +278,39 @@ def doubts(source: Ints, target: Ints, var: Floats, times: float, count: int) ->
 
 @compiled
 def bounds(world: KernelWorld) -> Floats:
-    """Bound what each executor can gain, wherever there is room, shape (E,).
+    """Bound what each executor can gain within its node, and elsewhere, shape (2, E).
 
-    It could gain no more if all of its peers on the node with which it has most traffic were on one
-    worker. Minus infinity where it may not move.
+    It is what it would gain if there were room everywhere; minus infinity where it may not move.
     """
-    bound, node = np.empty(len(world.place)), world.node_of[world.place]
-    with_node = np.zeros(len(world.roomiest))
-    for e in range(len(bound)):
-        home, begin, end = world.place[e], world.begin[e], world.begin[e + 1]
-        at_home = strongest = 0.0
+    bound = np.full((2, len(world.place)), -np.inf)
+    with_worker, with_node = np.zeros(len(world.node_of)), np.zeros(len(world.roomiest))
+    for e in range(len(world.place)):
+        if not world.movable[e]:
+            continue
+        home, begin, end = np.uint64(world.place[e]), world.begin[e], world.begin[e + 1]
         for k in range(begin, end):
-            p, tps = world.peer[k], world.tps[world.row[k]]
-            n = np.uint64(node[p])
-            so_far = with_node[n] + tps
-            with_node[n] = so_far
-            strongest = so_far if so_far > strongest else strongest
-            at_home += tps if world.place[p] == home else 0.0
-        at_node = with_node[node[e]]
-        # Clear by nodes or by peers, whichever are fewer.
-        if len(with_node) <= end - begin:
-            with_node[:] = 0.0
-        else:
-            for k in range(begin, end):
-                with_node[np.uint64(node[world.peer[k]])] = 0.0
-        total = world.weight_node * (strongest - at_node)
-        total += world.weight_worker * (strongest - at_home)
-        bound[e] = total - world.doubt[e] + ROUNDING if world.movable[e] else -np.inf
+            w, tps = np.uint64(world.place[world.peer[k]]), world.tps[world.row[k]]
+            with_worker[w] += tps
+            with_node[np.uint64(world.node_of[w])] += tps
+        own = world.node_of[home]
+        at_home, at_node = with_worker[home], with_node[own]
+        # At first where it has no peer.
+        near = -world.weight_worker * at_home
+        far = near - world.weight_node * at_node
+        for k in range(begin, end):
+            w = np.uint64(world.place[world.peer[k]])
+            n = np.uint64(world.node_of[w])
+            total = world.weight_worker * (with_worker[w] - at_home)
+            if n != own:
+                total += world.weight_node * (with_node[n] - at_node)
+                far = total if total > far else far
+            elif w != home and total > near:
+                near = total
+        for k in range(begin, end):
+            w = np.uint64(world.place[world.peer[k]])
+            with_worker[w] = with_node[np.uint64(world.node_of[w])] = 0.0
+        bound[0, e] = near - world.doubt[e] + ROUNDING
+        bound[1, e] = far - world.doubt[e] + ROUNDING
     return bound
 
 
@@ -352,23 +349,23 @@ def best(world: KernelWorld, bound: Floats, first: int, above: float, slack: flo
 
 @compiled
 def open_pairs(
-    world: KernelWorld, both: Floats, known: Known, least: float
+    world: KernelWorld, bounds: Floats, known: Known, least: float
 ) -> list[tuple[int, int, float, float]]:
     """List pairs of executors that gain together what neither gains alone.
 
     Each is the first move of the pair (executor, worker, ASC) and the score of both moves.
 
-    `both` is as `View.bounds`, shape (2, E): the first row is of the moves of `gather`, the second
-    of all. `known` is filled in where an executor is looked at; `least` is what two moves have to
-    gain more than the better one of them.
+    `bounds` is as `View.bounds`, shape (3, E): the first row is of the moves of `gather`, the
+    others of all within the node, and to others. `known` is filled in where an executor is looked
+    at; `least` is what two moves have to gain more than the better one of them.
     """
     found = [(0, 0, 0.0, 0.0) for _ in range(0)]  # so that its type is known
     place, node_of, scratch = world.place, world.node_of, _scratch(world)
-    bound, anywhere = both
+    bound, near, far = bounds
     weight_node, weight_worker = world.weight_node, world.weight_worker
     most_missed = 2 * (weight_node + weight_worker)
     for one in range(len(bound)):
-        if bound[one] + most_missed * known.loudest_tps[one] <= least:
+        if not world.movable[one] or bound[one] + most_missed * known.loudest_tps[one] <= least:
             continue
         to, first = known.to[one], known.score[one]
         home_one = place[one]
@@ -379,14 +376,21 @@ def open_pairs(
             # miss at most twice that traffic where both are together now, else at most once. The
             # lower score and what is missed must exceed `least`, or else one move does as well.
             other, tps = world.peer[k], world.tps[world.row[k]]
-            lower = min(bound[one], anywhere[other])
-            if to == -1 or lower + most_missed * tps <= least:
+            if to == -1 or bound[one] + most_missed * tps <= least:
                 continue
             home_other = place[other]
             node_other = node_of[home_other]
             at_workers = 1.0 + (home_one == home_other)
-            missable = weight_node * (1.0 + (node_one == node_other)) + weight_worker * at_workers
-            if lower + tps * missable <= least:
+            missable = weight_node + weight_worker * at_workers
+            if node_one == node_other:
+                # Nothing is missed of nodes where they stay on theirs, and all of it else.
+                stay = min(bound[one], near[one], near[other]) + tps * weight_worker * at_workers
+                missable += weight_node
+                go = min(bound[one], far[one], far[other]) + tps * missable
+                most = max(stay, go)
+            else:
+                most = min(bound[one], max(near[other], far[other])) + tps * missable
+            if most <= least:
                 continue
             if to == NOT_LOOKED_AT:
                 to, first = _best_of(world, scratch, one)

@@ -103,13 +103,14 @@ class View:
 
     @cached_property
     def bounds(self) -> Floats:
-        """Two bounds on what the moves of an executor for traffic score, shape (2, E).
+        """Bounds on what the moves of an executor for traffic score, shape (3, E).
 
-        The second one is that of the traffic alone. The first one is lowered, in place, to what was
-        found when the executor was last looked at. That changes no answer, only how many executors
-        have to be looked at again.
+        The last two are those of the traffic alone: within its node, and to others. The first one
+        is of both, and is lowered, in place, to what was found when the executor was last looked
+        at. That changes no answer, only how many executors have to be looked at again.
         """
-        return np.tile(kernels.bounds(self.world), (2, 1))
+        found = kernels.bounds(self.world)
+        return np.concatenate([found.max(axis=0, keepdims=True), found])
 
     def moved(self, executor: int, worker: int) -> "View":
         """View the placement after a move."""

@@ -56,7 +56,11 @@ def digest(*parts: Ints | Floats | NDArray[np.bool_] | tuple[str, ...]) -> int:
     """
     found = hashlib.blake2b(digest_size=8)
     for part in parts:
-        data = part.tobytes() if isinstance(part, np.ndarray) else "\n".join(part).encode()
+        data = (
+            memoryview(np.ascontiguousarray(part)).cast("B")
+            if isinstance(part, np.ndarray)
+            else "\n".join(part).encode()
+        )
         found.update(b"%d:" % len(data))
         found.update(data)
     return int.from_bytes(found.digest(), signed=True)

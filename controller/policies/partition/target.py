@@ -8,13 +8,14 @@ import numpy as np
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
+from controller.core.view.pairs import proposals
 from controller.core.view.view import SURE, View
 from controller.policies.candidates import relieving
-from controller.policies.greedy import greedy
+from controller.policies.greedy import choose_greedy
 from controller.policies.partition.goal import Target, digest
 from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.partition.route import Route, Step, next_steps
-from controller.policies.single_move import proposals
+from controller.policies.single_move import disjoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +32,12 @@ class TargetMemory:
 
     def with_snapshot(self, cluster: Cluster, snapshot: LoadSnapshot) -> "TargetMemory":
         """Note a placement; what was seen under another load is forgotten."""
-        traffic = snapshot.traffic
         load = digest(
             snapshot.executors,
             cluster.workers,
             cluster.capacity_cores,
             snapshot.cpu_cores,
-            traffic.source,
-            traffic.target,
-            traffic.tps,
+            snapshot.traffic.tps,  # of other pairs they would be others, too
         )
         seen = self.seen if load == self.load else frozenset()
         return replace(self, load=load, seen=seen | {digest(snapshot.place)})
@@ -76,7 +74,7 @@ def target(
     view = View.of(cluster, snapshot, limits)
     hot = [int(worker) for worker in view.surely_hot]
     if any(relieving(view, worker).executors.size for worker in hot):
-        return greedy(cluster, snapshot, limits), replace(memory, target=None)
+        return disjoint(choose_greedy, view), replace(memory, target=None)
     goal = memory.target
     decision = _follow(view, options, goal, adopts=False) if goal else None
     if decision is None:
@@ -84,9 +82,9 @@ def target(
         # A search beside the cycle answers late: it has to be worth it now.
         decision = _follow(view, options, goal, adopts=True) if goal else None
     if decision is None:
-        decision = _unless_seen(greedy(cluster, snapshot, limits), cluster, snapshot, memory)
+        decision = _unless_seen(disjoint(choose_greedy, view), cluster, snapshot, memory)
         return decision, replace(memory, target=None)
-    warnings = greedy(cluster, snapshot, limits).warnings if hot else ()
+    warnings = disjoint(choose_greedy, view).warnings if hot else ()
     return replace(decision, warnings=warnings), replace(memory, target=goal)
 
 

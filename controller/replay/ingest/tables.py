@@ -40,7 +40,7 @@ class IngestError(ControllerError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _TableRow:
     """A row of a table; `name` is what a refusal calls it."""
 
     name: str
@@ -172,7 +172,7 @@ def _take(path: Path, rows: list[dict[str, Any]], tables: _Tables) -> None:
             f"{path}: column {missing[0]} is missing; a table has the columns of one of: {known}"
         )
     for at, values in enumerate(rows, 2):
-        row = _Row(f"{path}: row {at}", values)
+        row = _TableRow(f"{path}: row {at}", values)
         if kind is EDGES:
             ends, tuples = (row.text("source"), row.text("target")), row.number("tuples")
             tables.edges.append((row.number("time_s"), *ends, tuples))
@@ -184,7 +184,7 @@ def _take(path: Path, rows: list[dict[str, Any]], tables: _Tables) -> None:
     tables.said.append(f"{path}: {counted(len(rows), 'row')}")
 
 
-def _take_place(row: _Row, tables: _Tables) -> None:
+def _take_place(row: _TableRow, tables: _Tables) -> None:
     executor = row.text("executor")
     given = {key: str(value) for key, value in row.values.items() if value is not None}
     node, component, kind = (given.get(key, "") for key in ("node", "component", "kind"))

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from controller.core.classify import TIE, TOLERANCE_CORES, Limits
-from controller.core.cluster import Cluster, Floats, Ints, worker_sums
+from controller.core.classify import TIE, TOLERANCE_CORES, Limits, worker_sums
+from controller.core.cluster import Cluster, Floats, Ints
 from controller.core.compiled import compiled
 from controller.core.view.kernels import (
     ROUNDING,
@@ -117,7 +117,7 @@ def no_move_possible(now: Load, rules: PolicyRules, at: PlacementRules, rests: M
     known, bound = _best_moves(world)
     if known.score.max() > gains.least:
         return False
-    return not len(open_pairs(world, _both(known, bound), known, gains.least_of_two))
+    return not len(open_pairs(world, _bounds(known, bound), known, gains.least_of_two))
 
 
 @compiled
@@ -219,11 +219,11 @@ def _best_moves(world: KernelWorld) -> tuple[Known, Floats]:
 
 
 @compiled
-def _both(known: Known, bound: Floats) -> Floats:
+def _bounds(known: Known, bound: Floats) -> Floats:
     """Make bounds as `open_pairs` wants them."""
-    both = np.empty((2, len(bound)))
-    both[0], both[1] = known.score + ROUNDING, bound
-    return both
+    found = np.empty((3, len(bound)))
+    found[0], found[1], found[2] = known.score + ROUNDING, bound, bound
+    return found
 
 
 @compiled

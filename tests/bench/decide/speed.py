@@ -14,68 +14,142 @@ from typing import Any
 
 import numpy as np
 
+from controller.config import Config
+from controller.core.choose import choose_each
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot, Traffic
-from controller.core.view.view import View
-from controller.policies.greedy import choose_greedy, greedy
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.layout import Layout
+from controller.core.metrics import Rates, observe_each
+from controller.core.picture import Picture, picture_each
+from controller.core.topology import TopologyView
+from controller.core.veto import veto_each
+from controller.core.view.pairs import Pairs
+from controller.policies.greedy import greedy
 from controller.policies.otd import otd
-from controller.policies.partition.problem import TargetOptions
+from controller.policies.partition.anneal import COLD, anneal
+from controller.policies.partition.goal import Answer
+from controller.policies.partition.policy import Gather
+from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.partition.search import Question
-from controller.policies.single_move import Choice
-from tests.bench.decide.cases import LITERAL, crowd
+from controller.replay.ingest.world import Window, WindowWorld
+from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
+from tests.bench.decide.cases import LITERAL, Case, crowd
 from tests.bench.decide.plain import plain_otd
 
-MOST_TO_SEARCH = 10_000
+STEPS = ("rates", "picture", "vetoes", "decision")
+COLD_ROUNDS = 30
 
 
 def speed(executors: int, repeats: int) -> dict[str, Any]:
-    """Time `greedy` on a graph as `crowd` makes it.
+    """Time what the controller does in a cycle for one topology in which nothing is to be gained.
 
-    Parameters
-    ----------
-    executors : int
-        How many.
-    repeats : int
-        How often each is timed.
-
-    Returns
-    -------
-    dict
-        Milliseconds: of a decision when other executors talk than before, when they say more or
-        less than before, as from one cycle to the next, and when it is asked for again; of the next
-        one after a move. Seconds: of a search for a target, which runs beside the cycle; up to
-        `MOST_TO_SEARCH` executors. And memory.
+    Milliseconds of each step, each time with reports that have come since; some executors rest
+    from a move. Seconds of a search for a target, which runs beside the cycle. Memory of the
+    traffic, its index, and what a decision takes beside them.
     """
-    cluster, snapshot = crowd(executors)
-    rules, traffic = Limits(gain_frac=0.0), snapshot.traffic
-    chosen = np.random.default_rng(executors)
-
-    def new_pairs() -> LoadSnapshot:
-        rows = np.delete(np.arange(len(traffic.tps)), chosen.integers(len(traffic.tps)))
-        fewer = Traffic(traffic.source[rows], traffic.target[rows], traffic.tps[rows])
-        return replace(snapshot, traffic=fewer)
-
-    def decide(one: LoadSnapshot) -> object:
-        return greedy(cluster, one, rules)
-
-    first = [_timed(decide, new_pairs()) for _ in range(repeats)]
-    decide(snapshot)
-    next_cycle = [_timed(decide, _other_volumes(snapshot, chosen)) for _ in range(repeats)]
-    full = [_timed(decide, snapshot) for _ in range(repeats)]
-    view = View.of(cluster, snapshot, rules)
-    following = list(_walk_times(view, 10 * repeats))
+    cluster, snapshot = at_rest(executors)
+    times = np.array(
+        list(_cycle_times(cluster, snapshot, repeats + 3))[3:]
+    )  # the first ones compile
+    steps = dict(zip(STEPS, times.T, strict=True))
     return {
         "executors": executors,
         "nodes": len(cluster.nodes),
         "workers": len(cluster.workers),
-        "pairs": len(traffic.tps),
-        "new_pairs_ms": _ms(first),
-        "new_volumes_ms": _ms(next_cycle),
-        "again_ms": _ms(full),
-        "after_a_move_ms": _ms(following),
-        "target_search_s": _search_s(cluster, snapshot) if executors <= MOST_TO_SEARCH else None,
-        **_memory(cluster, snapshot, rules),
+        "pairs": len(snapshot.traffic.tps),
+        **{f"{name}_ms": _ms(list(step)) for name, step in steps.items()},
+        "target_search_s": _search_s(*crowd(executors)),
+        **_memory(cluster, snapshot, Limits()),
     }
+
+
+def at_rest(executors: int) -> Case:
+    """Put the groups of `crowd` together, and move executors until no move gains any more."""
+    cluster, start = crowd(executors)
+    count = len(cluster.workers)
+    groups = np.arange(executors) * count // executors
+    snapshot = start.at(0.0, groups, start.cpu_cores, start.traffic)
+    problem = Problem.of(cluster, snapshot, Limits(), TargetOptions(move_price_frac=0.0))
+    place = anneal(problem, snapshot.place, COLD_ROUNDS, COLD, seed=1)
+    snapshot = start.at(0.0, place, start.cpu_cores, start.traffic)
+    while (decision := greedy(cluster, snapshot, Limits())).moves:
+        snapshot = decision.applied(cluster, snapshot)
+    return cluster, snapshot
+
+
+def _cycle_times(
+    cluster: Cluster, snapshot: LoadSnapshot, cycles: int
+) -> Iterator[tuple[float, ...]]:
+    """Time the steps of each cycle; its reports are made beforehand."""
+    published, config = _published(cluster, snapshot), Config()
+    world, decide = WindowWorld(published), Gather(TargetOptions(), lambda _: Answer(None))
+    rates: dict[str, Rates] = {}
+    layouts: dict[str, Layout] = {}
+    unheard_s: dict[tuple[str, Slot], float] = {}
+    resting = published.executors[:: len(published.executors) // 20 or 1]
+    for number in range(cycles):
+        world.advance(_window(snapshot, number))
+        seen = world.seen()
+        moved_s = {(published.topology, one.executor): seen.now_s for one in resting}
+        plan, acks = seen.topologies[0].plan, seen.topologies[0].acks
+        view = TopologyView(published, plan, acks)  # as Storm has not published anew
+        marks = [time.thread_time()]
+        rates = observe_each(rates, seen.loads, (view,), now_s=seen.now_s, ewma=config.ewma)
+        marks.append(time.thread_time())
+        pictures, unheard_s = picture_each(
+            (view,),
+            rates,
+            layouts,
+            unheard_s,
+            config.limits,
+            worker_capacity_cores=None,
+            now_s=seen.now_s,
+            time_s=seen.time_s,
+        )
+        marks.append(time.thread_time())
+        vetoes = veto_each(
+            pictures,
+            moved_s,
+            config.excluded,
+            unwanted={},
+            busy_nodes={},
+            cooldown_s=config.cooldown_s,
+            now_s=seen.now_s,
+        )
+        marks.append(time.thread_time())
+        found = choose_each(
+            decide, pictures, vetoes, config.limits, 1, may_exceed=True, first=0, begins=()
+        )
+        marks.append(time.thread_time())
+        assert not found[view.id].moves
+        layouts = {t: made.layout for t, made in pictures.items() if isinstance(made, Picture)}
+        yield tuple(np.diff(marks))
+
+
+def _published(cluster: Cluster, snapshot: LoadSnapshot) -> Publication:
+    slots = [Slot.parse(name) for name in cluster.workers]
+    ports = tuple(sorted({slot.port for slot in slots}))
+    placed = zip(snapshot.executors, snapshot.place.tolist(), strict=True)
+    return Publication(
+        topology="bench-1",
+        name="bench",
+        status="ACTIVE",
+        refresh_poll_secs=10,
+        components=(Component("bolt", "bolt", len(snapshot.executors)),),
+        edges=(Edge("bolt", "bolt", "default", "fields"),),
+        nodes=tuple(Node(n, n, 100.0 * len(ports), ports, len(ports)) for n in cluster.nodes),
+        executors=tuple(
+            PlacedExecutor(ExecutorId.parse(name), "bolt", slots[w], 50) for name, w in placed
+        ),
+    )
+
+
+def _window(snapshot: LoadSnapshot, number: int) -> Window:
+    """Let five seconds pass."""
+    traffic = snapshot.traffic
+    tuples = np.rint(500 * traffic.tps)
+    ends = traffic.source, traffic.target
+    return Window(1.7e9 + 5 * number, 5.0, snapshot.cpu_cores, *ends, tuples)
 
 
 def _other_volumes(snapshot: LoadSnapshot, chosen: np.random.Generator) -> LoadSnapshot:
@@ -93,31 +167,16 @@ def _search_s(cluster: Cluster, snapshot: LoadSnapshot) -> float:
     return round(time.thread_time() - begin, 2)
 
 
-def _walk_times(view: View, moves: int) -> Iterator[float]:
-    """Time to carry the view over a move and to choose the next, as long as something moves."""
-    chosen = choose_greedy(view)
-    for _ in range(moves):
-        if not isinstance(chosen, Choice):
-            return
-        begin = time.thread_time()
-        view = view.moved(chosen.executor, chosen.worker)
-        chosen = choose_greedy(view)
-        yield time.thread_time() - begin
-
-
 def _memory(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> dict[str, float]:
-    traffic, view = snapshot.traffic, View.of(cluster, snapshot, rules)
-    pairs, index = view.pairs, (traffic.source, traffic.target, traffic.tps)
-    index_bytes = sum(array.nbytes for array in (*index, pairs.begin, pairs.peer, pairs.row))
+    traffic, pairs = snapshot.traffic, Pairs.of(snapshot.traffic, len(snapshot.executors))
+    index = traffic.source, traffic.target, traffic.tps, pairs.begin, pairs.peer, pairs.row
     next_cycle = _other_volumes(snapshot, np.random.default_rng(0))
     tracemalloc.start()
     greedy(cluster, next_cycle, rules)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    carried = [view.snapshot.place, view.movable, view.room, view.roomiest, view.bounds]
     return {
-        "traffic_and_index_mb": _mb(index_bytes),
-        "view_mb": _mb(sum(array.nbytes for array in carried)),
+        "traffic_and_index_mb": _mb(sum(array.nbytes for array in index)),
         "peak_of_a_decision_mb": _mb(peak),
     }
 
@@ -146,13 +205,11 @@ def against_plain_python(repeats: int) -> dict[str, Any]:
             cycle = _other_volumes(snapshot, chosen)
             times_s[name].append(_timed(partial(policy, cluster, limits=LITERAL), cycle))
     plain = times_s.pop("plain")
-    walk = list(_walk_times(View.of(cluster, snapshot, LITERAL), 10 * repeats))
-    ours = times_s | {"greedy after a move": walk}
     return {
         "executors": 1000,
         "plain_python_ms": _ms(plain),
-        "ours_ms": {name: _ms(times) for name, times in ours.items()},
-        "times_faster": {name: round(min(plain) / min(t), 1) for name, t in ours.items()},
+        "ours_ms": {name: _ms(times) for name, times in times_s.items()},
+        "times_faster": {name: round(min(plain) / min(t), 1) for name, t in times_s.items()},
     }
 
 

@@ -1,10 +1,8 @@
 """Makes fresh random worlds: small and large, roomy and tight, nodes uneven, executors unlike."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
-from types import MappingProxyType
 
 import numpy as np
 
@@ -151,9 +149,3 @@ def _traffic(count: int, random: np.random.Generator) -> Traffic:
     target = np.where(inside, near, other)
     apart = source != target
     return Traffic.build(source[apart], target[apart], random.lognormal(1, 1, apart.sum()))
-
-
-# By name, each from a seed: small ones and of 100 executors.
-FRESH: Mapping[str, Callable[[int], Case]] = MappingProxyType(
-    {kind.name: partial(world, kind) for size in (None, 100) for kind in kinds(size)}
-)

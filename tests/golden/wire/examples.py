@@ -147,6 +147,7 @@ PUBLICATION = Publication(
         PlacedExecutor(ExecutorId(8, 8), "split", None, None),
     ),
     speaks=2,
+    mode="approve",
 )
 NODES = Nodes(
     (

@@ -14,12 +14,13 @@ from controller.policies.otd import otd
 from controller.snapshot import parse
 from tests.bench.decide import quality as module
 from tests.bench.decide.cases import LITERAL, QUALITY, Groups, Hardware, crowd, keyed, planted
+from tests.bench.decide.fresh import measured, summary
 from tests.bench.decide.measures import weighted_cost_tps
 from tests.bench.decide.plain import plain_otd
 from tests.bench.decide.quality import follow, long_search, quality
 from tests.bench.decide.report import as_tables
 from tests.bench.decide.speed import speed
-from tests.bench.decide.worlds import FRESH
+from tests.bench.decide.worlds import TIGHT, Kind, kinds, world
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "decide"
 
@@ -36,14 +37,14 @@ def test_a_case_is_the_same_for_the_same_seed_and_loads_what_it_should(name: str
     assert counts.max() - counts.min() <= 1
 
 
-@pytest.mark.parametrize("name", FRESH)
-def test_a_fresh_world_is_the_same_for_the_same_seed_and_too_full_nowhere(name: str) -> None:
-    cluster, snapshot = FRESH[name](2)
-    again = FRESH[name](2)[1]
+@pytest.mark.parametrize("kind", [*kinds(None), *kinds(100)], ids=lambda kind: kind.name)
+def test_a_fresh_world_is_the_same_for_the_same_seed_and_too_full_nowhere(kind: Kind) -> None:
+    cluster, snapshot = world(kind, 2)
+    again = world(kind, 2)[1]
     assert np.array_equal(snapshot.place, again.place)
     assert np.array_equal(snapshot.traffic.tps, again.traffic.tps)
     assert not classify(cluster, snapshot, Limits()).high.any()
-    assert any(snapshot.pinned) == (" pinned" in name)
+    assert any(snapshot.pinned) == bool(kind.pinned_frac)
 
 
 def test_even_wordcount_sends_half_of_its_tuples_between_two_nodes() -> None:
@@ -143,9 +144,24 @@ def test_the_report_has_every_number_and_can_be_shown(monkeypatch: pytest.Monkey
         assert ends["gather", weights] <= ends["otd", weights]
     times = speed(200, repeats=1)
     assert times["executors"] == 200
-    assert times["after_a_move_ms"]["fastest"] > 0
+    assert times["decision_ms"]["fastest"] > 0
     shown = {"speed": [times], "against_plain_python": {}, "quality": found, "worlds": found}
     assert len(list(as_tables(shown))) == 4
+
+
+def test_a_fresh_world_is_measured_against_a_proof_and_counted_once() -> None:
+    kind = Kind(8, TIGHT, is_uneven=False, pinned_frac=0.0, is_alike=True)
+    row = measured(kind, 1)
+    assert row["is_proved"]
+    cluster, start = world(kind, 1)
+    best = exhaustive(cluster, start, Limits()).applied(cluster, start)
+    ratio = weighted_cost_tps(cluster, best, Limits()) / start.traffic.total_tps
+    assert row["best"] == pytest.approx(ratio)
+    assert row["start"] > row["gather"] >= row["best"]
+    assert (row["too_full"], row["rests"]) == (0, True)
+    found = list(summary([row, row | {"gather": 2 * row["best"], "otd": row["best"]}]))
+    assert [(one["worlds"], one["number"]) for one in found] == [("8 tight", 2), ("all", 2)]
+    assert (found[-1]["worst"], found[-1]["above_otd"]) == ("100.0%", 1)
 
 
 def test_the_speed_case_has_no_worker_to_relieve() -> None:

@@ -49,8 +49,9 @@ def test_from_stop_on_only_forward_and_from_undo_only_back() -> None:
 def test_only_a_struck_worker_may_cost_tuples(cell: Try) -> None:
     struck, _, harm = cell.name.partition("@")[0].rpartition("-")
     worker = struck in ("source", "target", "bystander")
-    # A counter in CARRY works nowhere until its move goes on.
-    assert cell.expected.tuples_fail == (worker or cell.phase is Phase.CARRY)
+    # A counter in CARRY works nowhere until its move goes on, which Storm's daemons do not hinder.
+    waits = cell.phase is Phase.CARRY and struck not in ("nimbus", "supervisor")
+    assert cell.expected.tuples_fail == (worker or waits)
     assert cell.expected.spouts_end == (worker and harm == "killed")
     assert not cell.expected.storm_restarts
     assert cell.expected.within_s == 30 or harm == "killed" or struck == "zookeeper"

@@ -45,6 +45,7 @@ class World:
     pause: str | None = None
     controls: Controls = field(default_factory=Controls)
     begun: tuple[tuple[float, str, str], ...] = ()
+    own_mode: str | None = None
     stand_back: str | None = None
     hookless: frozenset[Slot] = frozenset()
     deaf: frozenset[Slot] = frozenset()
@@ -79,7 +80,8 @@ class World:
 
     def publication(self) -> Publication:
         nodes = [Node(n, f"host-{n}", 200.0, (1, 2, 3), 2) for n in "ab"]
-        return publication(self.places, nodes, spouts=[1], status=self.status, speaks=self.speaks)
+        made = publication(self.places, nodes, spouts=[1], status=self.status, speaks=self.speaks)
+        return replace(made, mode=self.own_mode)
 
     def acks(self) -> tuple[NodeAcks, ...]:
         slots = sorted(set(self.places.values()) - self.hookless)
@@ -280,6 +282,16 @@ def test_cooldown_is_the_outcome_when_only_resting_executors_would_gain() -> Non
     assert "2-2 moved lately and rests for 103 s more" in report.reason
     world.now += 105
     assert controller.cycle().outcome is Outcome.MOVED
+
+
+def test_what_storm_has_started_lately_stays_until_its_age() -> None:
+    world = World()  # all was started at second 50
+    world_s = 1.7e9 + world.now
+    config = replace(AUTO, min_age_s=world_s - 50 + 3)
+    reports = run(world, config, cycles=3)
+    assert reports[1].outcome is Outcome.COOLDOWN
+    assert "Storm started 2-2 lately, it may move in 2 s" in reports[1].reason
+    assert last(World(), replace(AUTO, min_age_s=world_s - 50)).outcome is Outcome.MOVED
 
 
 def test_an_excluded_host_is_left_alone_and_the_others_go_on() -> None:
@@ -518,6 +530,30 @@ def test_the_mode_approve_shows_the_plan_of_auto_and_waits_under_one_name() -> N
 def test_what_operators_set_wins_over_the_setting(modes: dict[str, str], outcome: Outcome) -> None:
     controls = Controls(modes=modes)  # type: ignore[arg-type]
     assert last(World(controls=controls), Config(mode=Mode.ADVISE)).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("modes", "outcome"),
+    [
+        ({}, Outcome.MOVED),
+        ({"wc": "advise"}, Outcome.WOULD_MOVE),
+        ({"": "observe"}, Outcome.PAUSED),
+    ],
+)
+def test_a_topology_brings_its_mode_and_operators_come_before_it(
+    modes: dict[str, str], outcome: Outcome
+) -> None:
+    world = World(own_mode="auto", controls=Controls(modes=modes))  # type: ignore[arg-type]
+    assert last(world, Config(mode=Mode.ADVISE)).outcome is outcome
+
+
+def test_a_mode_that_is_none_only_measures_and_says_so() -> None:
+    report = last(World(own_mode="atuo"))
+    assert (report.outcome, report.reason) == (
+        Outcome.PAUSED,
+        "topology.nstorm.mode must be one of observe, advise, approve, auto, is 'atuo': "
+        "only measuring",
+    )
 
 
 def test_what_an_operator_rejected_stays_and_the_next_best_is_proposed() -> None:

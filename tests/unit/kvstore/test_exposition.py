@@ -6,7 +6,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -106,7 +106,7 @@ def test_silent_and_rude_clients_only_wait_in_line(
 ) -> None:
     port, _, _, _ = served
     # Long enough for an honest client on a busy machine.
-    monkeypatch.setattr(exposition._Handler, "timeout", 0.5)
+    monkeypatch.setattr(exposition, "_CLIENT_LIMIT_S", 0.5)
     with ExitStack() as silent:
         for _ in range(3):
             silent.enter_context(socket.create_connection(("localhost", port)))
@@ -115,6 +115,32 @@ def test_silent_and_rude_clients_only_wait_in_line(
                 rude.sendall(noise)
         assert get(port, "/metrics")[0] == 200
         assert threading.active_count() < 10
+
+
+def test_a_client_that_never_ends_does_not_hold_up_the_end_of_the_daemon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exposition, "_CLIENT_LIMIT_S", 0.5)
+    port, gone = free_port(), threading.Event()
+
+    def trickle(client: socket.socket) -> None:
+        """Send a byte each 50 ms: none of its reads lasts long."""
+        with suppress(OSError):
+            for _ in range(400):
+                client.sendall(b"x")
+                if gone.wait(0.05):
+                    break
+
+    with socket.socket() as client:
+        with exposed(("localhost", port), "agent", One(), Pulse({})):
+            client.connect(("localhost", port))
+            thread = threading.Thread(target=trickle, args=(client,))
+            thread.start()
+            time.sleep(0.2)  # it is being served
+            began_s = time.monotonic()
+        assert time.monotonic() - began_s < 10
+        gone.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("host", ["localhost", "no.such.host.invalid"])

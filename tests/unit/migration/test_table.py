@@ -78,11 +78,13 @@ def test_the_default_limits_are_those_of_the_page():
     for name, (_, limit) in PHASES.items():
         phase = Phase(name)
         if limit == "DK":
-            assert limit_s(phase, Timing(lazy_kill_ms=1500)) == 1.5
+            assert limit_s(phase, Way.LIVE, Timing(lazy_kill_ms=1500)) == 1.5
         elif limit == "-":
-            assert limit_s(phase, Timing()) is None
+            assert limit_s(phase, Way.LIVE, Timing()) is None
         else:
-            assert limit_s(phase, Timing()) == float(limit)
+            assert limit_s(phase, Way.LIVE, Timing()) == float(limit)
+    assert "drain` may be in DRAIN for 40 s" in PAGE
+    assert limit_s(Phase.DRAIN, Way.DRAIN, Timing()) == 40
     limited = {row.phase for row in TRANSITIONS if row.event == "limit"}
     assert limited == {phase for phase, (_, limit) in PHASES.items() if limit != "-"}
 

@@ -1,6 +1,10 @@
 """What `nstorm doctor` finds, and that it finds nothing where all is well."""
 
 import json
+import math
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -145,6 +149,58 @@ def test_a_key_that_cannot_be_is_found_without_zookeeper(
     assert one["do"]
 
 
+def test_every_key_that_cannot_be_is_found_not_only_the_first() -> None:
+    conf = {
+        "nstorm.mod": "auto",
+        "nstorm.journl.days": 3,
+        "nstorm.load.high": 7,
+        "nstorm.policy": "best",
+        "nstorm.agent.metrics.port": "http",
+        "storm.zookeeper.root": "/storm",
+    }
+    found = [what for what, _ in doctor.of_storm_yaml(conf)]
+    assert [what.partition(":")[0] for what in found] == [
+        "nstorm.mod",
+        "nstorm.journl.days",
+        "nstorm.policy",
+        "nstorm.load.high",
+        "nstorm.agent.metrics.port",
+    ]
+    ((low, _),) = doctor.of_storm_yaml({"nstorm.load.high": 0.5, "nstorm.load.low": 0.6})
+    assert low.startswith("nstorm.load.low: must be at most nstorm.load.high")
+    ((never, _),) = doctor.of_storm_yaml({"nstorm.windows": ["0 0 31 2 * UTC"]})
+    assert never.startswith("nstorm.windows: '0 0 31 2 * UTC'")
+    assert not [*doctor.of_storm_yaml({"nstorm.load.high": 0.9, "nstorm.worker.poll.ms": 50})]
+
+
+def test_a_heap_that_the_plan_would_overfill_is_found() -> None:
+    status, here = status_of(), {"storm.local.hostname": "host-a"}
+    plans = [{"topology": "wc-1", "steps": [{"moves": [["2-2", "b:1", "a:1"]]}, {"moves": []}]}]
+
+    def heaps(conf: Any, heap_mb: float, plans: Any = plans) -> list[Any]:
+        return list(doctor.of_heaps(conf, status, plans, lambda pid: heap_mb))
+
+    ((what, do),) = heaps(here, 255.0)
+    assert what == (
+        "worker host-a:1 of wc was launched with 255 MB of heap, and by `nstorm plan` 2 executors "
+        "come to be there, which need 256 MB"
+    )
+    assert do.endswith("What a bolt keeps travels there up to 16 MB.")
+    assert heaps({**here, doctor._ON_HEAP: 127}, 255.0) == heaps(here, 256.0) == []
+    # Nothing comes there, or it is another machine.
+    assert heaps(here, 1.0, plans=[]) == heaps({"storm.local.hostname": "host-b"}, 1.0) == []
+
+
+def test_the_heap_of_a_jvm_is_its_last_option() -> None:
+    options = ["-c", "import time; time.sleep(60)", "-Xmx1g", "-Dx=-Xmx9", "-Xmx512M"]
+    with subprocess.Popen([sys.executable, *options]) as process:
+        try:
+            assert doctor._heap_mb(process.pid) == 512
+        finally:
+            process.kill()
+    assert doctor._heap_mb(process.pid) == doctor._heap_mb(os.getpid()) == math.inf
+
+
 @pytest.mark.parametrize(("agents", "code"), [(None, 0), ([], 1)])
 def test_the_exit_code_tells_whether_something_was_found(
     agents: Any, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -164,6 +220,7 @@ def test_the_exit_code_tells_whether_something_was_found(
     monkeypatch.setattr(doctor, "LiveCluster", View)
     monkeypatch.setattr(doctor, "_latency_s", lambda session: 0.002)
     monkeypatch.setattr(doctor, "look", lambda session, view: status)
+    monkeypatch.setattr(doctor, "ask", lambda session, wish, output: wish)
     conf = tmp_path / "storm.yaml"
     conf.write_text("storm.local.dir: /var/storm\n")
     done = CliRunner().invoke(app, ["doctor", "--conf", str(conf)])

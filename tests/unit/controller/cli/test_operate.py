@@ -2,14 +2,20 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from typer.testing import CliRunner
 
-from controller.cli import operate
+from controller.cli import control, operate
 from controller.cli.main import app
+from controller.storm import controls
+from controller.storm.collect import LiveCluster
 from kvstore.zookeeper import Session, Waiting
+from migration.model import Candidacy
 
 
 def never(
@@ -21,6 +27,35 @@ def never(
         if stop is not None and stop.wait(0.001):
             return False
     raise AssertionError("waits without limit")
+
+
+@pytest.mark.parametrize("verb", ["mode", "pause", "freeze", "drain", "reject"])
+def test_what_an_old_leader_would_pass_over_is_refused(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leads, written = [Candidacy("old-1:7", "0.2.0", 1), Candidacy("new-2:8", "0.2.0", 2)], []
+    session = SimpleNamespace(put=lambda *said: written.append(said))
+    view = SimpleNamespace(controllers=lambda: leads)
+    monkeypatch.setattr(operate, "connected", lambda conf: nullcontext(session))
+    monkeypatch.setattr(control, "connected", lambda conf: nullcontext(session))
+    monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
+    monkeypatch.setattr(controls, "change", lambda *said: written.append(said))
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("storm.local.dir: /var/storm\n")
+    words = {
+        "mode": ["auto"],
+        "freeze": ["--until", "2999-01-01"],
+        "drain": ["host-a"],
+        "reject": ["p-1"],
+    }
+    result = CliRunner().invoke(app, [verb, *words.get(verb, []), "--conf", str(conf)])
+    assert str(result.exception) == (
+        f"nstorm {verb} would do nothing: old-1:7 leads, which speaks version 1 of the protocol, "
+        "and that needs 2; upgrade it, or stop it so that a newer one leads"
+    )
+    assert written == []
+    leads.pop(0)
+    operate.heeded(cast(Any, session), "nstorm pause")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from controller.core.topology import TopologyView
 from migration.model import AppliedPlan, Base, Candidacy, Counters, Entry, Node, Phase, Plan, Slot
 from migration.wire import SPEAKS
 
+CYCLE = {"tick": 1, "outcome": "MOVED", "reason": "", "warnings": [], "proposal": ""}
+
 
 def test_a_node_says_how_much_of_its_load_found_no_room() -> None:
     acks = [node_acks(node, [], "c") for node in ("s1", "s2")]
@@ -103,6 +105,19 @@ def test_health_sums_up_what_is_wrong() -> None:
     ) in lines
     assert "node host-a (supervisor a)" in lines
     assert any(line.startswith("worker host-a:1: 1,000 tuples DROPPED") for line in lines)
+
+
+def test_the_mode_is_shown_with_who_has_set_it() -> None:
+    published = replace(publication({1: Slot("a", 1)}), mode="auto")
+    view = TopologyView(published, Plan("c", 2, -1, "wc-1"), ())
+    told = {"mode": "advise", "cycles": [{"topology": "wc-1", "mode": "auto", **CYCLE}]}
+    for controls, by in (
+        (Controls(), "topology.nstorm.mode"),
+        (Controls(modes={"wc": "auto"}), "nstorm mode"),
+    ):
+        document = as_document([view], (), told, controls, left_out={}, now_s=0.0)
+        assert document["topologies"][0]["mode_by"] == by
+        assert f"\nwc-1 ACTIVE, mode auto by {by}" in map(str, as_tables(document))
 
 
 def test_moves_are_shown_by_host_and_port() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.cli.control import _seconds
+from controller.cli.operate import seconds
 from controller.cli.why import _cell, last_moves
 from controller.errors import CommandError
 from controller.storm.history import MoveRecord
@@ -30,10 +30,11 @@ def test_undo_past_the_beginning_changes_nothing() -> None:
 
 
 def test_a_time_is_a_number_and_a_unit() -> None:
-    assert [_seconds(text) for text in ("90s", "30m", "2h", "1d")] == [90, 1800, 7200, 86_400]
+    good = ("90s", "30m", "2h", "1d")
+    assert [seconds("--for", text) for text in good] == [90, 1800, 7200, 86_400]
     for text in ("30", "m", "-5m", "1w", "1.5h"):
-        with pytest.raises(CommandError, match="no time such as"):
-            _seconds(text)
+        with pytest.raises(CommandError, match=r"--for: .* is no time such as"):
+            seconds("--for", text)
 
 
 def test_cells_are_read_by_people() -> None:

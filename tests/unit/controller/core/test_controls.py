@@ -3,11 +3,12 @@
 from controller.core.controls import Controls, Pause, Rejected
 
 
-def test_a_topologys_own_mode_wins_over_that_of_all_and_both_over_the_setting() -> None:
+def test_operators_come_before_the_topologys_configuration_and_that_before_the_setting() -> None:
     controls = Controls(modes={"": "approve", "wc": "auto"})
-    assert controls.mode_of("wc", "advise") == "auto"
-    assert controls.mode_of("other", "advise") == "approve"
-    assert Controls().mode_of("other", "advise") == "advise"
+    assert controls.mode_of("wc", "observe", "advise") == ("auto", "nstorm mode")
+    assert controls.mode_of("other", "observe", "advise") == ("approve", "nstorm mode")
+    assert Controls().mode_of("other", "auto", "advise") == ("auto", "topology.nstorm.mode")
+    assert Controls().mode_of("other", None, "advise") == ("advise", "nstorm.mode")
 
 
 def test_a_pause_holds_its_topology_until_its_time() -> None:

@@ -3,14 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from controller.config import Config, Mode
+from controller.core.classify import Limits
 from controller.core.controls import Controls, Rejected
-from controller.core.decision import Outcome
+from controller.core.decision import Move, Outcome
 from controller.cycle import Memory
 from controller.report import TopologyReport
-from controller.storm.answers import explain, of_topology, plan_of
+from controller.storm.answers import explain, misfit, of_topology, plan_of
 from migration.model import ExecutorId, Slot
 from tests.unit.controller.test_cycle import AUTO, PLACES, Controller, World
 
@@ -29,19 +31,20 @@ def planned(world: World, config: Config = ADVISE) -> dict[str, Any]:
     return plan_of(report, report.picture, controller.memory, config, world.now - 1)
 
 
-def way_of_auto() -> list[list[str]]:
+def way_of_auto() -> list[dict[str, Any]]:
     """Let auto decide on the same load after each of its moves, until it moves nothing."""
     places, rests = dict(PLACES), Memory().moved_s
-    moves: list[list[str]] = []
+    steps: list[dict[str, Any]] = []
     while True:
         controller = Controller(World(places=dict(places)), AUTO)
         controller.memory = Memory(moved_s=rests)
         controller.cycle()
         report = controller.cycle()
         if report.outcome is not Outcome.MOVED:
-            return moves
+            return steps
+        moves = [[move.executor, move.source, move.target] for move in report.moves]
+        steps.append({"moves": moves, "reason": report.reason})
         for move in report.moves:
-            moves.append([move.executor, move.source, move.target])
             places[int(move.executor.split("-")[0])] = Slot.parse(move.target)
             rests = {**rests, ("wc-1", ExecutorId.parse(move.executor)): 101.0}
 
@@ -51,13 +54,51 @@ def test_the_plan_is_the_way_that_auto_then_goes() -> None:
     moves = [move for step in found["steps"] for move in step["moves"]]
     assert len(moves) > 1
     assert moves[0] == ["2-2", "b:1", "a:1"]
-    assert way_of_auto() == moves
+    told = [{key: step[key] for key in ("moves", "reason")} for step in found["steps"][:-1]]
+    assert msgspec.json.encode(way_of_auto()) == msgspec.json.encode(told)
     before, after = found["inter_node_frac"]
     assert after < before == pytest.approx(160 / 185)
     last = found["steps"][-1]
     assert last["moves"] == []
     assert last["inter_node_frac"] == after
-    assert [row["place"] for row in found["places"]][:2] == ["a", "b"]
+    places = {row["place"]: row for row in found["places"]}
+    assert [*places] == ["a", "b", "a:1", "a:2", "b:1", "b:2"]
+    # All that crosses between the two nodes comes to one and leaves the other.
+    for when, share in (("now", before), ("then", after)):
+        assert (
+            places["a"][f"tps_{when}"] == places["b"][f"tps_{when}"] == pytest.approx(share * 185)
+        )
+        for row in places.values():
+            frac = row[f"cpu_frac_{when}"]
+            assert row[f"headroom_{when}"] == (pytest.approx(1 / frac) if frac else None)
+    assert places["a:1"]["tps_now"] == 110
+    assert places["b:1"]["cpu_frac_then"] < places["b:1"]["cpu_frac_now"]
+
+
+def test_an_executor_that_is_too_young_takes_its_part_in_the_plan_later() -> None:
+    moves = [
+        [step["moves"] for step in planned(World(), config)["steps"]]
+        for config in (ADVISE, replace(ADVISE, min_age_s=1.7e9 + 101 - 50 + 7))
+    ]
+    assert moves[0][0] == [["2-2", "b:1", "a:1"]]
+    # All are young for two cycles of 5 s; a way ends where nothing may move.
+    assert moves[1] == [[]]
+
+
+def test_a_proposal_fits_as_long_as_no_worker_that_it_fills_is_over_the_limit() -> None:
+    report, _ = decided(World())
+    assert report.picture is not None
+    to_a1 = (Move("2-2", "b:1", "a:1", 160.0),)
+    assert misfit(report.picture, to_a1, Limits(high_frac=0.3)) is None
+    assert misfit(report.picture, to_a1, Limits(high_frac=0.29)) == (
+        "the loads have changed: a:1 would use 30% of its CPU, and load.high is 29%"
+    )
+    # b:1 is over the limit before and after, and the moves relieve it.
+    away = (Move("2-2", "b:1", "a:2", 50.0),)
+    assert misfit(report.picture, away, Limits(high_frac=0.2)) is None
+    assert misfit(report.picture, (Move("9-9", "b:1", "a:1", 0.0),), Limits()) == (
+        "the load of 9-9 is not known yet"
+    )
 
 
 def test_the_plan_keeps_what_lasts_out_of_the_way() -> None:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from messages import node_acks, publication
 
+from controller.storm import controls
 from controller.storm.collect import LiveCluster
 from controller.storm.message_cache import Mirror
 from kvstore.zookeeper import Session, Stored
@@ -39,6 +40,25 @@ def as_session(nodes: Nodes) -> Session:
 
 def cluster(data: dict[str, bytes]) -> LiveCluster:
     return LiveCluster.of_session(as_session(Nodes(data)))
+
+
+def test_a_pause_of_version_1_holds_and_a_resume_of_everything_ends_it():
+    old = {controls.PAUSED: b"release"}
+    assert cluster(old).controls().held("wc", 0.0) == "paused: release"
+    assert cluster({controls.PAUSED: b""}).controls().held("wc", 0.0) == "paused: paused"
+    newer = b'{"pauses":{"":{"reason":"month\'s end"},"wc":{"reason":"x"}},"modes":{"wc":"auto"}}'
+    assert cluster({**old, controls.CONTROLS: newer}).controls() == controls.read(
+        Stored(newer, 0, 0)
+    )
+    nodes = Nodes(dict(old))
+    session = cast(Any, nodes)
+    session.create = session.data.__setitem__
+    session.set = lambda path, data, version: session.data.__setitem__(path, data)
+    session.delete = lambda path: session.data.pop(path, None)
+    controls.resume(session, "wc")
+    assert controls.PAUSED in nodes.data
+    controls.resume(session)
+    assert LiveCluster.of_session(session).controls().held("wc", 0.0) is None
 
 
 def test_a_plan_is_an_orphan_once_storm_has_killed_its_topology():

@@ -34,7 +34,9 @@ class Nodes:
         pass
 
 
-def queue(nodes: Nodes, cancelled: list[tuple[str, str]] | None = None) -> CommandQueue:
+def queue(
+    nodes: Nodes, cancelled: list[tuple[str, str]] | None = None, *, full: bool = False
+) -> CommandQueue:
     """Work off commands in a cluster where no plan can be written."""
 
     def cancel(topology: str, move: str) -> None:
@@ -46,6 +48,7 @@ def queue(nodes: Nodes, cancelled: list[tuple[str, str]] | None = None) -> Comma
         lambda before, after, asked: False,
         1,
         cancel=cancel,
+        misfit=lambda topology, moves: "the loads have changed" if full else None,
         others={"plan": lambda command: answered(command, [{"steps": []}], "topology")},
     )
 
@@ -79,9 +82,11 @@ def asked(
     view: TopologyView,
     frozen: str | None = None,
     drained: tuple[str, ...] = (),
+    *,
+    full: bool = False,
 ) -> Command:
     nodes = Nodes({"c-1": encode(wish)})
-    queue(nodes).work([view], (), 1, drained=drained, frozen=frozen)
+    queue(nodes, full=full).work([view], (), 1, drained=drained, frozen=frozen)
     (answer,) = queue(nodes).read().values()
     return answer
 
@@ -107,12 +112,21 @@ def test_what_was_shown_is_done_exactly_or_refused_with_the_difference() -> None
     # Both are allowed, and only the plan could not be written here.
     assert (answer.state, answer.reason) == (
         "WAITING",
-        "the plan was changed by somebody else meanwhile",
+        "another controller changed the plan meanwhile",
     )
     elsewhere = asked(Command("wc", moves=(("1-1", "b:1", "a:1"),)), view_of())
     assert (elsewhere.state, elsewhere.reason) == ("REFUSED", "1-1 is at a:1 now, not at b:1")
     partly = asked(Command("wc", moves=(*shown, ("9-9", "", "a:1"))), view_of())
     assert (partly.state, partly.reason) == ("REFUSED", "topology wc-1 has no executor 9-9")
+
+
+def test_what_was_approved_and_does_not_fit_any_more_is_refused_and_the_rest_is_free() -> None:
+    shown = (("1-1", "a:1", "b:1"),)
+    refused = asked(Command("wc", moves=shown, what="p-1"), view_of(), full=True)
+    assert (refused.state, refused.reason) == ("REFUSED", "the loads have changed")
+    assert asked(Command("wc", moves=shown, what="p-1"), view_of()).state == "WAITING"
+    # An operator who moves by hand, or back, decides so himself.
+    assert asked(Command("wc", moves=shown), view_of(), full=True).state == "WAITING"
 
 
 def test_nothing_that_operators_ask_for_goes_to_a_drained_host() -> None:

@@ -1,10 +1,12 @@
 """The last moves: who asked, how they ended, and what was measured afterwards."""
 
+import hashlib
 from dataclasses import asdict
 
 from messages import executor
 
 from controller.storm.history import (
+    LONGEST_REASON,
     MEASURED_AFTER_S,
     MEASURED_UNTIL_S,
     REMEMBERED_MOVES,
@@ -12,6 +14,7 @@ from controller.storm.history import (
     stored_moves,
 )
 from migration.model import Base, Entry, Phase, Slot
+from migration.wire import LARGEST_NODE_BYTES
 
 A, B = Slot("a", 1), Slot("b", 1)
 
@@ -67,6 +70,20 @@ def test_the_gain_stands_by_its_executor_and_the_hour_names_nodes() -> None:
     made(history, "m2", 4000.0)
     assert [move.asc_tps for move in history.moves] == [12.0, 12.0]
     assert history.hour(4001.0) == ((4000.0, "a", "b"),)
+
+
+def test_reasons_without_end_are_cut_and_what_does_not_fit_is_forgotten() -> None:
+    history = History()
+    for number in range(REMEMBERED_MOVES):
+        noise = hashlib.shake_256(str(number).encode()).hexdigest(3000)
+        asked = {"why": noise, "before": {noise: 1.0}}
+        history.begin("wc-1", entry(f"m{number}"), 1.0, asked)
+        history.end("wc-1", entry(f"m{number}"), outcome="UNDONE", reason=noise, ended_s=2.0)
+    last = history.moves[-1]
+    assert (last.why, last.reason) == (noise[:LONGEST_REASON], noise[:LONGEST_REASON])
+    assert len(history.dump()) <= LARGEST_NODE_BYTES
+    assert 0 < len(history.moves) < REMEMBERED_MOVES
+    assert history.moves[-1] == last
 
 
 def test_only_the_last_moves_are_kept_and_garbage_is_none() -> None:

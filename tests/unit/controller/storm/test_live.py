@@ -8,8 +8,10 @@ import pytest
 
 from controller.config import Config, Mode
 from controller.core.controls import Controls
+from controller.core.decision import Move
 from controller.cycle import Memory, cycle
-from controller.storm.live import LiveController
+from controller.storm.history import LONGEST_REASON
+from controller.storm.live import MOST_PROPOSALS, LiveController
 from migration.model import Plan
 from tests.unit.controller.test_cycle import AUTO, World
 
@@ -29,6 +31,57 @@ def test_the_history_tells_a_drain_from_the_policy(drained: tuple[str, ...], by:
     live = cast(Any, SimpleNamespace(_config=AUTO, _begin=begin))
     assert list(LiveController._written(live, seen, report)) == ["wc-1"]
     assert told == [by]
+
+
+def test_a_cycle_finds_one_new_way_at_most_and_each_topology_has_its_turn() -> None:
+    sought: list[str] = []
+
+    def plan_of(report: Any) -> Any:
+        sought.append(report.topology)
+        return {"steps": [{"moves": [1, 2]}], "inter_node_frac": [0.5, 0.1]}
+
+    live = cast(Any, SimpleNamespace(_ways={}, _plan_of=plan_of))
+    for tick in range(4):
+        # The best moves of the first jitter; the others keep theirs.
+        shown = [
+            SimpleNamespace(topology=t, time_s=5.0 * tick, moves=(tick if t == "a" else 0,))
+            for t in "abc"
+        ]
+        live._ways = LiveController._ways_of(live, cast(Any, shown))
+        assert len(sought) == tick + 1
+    assert sought == ["a", "b", "c", "a"]
+    assert {of: way[2]["moves"] for of, way in live._ways.items()} == {"a": 2, "b": 2, "c": 2}
+    assert [live._ways[of][0] for of in "abc"] == [(3,), (0,), (0,)]
+
+
+def test_proposals_are_few_and_short_and_the_newest_stay() -> None:
+    live = cast(Any, SimpleNamespace(_proposals={}))
+    for number in range(2 * MOST_PROPOSALS):
+        one = SimpleNamespace(
+            proposal=f"p-{number}",
+            topology="wc-1",
+            time_s=float(number),
+            moves=(),
+            reason="x" * 999,
+        )
+        LiveController._show(live, cast(Any, (one,)))
+    assert len(live._proposals) == MOST_PROPOSALS
+    assert [*live._proposals][-1] == f"p-{2 * MOST_PROPOSALS - 1}"
+    assert {len(told["reason"]) for told in live._proposals.values()} == {LONGEST_REASON}
+
+
+def test_what_was_shown_is_compared_with_the_load_of_the_last_cycle() -> None:
+    world = World()
+    memory, first = cycle(Memory(), world.seen(), AUTO)
+    live = cast(Any, SimpleNamespace(_last=(0.0, ()), _config=AUTO))
+    moves = (Move("2-2", "b:1", "a:1", 160.0),)
+    said = LiveController._misfit(live, "wc-1", moves)
+    assert said == "the load of wc-1 is not known now: there was no cycle yet"
+    live._last = (0.0, first.topologies)
+    assert "has reported only once" in str(LiveController._misfit(live, "wc-1", moves))
+    world.now += 1
+    live._last = (0.0, cycle(memory, world.seen(), AUTO)[1].topologies)
+    assert LiveController._misfit(live, "wc-1", moves) is None
 
 
 def test_the_plan_of_a_paused_topology_leads_nowhere_near_a_drained_host() -> None:

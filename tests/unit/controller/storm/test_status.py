@@ -33,10 +33,24 @@ def test_garbage_is_nothing(data: bytes | None) -> None:
     assert read(session(data)) is None
 
 
-def test_a_large_cluster_is_told_without_what_does_not_fit() -> None:
+def rows(count: int) -> list[dict[str, Any]]:
+    return [{"executor": f"{i * 7919}-{i}", "cpu_cores": i / 7} for i in range(count)]
+
+
+def told(**parts: Any) -> Any:
     there = session()
-    rows = [{"executor": f"{i * 7919}-{i}", "cpu_cores": i / 7} for i in range(40_000)]
-    workers = [{"slot": "s1:6700", "cpu_cores": 1.0}]
-    publish(there, {"cycles": [{"tick": 1, "executors": rows, "workers": workers}]})
-    assert len(cast(Any, there).data) < LARGEST_NODE_BYTES
-    assert read(there) == {"cycles": [{"tick": 1, "workers": workers}]}
+    cycle = {"tick": 1, "links": [1], "plan": {}, "workers": [{"slot": "s1:6700"}], **parts}
+    publish(there, {"cycles": [cycle], "ended_moves": parts.get("ended_moves", [])})
+    assert len(cast(Any, there).data) <= LARGEST_NODE_BYTES
+    return read(there)
+
+
+def test_a_large_cluster_is_told_without_what_does_not_fit() -> None:
+    assert told(executors=rows(9))["left_out"] == []
+    without_moves = told(executors=rows(9), ended_moves=rows(40_000))
+    assert without_moves["left_out"] == ["ended_moves"]
+    assert without_moves["cycles"][0]["executors"] == rows(9)
+    assert told(links=rows(40_000), executors=rows(9))["left_out"] == ["ended_moves", "links"]
+    found = told(executors=rows(40_000))
+    assert found["left_out"] == ["ended_moves", "links", "plan", "executors"]
+    assert found["cycles"] == [{"tick": 1, "workers": [{"slot": "s1:6700"}]}]

@@ -111,6 +111,37 @@ def test_a_move_that_has_ended_is_counted_with_its_phases() -> None:
     assert found["nstorm_move_disturbance_seconds_count",] == 1
 
 
+def test_the_pause_of_a_move_that_holds_its_executor_still_is_told() -> None:
+    telemetry = Telemetry(CONFIG)
+    telemetry.ended(MOVE)
+    assert told(telemetry)["nstorm_move_pause_seconds_count",] == 0
+    phases = {"PREPARE": 0.3, "SWITCH": 0.1, "DRAIN": 0.2, "CARRY": 0.2, "STOP": 0.1, "SETTLE": 9.0}
+    telemetry.ended(replace(MOVE, phase_s=phases, stopped_after_s=0.9))
+    found = told(telemetry)
+    assert found["nstorm_move_pause_seconds_count",] == 1
+    assert found["nstorm_move_pause_seconds_sum",] == pytest.approx(0.6)
+
+
+def test_what_moves_were_to_gain_and_what_they_gained_is_told_whoever_led(
+    decided: tuple[Seen, Memory, Report],
+) -> None:
+    seen, memory, report = decided
+    before = {"inter_node_frac": 0.5, "total_tps": 200.0}
+    moves = [
+        replace(MOVE, asc_tps=20.0, before=before, after={"inter_node_frac": 0.42}),
+        replace(MOVE, asc_tps=40.0, before=before),  # not measured yet
+        replace(MOVE, asc_tps=90.0, before=before, outcome="UNDONE"),
+        replace(MOVE, topology="other-1", asc_tps=90.0, before=before),
+    ]
+    telemetry = Telemetry(CONFIG)
+    telemetry.cycle(seen, memory, report.topologies, 0.02, moves)
+    found = told(telemetry)
+    assert found["nstorm_move_gain_ratio", "wc-1", "predicted"] == pytest.approx(0.15)
+    assert found["nstorm_move_gain_ratio", "wc-1", "measured"] == pytest.approx(0.08)
+    telemetry.cycle(seen, memory, report.topologies, 0.02, ())
+    assert not [key for key in told(telemetry) if key[0] == "nstorm_move_gain_ratio"]
+
+
 def test_a_surprise_is_counted(decided: tuple[Seen, Memory, Report]) -> None:
     _, memory, report = decided
     telemetry = Telemetry(CONFIG)

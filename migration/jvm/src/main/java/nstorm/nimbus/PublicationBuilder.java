@@ -32,6 +32,9 @@ import org.apache.storm.utils.ObjectReader;
 /** Turns what Nimbus knows into what is published. */
 final class PublicationBuilder {
 
+    /** Not {@code nstorm.mode}: Nimbus lays its own configuration under that of a topology. */
+    private static final String MODE = "topology.nstorm.mode";
+
     private final TopologyDetails details;
     private final StormTopology topology;
     private final Assignment assignment;
@@ -49,7 +52,13 @@ final class PublicationBuilder {
 
     Publication publication(StormBase base) {
         return new Publication(details.getId(), base.get_name(), base.get_status().name(),
-            number(Config.TASK_REFRESH_POLL_SECS, 10), components(), edges(), executors());
+            number(Config.TASK_REFRESH_POLL_SECS, 10), components(), edges(), executors(),
+            mode());
+    }
+
+    private String mode() {
+        Object mode = details.getConf().get(MODE);
+        return mode == null ? null : mode.toString();
     }
 
     /** All supervisors, with the slots that the assignments of all topologies use. */

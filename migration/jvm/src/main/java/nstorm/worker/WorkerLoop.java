@@ -67,7 +67,8 @@ final class WorkerLoop implements Runnable {
                 if (opened()) {
                     acknowledge(entries);
                 }
-            } catch (RuntimeException | LinkageError e) {
+            } catch (RuntimeException | LinkageError | OutOfMemoryError e) {
+                // Without this thread no move of this worker would ever end, nor one be undone.
                 Faults.report("reconciling", e);
             }
             try {

@@ -55,6 +55,7 @@ class PlanExchangeIT {
         JsonObject seen = storm.published("t");
         assertEquals("wc", seen.get("name").getAsString());
         assertEquals("ACTIVE", seen.get("status").getAsString());
+        assertEquals("approve", seen.get("mode").getAsString());
         assertEquals("[{\"id\":\"__acker\",\"kind\":\"system\",\"parallelism\":1},"
             + "{\"id\":\"counts\",\"kind\":\"bolt\",\"parallelism\":1},"
             + "{\"id\":\"words\",\"kind\":\"spout\",\"parallelism\":1}]", seen.get("components").toString());

@@ -55,6 +55,7 @@ final class StormInZookeeper implements AutoCloseable {
         conf.put("storm.zookeeper.port", (int) zookeeperPort);
         conf.put("storm.zookeeper.root", root);
         conf.put("topology.name", "wc");
+        conf.put("topology.nstorm.mode", "approve");
         state = ClusterUtils.mkStormClusterState(conf, new ClusterStateContext(DaemonType.NIMBUS, conf));
         znodes = new Znodes(conf);
         supervisor("s1", "host1");

@@ -6,9 +6,13 @@ import nstorm.wire.Protocol;
 import nstorm.wire.Slot;
 import nstorm.wire.json.JsonText;
 
-/** What Storm itself knows of one topology, as the hook in Nimbus publishes it. */
+/**
+ * What Storm itself knows of one topology, as the hook in Nimbus publishes it.
+ *
+ * @param mode what the topology's own configuration says, or null
+ */
 public record Publication(String topology, String name, String status, long refreshPollSecs,
-                          List<Component> components, List<Edge> edges, List<Placed> executors) {
+                          List<Component> components, List<Edge> edges, List<Placed> executors, String mode) {
 
     /** A component; the kind is spout, bolt or system. */
     public record Component(String id, String kind, long parallelism) {
@@ -23,10 +27,11 @@ public record Publication(String topology, String name, String status, long refr
     }
 
     public byte[] toJson() {
-        return new JsonText().open().put("topology", topology).put("name", name).put("status", status)
+        JsonText text = new JsonText().open().put("topology", topology).put("name", name).put("status", status)
             .put("refresh_poll_secs", refreshPollSecs)
             .list("components", components, Publication::write).list("edges", edges, Publication::write)
-            .list("executors", executors, Publication::write).put("speaks", Protocol.SPEAKS).close().bytes();
+            .list("executors", executors, Publication::write).put("speaks", Protocol.SPEAKS);
+        return (mode == null ? text : text.put("mode", mode)).close().bytes();
     }
 
     private static void write(JsonText out, Component component) {

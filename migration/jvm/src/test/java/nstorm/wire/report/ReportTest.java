@@ -76,7 +76,7 @@ class ReportTest {
             List.of(new Component("spout", "spout", 2), new Component("split", "bolt", 6)),
             List.of(new Edge("spout", "split", "default", "shuffle")),
             List.of(new Placed(SPLIT, "split", SOURCE, 1700000000L),
-                new Placed(new ExecutorId(8, 8), "split", null, null))).toJson());
+                new Placed(new ExecutorId(8, 8), "split", null, null)), "approve").toJson());
     }
 
     @Test

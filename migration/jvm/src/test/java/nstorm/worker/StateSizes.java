@@ -1,0 +1,79 @@
+package nstorm.worker;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import nstorm.memory.BoltState;
+
+/** Measures what it takes to write, send and read the state of a bolt, without a network; docs/measured.md has the command. */
+final class StateSizes {
+    private static final int ENTRIES_PER_MB = 38_000;
+    private static final int ARRAY_BYTES = 65_536;
+    private static final int TIMES = 3;
+    private static final byte[] KEY = new byte[100];
+
+    private StateSizes() {
+    }
+
+    static final class Keeper {
+        private Object kept;
+    }
+
+    public static void main(String[] arguments) throws IOException {
+        for (int mb : new int[] {1, 1, 10, 10, 90}) {
+            Map<String, Long> counts = new HashMap<>();
+            for (long i = 0; i < (long) mb * ENTRIES_PER_MB; i++) {
+                counts.put("word-" + i, i);
+            }
+            measure("HashMap", counts);
+            List<byte[]> arrays = new ArrayList<>();
+            for (int i = 0; i < mb * ((1 << 20) / ARRAY_BYTES); i++) {
+                arrays.add(new byte[ARRAY_BYTES]);
+            }
+            measure("arrays", arrays);
+        }
+    }
+
+    private static void measure(String name, Object kept) throws IOException {
+        for (int i = 0; i < TIMES; i++) {
+            measureOnce(name, kept);
+        }
+    }
+
+    private static void measureOnce(String name, Object kept) throws IOException {
+        Keeper full = new Keeper();
+        full.kept = kept;
+        long begun = cpuNanos();
+        byte[] state = BoltState.save(List.of(full), Set.of("kept"));
+        long written = cpuNanos();
+        long crc = StateArrivals.crc(state);
+        List<byte[]> pieces = new ArrayList<>();
+        for (int i = 0; i < StateArrivals.pieces(state); i++) {
+            pieces.add(StateArrivals.piece("m1", KEY, state, crc, i));
+        }
+        long cut = cpuNanos();
+        StateArrivals arrivals = new StateArrivals();
+        arrivals.await(Map.of("m1", KEY));
+        for (byte[] piece : pieces) {
+            arrivals.take(piece);
+        }
+        byte[] arrived = arrivals.whole("m1");
+        long taken = cpuNanos();
+        Keeper empty = new Keeper();
+        BoltState.load(arrived, List.of(empty));
+        long read = cpuNanos();
+        if (kept instanceof Map && !empty.kept.equals(kept)) {
+            throw new IllegalStateException("not what was written");
+        }
+        System.out.printf("%s %.1f MB: CPU to write %d ms, to cut %d, to take %d, to read %d%n", name, state.length / 1048576.0,
+                (written - begun) / 1_000_000, (cut - written) / 1_000_000, (taken - cut) / 1_000_000, (read - taken) / 1_000_000);
+    }
+
+    private static long cpuNanos() {
+        return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+    }
+}

@@ -1,0 +1,184 @@
+"""Memory over a simulated day: ``PYTHONPATH=tests python -m tests.simulated_day``.
+
+Real objects of controller and agent, an imagined clock. The world is small and its traffic changes
+each hour, so that moves begin, end, and are forgotten.
+"""
+
+import gc
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import psutil
+import typer
+from msgspec.structs import replace
+from recorded_world import TICK_S, publication, windows
+
+from agent.config import AgentConfig
+from agent.daemon import Agent
+from agent.telemetry import NodeTelemetry
+from controller.config import build
+from controller.cycle import Memory, cycle
+from controller.journal.recorder import Recorder
+from controller.journal.writer import Bounds, Writer
+from controller.replay.ingest.world import WindowWorld
+from controller.storm.history import History
+from controller.storm.live import LiveController, _figures
+from controller.storm.status import document, publish
+from controller.storm.telemetry import Telemetry
+from kvstore.env import Env
+from kvstore.envelope import pack
+from kvstore.writer import PlanWriter
+from kvstore.zookeeper import Session, Stored
+from migration import wire
+from migration.model import (
+    Counters,
+    ExecutorId,
+    ExecutorLoad,
+    Plan,
+    Slot,
+    SupervisorAck,
+    WorkerAck,
+    WorkerLoad,
+    traffic_of,
+)
+
+HOUR_S, DAY_S = 3600.0, 86_400.0
+EXECUTORS = 40
+
+
+class Nodes:
+    """Stands for a session: nodes in memory."""
+
+    interruptions = 0
+
+    def __init__(self) -> None:
+        self.data: dict[str, tuple[bytes, int]] = {}
+
+    def put(self, path: str, data: bytes) -> int:
+        version = self.data[path][1] + 1 if path in self.data else 0
+        self.data[path] = data, version
+        return version
+
+    def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
+        return Stored(*self.data[path], 0) if path in self.data else None
+
+    exists = read
+
+    def read_many(self, paths: Sequence[str]) -> list[Stored | None]:
+        return [self.read(path) for path in paths]
+
+    def children(self, path: str, on_change: Callable[[], None] | None = None) -> list[str]:
+        return sorted(p.removeprefix(f"{path}/") for p in self.data if p.startswith(f"{path}/"))
+
+
+def _counted(hours: float) -> dict[str, Any]:
+    gc.collect()
+    mib = psutil.Process().memory_info().rss / 2**20
+    return {"hours": hours, "objects": len(gc.get_objects()), "rss_mib": round(mib, 1)}
+
+
+def controller_day(folder: Path, seconds: float, every_s: float) -> Iterator[dict[str, Any]]:
+    """Decide, move, measure, tell and record each 5 s; count memory now and then."""
+    config = build({"mode": "auto", "cooldown.executor.secs": 60, "asc.threshold": 0.0})
+    world, memory, history, telemetry = (
+        WindowWorld(publication(EXECUTORS)),
+        Memory(),
+        History(),
+        Telemetry(config),
+    )
+    session = cast(Session, cast(Any, Nodes()))
+    recorder = Recorder(config, Writer(folder, "day", Bounds.of(1.0, 64.0)))
+    live = cast(Any, LiveController.__new__(LiveController))
+    live._config, live._memory, live._last, live._ways = config, memory, (0.0, ()), {}
+    live._proposals = {}
+    begun: list[Any] = []
+    with closing(recorder):
+        for tick in range(int(seconds / TICK_S)):
+            at_s = tick * TICK_S
+            world.advance(windows(EXECUTORS, seed=1 + int(at_s // HOUR_S))(tick))
+            seen = world.seen()
+            for entry in begun:
+                phases = {"PREPARE": 0.2, "SWITCH": 0.1, "DRAIN": 0.1, "STOP": 0.1, "SETTLE": 5.0}
+                how = {"outcome": "MOVED", "reason": "settled", "ended_s": seen.time_s}
+                telemetry.ended(history.end("wc-1", entry, phase_s=phases, **how))
+            before = memory
+            memory, report = cycle(before, seen, config)
+            begun = [e for p in report.plans.values() for e in p.entries]
+            for entry in begun:
+                asked = {"asked_by": "policy", "why": report.topologies[0].reason}
+                figures = _figures(report.topologies[0])
+                history.begin("wc-1", entry, seen.time_s, {**asked, "before": figures})
+            recorder.record(before, seen, report)
+            world.write(report)
+            live._show(report.topologies)
+            figures_now = {r.topology: _figures(r) for r in report.topologies if r.picture}
+            history.measure(figures_now, seen.time_s)
+            history.dump()
+            shown = document(
+                report.topologies,
+                history.ended,
+                config,
+                name="day",
+                epoch=0,
+                proposals=live._proposals,
+            )
+            publish(session, shown)
+            telemetry.cycle(seen, memory, report.topologies, 0.01, history.ended)
+            list(telemetry.collect())
+            if (at_s + TICK_S) % every_s == 0:
+                yield {**_counted((at_s + TICK_S) / HOUR_S), "moves": len(history.moves)}
+
+
+def agent_day(folder: Path, seconds: float, every_s: float) -> Iterator[dict[str, Any]]:
+    """Take a turn each second; the worker of the node writes its ack and its load each 2 s."""
+    slot, nodes, shown = Slot("s1", 6700), Nodes(), None
+    nodes.put(wire.CLUSTER, b"c")
+    nodes.put(wire.EPOCH, b"")
+    session = cast(Session, cast(Any, nodes))
+    executors = tuple(ExecutorId(i, i) for i in range(1, EXECUTORS + 1))
+    config = AgentConfig("localhost:1", folder, supervisor="s1")
+    worker, supervisor = (folder / "w" / f"6700-{os.getpid()}", folder / "s" / str(os.getpid()))
+    with (
+        PlanWriter(folder / "plan", wire.PLAN_KEY) as writer,
+        closing(Env(worker, writable=True)) as jvm,
+        closing(Env(supervisor, writable=True)) as other,
+        closing(Agent(config, session, writer, threading.Event())) as agent,
+    ):
+        shown = NodeTelemetry(agent._shown)
+        for second in range(int(seconds)):
+            now_ms = int(time.time() * 1000)
+            if second % 2 == 0:
+                ack = WorkerAck(
+                    "wc-1", slot, os.getpid(), "1-1", "0.2.0", 2, now_ms, "c", 1, second
+                )
+                ack = replace(ack, executors=executors, counters=Counters(forwarded=second))
+                load = WorkerLoad("wc-1", slot, "1-1", now_ms, second * 10**9)
+                rows = [(i, j, second * i) for i in range(1, EXECUTORS + 1) for j in (1, 2, 3)]
+                used = tuple(ExecutorLoad(e, "bolt", second * 10**7, 0, None) for e in executors)
+                load = replace(load, executors=used, traffic=traffic_of(rows))
+                jvm.put(wire.ACK_KEY, pack(second, wire.encode(ack)))
+                jvm.put(wire.LOAD_KEY, pack(second, wire.encode(load)))
+                said = SupervisorAck("s1", os.getpid(), "0.2.0", 2, now_ms, "c")
+                other.put(wire.ACK_KEY, pack(second, wire.encode(said)))
+            if second % 60 == 0:
+                plan = Plan("c", 1, 0, "wc-1")
+                version = nodes.put(wire.plan_path("wc-1"), b"")
+                nodes.put(wire.plan_path("wc-1"), wire.encode(replace(plan, version=version + 1)))
+            agent.turn(float(second))
+            list(shown.collect())
+            if (second + 1) % every_s == 0:
+                yield {**_counted((second + 1) / HOUR_S), "published": len(nodes.data)}
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory(prefix="nstorm-day-") as home:
+        for of_day in (controller_day, agent_day):
+            for row in of_day(Path(home) / of_day.__name__, DAY_S, 2 * HOUR_S):
+                typer.echo(f"{of_day.__name__} {json.dumps(row)}")
