@@ -42,7 +42,11 @@ class OneNode:
 
 def read_controls(data: bytes) -> None:
     found = controls.read(Stored(data, 0, 1))
-    for text in (found.frozen(NOW_S), found.held("wc", NOW_S), found.mode_of("wc", "observe")):
+    for text in (
+        found.frozen(NOW_S),
+        found.held("wc", NOW_S),
+        *found.mode_of("wc", None, "observe"),
+    ):
         assert text is None or text.encode()
     found.unwanted("wc-1-1700000000", NOW_S)
     try:
