@@ -56,11 +56,7 @@ def digest(*parts: Ints | Floats | NDArray[np.bool_] | tuple[str, ...]) -> int:
     """
     found = hashlib.blake2b(digest_size=8)
     for part in parts:
-        data = (
-            memoryview(np.ascontiguousarray(part)).cast("B")
-            if isinstance(part, np.ndarray)
-            else "\n".join(part).encode()
-        )
+        data = part.tobytes() if isinstance(part, np.ndarray) else "\n".join(part).encode()
         found.update(b"%d:" % len(data))
         found.update(data)
     return int.from_bytes(found.digest(), signed=True)

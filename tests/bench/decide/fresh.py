@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from controller.core.classify import TOLERANCE_CORES, Limits
-from controller.core.cluster import LoadSnapshot, worker_cpu_cores
+from controller.core.classify import TOLERANCE_CORES, Limits, worker_cpu_cores
+from controller.core.cluster import LoadSnapshot
 from controller.core.decision import Policy
 from controller.policies.otd import otd
 from controller.policies.partition.anneal import anneal
