@@ -6,22 +6,23 @@ each hour, so that moves begin, end, and are forgotten.
 
 import gc
 import json
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import psutil
 import typer
-from msgspec.structs import replace
+from msgspec import structs
 from recorded_world import TICK_S, publication, windows
 
 from agent.config import AgentConfig
 from agent.daemon import Agent
+from agent.samples import Samples
 from agent.telemetry import NodeTelemetry
 from controller.config import build
 from controller.cycle import Memory, cycle
@@ -32,8 +33,6 @@ from controller.storm.history import History
 from controller.storm.live import LiveController, _figures
 from controller.storm.status import document, publish
 from controller.storm.telemetry import Telemetry
-from kvstore.env import Env
-from kvstore.envelope import pack
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session, Stored
 from migration import wire
@@ -136,45 +135,54 @@ def controller_day(folder: Path, seconds: float, every_s: float) -> Iterator[dic
                 yield {**_counted((at_s + TICK_S) / HOUR_S), "moves": len(history.moves)}
 
 
+class Said:
+    """Stands for the stores of a node's JVMs: what they say is handed over, without LMDB."""
+
+    def __init__(self) -> None:
+        self.samples = Samples()
+
+    def read(self, *, with_loads: bool = True) -> Samples:
+        return self.samples if with_loads else replace(self.samples, loads=())
+
+    def nothing(self) -> None:
+        pass
+
+    discover = check_readers = close = nothing
+
+
 def agent_day(folder: Path, seconds: float, every_s: float) -> Iterator[dict[str, Any]]:
-    """Take a turn each second; the worker of the node writes its ack and its load each 2 s."""
-    slot, nodes, shown = Slot("s1", 6700), Nodes(), None
+    """Take a turn each second; the worker of the node says something new each 2 s."""
+    slot, nodes, said = Slot("s1", 6700), Nodes(), Said()
     nodes.put(wire.CLUSTER, b"c")
     nodes.put(wire.EPOCH, b"")
     session = cast(Session, cast(Any, nodes))
     executors = tuple(ExecutorId(i, i) for i in range(1, EXECUTORS + 1))
     config = AgentConfig("localhost:1", folder, supervisor="s1")
-    worker, supervisor = (folder / "w" / f"6700-{os.getpid()}", folder / "s" / str(os.getpid()))
     with (
         PlanWriter(folder / "plan", wire.PLAN_KEY) as writer,
-        closing(Env(worker, writable=True)) as jvm,
-        closing(Env(supervisor, writable=True)) as other,
         closing(Agent(config, session, writer, threading.Event())) as agent,
     ):
+        agent._stores = cast(Any, said)
         shown = NodeTelemetry(agent._shown)
         for second in range(int(seconds)):
             now_ms = int(time.time() * 1000)
             if second % 2 == 0:
-                ack = WorkerAck(
-                    "wc-1", slot, os.getpid(), "1-1", "0.2.0", 2, now_ms, "c", 1, second
-                )
-                ack = replace(ack, executors=executors, counters=Counters(forwarded=second))
-                load = WorkerLoad("wc-1", slot, "1-1", now_ms, second * 10**9)
+                ack = WorkerAck("wc-1", slot, 7, "7-1", "0.2.0", 2, now_ms, "c", 1, 0)
+                ack = structs.replace(ack, executors=executors, counters=Counters(second))
                 rows = [(i, j, second * i) for i in range(1, EXECUTORS + 1) for j in (1, 2, 3)]
                 used = tuple(ExecutorLoad(e, "bolt", second * 10**7, 0, None) for e in executors)
-                load = replace(load, executors=used, traffic=traffic_of(rows))
-                jvm.put(wire.ACK_KEY, pack(second, wire.encode(ack)))
-                jvm.put(wire.LOAD_KEY, pack(second, wire.encode(load)))
-                said = SupervisorAck("s1", os.getpid(), "0.2.0", 2, now_ms, "c")
-                other.put(wire.ACK_KEY, pack(second, wire.encode(said)))
+                load = WorkerLoad("wc-1", slot, "7-1", now_ms, second, used, traffic_of(rows))
+                of_supervisor = SupervisorAck("s1", 8, "0.2.0", 2, now_ms, "c")
+                said.samples = Samples((ack,), (load,), of_supervisor)
             if second % 60 == 0:
-                plan = Plan("c", 1, 0, "wc-1")
                 version = nodes.put(wire.plan_path("wc-1"), b"")
-                nodes.put(wire.plan_path("wc-1"), wire.encode(replace(plan, version=version + 1)))
+                plan = Plan("c", 1, version + 1, "wc-1")
+                nodes.put(wire.plan_path("wc-1"), wire.encode(plan))
             agent.turn(float(second))
             list(shown.collect())
             if (second + 1) % every_s == 0:
-                yield {**_counted((second + 1) / HOUR_S), "published": len(nodes.data)}
+                published = len(nodes.data[wire.load_path("s1")][0])
+                yield {**_counted((second + 1) / HOUR_S), "load_bytes": published}
 
 
 if __name__ == "__main__":
