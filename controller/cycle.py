@@ -48,6 +48,7 @@ class Seen:
     # Unix seconds, source and target node of each move that has begun within the last hour.
     begun: tuple[tuple[float, str, str], ...] = ()
     drained: tuple[str, ...] = ()  # the hosts that operators drain
+    free: frozenset[Slot] = frozenset()  # the slots where a move may start a worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +176,12 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         free_moves,
         rests=memory.moved_s.keys(),
         excluded_hosts=settings.excluded.hosts,
+        free=seen.free,
+        worker_capacity_cores=settings.worker_capacity_cores,
     )
     # A move that is refused takes none from another topology.
-    drains |= {v.id: next_plan(v, drains[v.id], seen.epoch)[1] for v in views if v.id in drains}
+    follow = partial(next_plan, epoch=seen.epoch, free=seen.free)
+    drains |= {v.id: follow(v, drains[v.id])[1] for v in views if v.id in drains}
     begun = sum(len(decision.moves) for decision in drains.values())
     gated = gate(held=_held(seen, settings, modes))
     vetoes = veto_each(
@@ -200,7 +204,7 @@ def _cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report
         begins={topology for topology, mode in modes.items() if mode is Mode.AUTO},
     )
     decisions |= drains
-    plans = {view.id: next_plan(view, decisions[view.id], seen.epoch) for view in views}
+    plans = {view.id: follow(view, decisions[view.id]) for view in views}
 
     reports = tuple(
         TopologyReport(

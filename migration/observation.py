@@ -52,7 +52,7 @@ class SlotStatus(Enum):
     """What is known of the worker in a slot."""
 
     LIVE = "live"
-    """Storm assigns the slot, and a hooked worker is there."""
+    """Storm assigns the slot, or a move opens it, and a hooked worker is there."""
     ABSENT = "absent"
     """Storm assigns the slot, and its node's agent sees no hooked worker there."""
     SILENT = "silent"
@@ -66,6 +66,7 @@ class Observation:
     """One moment's view of a topology.
 
     Of the cluster whose plans count: `nodes` by supervisor, and the topology's hooked `workers`.
+    `slots` are those that Storm assigns and those that the plan opens.
     """
 
     publication: Publication
@@ -75,11 +76,12 @@ class Observation:
     workers: dict[Slot, WorkerAck]
 
     @classmethod
-    def of(cls, publication: Publication, cluster: str, fresh: Iterable[NodeAcks]) -> Observation:
+    def of(cls, publication: Publication, plan: Plan, fresh: Iterable[NodeAcks]) -> Observation:
         """Sort what the nodes say; `fresh` answers are at most `Timing.ack_fresh_s` old.
 
         Nodes that still follow another cluster do not count, nor what a JVM has read of it.
         """
+        cluster = plan.cluster
         nodes = {acks.node: acks for acks in fresh if acks.cluster == cluster}
         workers: dict[Slot, WorkerAck] = {}
         for ack in sorted(
@@ -88,7 +90,11 @@ class Observation:
             if ack.topology == publication.topology:
                 # A dying JVM and its successor may both be there: the newest word counts.
                 workers[ack.slot] = ack if ack.cluster == cluster else _unread(ack)
-        return cls(publication, cluster, publication.slots, nodes, workers)
+        slots = publication.slots
+        if opened := plan.opened_slots() - slots:
+            there = {node.id for node in publication.nodes}
+            slots |= {slot for slot in opened if slot.supervisor in there}
+        return cls(publication, cluster, slots, nodes, workers)
 
     def status(self, slot: Slot) -> SlotStatus:
         if slot not in self.slots:
@@ -151,8 +157,8 @@ class Progress:
     made: PlanVersion
     written: PlanVersion
     target_incarnation: str | None = None  # the target's JVM that was ready
-    # Since when both ends route to the target (in STOP all workers do), and Storm has the executor
-    # there.
+    # Since when both ends route to the target (in STOP all workers do, in UNDO all to the source),
+    # and Storm has the executor there.
     routed_s: float | None = None
     absorbed_s: float | None = None
     stuck: bool = False  # whether the source's thread is stuck in user code, reported once
@@ -218,6 +224,19 @@ class ObservedEntry:
         """Tell whether no worker sends to the source any more; a silent one might."""
         waited = (slot for slot in self.observation.slots if not self.dead(slot))
         return self.ends_routed() and all(self.state(slot) in _ROUTED for slot in waited)
+
+    def all_back(self) -> bool:
+        """Tell whether every live worker routes to the source, and the target's copy is gone."""
+        target = self.entry.target
+        return all(
+            self.state(slot) in ({EntryState.STOPPED} if slot == target else _ROUTED)
+            for slot in self.observation.live_slots()
+        )
+
+    def quiet(self) -> bool:
+        """Tell whether what was on its way has arrived since all routes have changed."""
+        since_s = self.progress.routed_s
+        return since_s is not None and self.now_s - since_s >= self.timing.close_quiet_s
 
     def closes(self) -> bool:
         """Tell whether Storm ends the source's worker as soon as Nimbus absorbs the move."""
@@ -291,6 +310,10 @@ def _cancelled(observed: ObservedEntry) -> bool:
     }
 
 
+def _opened(observed: ObservedEntry) -> bool:
+    return observed.heard(observed.entry.target)
+
+
 def _target_ready(observed: ObservedEntry) -> bool:
     # A spout is absorbed right after QUIET, and what carries its state stands still from SWITCH on.
     if observed.entry.way in (Way.SPOUT, Way.CARRY) and not _supervised(observed):
@@ -351,9 +374,7 @@ def _emptied(observed: ObservedEntry) -> bool:
     if observed.status(observed.entry.source) is SlotStatus.ABSENT:
         # A JVM that Storm is just starting has not told its process id yet: Storm could not end it.
         return observed.now_s - observed.progress.since_s >= observed.timing.close_limit_s
-    since_s = observed.progress.routed_s
-    quiet = since_s is not None and observed.now_s - since_s >= observed.timing.close_quiet_s
-    return quiet and observed.state(observed.entry.source) is EntryState.STOPPED
+    return observed.quiet() and observed.state(observed.entry.source) is EntryState.STOPPED
 
 
 def _settled(observed: ObservedEntry) -> bool:
@@ -393,11 +414,11 @@ def _undone(observed: ObservedEntry) -> bool:
     source, target = observed.entry.source, observed.entry.target
     if observed.status(target) is SlotStatus.SILENT or observed.status(source) is SlotStatus.SILENT:
         return False
-    for slot in observed.observation.live_slots():
-        wanted = {EntryState.STOPPED} if slot == target else _ROUTED
-        if observed.state(slot) not in wanted:
-            return False
-    return True
+    # A worker that Storm does not assign ends as soon as the entry has left.
+    closes = observed.status(target) is SlotStatus.LIVE and (
+        target not in observed.observation.publication.slots
+    )
+    return observed.all_back() and (not closes or observed.quiet())
 
 
 def _read_by_ends(observed: ObservedEntry) -> bool:
@@ -417,6 +438,7 @@ EVENTS: dict[str, Callable[[ObservedEntry], bool]] = {
     "target_dead": _target_dead,
     "unsupervised": _unsupervised,
     "cancelled": _cancelled,
+    "opened": _opened,
     "target_ready": _target_ready,
     "closed": _closed,
     "target_restarted": _target_restarted,

@@ -97,7 +97,7 @@ def resume(plan: Plan, epoch: int, now_s: float) -> HeldPlan:
 
 
 def begin(held_plan: HeldPlan, entries: Iterable[Entry], now_s: float) -> Step:
-    """Add moves in PREPARE that `validate_move` has allowed; `now_s` are monotonic seconds.
+    """Add moves that `validate_move` has allowed; `now_s` are monotonic seconds.
 
     A `ModelError` if the plan has an entry of such an id or executor.
     """
@@ -124,7 +124,7 @@ def step(
         # READY never comes in an inactive topology: what is judged again gets its full time again.
         waiting = tuple(replace(one, since_s=now_s, routed_s=None) for one in held_plan.progress)
         return Step(None, replace(held_plan, progress=waiting))
-    observation = Observation.of(publication, held_plan.plan.cluster, fresh_acks)
+    observation = Observation.of(publication, held_plan.plan, fresh_acks)
     looks = [
         _judge(ObservedEntry(entry, one, held_plan.plan, observation, now_s, timing))
         for entry, one in zip(held_plan.plan.entries, held_plan.progress, strict=True)
@@ -164,12 +164,14 @@ def _noted(observed: ObservedEntry) -> Progress:
     incarnation = progress.target_incarnation
     if target is not None and (entry.phase is Phase.PREPARE or incarnation is None):
         incarnation = target.incarnation
-    routed = observed.all_routed() if entry.phase is Phase.STOP else observed.ends_routed()
+    routed = {Phase.STOP: observed.all_routed, Phase.UNDO: observed.all_back}.get(
+        entry.phase, observed.ends_routed
+    )
     settling = entry.phase in ABSORBED and observed.absorbed()
     return replace(
         progress,
         target_incarnation=incarnation,
-        routed_s=_since(progress.routed_s, routed, observed.now_s),
+        routed_s=_since(progress.routed_s, routed(), observed.now_s),
         absorbed_s=_since(progress.absorbed_s, settling, observed.now_s),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -10,6 +10,7 @@ from migration.model import (
     Base,
     Entry,
     ExecutorId,
+    Node,
     NodeAcks,
     Phase,
     PlacedExecutor,
@@ -20,14 +21,14 @@ from migration.model import (
     WorkerAck,
 )
 from migration.observation import Observation, SlotStatus, staying_executors
-from migration.table import NEEDS_VERSION
+from migration.table import NEEDS_VERSION, OPENS_SINCE
 
 CLOSES_SINCE = 2  # the version of the protocol that lets a worker lose its last executor
 
 
-# A plan is one node of ZooKeeper of at most 256 kB, and an entry takes up to 1.1 kB: it names its
-# slots three times, each with a host of up to 253 characters.
-MOST_ENTRIES = 200
+# A plan is one node of ZooKeeper of at most 256 kB, and an entry takes up to 1.4 kB: it names its
+# slots three times, each with a host of up to 253 characters, and the host of a slot that it opens.
+MOST_ENTRIES = 180
 
 
 class RefusalCode(StrEnum):
@@ -62,11 +63,12 @@ def validate_move(
     target: Slot,
     *,
     move_id: str,
+    free: Collection[Slot] = (),
 ) -> Entry | Refusal:
-    """Make the entry of a move in PREPARE, or name the first thing that is in its way.
+    """Make the entry of a move, or name the first thing that is in its way.
 
     The caller sees to it that the publication is fresh, and the acks of all nodes are at most
-    `Timing.ack_fresh_s` old.
+    `Timing.ack_fresh_s` old. `free` are the slots that may be opened, of `free_slots`.
     """
     placed = publication.find(executor)
     refusal = _unknown(publication, placed, executor, target)
@@ -74,22 +76,29 @@ def validate_move(
         return refusal or Refusal(
             RefusalCode.UNKNOWN_EXECUTOR, f"Storm has assigned executor {executor} to no slot"
         )
-    refusal = _in_the_way(publication, plan, executor, placed.slot, target)
+    opens = target not in publication.slots
+    refusal = _in_the_way(plan, executor, placed.slot, target) or (
+        _not_free(publication, plan, target, free) if opens else None
+    )
     if refusal is not None:
         return refusal
-    observation = Observation.of(publication, plan.cluster, fresh_acks)
-    refusal = _unhooked(observation, placed.slot, target)
+    observation = Observation.of(publication, plan, fresh_acks)
+    refusal = _unhooked(observation, *((placed.slot,) if opens else (placed.slot, target)))
     if refusal is not None:
         return refusal
     source = observation.workers[placed.slot]
     way = source.way(executor)
     refusal = (
         _pinned(source, executor, way)
-        or _not_understood(observation, way)
+        or _not_understood(observation, way, opens=opens)
         or _last(observation, publication, plan, placed)
     )
     base = Base(placed.slot, placed.start_secs)
-    return refusal or Entry(move_id, executor, placed.slot, target, Phase.PREPARE, base, way=way)
+    host = next(n.host for n in publication.nodes if n.id == target.supervisor) if opens else None
+    phase = Phase.OPEN if opens else Phase.PREPARE
+    return refusal or Entry(
+        move_id, executor, placed.slot, target, phase, base, way=way, opens=host
+    )
 
 
 def _unknown(
@@ -106,9 +115,7 @@ def _unknown(
     return None
 
 
-def _in_the_way(
-    publication: Publication, plan: Plan, executor: ExecutorId, source: Slot, target: Slot
-) -> Refusal | None:
+def _in_the_way(plan: Plan, executor: ExecutorId, source: Slot, target: Slot) -> Refusal | None:
     for entry in plan.entries:
         if entry.executor == executor:
             state = "void" if entry.void is not None else entry.phase
@@ -119,10 +126,36 @@ def _in_the_way(
         return Refusal(RefusalCode.MOVE_IN_FLIGHT, reason)
     if source == target:
         return Refusal(RefusalCode.SAME_SLOT, f"executor {executor} is at {target} already")
-    if target not in publication.slots:
-        reason = f"topology {publication.topology} has no worker at {target}"
-        return Refusal(RefusalCode.NO_WORKER_IN_SLOT, reason)
     return None
+
+
+def free_slots(
+    nodes: Iterable[Node], taken: Collection[Slot], fresh_acks: Iterable[NodeAcks]
+) -> frozenset[Slot]:
+    """List the slots of a cluster where a move may start a worker.
+
+    No topology has them, by Storm's word (`taken`) or their supervisor's; supervisor and agent know
+    the phase OPEN.
+    """
+    offered = {node.id: node.slots for node in nodes}
+    free: set[Slot] = set()
+    for acks in fresh_acks:
+        supervisor = acks.supervisor
+        if supervisor is not None and min(acks.speaks, supervisor.speaks) >= OPENS_SINCE:
+            kept = {slot.port for slot in supervisor.slots}
+            ports = set(offered.get(acks.node, ())) - kept
+            free |= {Slot(acks.node, port) for port in ports}
+    return frozenset(free - set(taken))
+
+
+def _not_free(
+    publication: Publication, plan: Plan, target: Slot, free: Collection[Slot]
+) -> Refusal | None:
+    if target in free or target in plan.opened_slots():
+        return None
+    why = "another topology may have it, or its supervisor or agent cannot open it"
+    reason = f"topology {publication.topology} has no worker at {target}, and it is not free: {why}"
+    return Refusal(RefusalCode.NO_WORKER_IN_SLOT, reason)
 
 
 def _unhooked(observation: Observation, *ends: Slot) -> Refusal | None:
@@ -137,12 +170,13 @@ def _unhooked(observation: Observation, *ends: Slot) -> Refusal | None:
     return None
 
 
-def _not_understood(observation: Observation, way: Way) -> Refusal | None:
-    if observation.understands(way):
-        return None
+def _not_understood(observation: Observation, way: Way, *, opens: bool) -> Refusal | None:
     version, who = observation.speaks()
-    needed = f"and a move of way {way} needs {NEEDS_VERSION[way]}"
-    reason = f"{who} speaks version {version} of the protocol, {needed}"
+    needed = max(NEEDS_VERSION[way], OPENS_SINCE if opens else 0)
+    if version >= needed:
+        return None
+    what = f"a move of way {way}{' that opens a slot' * opens} needs {needed}"
+    reason = f"{who} speaks version {version} of the protocol, and {what}"
     return Refusal(RefusalCode.NOT_UNDERSTOOD, reason)
 
 

@@ -1,6 +1,6 @@
 """Lays the moves of a decision over the plan of a topology: the next plan, as a value."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from msgspec import structs
@@ -26,9 +26,12 @@ _OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
 }
 
 
-def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan | None, Decision]:
+def next_plan(
+    view: TopologyView, decision: Decision, epoch: int, free: Collection[Slot] = ()
+) -> tuple[Plan | None, Decision]:
     """Make the plan that begins the moves of a decision, with the epoch of the leader that writes.
 
+    `free` are the slots of the cluster that a move may open.
     It is one version higher, whatever the number of moves, or None if none begins. The decision
     comes back with the moves that the validator allows; if it allows none, as its refusal.
     """
@@ -42,6 +45,7 @@ def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan 
             ExecutorId.parse(move.executor),
             Slot.parse(move.target),
             move_id=free_id(plan),
+            free=free,
         )
         if isinstance(entry, Refusal):
             refused = entry

@@ -47,7 +47,7 @@ class TopologyView:
     @cached_property
     def observation(self) -> Observation:
         """The answers of the JVMs, by slot."""
-        return Observation.of(self.publication, self.plan.cluster, self.acks)
+        return Observation.of(self.publication, self.plan, self.acks)
 
     @cached_property
     def hooked_slots(self) -> tuple[Slot, ...]:

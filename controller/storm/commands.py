@@ -3,7 +3,7 @@
 A command lives as long as the session of its operator, so none is done once that has left.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -120,11 +120,13 @@ class CommandQueue:
         epoch: int,
         *,
         drained: tuple[str, ...] = (),
+        free: Collection[Slot] = (),
         frozen: str | None = None,
     ) -> None:
         """Begin what waits under this epoch, and answer what has gone on or ended lately.
 
-        Nothing moves to the hosts `drained`; `frozen` says why operators may not move anything.
+        Nothing moves to the hosts `drained`; a move may open a slot that is `free`. `frozen` says
+        why operators may not move anything.
         """
         for path, command in self.read().items():
             if command.ended:
@@ -140,7 +142,7 @@ class CommandQueue:
                     reason = frozen or f"the leading controller does not know {command.verb}"
                     answer = replace(command, state=REFUSED, reason=reason)
                 else:
-                    answer = self._try(command, views, epoch, drained)
+                    answer = self._try(command, views, epoch, drained, free)
             except StoreError:
                 raise
             except ModelError as error:  # no executor or slot is called so
@@ -159,6 +161,7 @@ class CommandQueue:
         views: Sequence[TopologyView],
         epoch: int,
         drained: tuple[str, ...],
+        free: Collection[Slot],
     ) -> Command:
         view = find(views, command.topology)
         if view is None:
@@ -175,7 +178,7 @@ class CommandQueue:
                 reason = f"{move.executor} is at {placed.slot} now, not at {move.source}"
                 return replace(command, state=REFUSED, reason=reason)
         wish = Decision(Outcome.WOULD_MOVE, "", moves, is_exchange=True)
-        after, found = next_plan(view, wish, epoch)
+        after, found = next_plan(view, wish, epoch, free)
         if after is None:
             return replace(command, state=REFUSED, reason=found.reason)
         flying = len(moves_under_way(views))
