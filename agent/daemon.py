@@ -157,7 +157,7 @@ def run(config: AgentConfig, stop: threading.Event) -> int:
 def _exposed(config: AgentConfig, shown: Shown, pulse: Pulse) -> AbstractContextManager[None]:
     if config.metrics_at is None:
         return nullcontext()
-    # Late: what nobody asks for takes no memory.
+    # Late: metrics that are not asked for take no memory.
     from agent.telemetry import NodeTelemetry  # noqa: PLC0415
     from kvstore.exposition import exposed  # noqa: PLC0415
 

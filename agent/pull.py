@@ -114,7 +114,7 @@ class Puller:
         if newest == self._local:
             return False
         self._data = {plan.topology: self._data[plan.topology] for plan in newest.plans}
-        self._writer.write(encode_local(newest.cluster, self._data.values()))
+        self._writer.write(encode_local(newest.cluster, self._data))
         if self._local is not None and self._local.cluster != newest.cluster:
             log.warning("cluster_adopted", cluster=newest.cluster, before=self._local.cluster)
         self._adopt_file.unlink(missing_ok=True)

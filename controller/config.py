@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from controller.core.classify import Limits
-from controller.core.veto import Excluded
+from controller.core.excluded import Excluded
 from controller.policies.aniello.options import Aniello
 from controller.policies.partition.problem import TargetOptions
 from controller.policies.registry import NAMES, Options

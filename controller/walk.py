@@ -11,7 +11,7 @@ from controller.core.classify import classify
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
 from controller.core.decision import Decision, Outcome, Policy
 from controller.core.headroom import headroom
-from controller.core.veto import Vetoes, cooldown, exclusions, placement_vetoes
+from controller.core.veto import Vetoes, cooldown, exclusions, first_of, placement_vetoes
 from controller.policies.registry import policy
 from migration.model import topology_name
 
@@ -54,8 +54,8 @@ def walk(
             executor: config.cooldown_s - (step - at) * config.cycle_s
             for executor, at in rests.items()
         }
-        vetoes = cooldown(left_s).joined(also(now))
-        vetoes = vetoes.joined(placement_vetoes(cluster, now, config.excluded))
+        there = placement_vetoes(cluster, now, config.excluded)
+        vetoes = first_of(cooldown(left_s), also(now), there)
         return choose(chosen, cluster, now, limits, vetoes).cut_to(config.max_moves)
 
     for step in range(steps):

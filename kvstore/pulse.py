@@ -54,6 +54,6 @@ class Pulse:
     def _tell(self, news: str) -> None:
         self._told_s = self._beat_s
         if self._address:
-            # Without waiting: the loop turns also where nobody listens.
+            # Without waiting: the loop turns also without a listener.
             with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
                 to.sendto(f"WATCHDOG=1\n{news}".encode(), socket.MSG_DONTWAIT, self._address)

@@ -571,6 +571,7 @@ class Timing:
     switch_limit_s: float = 5.0
     bystander_wait_s: float = 2.0
     lazy_kill_ms: int = 2000
+    unacked_limit_s: float = 40.0
     carry_limit_s: float = 20.0
     supervisor_limit_s: float = 30.0
     close_quiet_s: float = 5.0

@@ -19,6 +19,7 @@ from enum import StrEnum
 
 from msgspec import structs
 
+from migration.events import EVENTS, ObservedEntry, Progress
 from migration.model import (
     ABSORBED,
     Entry,
@@ -29,7 +30,7 @@ from migration.model import (
     Publication,
     Timing,
 )
-from migration.observation import EVENTS, Observation, ObservedEntry, Progress
+from migration.observation import Observation
 from migration.table import LEAVE, VOID, Transition, transitions_from
 
 
@@ -126,7 +127,7 @@ def step(
         return Step(None, replace(held_plan, progress=waiting))
     observation = Observation.of(publication, held_plan.plan, fresh_acks)
     looks = [
-        _judge(ObservedEntry(entry, one, held_plan.plan, observation, now_s, timing))
+        _judge(ObservedEntry(entry, one, observation, now_s, timing))
         for entry, one in zip(held_plan.plan.entries, held_plan.progress, strict=True)
     ]
     return _next_step(held_plan, looks, now_s)

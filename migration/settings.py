@@ -254,12 +254,13 @@ SETTINGS: tuple[Setting, ...] = (
         Reader.HOOKS, unset="none"),
     Setting("move", Kind.WORDS, MappingProxyType({}),
         "How executors of a component move: `live` also if its bolt keeps something, which the "
-        "new copy then lacks, `carry` with the fields of `state` whatever else its code does, or "
-        "`never`; the key may also stand in the topology's own configuration.",
-        Reader.HOOKS, unset="as the bolt's code says", choices=("live", "carry", "never")),
+        "new copy then lacks, `carry` with the fields of `state` whatever else its code does, "
+        "`drain` once its bolt keeps no tuple and then without what else it keeps, or `never`; the "
+        "key may also stand in the topology's own configuration.",
+        Reader.HOOKS, unset="as the bolt's code says", choices=("live", "carry", "drain", "never")),
     Setting("state", Kind.LISTS, MappingProxyType({}),
-        "The fields of a component's bolt that travel when it moves; the key may also stand in "
-        "the topology's own configuration.",
+        "The fields of a component's bolt that travel when it moves, or that hold tuples if it is "
+        "drained; the key may also stand in the topology's own configuration.",
         Reader.HOOKS, unset="those that its code changes"),
     Setting("vetoes", Kind.SWITCH, False,
         "Whether a decision on a file keeps the rules of a live run: an executor that has moved "

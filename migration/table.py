@@ -26,8 +26,10 @@ class Transition:
     reason: str
 
 
-def limit_s(phase: Phase, timing: Timing) -> float | None:
+def limit_s(phase: Phase, way: Way, timing: Timing) -> float | None:
     """Return how long a phase may last before its event `limit` happens, None for no limit."""
+    if (phase, way) == (Phase.DRAIN, Way.DRAIN):
+        return timing.unacked_limit_s
     return {
         Phase.OPEN: timing.open_limit_s,
         Phase.PREPARE: timing.prepare_limit_s,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,18 +13,12 @@ from migration.model import (
     Node,
     NodeAcks,
     Phase,
-    PlacedExecutor,
-    Plan,
-    Publication,
     Slot,
     Way,
     WorkerAck,
 )
-from migration.observation import Observation, SlotStatus, staying_executors
+from migration.observation import Observation
 from migration.table import NEEDS_VERSION, OPENS_SINCE
-
-CLOSES_SINCE = 2  # the version of the protocol that lets a worker lose its last executor
-
 
 # A plan is one node of ZooKeeper of at most 256 kB, and an entry takes up to 1.4 kB: it names its
 # slots three times, each with a host of up to 253 characters, and the host of a slot that it opens.
@@ -56,58 +50,57 @@ class Refusal:
 
 
 def validate_move(
-    publication: Publication,
-    plan: Plan,
-    fresh_acks: Iterable[NodeAcks],
+    observation: Observation,
     executor: ExecutorId,
     target: Slot,
+    begun: Sequence[Entry] = (),
     *,
-    move_id: str,
     free: Collection[Slot] = (),
 ) -> Entry | Refusal:
     """Make the entry of a move, or name the first thing that is in its way.
 
-    The caller sees to it that the publication is fresh, and the acks of all nodes are at most
-    `Timing.ack_fresh_s` old. `free` are the slots that may be opened, of `free_slots`.
+    `begun` are the entries that the next plan begins besides, `free` the slots that may be opened,
+    of `free_slots`. The caller sees to it that the
+    publication is fresh, and the acks of all nodes are at most `Timing.ack_fresh_s` old.
     """
-    placed = publication.find(executor)
-    refusal = _unknown(publication, placed, executor, target)
+    refusal = _unknown(observation, executor, target)
+    placed = observation.placed.get(executor)
     if refusal is not None or placed is None or placed.slot is None or placed.start_secs is None:
         return refusal or Refusal(
             RefusalCode.UNKNOWN_EXECUTOR, f"Storm has assigned executor {executor} to no slot"
         )
-    opens = target not in publication.slots
-    refusal = _in_the_way(plan, executor, placed.slot, target) or (
-        _not_free(publication, plan, target, free) if opens else None
-    )
+    entries = (*observation.plan.entries, *begun)
+    publication = observation.publication
+    host = None
+    if target not in publication.slots:
+        host = next(n.host for n in publication.nodes if n.id == target.supervisor)
+    refusal = _in_the_way(observation, entries, executor, placed.slot, target)
+    if refusal is None and host is not None:
+        refusal = _not_free(observation, target, free)
+    ends = (placed.slot,) if host is not None else (placed.slot, target)
+    refusal = refusal or _unhooked(observation, *ends)
     if refusal is not None:
         return refusal
-    observation = Observation.of(publication, plan, fresh_acks)
-    refusal = _unhooked(observation, *((placed.slot,) if opens else (placed.slot, target)))
-    if refusal is not None:
-        return refusal
-    source = observation.workers[placed.slot]
-    way = source.way(executor)
+    worker = observation.workers[placed.slot]
+    way = worker.way(executor)
+    leaving = sum(entry.source == placed.slot for entry in begun)
     refusal = (
-        _pinned(source, executor, way)
-        or _not_understood(observation, way, opens=opens)
-        or _last(observation, publication, plan, placed)
+        _pinned(worker, executor, way)
+        or _not_understood(observation, way, opens=host is not None)
+        or _last(observation, executor, placed.slot, leaving)
     )
     base = Base(placed.slot, placed.start_secs)
-    host = next(n.host for n in publication.nodes if n.id == target.supervisor) if opens else None
-    phase = Phase.OPEN if opens else Phase.PREPARE
-    return refusal or Entry(
-        move_id, executor, placed.slot, target, phase, base, way=way, opens=host
-    )
+    name = _free_id(observation.plan.version + 1, entries)
+    phase = Phase.PREPARE if host is None else Phase.OPEN
+    return refusal or Entry(name, executor, placed.slot, target, phase, base, way=way, opens=host)
 
 
-def _unknown(
-    publication: Publication, placed: PlacedExecutor | None, executor: ExecutorId, target: Slot
-) -> Refusal | None:
+def _unknown(observation: Observation, executor: ExecutorId, target: Slot) -> Refusal | None:
+    publication = observation.publication
     if publication.status != "ACTIVE":
         reason = f"topology {publication.topology} is {publication.status}"
         return Refusal(RefusalCode.NOT_ACTIVE, reason)
-    if placed is None:
+    if executor not in observation.placed:
         reason = f"topology {publication.topology} has no executor {executor}"
         return Refusal(RefusalCode.UNKNOWN_EXECUTOR, reason)
     if all(target.supervisor != n.id or target.port not in n.slots for n in publication.nodes):
@@ -115,14 +108,21 @@ def _unknown(
     return None
 
 
-def _in_the_way(plan: Plan, executor: ExecutorId, source: Slot, target: Slot) -> Refusal | None:
-    for entry in plan.entries:
+def _in_the_way(
+    observation: Observation,
+    entries: Sequence[Entry],
+    executor: ExecutorId,
+    source: Slot,
+    target: Slot,
+) -> Refusal | None:
+    topology = observation.publication.topology
+    for entry in entries:
         if entry.executor == executor:
             state = "void" if entry.void is not None else entry.phase
             reason = f"executor {executor} has move {entry.id} in the plan, in {state}"
             return Refusal(RefusalCode.MOVE_IN_FLIGHT, reason)
-    if len(plan.entries) >= MOST_ENTRIES:
-        reason = f"the plan of {plan.topology} has {MOST_ENTRIES} moves, and no room for more"
+    if len(entries) >= MOST_ENTRIES:
+        reason = f"the plan of {topology} has {MOST_ENTRIES} moves, and no room for more"
         return Refusal(RefusalCode.MOVE_IN_FLIGHT, reason)
     if source == target:
         return Refusal(RefusalCode.SAME_SLOT, f"executor {executor} is at {target} already")
@@ -148,30 +148,27 @@ def free_slots(
     return frozenset(free - set(taken))
 
 
-def _not_free(
-    publication: Publication, plan: Plan, target: Slot, free: Collection[Slot]
-) -> Refusal | None:
-    if target in free or target in plan.opened_slots():
+def _not_free(observation: Observation, target: Slot, free: Collection[Slot]) -> Refusal | None:
+    if target in free or target in observation.plan.opened_slots():
         return None
+    topology = observation.publication.topology
     why = "another topology may have it, or its supervisor or agent cannot open it"
-    reason = f"topology {publication.topology} has no worker at {target}, and it is not free: {why}"
+    reason = f"topology {topology} has no worker at {target}, and it is not free: {why}"
     return Refusal(RefusalCode.NO_WORKER_IN_SLOT, reason)
 
 
 def _unhooked(observation: Observation, *ends: Slot) -> Refusal | None:
     for slot in ends:
-        if observation.status(slot) is not SlotStatus.LIVE:
-            reason = f"the worker at {slot} has not said that it has the hooks"
-            return Refusal(RefusalCode.NO_HOOKS, reason)
-        if observation.supervisor(slot) is None:
+        if slot not in observation.hooked:
             # Stock supervisors kill a worker whose set of executors changes.
-            reason = f"the supervisor of {slot} has not said that it has the hooks"
+            which = "supervisor of" if slot in observation.workers else "worker at"
+            reason = f"the {which} {slot} has not said that it has the hooks"
             return Refusal(RefusalCode.NO_HOOKS, reason)
     return None
 
 
 def _not_understood(observation: Observation, way: Way, *, opens: bool) -> Refusal | None:
-    version, who = observation.speaks()
+    version, who = observation.speaks
     needed = max(NEEDS_VERSION[way], OPENS_SINCE if opens else 0)
     if version >= needed:
         return None
@@ -190,39 +187,20 @@ def _pinned(source: WorkerAck, executor: ExecutorId, way: Way) -> Refusal | None
     return None
 
 
-def free_id(plan: Plan) -> str:
-    """Name a move that the next write of a plan begins: ``m7`` for version 7, ``m7.2`` if taken."""
-    taken, name, number = {entry.id for entry in plan.entries}, f"m{plan.version + 1}", 1
+def _last(
+    observation: Observation, executor: ExecutorId, source: Slot, leaving: int
+) -> Refusal | None:
+    why = observation.cannot_close
+    if why is None or observation.staying[source] - leaving > 1:
+        return None
+    reason = f"{executor} is the last executor of {source}: {why}"
+    return Refusal(RefusalCode.LAST_IN_WORKER, reason)
+
+
+def _free_id(version: int, entries: Sequence[Entry]) -> str:
+    """Name a move that a version of the plan begins: ``m7`` for version 7, ``m7.2`` if taken."""
+    taken, name, number = {entry.id for entry in entries}, f"m{version}", 1
     while name in taken:
         number += 1
-        name = f"m{plan.version + 1}.{number}"
+        name = f"m{version}.{number}"
     return name
-
-
-def cannot_close(observation: Observation) -> str | None:
-    """Say why no worker of the topology may lose its last executor now.
-
-    Storm ends the JVM then. So nobody may send to it any more, and it must have handed on what it
-    had: that takes hooks that know how.
-    """
-    version, who = observation.speaks()
-    if version < CLOSES_SINCE:
-        return f"{who} speaks version {version} of the protocol, and that needs {CLOSES_SINCE}"
-    for slot in sorted(observation.slots):
-        if observation.status(slot) is not SlotStatus.LIVE:
-            return f"the worker at {slot} has not said that it has the hooks"
-    return None
-
-
-def _last(
-    observation: Observation, publication: Publication, plan: Plan, moving: PlacedExecutor
-) -> Refusal | None:
-    stays = any(
-        placed.slot == moving.slot and placed.executor != moving.executor
-        for placed in staying_executors(publication, plan)
-    )
-    why = None if stays else cannot_close(observation)
-    if why is None:
-        return None
-    reason = f"{moving.executor} is the last executor of {moving.slot}: {why}"
-    return Refusal(RefusalCode.LAST_IN_WORKER, reason)

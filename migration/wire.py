@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, TypeVar, cast
 
@@ -150,18 +150,20 @@ def unpacked(data: bytes) -> bytes:
 
 
 class _RawLocalPlan(msgspec.Struct):
-    """A `LocalPlan` whose plans stay as they came."""
+    """A `LocalPlan` whose plans stay as they came; `index` lets a JVM take out its own."""
 
     cluster: str
+    index: tuple[tuple[str, int], ...] = ()
     plans: tuple[msgspec.Raw, ...] = ()
 
 
-def encode_local(cluster: str, plans: Iterable[bytes]) -> bytes:
-    """Write a `LocalPlan` of plans that are JSON already.
+def encode_local(cluster: str, plans: Mapping[str, bytes]) -> bytes:
+    """Write a `LocalPlan` of plans that are JSON already, by topology.
 
     What this version does not know of them reaches the JVMs of the node, which may know it.
     """
-    return _ENCODER.encode(_RawLocalPlan(cluster, tuple(map(msgspec.Raw, plans))))
+    index = tuple((topology, len(plan)) for topology, plan in plans.items())
+    return _ENCODER.encode(_RawLocalPlan(cluster, index, tuple(map(msgspec.Raw, plans.values()))))
 
 
 def plans_of(local: bytes) -> list[bytes]:

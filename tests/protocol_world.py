@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from migration.model import (
     AppliedPlan,
     Component,
@@ -29,6 +31,7 @@ from migration.model import (
     Way,
     WorkerAck,
 )
+from migration.observation import Observation
 from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
 from migration.validate import Refusal, free_slots, validate_move
 from migration.wire import SPEAKS
@@ -69,6 +72,10 @@ class Worker:
     counts: Counter[ExecutorId] = field(default_factory=Counter)
     counted: Counter[ExecutorId] = field(default_factory=Counter)
     loaded: set[str] = field(default_factory=set)
+    # Executors that keep tuples to ack later, and which keep some now: the copy here.
+    keepers: frozenset[ExecutorId] = frozenset()
+    keeping: set[ExecutorId] = field(default_factory=set)
+    lost: int = 0
 
     def holds_still(self, executor: ExecutorId) -> bool:
         """Tell whether the copy here takes no tuple, by what this worker has read."""
@@ -88,6 +95,8 @@ class Worker:
             if not self.holds_still(executor):
                 self.counts[executor] += 1
                 self.counted[executor] += 1
+        self.keeping &= self.running
+        self.keeping |= {e for e in self.running & self.keepers if self.owner(e) == self.slot}
 
     def carry(self, target: Worker) -> None:
         """Send what copies here have counted to where they go, if both ends hold still for it."""
@@ -165,6 +174,7 @@ class Worker:
 
     def work(self) -> None:
         """Finish what takes time: preparing, draining, stopping."""
+        self.lost += len(self.keeping & self.stale())
         self.running -= self.stale()
         for entry in self.plan.entries:
             if self.entry(entry.executor) is None:
@@ -174,9 +184,13 @@ class Worker:
                 entry.owner == self.slot and entry.phase is not Phase.QUIET
             ):
                 self.running.add(entry.executor)
-            if entry.phase is Phase.DRAIN and entry.source == self.slot:
+            drains = entry.phase is Phase.DRAIN and entry.source == self.slot
+            leaves = entry.phase is Phase.UNDO and entry.target == self.slot
+            if (drains or leaves) and entry.executor in self.keeping:
+                self.keeping.discard(entry.executor)
+            elif drains:
                 self.drained.add(entry.id)
-            if entry.phase is Phase.UNDO and entry.target == self.slot:
+            elif leaves:
                 self.running.discard(entry.executor)
         owned = {executor for executor in self.running if self.owner(executor) == self.slot}
         self.opened = self.running & self.spouts & (self.opened | owned)
@@ -252,6 +266,7 @@ class Worker:
             ways=(
                 *(ExecutorWay(e, Way.SPOUT) for e in sorted(self.spouts)),
                 *(ExecutorWay(e, Way.CARRY) for e in sorted(self.carried)),
+                *(ExecutorWay(e, Way.DRAIN) for e in sorted(self.keepers)),
             ),
         )
         kept = () if self.closed else (self._persisted_slot(),)
@@ -277,6 +292,7 @@ class World:
         executors: int = 4,
         spouts: int = 0,
         carried: int = 0,
+        keepers: int = 0,
         *,
         used: int | None = None,
     ) -> None:
@@ -290,6 +306,7 @@ class World:
         }
         self.spouts = frozenset(self.executors[:spouts])
         self.carried = frozenset(self.executors[spouts : spouts + carried])
+        self.keepers = frozenset(self.executors[spouts + carried :][:keepers])
         self.status = "ACTIVE"
         self.stored = Plan(CLUSTER, 1, 0, TOPOLOGY)
         self.publication = self.publish()
@@ -301,6 +318,7 @@ class World:
                 spouts=self.spouts,
                 supervisor_view=dict(self.storm),
                 carried=self.carried,
+                keepers=self.keepers,
             )
             for slot in self.slots
         ]
@@ -386,16 +404,11 @@ class World:
 
     def move(self, executor: ExecutorId, target: Slot) -> Entry | Refusal:
         self.moves += 1
-        entry = validate_move(
-            self.publication,
-            self.stored,
-            self.fresh(),
-            executor,
-            target,
-            move_id=f"m{self.moves}",
-            free=free_slots(self.publication.nodes, self.publication.slots, self.fresh()),
-        )
+        observation = Observation.of(self.publication, self.stored, self.fresh())
+        free = free_slots(self.publication.nodes, self.publication.slots, self.fresh())
+        entry = validate_move(observation, executor, target, free=free)
         if isinstance(entry, Entry):
+            entry = structs.replace(entry, id=f"m{self.moves}")
             self.write(begin(self.held_plan, [entry], self.now_s))
         return entry
 

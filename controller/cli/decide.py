@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from controller.config import Config, build, keys_of
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_ratio, worker_cpu_cores
+from controller.core.classify import worker_cpu_cores
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_ratio
 from controller.core.compiled import run_as_python_until
 from controller.core.headroom import headroom
 from controller.errors import SnapshotError

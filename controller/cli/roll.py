@@ -14,7 +14,8 @@ from controller.cli.daemons import Conf
 from controller.cli.operate import begin_drain, cannot_drain_now, connected
 from controller.cli.status_view import drain_progress
 from controller.config import Config, from_storm_yaml
-from controller.core.drain import drained_nodes, on_hosts
+from controller.core.drain import on_hosts
+from controller.core.excluded import hosts_of, nodes_named
 from controller.errors import CommandError
 from controller.storm.collect import DRAINED, LiveCluster
 from kvstore.zookeeper import Session
@@ -147,7 +148,8 @@ class _Rolling:
 
     def _nodes(self, host: str) -> frozenset[str]:
         views = self._view.topologies()
-        return drained_nodes(views[0].publication.nodes, (host,)) if views else frozenset()
+        nodes = views[0].publication.nodes if views else ()
+        return nodes_named(hosts_of(nodes), (host,))
 
     def _said_ms(self, node: str) -> tuple[int, int] | None:
         """Return when a node's agent and its supervisor have last spoken, by their clock."""

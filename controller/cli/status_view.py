@@ -94,7 +94,7 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
     hosts = {node.id: node.host for node in publication.nodes}
     told = cycle or {}
     measured = {row["slot"]: row for row in told.get("workers", [])}
-    live = set(observation.live_slots())
+    live = set(observation.live)
     return {
         "topology": publication.topology,
         "name": publication.name,
@@ -110,7 +110,7 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
         "scheduler": view.nimbus.scheduler if view.nimbus else None,
         "plan": [view.plan.epoch, view.plan.version] if view.plan.version >= 0 else None,
         "supervisors_behind": _supervisors_behind(view),
-        "speaks": dict(zip(("lowest", "who"), observation.speaks(), strict=True)),
+        "speaks": dict(zip(("lowest", "who"), observation.speaks, strict=True)),
         "workers": [
             {
                 "slot": str(slot),

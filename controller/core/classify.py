@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.cluster import Cluster, Floats, LoadSnapshot, worker_cpu_cores
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
+from controller.core.compiled import compiled
 from migration.settings import DEFAULT
 
 # Sums of loads in another order differ in the last digits; that must decide nothing.
@@ -81,3 +82,19 @@ def classify(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Classe
         high=room < -TOLERANCE_CORES,
         low=load <= limits.low_frac * capacity + TOLERANCE_CORES,
     )
+
+
+def worker_cpu_cores(cluster: Cluster, snapshot: LoadSnapshot) -> Floats:
+    """Add up the executors' CPU of each worker, shape (W,)."""
+    contiguous = np.ascontiguousarray
+    place, cores = contiguous(snapshot.place), contiguous(snapshot.cpu_cores)
+    return worker_sums(place, cores, len(cluster.workers))
+
+
+@compiled
+def worker_sums(place: Ints, cores: Floats, workers: int) -> Floats:
+    """Add up something of the executors of each worker, shape (W,)."""
+    sums = np.zeros(workers)
+    for e in range(len(place)):
+        sums[place[e]] += cores[e]
+    return sums

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.compiled import compiled
 from migration.model import Component, Edge
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -193,22 +192,6 @@ def _is_none(reasons: tuple[str | None, ...]) -> NDArray[np.bool_]:
     found = np.array([reason is None for reason in reasons], dtype=np.bool_)
     found.flags.writeable = False
     return found
-
-
-def worker_cpu_cores(cluster: Cluster, snapshot: LoadSnapshot) -> Floats:
-    """Add up the executors' CPU of each worker, shape (W,)."""
-    contiguous = np.ascontiguousarray
-    place, cores = contiguous(snapshot.place), contiguous(snapshot.cpu_cores)
-    return worker_sums(place, cores, len(cluster.workers))
-
-
-@compiled
-def worker_sums(place: Ints, cores: Floats, workers: int) -> Floats:
-    """Add up something of the executors of each worker, shape (W,)."""
-    sums = np.zeros(workers)
-    for e in range(len(place)):
-        sums[place[e]] += cores[e]
-    return sums
 
 
 def inter_node_tps(cluster: Cluster, snapshot: LoadSnapshot) -> float:

@@ -1,19 +1,21 @@
 """Moves executors away from hosts that operators drain, before any policy is asked."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from controller.core.classify import TOLERANCE_CORES, Limits
-from controller.core.decision import Decision, Move, Outcome, Veto
+from controller.core.cluster import Cluster
+from controller.core.decision import Decision, Outcome, Veto
+from controller.core.excluded import Excluded, hosts_of, nodes_named
 from controller.core.layout import pinned_executors, settled_placement
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
-from controller.core.veto import last_executors
-from controller.core.view.pairs import Pairs
-from migration.model import ExecutorId, Node, Slot
+from controller.core.view.pairs import proposals
+from migration.model import ExecutorId, Slot
+from migration.validate import MOST_ENTRIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +26,18 @@ class Left:
     stays: Mapping[ExecutorId, str]
 
 
-def drained_nodes(nodes: Iterable[Node], drained: Iterable[str]) -> frozenset[str]:
-    """Name the nodes of hosts that are drained."""
-    hosts = set(drained)
-    return frozenset(node.id for node in nodes if {node.id, node.host} & hosts)
-
-
-def left_on(view: TopologyView, drained: Iterable[str]) -> Left:
+def left_on(view: TopologyView, drained: Collection[str]) -> Left:
     """List what is still on drained hosts."""
-    nodes = drained_nodes(view.publication.nodes, drained)
+    nodes = nodes_named(hosts_of(view.publication.nodes), drained)
     placement = settled_placement(view.publication, view.plan)
     here = tuple(sorted(e for e, slot in placement.items() if slot.supervisor in nodes))
     pinned = pinned_executors(view) if here else {}
     return Left(here, {e: pinned[e] for e in here if e in pinned})
 
 
-def on_hosts(view: TopologyView, hosts: Iterable[str]) -> int:
+def on_hosts(view: TopologyView, hosts: Collection[str]) -> int:
     """Count the executors that Storm has on hosts, and the moves that have an end there."""
-    nodes = drained_nodes(view.publication.nodes, hosts)
+    nodes = nodes_named(hosts_of(view.publication.nodes), hosts)
     executors = view.publication.executors
     placed = {one.executor for one in executors if one.slot and one.slot.supervisor in nodes}
     ends = {
@@ -71,11 +67,12 @@ def cannot_drain(
     for view in views:
         left = left_on(view, closed)
         leaving = [str(executor) for executor in left.executors if executor not in left.stays]
-        name, nodes = view.publication.name, drained_nodes(view.publication.nodes, closed)
+        name, hosts_by_node = view.publication.name, hosts_of(view.publication.nodes)
+        nodes = nodes_named(hosts_by_node, closed)
         if any((view.id, executor) not in cpu_cores for executor in leaving):
             return f"the load of {name} is not known yet: try again in some seconds"
         needs = sum(cpu_cores[view.id, executor] for executor in leaving)
-        others = (str(slot) for slot in view.hooked_slots if slot.supervisor not in nodes)
+        others = (str(slot) for slot in view.observation.hooked if slot.supervisor not in nodes)
         room = sum(max(room_cores.get((view.id, slot), 0.0), 0.0) for slot in others)
         room += sum(to_open(view, nodes).values())
         if leaving and needs > room:
@@ -99,7 +96,7 @@ def rooms_to_open(
     It is one slot of each node where the topology has no worker, and of which the node's CPU still
     has a share.
     """
-    shut = {*closed, *(slot.supervisor for slot in view.slots | view.plan.opened_slots())}
+    shut = {*closed, *(slot.supervisor for slot in view.observation.slots)}
     nodes = {node.id: node for node in view.publication.nodes if node.id not in shut}
     found: dict[Slot, float] = {}
     for slot in sorted(free):
@@ -112,113 +109,121 @@ def rooms_to_open(
 
 def drain_each(
     pictures: Mapping[str, Picture | Veto],
-    drained: tuple[str, ...],
+    drained: tuple[str, ...],  # hosts
+    excluded: Excluded,  # with ids of nodes in place of hosts
     limits: Limits,
     free_moves: int,
     *,
     rests: Collection[tuple[str, ExecutorId]] = (),
-    excluded_hosts: Collection[str] = (),
     free: Collection[Slot] = (),
     worker_capacity_cores: float | None = None,
 ) -> dict[str, Decision]:
     """Decide about the topologies that have executors to move from a drained host.
 
-    What `rests` after a move waits: it may have come back, and would again. Nothing goes to
-    `excluded_hosts`. Where no worker has room, one of the `free` slots is opened.
+    It wants only what the validator of plans allows, so that a move that is refused takes none from
+    another topology. What `rests` after a move waits: it may have come back, and would again.
+    Where no worker has room, one of the `free` slots is opened.
     """
     decisions: dict[str, Decision] = {}
     for topology, made in pictures.items():
         if isinstance(made, Veto) or not drained:
             continue
         resting = {str(executor) for of, executor in rests if of == topology}
-        to_open = rooms_to_open(
-            made.view,
-            drained_nodes(made.view.publication.nodes, (*drained, *excluded_hosts)),
-            free=free,
-            high_frac=limits.high_frac,
-            worker_capacity_cores=worker_capacity_cores,
-        )
-        decision = _drain(
-            made,
-            drained,
-            limits,
-            free_moves,
-            resting=resting,
-            excluded_hosts=excluded_hosts,
-            to_open=to_open,
-        )
-        if decision is not None:
-            decisions[topology] = decision
-            free_moves -= len(decision.moves)
+        leaving = _leaving(made, excluded.drained, resting)
+        if leaving:
+            most = min(free_moves, MOST_ENTRIES - len(made.view.plan.entries))
+            to_open = rooms_to_open(
+                made.view,
+                excluded.drained | excluded.hosts,
+                free=free,
+                high_frac=limits.high_frac,
+                worker_capacity_cores=worker_capacity_cores,
+            )
+            limited = replace(limits, max_moves=most)
+            decision = _drain(made, leaving, excluded, limited, to_open)
+            said = f"host{'s' * (len(drained) > 1)} {', '.join(drained)} drained"
+            decisions[topology] = replace(decision, reason=f"{said}: {decision.reason}")
+            free_moves -= len(decisions[topology].moves)
     return decisions
+
+
+def _leaving(made: Picture, drained: Collection[str], resting: Collection[str]) -> list[int]:
+    """List the executors on drained nodes that a move may take away now."""
+    snapshot, observation = made.snapshot, made.view.observation
+    waits = observation.last | observation.not_running
+    waits |= {entry.executor for entry in made.view.plan.entries}
+    stays = {*map(str, waits), *resting}
+    here = _workers_at(made.cluster, drained)[snapshot.place] & snapshot.is_movable
+    return [e for e in np.flatnonzero(here).tolist() if snapshot.executors[e] not in stays]
+
+
+def _is_open(made: Picture, closed: Collection[str]) -> NDArray[np.bool_]:
+    """Mark the workers that may be given an executor, shape (S,)."""
+    view = made.view
+    offered = {Slot(node.id, port) for node in view.publication.nodes for port in node.slots}
+    workers = view.observation.workers
+    able = {str(slot) for slot in view.observation.hooked if workers[slot].error is None}
+    able &= set(map(str, offered))
+    is_able = np.array([name in able for name in made.cluster.workers])
+    return is_able & ~_workers_at(made.cluster, closed)
+
+
+def _workers_at(cluster: Cluster, nodes: Collection[str]) -> NDArray[np.bool_]:
+    """Mark the workers of these nodes, shape (S,)."""
+    return np.array([node in nodes for node in cluster.nodes])[cluster.node_of]
+
+
+def _with_opened(cluster: Cluster, opened: Mapping[Slot, float]) -> Cluster:
+    """Add workers that could be started, after all others."""
+    node = {name: n for n, name in enumerate(cluster.nodes)}
+    node_of = np.array([node[slot.supervisor] for slot in opened], np.int64)
+    return replace(
+        cluster,
+        workers=(*cluster.workers, *map(str, opened)),
+        node_of=np.concatenate([cluster.node_of, node_of]),
+        capacity_cores=np.concatenate([cluster.capacity_cores, np.array(list(opened.values()))]),
+        closed=(*cluster.closed, *(None for _ in opened)),
+    )
 
 
 def _drain(
     made: Picture,
-    drained: tuple[str, ...],
+    leaving: list[int],
+    excluded: Excluded,
     limits: Limits,
-    free_moves: int,
-    *,
-    resting: Collection[str],
-    excluded_hosts: Collection[str],
     to_open: Mapping[Slot, float],
-) -> Decision | None:
-    cluster, snapshot = made.cluster, made.snapshot
-    closed = _workers_on(made, drained)
-    waits = {str(entry.executor) for entry in made.view.plan.entries} | set(resting)
-    waits |= last_executors(made.view).executors.keys()
-    leaving = [
-        e
-        for e in np.flatnonzero(closed[snapshot.place] & snapshot.is_movable).tolist()
-        if snapshot.executors[e] not in waits
-    ]
-    if not leaving:
-        return None
-    hosts = f"host{'s' * (len(drained) > 1)} {', '.join(drained)}"
-    if free_moves <= 0:
-        return Decision(
-            Outcome.MOVE_IN_FLIGHT, f"{hosts} drained: executors wait for moves under way"
-        )
-    workers = made.view.observation.workers
-    able = {str(slot) for slot in made.view.hooked_slots if workers[slot].error is None}
-    is_open = np.array([name in able for name in cluster.workers])
-    is_open &= ~_workers_on(made, (*drained, *excluded_hosts))
-    room = np.where(is_open, made.classes.room_cores, -np.inf)
-    workers_now, spare = len(room), list(to_open)
-    targets = (*cluster.workers, *map(str, spare))
-    node_index = {name: n for n, name in enumerate(cluster.nodes)}
-    opened_at = np.array([node_index[slot.supervisor] for slot in spare], np.int64)
-    node_of = np.concatenate([cluster.node_of, opened_at])
-    room = np.concatenate([room, np.array([to_open[slot] for slot in spare])])
+) -> Decision:
+    cluster, snapshot, observation = made.cluster, made.snapshot, made.view.observation
+    running = len(cluster.workers)
+    cluster = _with_opened(cluster, to_open)
+    if limits.max_moves <= 0:
+        return Decision(Outcome.MOVE_IN_FLIGHT, "executors wait for moves under way")
+    room = np.where(
+        _is_open(made, excluded.drained | excluded.hosts), made.classes.room_cores, -np.inf
+    )
+    room = np.concatenate([room, np.array(list(to_open.values()))])
+    staying = {str(slot): count for slot, count in observation.staying.items()}
     # The largest first: what is small finds room at last, too.
     leaving.sort(key=lambda e: (-snapshot.cpu_cores[e], e))
-    moves: list[Move] = []
-    pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
-    node = cluster.node_of[snapshot.place]
+    steps: list[tuple[int, int]] = []
     for e in leaving:
         # A worker that runs comes before one that has to be started.
-        to = int(np.argmax(room[:workers_now]))
+        to, source = int(np.argmax(room[:running])), cluster.workers[snapshot.place[e]]
         if room[to] + TOLERANCE_CORES < snapshot.cpu_cores[e]:
             to = int(np.argmax(room))
-        if len(moves) == free_moves or room[to] + TOLERANCE_CORES < snapshot.cpu_cores[e]:
+        if len(steps) == limits.max_moves or room[to] + TOLERANCE_CORES < snapshot.cpu_cores[e]:
             continue
+        if observation.cannot_close and staying[source] == 1:
+            continue
+        staying[source] -= 1
         room[to] -= snapshot.cpu_cores[e]
-        asc_tps = pairs.asc_tps(snapshot.traffic.tps, node, e, int(node_of[to]))
-        node[e] = node_of[to]
-        source = cluster.workers[snapshot.place[e]]
-        moves.append(Move(snapshot.executors[e], source, targets[to], asc_tps))
-    if moves:
-        reason = f"{hosts} drained: {len(leaving)} of its executors may leave"
-        return Decision(Outcome.WOULD_MOVE, reason, tuple(moves))
+        steps.append((e, to))
+    if steps:
+        reason = f"{len(leaving)} of its executors may leave"
+        return Decision(Outcome.WOULD_MOVE, reason, proposals(cluster, snapshot, steps))
     name, cores = snapshot.executors[leaving[-1]], snapshot.cpu_cores[leaving[-1]]
     reason = (
-        f"{hosts} drained: {name} needs {cores:.3g} cores, and no worker or free slot elsewhere "
-        f"has more than {max(room.max(), 0.0):.3g} below {limits.high_frac:g} of its CPU"
+        f"{name} needs {cores:.3g} cores, and no worker or free slot elsewhere has more than "
+        f"{max(room.max(), 0.0):.3g} below {limits.high_frac:g} of its CPU"
     )
     return Decision(Outcome.NO_LOW_WORKER, reason)
-
-
-def _workers_on(made: Picture, hosts: Iterable[str]) -> NDArray[np.bool_]:
-    """Mark the workers of these hosts, shape (S,)."""
-    nodes = drained_nodes(made.view.publication.nodes, hosts)
-    return np.array([node in nodes for node in made.cluster.nodes])[made.cluster.node_of]

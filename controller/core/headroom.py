@@ -5,7 +5,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from controller.core.cluster import Cluster, LoadSnapshot, worker_cpu_cores
+from controller.core.classify import worker_cpu_cores
+from controller.core.cluster import Cluster, LoadSnapshot
 
 
 class Resource(StrEnum):
@@ -42,7 +43,7 @@ def headroom(cluster: Cluster, snapshot: LoadSnapshot, link_tps: float | None = 
         found = Headroom(1 / float(share[busiest]), Resource.CPU, cluster.workers[busiest])
     if link_tps is None:
         return found
-    busiest_tps, source, target = next(iter(node_traffic_tps(cluster, snapshot)), (0.0, 0, 0))
+    busiest_tps, source, target = next(iter(node_traffic_tps(cluster, snapshot, 1)), (0.0, 0, 0))
     if busiest_tps <= 0:
         return found
     factor = link_tps / busiest_tps
@@ -51,12 +52,22 @@ def headroom(cluster: Cluster, snapshot: LoadSnapshot, link_tps: float | None = 
     return Headroom(factor, Resource.NETWORK, f"{cluster.nodes[source]} to {cluster.nodes[target]}")
 
 
-def node_traffic_tps(cluster: Cluster, snapshot: LoadSnapshot) -> list[tuple[float, int, int]]:
-    """List the directed pairs of nodes, the most traffic first: tuples/s, source, target."""
-    nodes, node = len(cluster.nodes), cluster.node_of[snapshot.place]
+def node_traffic_tps(
+    cluster: Cluster, snapshot: LoadSnapshot, most: int
+) -> list[tuple[float, int, int]]:
+    """List the directed pairs of nodes with the most traffic, at most so many: tuples/s, source,
+    target.
+    """
+    nodes, of_worker = np.unique(cluster.node_of, return_inverse=True)
+    node, count = of_worker[snapshot.place], len(nodes)
     source, target = node[snapshot.traffic.source], node[snapshot.traffic.target]
-    apart = source != target
-    codes, pair = np.unique(source[apart] * nodes + target[apart], return_inverse=True)
-    tps = np.bincount(pair, weights=snapshot.traffic.tps[apart])
-    order = np.argsort(-tps, kind="stable")
-    return [(float(tps[row]), *divmod(int(codes[row]), nodes)) for row in order]
+    tps = np.bincount(source * count + target, snapshot.traffic.tps, count * count)
+    tps[:: count + 1] = 0.0  # what stays in a node
+    loud = np.flatnonzero(tps)
+    if len(loud) > most:
+        loud = loud[tps[loud] >= np.partition(tps[loud], -most)[-most]]
+    order = loud[np.argsort(-tps[loud], kind="stable")][:most]
+    return [
+        (float(tps[row]), int(nodes[row // count]), int(nodes[row % count]))
+        for row in order.tolist()
+    ]

@@ -13,7 +13,7 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.metrics import Rates
 from controller.core.tasks import FIRST_COMPONENT, TaskMap, component_targets, ends_of, worker_of
 from controller.core.topology import TopologyView
-from migration.model import ExecutorId, Phase, Plan, Publication, Slot, Way
+from migration.model import ExecutorId, Phase, Plan, Publication, Slot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,17 +196,16 @@ def pinned_executors(view: TopologyView) -> dict[ExecutorId, str]:
     What moves by a way of its own does not, where everybody understands that way.
     """
     kind = {component.id: component.kind for component in view.publication.components}
-    pinned, hooked = {}, frozenset(view.hooked_slots)
+    pinned, hooked = {}, frozenset(view.observation.hooked)
     for placed in view.publication.executors:
         if kind.get(placed.component, "bolt") != "bolt":
             pinned[placed.executor] = kind[placed.component]
         elif placed.slot not in hooked:
             pinned[placed.executor] = "no hooks in its JVM"
-    known = {way for way in Way if view.observation.understands(way)}
     for ack in view.observation.workers.values():
         pinned.update({one.executor: one.reason for one in ack.pinned})
         for one in ack.ways if ack.slot in hooked else ():
-            if one.way in known:
+            if one.way in view.observation.understood:
                 pinned.pop(one.executor, None)
     return pinned
 

@@ -52,13 +52,13 @@ def picture_each(
     pictures: dict[str, Picture | Veto] = {}
     missed_s: dict[tuple[str, Slot], float] = {}
     for view in views:
-        hooked = view.hooked_slots
+        hooked = view.observation.hooked
         stopped = _unplaced(view)
         if stopped is not None:
             missed_s |= {key: s for key, s in unheard_s.items() if key[0] == view.id}
             pictures[view.id] = stopped
             continue
-        missing = [(view.id, slot) for slot in sorted(view.slots - set(hooked))]
+        missing = [(view.id, slot) for slot in sorted(view.publication.slots - set(hooked))]
         missed_s |= {key: unheard_s.get(key, now_s) for key in missing}
         unknown = [
             f"{slot} has not said that it has the hooks"
@@ -86,12 +86,12 @@ def _unplaced(view: TopologyView) -> Veto | None:
         named = ", ".join(homeless) or "any executor"
         return Veto(Outcome.STAND_BACK, f"Storm has not assigned {named}")
     known = {node.id for node in publication.nodes}
-    used = view.slots | {entry.target for entry in view.plan.entries}
+    used = view.observation.slots | {entry.target for entry in view.plan.entries}
     lost = sorted(slot for slot in used if slot.supervisor not in known)
     if lost:
         named = ", ".join(map(str, lost))
         return Veto(Outcome.STAND_BACK, f"Storm has no supervisor for {named}")
-    if not view.hooked_slots:
+    if not view.observation.hooked:
         return Veto(Outcome.STALE_METRICS, "no worker has said that it has the hooks")
     return None
 

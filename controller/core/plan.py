@@ -3,12 +3,10 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from msgspec import structs
-
-from controller.core.decision import Decision, Move, Outcome
+from controller.core.decision import Decision, Outcome
 from controller.core.topology import TopologyView
-from migration.model import ExecutorId, Plan, Slot
-from migration.validate import Refusal, RefusalCode, free_id, validate_move
+from migration.model import Entry, ExecutorId, Plan, Slot
+from migration.validate import Refusal, RefusalCode, validate_move
 
 # What the vetoes could not foresee.
 _OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
@@ -35,28 +33,19 @@ def next_plan(
     It is one version higher, whatever the number of moves, or None if none begins. The decision
     comes back with the moves that the validator allows; if it allows none, as its refusal.
     """
-    plan, refused = view.plan, None
-    moves: list[Move] = []
+    entries: list[Entry] = []
+    refusal = None
     for move in decision.moves:
-        entry = validate_move(
-            view.publication,
-            plan,
-            view.acks,
-            ExecutorId.parse(move.executor),
-            Slot.parse(move.target),
-            move_id=free_id(plan),
-            free=free,
-        )
-        if isinstance(entry, Refusal):
-            refused = entry
-            if decision.is_exchange:
-                moves = []
+        executor, target = ExecutorId.parse(move.executor), Slot.parse(move.target)
+        made = validate_move(view.observation, executor, target, entries, free=free)
+        if isinstance(made, Refusal):
+            refusal = made
             break
-        plan = structs.replace(plan, entries=(*plan.entries, entry))
-        moves.append(move)
-    if not moves:
-        if refused is None:
-            return None, decision
-        outcome = _OUTCOME_OF_REFUSAL[refused.code]
-        return None, Decision(outcome, refused.reason, (), decision.warnings)
-    return view.plan.followed_by(plan.entries, epoch), replace(decision, moves=tuple(moves))
+        entries.append(made)
+    if refusal is not None and (decision.is_exchange or not entries):
+        outcome = _OUTCOME_OF_REFUSAL[refusal.code]
+        return None, Decision(outcome, refusal.reason, (), decision.warnings)
+    if not entries:
+        return None, decision
+    plan = view.plan.followed_by((*view.plan.entries, *entries), epoch)
+    return plan, replace(decision, moves=decision.moves[: len(entries)])

@@ -1,4 +1,4 @@
-"""What is known of one topology besides its load, and which of its slots have the hooks."""
+"""What is known of one topology besides its load."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,6 @@ from migration.model import (
     Plan,
     PlanVersion,
     Publication,
-    Slot,
 )
 from migration.observation import Observation
 
@@ -40,20 +39,9 @@ class TopologyView:
         return None if found is None else found.plan
 
     @cached_property
-    def slots(self) -> frozenset[Slot]:
-        """The slots where Storm has put executors."""
-        return self.publication.slots
-
-    @cached_property
     def observation(self) -> Observation:
-        """The answers of the JVMs, by slot."""
+        """The answers of the JVMs, and what follows from them."""
         return Observation.of(self.publication, self.plan, self.acks)
-
-    @cached_property
-    def hooked_slots(self) -> tuple[Slot, ...]:
-        """The slots whose worker and whose supervisor both have the hooks; sorted."""
-        live = self.observation.live_slots()
-        return tuple(slot for slot in live if self.observation.supervisor(slot) is not None)
 
 
 def moves_under_way(views: Iterable[TopologyView]) -> tuple[tuple[str, Entry], ...]:

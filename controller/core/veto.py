@@ -4,41 +4,17 @@ Each veto concerns one executor or one target worker, so `choose` lays it into t
 the policy looks; a vetoed candidate gives way to the next by itself.
 """
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
+from controller.core.excluded import Excluded
 from controller.core.picture import Picture
-from controller.core.topology import TopologyView
-from migration.model import ExecutorId, topology_name
-from migration.observation import staying_executors
-from migration.validate import cannot_close
-
-
-@dataclass(frozen=True, slots=True)
-class Excluded:
-    """What is never touched, by name."""
-
-    topologies: frozenset[str] = frozenset()
-    components: frozenset[str] = frozenset()
-    hosts: frozenset[str] = frozenset()
-    drained: frozenset[str] = frozenset()  # hosts that operators drain: nothing moves there
-
-    def has_topology(self, topology: str) -> bool:
-        """Tell whether a topology is among them, by its id or its name."""
-        return bool(self.topologies & {topology, topology_name(topology)})
-
-    def on(self, hosts: Mapping[str, str]) -> "Excluded":
-        """Put ids of nodes in place of hosts, given the host of each node."""
-
-        def nodes(named: frozenset[str]) -> frozenset[str]:
-            return frozenset(node for node, host in hosts.items() if {node, host} & named)
-
-        return replace(self, hosts=nodes(self.hosts), drained=nodes(self.drained))
+from migration.model import ExecutorId
+from migration.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +24,21 @@ class Vetoes:
     executors: Mapping[str, Veto] = field(default_factory=dict)
     workers: Mapping[str, Veto] = field(default_factory=dict)
 
-    def joined(self, other: "Vetoes") -> "Vetoes":
-        """Add vetoes; where both have one, the first stays."""
-        return Vetoes({**other.executors, **self.executors}, {**other.workers, **self.workers})
+
+def first_of(*found: Vetoes) -> Vetoes:
+    """Put vetoes together; of several on one thing the first stays."""
+    executors: dict[str, Veto] = {}
+    workers: dict[str, Veto] = {}
+    for vetoes in reversed(found):
+        executors |= vetoes.executors
+        workers |= vetoes.workers
+    return Vetoes(executors, workers)
 
 
 def veto_each(
     pictures: Mapping[str, Picture | Veto],
     moved_s: Mapping[tuple[str, ExecutorId], float],
-    excluded: Excluded,
+    excluded: Excluded,  # with ids of nodes in place of hosts
     *,
     unwanted: Mapping[str, Mapping[str, str]],  # executors that operators want to stay, and why
     busy_nodes: Mapping[str, Veto],
@@ -77,16 +59,13 @@ def veto_each(
             for (of, executor), at_s in moved_s.items()
             if of == topology
         }
-        never = excluded
-        if excluded.hosts | excluded.drained:
-            never = excluded.on({node.id: node.host for node in made.view.publication.nodes})
-        there = placement_vetoes(made.cluster, made.snapshot, never)
-        if busy_nodes:
-            there = there.joined(_at_nodes(made.cluster, made.snapshot, busy_nodes))
         left = unwanted.get(topology, {})
-        there = Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}).joined(there)
-        found[topology] = (
-            _of_the_moment(made, left_s).joined(there).joined(last_executors(made.view))
+        found[topology] = first_of(
+            _of_the_moment(made, left_s),
+            Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}),
+            placement_vetoes(made.cluster, made.snapshot, excluded),
+            _at_nodes(made.cluster, made.snapshot, busy_nodes),
+            _last_executors(made.view.observation),
         )
     return found
 
@@ -94,7 +73,7 @@ def veto_each(
 def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
     """List the vetoes that a snapshot cannot show."""
     view = made.view
-    executors = {**cooldown(left_s).executors, **_not_running(view)}
+    executors = {**cooldown(left_s).executors, **_not_running(view.observation)}
     deaf = {
         slot: Veto(Outcome.STAND_BACK, f"the worker at {slot} cannot follow plans: {ack.error}")
         for slot, ack in view.observation.workers.items()
@@ -106,7 +85,7 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
     for entry in view.plan.entries:
         reason = f"{entry.executor} has move {entry.id} in {entry.phase}"
         executors[str(entry.executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
-    hooked, workers = set(view.hooked_slots), {}
+    hooked, workers = set(view.observation.hooked), {}
     offered = {node.id: node.slots for node in view.publication.nodes}
     for slot, w in made.layout.worker.items():
         if slot.port not in offered.get(slot.supervisor, ()):
@@ -120,33 +99,23 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
     return Vetoes(executors, workers)
 
 
-def last_executors(view: TopologyView) -> Vetoes:
+def _last_executors(observation: Observation) -> Vetoes:
     """Veto the last executor that stays in a worker, where the worker may not end."""
-    why = cannot_close(view.observation)
-    if why is None:
-        return Vetoes()
-    staying = staying_executors(view.publication, view.plan)
-    count = Counter(placed.slot for placed in staying)
-    return Vetoes(
-        {
-            str(placed.executor): Veto(
-                Outcome.LAST_IN_WORKER,
-                f"{placed.executor} is the last executor of {placed.slot}: {why}",
-            )
-            for placed in staying
-            if count[placed.slot] == 1
-        }
-    )
+    executors = {}
+    for executor in observation.last:
+        reason = f"{executor} is the last executor of {observation.placed[executor].slot}"
+        reason += f": {observation.cannot_close}"
+        executors[str(executor)] = Veto(Outcome.LAST_IN_WORKER, reason)
+    return Vetoes(executors)
 
 
-def _not_running(view: TopologyView) -> dict[str, Veto]:
+def _not_running(observation: Observation) -> dict[str, Veto]:
     """Veto what Storm assigns to a worker that has not got it yet."""
-    workers, found = view.observation.workers, {}
-    for placed in view.publication.executors:
-        ack = None if placed.slot is None else workers.get(placed.slot)
-        if ack is not None and placed.executor not in ack.executors:
-            reason = f"the worker at {placed.slot} does not run executor {placed.executor}"
-            found[str(placed.executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
+    found = {}
+    for executor in observation.not_running:
+        slot = observation.placed[executor].slot
+        reason = f"the worker at {slot} does not run executor {executor}"
+        found[str(executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
     return found
 
 
@@ -171,7 +140,7 @@ def placement_vetoes(cluster: Cluster, snapshot: LoadSnapshot, excluded: Exclude
         for w in np.flatnonzero(count == 0)
     }
     # What is excluded is so whatever else is in the way.
-    return exclusions(cluster, snapshot, excluded).joined(Vetoes({}, workers))
+    return first_of(exclusions(cluster, snapshot, excluded), Vetoes({}, workers))
 
 
 def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> Vetoes:
@@ -183,7 +152,7 @@ def exclusions(cluster: Cluster, snapshot: LoadSnapshot, excluded: Excluded) -> 
         for name, component in zip(snapshot.executors, snapshot.component_of, strict=True):
             if component in excluded.components:
                 executors[name] = Veto(Outcome.EXCLUDED, f"component {component} is excluded")
-    return Vetoes(executors).joined(found)
+    return first_of(Vetoes(executors), found)
 
 
 def _at_nodes(cluster: Cluster, snapshot: LoadSnapshot, vetoes: Mapping[str, Veto]) -> Vetoes:

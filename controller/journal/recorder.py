@@ -14,10 +14,11 @@ import structlog
 
 from controller.config import Config
 from controller.core.cluster import inter_node_tps
-from controller.cycle import Memory, Report, Seen, TopologyReport
+from controller.cycle import Memory, Seen
 from controller.journal.memory import encode
 from controller.journal.record import FORMAT, compact, joined
 from controller.journal.writer import Writer
+from controller.report import Report, TopologyReport
 from migration import wire
 from migration.model import NodeAcks, NodeLoad, Plan, Publication
 

@@ -1,14 +1,13 @@
 """Policies that choose one move at a time: what they share."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from controller.core.classify import TIE
-from controller.core.cluster import Cluster, Ints, LoadSnapshot
+from controller.core.cluster import Ints
 from controller.core.decision import Decision, Move, Outcome
-from controller.core.view.pairs import Pairs
 from controller.core.view.view import Moves, View, rounded
 
 
@@ -48,24 +47,6 @@ def disjoint(choose: Chooser, view: View) -> Decision:
     reason = "; then ".join(choice.reason for choice in chosen)
     warnings = dict.fromkeys(text for choice in chosen for text in choice.warnings)
     return Decision(Outcome.WOULD_MOVE, reason, tuple(moves), tuple(warnings))
-
-
-def proposals(
-    cluster: Cluster, snapshot: LoadSnapshot, steps: Iterable[tuple[int, int]]
-) -> tuple[Move, ...]:
-    """Judge each of some moves where the ones before it have put the others.
-
-    The snapshot has the placement before all of them.
-    """
-    pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
-    node, workers, moves = cluster.node_of[snapshot.place], cluster.workers, []
-    for executor, worker in steps:
-        to = int(cluster.node_of[worker])
-        asc_tps = pairs.asc_tps(snapshot.traffic.tps, node, executor, to)
-        node[executor] = to
-        source = workers[snapshot.place[executor]]
-        moves.append(Move(snapshot.executors[executor], source, workers[worker], asc_tps))
-    return tuple(moves)
 
 
 def _proposal(view: View, choice: Choice) -> Move:

@@ -11,12 +11,13 @@ from msgspec import Raw
 
 from controller.config import Config, build
 from controller.core.topology import TopologyView
-from controller.cycle import Memory, Report, Seen, cycle, failed
+from controller.cycle import Memory, Seen, cycle, failed
 from controller.journal.memory import decode
 from controller.journal.reader import Log, Tick
 from controller.journal.record import Head, JournalError, TickRecord, compact, of_another_version
 from controller.journal.recorder import cycle_record
 from controller.policies.partition.goal import Answer
+from controller.report import Report
 from migration import ConfigError, WireError, wire
 from migration.model import ExecutorId, NodeAcks, NodeLoad, Plan, Publication, Slot
 

@@ -268,7 +268,7 @@ class _Topology:
             self.own.update({move.executor: (move.source, move.target) for move in cycle.moves})
 
     def _laid_out(self, view: TopologyView, capacity_cores: float | None) -> Layout:
-        plain, hooked = layout_of(view, capacity_cores, self.plain), view.hooked_slots
+        plain, hooked = layout_of(view, capacity_cores, self.plain), view.observation.hooked
         if self.layout is None or plain is not self.plain or hooked != self.hooked:
             self.plain, self.hooked, names = plain, hooked, set(map(str, hooked))
             workers = plain.cluster.workers

@@ -13,13 +13,13 @@ from controller.core.decision import Outcome, Veto
 from controller.core.headroom import headroom
 from controller.core.outcomes import what_to_do
 from controller.core.picture import Picture
-from controller.core.veto import Vetoes
+from controller.core.veto import Vetoes, first_of
 from controller.core.view.view import View
-from controller.cycle import Memory, TopologyReport
+from controller.cycle import Memory
 from controller.policies.partition.policy import Gather, Remembered
 from controller.policies.registry import policy
+from controller.report import TopologyReport
 from controller.walk import walk
-from migration.validate import cannot_close
 
 MOST_STEPS = 100
 MOST_CANDIDATES = 50
@@ -54,14 +54,14 @@ def plan_of(
         for (topology, executor), at_s in memory.moved_s.items()
         if topology == report.topology and at_s < now_s
     }
-    lasting, why = _lasting(report.vetoes), cannot_close(made.view.observation)
+    lasting, why = _lasting(report.vetoes), made.view.observation.cannot_close
 
     def also(now: LoadSnapshot) -> Vetoes:
         """Keep the last executor of a worker there, where the worker may not end."""
         alone = np.bincount(now.place)[now.place] == 1
         veto = Veto(Outcome.LAST_IN_WORKER, f"the last executor of its worker: {why}")
         last = {now.executors[e]: veto for e in np.flatnonzero(alone)} if why else {}
-        return lasting.joined(Vetoes(last))
+        return first_of(lasting, Vetoes(last))
 
     walked = list(
         walk(cluster, snapshot, live, MOST_STEPS, chosen=chosen, also=also, moved_at=moved_at)

@@ -141,7 +141,7 @@ class LiveCluster:
 
     def free(self, views: Sequence[TopologyView]) -> frozenset[Slot]:
         """List the slots where a move may start a worker, as of the look that gave these views."""
-        taken = frozenset[Slot]().union(*(view.slots for view in views))
+        taken = frozenset[Slot]().union(*(view.publication.slots for view in views))
         cluster = self.cluster()
         acks = (acks for acks in self._acks if acks.cluster == cluster)
         return free_slots(views[0].publication.nodes, taken, acks) if views else taken
@@ -274,7 +274,7 @@ def _are(some: Sequence[NodeAcks], others: Sequence[NodeAcks]) -> bool:
 
 def _keep_worked_out(old: TopologyView, view: TopologyView) -> None:
     """Hand on what depends on publication, plan and answers alone, which are the same."""
-    kept = ("slots", "observation", "hooked_slots", "known")
+    kept = ("observation", "known")
     vars(view).update({name: vars(old)[name] for name in kept if name in vars(old)})
 
 

@@ -11,7 +11,7 @@ import structlog
 from msgspec.structs import replace
 
 from controller.core.decision import Decision, Move, Outcome
-from controller.core.drain import drained_nodes
+from controller.core.excluded import hosts_of, nodes_named
 from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
 from controller.storm.history import MoveRecord
@@ -33,9 +33,9 @@ ENDS = frozenset({REFUSED, DONE, "MOVED", "UNDONE", "VOID"})
 
 
 class Command(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A wish, mostly to move an executor to a slot, and what has become of it.
+    """A wish, mostly to move an executor to a slot, and its state.
 
-    What is as by default is not written: a controller of the last version knows no other keys.
+    A default is not written: a controller of the last version knows no other keys.
     """
 
     topology: str
@@ -46,12 +46,12 @@ class Command(msgspec.Struct, frozen=True, omit_defaults=True):
     move: str = ""  # id of the move, once begun
     stopped_after_s: float | None = None  # from PREPARE to STOPPED, once known
     verb: str = "move"
-    what: str = ""  # what the other verbs are about, such as the id of a proposal
+    what: str = ""  # the object of other verbs, such as the id of a proposal
     by: str = "operator"  # who asks
     why: str = ""
     # Executor, source and slot of moves that begin together or not at all, in place of the one.
     moves: tuple[tuple[str, str, str], ...] = ()
-    answer: Any = None  # of what only looks
+    answer: Any = None  # of a verb that only looks
 
     @property
     def ended(self) -> bool:
@@ -107,7 +107,7 @@ class CommandQueue:
         self._others = others
 
     def read(self) -> dict[str, Command]:
-        """Read the commands by path, the oldest first, without what is garbage or has vanished."""
+        """Read the commands by path, the oldest first, but no garbage."""
         paths = [f"{COMMANDS}/{name}" for name in self._mirror.children(COMMANDS)]
         stored = {path: self._mirror.node(path) for path in paths}
         read = {path: decode(node.data) for path, node in stored.items() if node is not None}
@@ -123,7 +123,7 @@ class CommandQueue:
         free: Collection[Slot] = (),
         frozen: str | None = None,
     ) -> None:
-        """Begin what waits under this epoch, and answer what has gone on or ended lately.
+        """Begin waiting moves under this epoch, and answer for those that have ended lately.
 
         Nothing moves to the hosts `drained`; a move may open a slot that is `free`. `frozen` says
         why operators may not move anything.
@@ -168,7 +168,7 @@ class CommandQueue:
             return _unknown(command, views)
         wanted = command.moves or ((command.executor, "", command.slot),)
         moves = tuple(Move(executor, at, to, 0.0) for executor, at, to in wanted)
-        closed = drained_nodes(view.publication.nodes, drained)
+        closed = nodes_named(hosts_of(view.publication.nodes), drained)
         for move in moves:
             if Slot.parse(move.target).supervisor in closed:
                 reason = f"{move.target} is on a host that is drained: see `nstorm undrain`"
@@ -187,7 +187,7 @@ class CommandQueue:
             wait = f"{flying} move{'s' * (flying > 1)} under way"
         asked = {"asked_by": command.by, "why": command.why}
         if wait is None and not self._begin(view.plan, after, asked):
-            wait = "the plan was changed by somebody else meanwhile"
+            wait = "another controller changed the plan meanwhile"
         if wait is not None:
             return replace(command, reason=wait)
         entry = after.entries[-len(moves)]

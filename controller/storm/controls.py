@@ -18,7 +18,8 @@ def read(stored: Stored | None) -> Controls:
     if stored is None:
         return Controls()
     try:
-        return msgspec.json.decode(stored.data, type=Controls)
+        # As text: msgspec would not look at the bytes of a key that it does not know.
+        return msgspec.json.decode(stored.data.decode(), type=Controls)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         return Controls(freeze=Pause(f"{CONTROLS} cannot be read: {error}; delete it"))
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from migration import wire
-from migration.model import Entry, Slot
+from migration.model import Entry
 
 HISTORY = f"{wire.ROOT}/history"
 REMEMBERED_MOVES = 200
@@ -91,7 +91,7 @@ class History:
     def hour(self, time_s: float) -> tuple[tuple[float, str, str], ...]:
         """List begin, source node and target node of the moves of the last hour."""
         return tuple(
-            (m.begun_s, Slot.parse(m.source).supervisor, Slot.parse(m.target).supervisor)
+            (m.begun_s, m.source.rpartition(":")[0], m.target.rpartition(":")[0])
             for m in self.moves
             if m.begun_s is not None and time_s - m.begun_s < HOUR_S
         )
@@ -101,7 +101,7 @@ def stored_moves(data: bytes | None) -> list[MoveRecord]:
     """Read the moves as the leading controller stored them; none from garbage."""
     try:
         return msgspec.json.decode(wire.unpacked(data or b"[]"), type=list[MoveRecord])
-    except (ValueError, msgspec.DecodeError):
+    except (ValueError, msgspec.DecodeError, RecursionError):
         return []
 
 

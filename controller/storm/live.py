@@ -12,10 +12,11 @@ from msgspec import structs
 
 from controller.config import Config
 from controller.core.decision import Move, Outcome
-from controller.cycle import Memory, Report, Seen, TopologyReport, cycle, failed
+from controller.cycle import Memory, Seen, cycle, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.policies.partition.search import SubprocessSearches
+from controller.report import Report, TopologyReport
 from controller.storm.answers import explain, of_topology, plan_of
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster

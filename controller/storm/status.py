@@ -9,8 +9,8 @@ import msgspec
 
 from controller.config import Config
 from controller.core.headroom import headroom, node_traffic_tps
-from controller.cycle import TopologyReport
 from controller.journal.recorder import cycle_record
+from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
 from kvstore.zookeeper import Session
 from migration import wire
@@ -60,7 +60,7 @@ def _cycle(report: TopologyReport, config: Config) -> dict[str, Any]:
     found["headroom"] = asdict(headroom(cluster, snapshot, config.link_tps))
     found["links"] = [
         {"from": cluster.nodes[source], "to": cluster.nodes[target], "tps": tps}
-        for tps, source, target in node_traffic_tps(cluster, snapshot)[:SHOWN_LINKS]
+        for tps, source, target in node_traffic_tps(cluster, snapshot, SHOWN_LINKS)
     ]
     found["executors"] = [
         {"executor": executor, "cpu_cores": cpu, "queue": int(queue)}

@@ -17,7 +17,8 @@ from controller.core.controls import EVERYWHERE
 from controller.core.decision import Outcome
 from controller.core.headroom import headroom
 from controller.core.picture import Picture
-from controller.cycle import Memory, Seen, TopologyReport
+from controller.cycle import Memory, Seen
+from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
 from kvstore.exposition import Families
 from migration.model import Phase, Slot, topology_name
@@ -105,10 +106,10 @@ class Telemetry(Collector):
         gauges.add("paused", held is not None)
         gauges.add("cycle_timestamp_seconds", max(report.time_s for report in reports))
         for view in seen.topologies if seen else ():
-            name, hooked = topology_name(view.id), len(view.hooked_slots)
+            name, hooked = topology_name(view.id), len(view.observation.hooked)
             gauges.add("plan_version", view.plan.version, name)
             gauges.add("workers", hooked, name, "true")
-            gauges.add("workers", len(view.slots) - hooked, name, "false")
+            gauges.add("workers", len(view.observation.slots) - hooked, name, "false")
             phases = [entry.phase for entry in view.plan.entries if entry.void is None]
             for phase in Phase:
                 gauges.add("moves_under_way", phases.count(phase), name, phase)

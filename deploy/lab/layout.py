@@ -368,7 +368,7 @@ def java_home(version: int) -> str | None:
 
 
 def storm_defaults(homes: Homes) -> dict[str, Any]:
-    """Read the configuration that Storm has when nobody says anything."""
+    """Read Storm's own defaults."""
     (jar,) = (homes.storm / "lib-worker").glob("storm-client-*.jar")
     with zipfile.ZipFile(jar) as archive:
         defaults: dict[str, Any] = yaml.safe_load(archive.read("defaults.yaml"))
@@ -376,7 +376,7 @@ def storm_defaults(homes: Homes) -> dict[str, Any]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Choose ports in a row that nobody listens on.
+    """Choose free ports in a row.
 
     They lie below the range from which the kernel takes ports for outgoing connections. Blocks are
     aligned and a lab listens on the first port of its block (ZooKeeper's) first and longest, so two

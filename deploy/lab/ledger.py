@@ -145,7 +145,7 @@ class Ledger:
         return self._rows
 
     def kept(self) -> list[dict[str, Any]]:
-        """Read what tasks of living JVMs keep that nobody can ask: each leaves it at a change."""
+        """Read the state of tasks that cannot be asked: each leaves it at a change."""
         living = (f for f in self.directory.glob("*.kept") if start_ticks(_pid(f)) is not None)
         return [json.loads(file.read_text()) for file in living]
 
@@ -198,7 +198,7 @@ class Ledger:
         return sum(spout["emitted"] - spout["acked"] - spout["failed"] for spout in spouts)
 
     def windows(self, from_s: float, to_s: float | None = None) -> list[LedgerWindow]:
-        """Give every whole second of a stretch; a second that nobody wrote about is all zero.
+        """Give every whole second of a stretch; a second without an entry is all zero.
 
         Parameters
         ----------

@@ -316,7 +316,7 @@ def remove(token: str) -> None:
     Raises
     ------
     LabError
-        Something cannot be removed; what somebody else has removed meanwhile is removed.
+        Something cannot be removed; an object that has gone meanwhile is removed.
     """
     groups = cpu_cgroups()
     for group in groups.glob(f"{token}-*") if groups else ():
@@ -333,7 +333,7 @@ def remove(token: str) -> None:
 
 
 def _run_on(path: Path, command: Sequence[str], limit_s: float = 1.0) -> str:
-    """Run what needs something that somebody else may remove meanwhile; then it is done, too."""
+    """Run a command on something that may go meanwhile; then it is done, too."""
     try:
         return _run(command)
     except LabError:
@@ -378,7 +378,7 @@ def _remove_group(group: Path, limit_s: float = 10.0) -> None:
                 raise LabError(f"{group} cannot be removed: {error}") from error
         else:
             return
-        with suppress(OSError):  # somebody else was faster
+        with suppress(OSError):  # another process was faster
             for pid in (group / "cgroup.procs").read_text().split():
                 _kill(int(pid))
         time.sleep(0.05)

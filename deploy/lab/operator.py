@@ -13,7 +13,6 @@ from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session
 from migration.model import ExecutorId, Slot, Way
-from migration.observation import staying_executors
 
 # Storm counts here what a move must not make it do.
 KILL_METERS = (
@@ -46,7 +45,7 @@ class Placement:
 
 
 class Operator:
-    """Somebody who moves executors by hand.
+    """An operator who moves executors by hand.
 
     Parameters
     ----------
@@ -89,11 +88,7 @@ class Operator:
         pinned = {pin.executor for ack in acks for pin in ack.pinned}
         by_ways = {one.executor for ack in acks for one in ack.ways}
         busy = {entry.executor for entry in view.plan.entries} | pinned
-        staying = Counter(
-            placed.slot
-            for placed in staying_executors(view.publication, view.plan)
-            if placed.slot is not None
-        )
+        staying = view.observation.staying
         moving = {entry.executor for entry in view.plan.entries}
         handed_over = tuple(sorted(by_ways & set(slot_of) - moving))
         return Placement(slot_of, tuple(sorted(set(slot_of) - busy)), staying, handed_over)
@@ -197,7 +192,7 @@ def beside(lab: Lab, topology: str, mode: str = "observe") -> Iterator[Operator]
     topology : str
         Name of a topology that runs.
     mode : str
-        The controller's; in "observe" nobody but the operator moves anything.
+        The controller's; in "observe" only the operator moves anything.
 
     Yields
     ------

@@ -1,7 +1,7 @@
 """Topologies like those that users run, and for each an oracle that says if it came out right.
 
-A source repeats lines that it has left beside the ledger, so how many it has emitted says what it
-has emitted. What bolts keep, they tell when they are asked; what they write, they write there.
+A source repeats lines that it has left beside the ledger, so the number of emitted lines names
+them all. Bolts tell their state when they are asked; their output they write there.
 """
 
 import json
@@ -58,7 +58,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "workload.words": (1, 1 << 20),
     "workload.zipf.exponent": (0.0, 10.0),
 }
-# The longest word of Sentences.java, and what stands between it and the next.
+# The longest word of Sentences.java, and the space between it and the next.
 _WORD_BYTES = 7
 # How many lines it makes, and how many bytes of them at most.
 _LINES = 4096
@@ -89,13 +89,13 @@ class Evidence:
         Task (of Trident: partition) and number of lines of each life of a source, which begins at
         line 0.
     lines : mapping of int to sequence of str
-        What a task of a source repeats, without filler.
+        The lines that a task of a source repeats, without filler.
     told : sequence of mapping
-        What the bolts keep: the newest account asked for, one row a task.
+        The state of the bolts: the newest account asked for, one row a task.
     rows : mapping of str to sequence of mapping
-        What the bolts have written, by kind.
+        The output of the bolts, by kind.
     keepers : set of int
-        The tasks that must tell what they keep.
+        The tasks that must tell their state.
     """
 
     conf: Mapping[str, Any]
@@ -115,12 +115,12 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an oracle has found.
+    """The verdict of an oracle.
 
     Attributes
     ----------
     answers : int
-        How many tasks have told what they keep.
+        How many tasks have told their state.
     runs : bool
         Whether a worker of the topology lives.
     """
@@ -198,7 +198,7 @@ def arrivals(evidence: Evidence) -> list[Difference]:
 
 
 def answers(evidence: Evidence) -> list[Difference]:
-    """Every task that keeps something has told what, and has no copy that tells, too."""
+    """Every task that keeps something has told its state, and has no copy that tells, too."""
     found = Counter(row["task"] for row in evidence.told)
     return differences("answers of task", dict.fromkeys({*found, *evidence.keepers}, 1), found)
 
@@ -229,7 +229,7 @@ def partitions(evidence: Evidence) -> list[Difference]:
         for task, offset in sorted(began - ended)
         if offset
     ]
-    # What was read twice, or left out, shows in the counts: they are of one reader without a break.
+    # A line that was read twice, or left out, shows in the counts: they are of one reader.
     return wrong + counts(replace(evidence, emitted=sorted(read.items())))
 
 
@@ -286,7 +286,7 @@ def threads(evidence: Evidence) -> list[Difference]:
 def windows(evidence: Evidence) -> list[Difference]:
     """Every window that had to close has the sum of each of its words, once.
 
-    What is in the last windows stays un-acked: nothing comes after it that would close them. A
+    Tuples in the last windows stay un-acked: nothing comes after it that would close them. A
     word's windows up to its last line have closed for certain, later ones perhaps.
     """
     conf, totals = evidence.conf, evidence.totals
@@ -317,7 +317,7 @@ def windows(evidence: Evidence) -> list[Difference]:
 
 
 def page_views(evidence: Evidence) -> list[Difference]:
-    """What minutes were written, and what is kept of others, is every view of the log."""
+    """The written minutes and the kept ones are together every view of the log."""
     wanted: Counter[tuple[str, str]] = Counter()
     for number, line in evidence.numbered():
         address, method, page, status, agent = line.split(" ")
@@ -361,7 +361,7 @@ _SHIFTING = {"workload.lines": 32_768, "workload.shift.lines": 4096, **_TICKS}
 
 WORKLOADS: Mapping[str, Workload] = {
     "wordcount": Workload(
-        "the acked WordCount, whose counts nobody looks at",
+        "the acked WordCount, whose counts are not checked",
         arrivals,
         {"nstorm.move": {"count": "live"}},
     ),
@@ -370,7 +370,7 @@ WORKLOADS: Mapping[str, Workload] = {
         "counters whose spouts read a partition each, as Kafka's do", partitions, _TICKS
     ),
     "unacked": Workload(
-        "the same without acks: what is lost stays lost",
+        "the same without acks: a lost tuple stays lost",
         counts,
         {"topology.acker.executors": 0, **_TICKS},
     ),
@@ -397,7 +397,8 @@ WORKLOADS: Mapping[str, Workload] = {
     "batches": Workload(
         "a sink that keeps tuples, writes them in batches and acks them then",
         batches,
-        {"workload.batch.size": 100, **_TICKS},
+        # Besides tuples it keeps the number of the account that it gave last.
+        {"workload.batch.size": 100, "nstorm.move": {"count": "drain"}, **_TICKS},
     ),
     "slow-prepare": Workload(
         "a bolt that takes seconds to prepare and heeds no interrupt",
@@ -418,7 +419,7 @@ WORKLOADS: Mapping[str, Workload] = {
             "workload.window.line.ms": 10,
             "workload.window.ms": 2000,
             "workload.window.slide.ms": 500,
-            # What the last windows hold is not acked before more comes.
+            # Tuples in the last windows are not acked before more come.
             "topology.message.timeout.secs": 120,
         },
     ),
@@ -483,7 +484,7 @@ def _check_shift(conf: Mapping[str, Any]) -> None:
 
 
 def conf_of(settings: Iterable[str]) -> dict[str, Any]:
-    """Read settings as somebody types them, KEY=VALUE, the value as in a storm.yaml.
+    """Read settings as they are typed, KEY=VALUE, the value as in a storm.yaml.
 
     Raises
     ------
@@ -506,7 +507,7 @@ def conf_of(settings: Iterable[str]) -> dict[str, Any]:
 
 
 def check_rate(rate_tps: float, workload: str = "wordcount") -> None:
-    """Refuse what is no rate, or none for a workload."""
+    """Refuse a text that is no rate, or no rate for a workload."""
     if rate_tps == SATURATE and workload == "trident":
         raise LabError("rate: trident has no SATURATE, since a batch must end: give a rate")
     if rate_tps != SATURATE and not 0 <= rate_tps < math.inf:
@@ -514,25 +515,25 @@ def check_rate(rate_tps: float, workload: str = "wordcount") -> None:
 
 
 def record(directory: Path, workload: str, conf: Mapping[str, Any]) -> None:
-    """Note beside the ledger what was submitted, for `judge`."""
+    """Note the submission beside the ledger, for `judge`."""
     (directory / _FILE).write_text(json.dumps({"workload": workload, "conf": dict(conf)}))
 
 
 def judge(ledger: Ledger, limit_s: float = 30.0) -> Verdict:
-    """Pause the sources, ask the bolts what they keep, and let the workload's oracle judge.
+    """Pause the sources, ask the bolts for their state, and let the workload's oracle judge.
 
     Then the sources have the rate again that they had.
 
     Parameters
     ----------
     limit_s : float
-        How long to wait for what is still on its way; two ticks at least.
+        How long to wait for tuples that are still on their way; two ticks at least.
 
     Returns
     -------
     Verdict
         The first that finds nothing wrong, nor a tick later, else the last within the limit. Of
-        `windows` it holds for the two minutes until what is in open windows times out.
+        `windows` it holds for the two minutes until the tuples in open windows time out.
     """
     file = ledger.directory / _FILE
     if not file.exists():

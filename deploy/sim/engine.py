@@ -9,7 +9,8 @@ import numpy as np
 
 from controller.config import Config
 from controller.core.cluster import Floats
-from controller.cycle import Memory, TopologyReport, cycle_with_searches
+from controller.cycle import Memory, cycle_with_searches
+from controller.report import TopologyReport
 from deploy.sim import ScenarioError
 from deploy.sim.flow.load import Meter
 from deploy.sim.flow.world import World
@@ -147,7 +148,7 @@ class _Run:
             executor = int(self._random.choice(np.flatnonzero(fullest)))
             count[place[executor]] = count.max() + 1
             target = int(self._random.choice(np.flatnonzero(count == count.min())))
-            entry = self.storm.entry(executor, target)
+            entry = self.storm.entry(executor, target, entries)
             movable[executor] = False
             if isinstance(entry, Entry):
                 entries.append(entry)

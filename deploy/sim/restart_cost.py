@@ -18,7 +18,7 @@ class System(StrEnum):
     """Who makes the moves."""
 
     NONE = "none"
-    """Nobody: nothing moves."""
+    """No system: nothing moves."""
     STORM = "storm"
     """`rebalance`: the whole topology stops and starts anew."""
     STORM_STAR = "storm-star"

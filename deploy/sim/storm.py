@@ -6,7 +6,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from controller.core.topology import TopologyView
-from controller.cycle import Report, Seen
+from controller.cycle import Seen
+from controller.report import Report
 from deploy.sim.flow.load import Meter
 from deploy.sim.flow.world import World
 from deploy.sim.restart_cost import Act, Change, Delays, SimulatedMove, System, changes
@@ -31,6 +32,7 @@ from migration.model import (
     Timing,
     WorkerAck,
 )
+from migration.observation import Observation
 from migration.validate import Refusal, validate_move
 from migration.wire import SPEAKS
 
@@ -112,16 +114,10 @@ class Storm:
         self._number += 1
         heapq.heappush(self._due, (change.at_s, self._number, change))
 
-    def entry(self, executor: int, target: int) -> Entry | Refusal:
-        """Make the entry of a move, if the validator of plans lets it."""
-        return validate_move(
-            self._publication(),
-            self._held_plan.plan,
-            self._acks(),
-            self._ids[executor],
-            self._slots[target],
-            move_id=f"r{len(self.moved)}-{executor + 1}",
-        )
+    def entry(self, executor: int, target: int, begun: list[Entry]) -> Entry | Refusal:
+        """Make the entry of a move beside those that begin, if the validator of plans lets it."""
+        observation = Observation.of(self._publication(), self._held_plan.plan, self._acks())
+        return validate_move(observation, self._ids[executor], self._slots[target], begun)
 
     def advance(self) -> None:
         """Let everything happen that is due by now."""

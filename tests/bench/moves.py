@@ -68,9 +68,15 @@ class Stretch:
 
 
 def run_moves(
-    lab: Lab, mover: Mover, topology: str, *, moves: int, interleave: bool = True
+    lab: Lab,
+    mover: Mover,
+    topology: str,
+    *,
+    moves: int,
+    interleave: bool = True,
+    block_s: float = BLOCK_S,
 ) -> dict[str, Any]:
-    """Move executors, blocks of 30 s with moves and without in turn, then drain.
+    """Move executors, blocks with moves and without in turn, then drain.
 
     Parameters
     ----------
@@ -84,6 +90,8 @@ def run_moves(
         How many at least.
     interleave : bool
         False: all moves in one go, after one control block.
+    block_s : float
+        How long a block lasts.
 
     Returns
     -------
@@ -96,15 +104,14 @@ def run_moves(
     control: list[LedgerWindow] = []
     while mover.begun < moves:
         mover.rest()
-        control += _rest(ledger)
+        control += _rest(ledger, block_s)
         began_s = time.time()
-        while mover.begun < moves and (not interleave or time.time() - began_s < BLOCK_S):
+        while mover.begun < moves and (not interleave or time.time() - began_s < block_s):
             mover.move()
         moving += _windows(ledger, began_s)
     ended = mover.ended()
-    # A tuple that was lost fails only after up to two message timeouts.
-    time.sleep(2 * message_timeout_s(lab) if interleave else message_timeout_s(lab))
-    totals = ledger.drain()
+    # A tuple that was lost is pending for up to two message timeouts, and then it has failed.
+    totals = ledger.drain(2 * message_timeout_s(lab))
     return {
         **_durations(ended),
         **_by_component(lab, topology, ended),
@@ -158,9 +165,9 @@ def message_timeout_s(lab: Lab) -> float:
     return float(lab.layout.conf.get("topology.message.timeout.secs", 30))
 
 
-def _rest(ledger: Ledger) -> list[LedgerWindow]:
+def _rest(ledger: Ledger, block_s: float) -> list[LedgerWindow]:
     began_s = time.time()
-    time.sleep(BLOCK_S)
+    time.sleep(block_s)
     return _windows(ledger, began_s)
 
 

@@ -22,7 +22,16 @@ from kvstore.reader import StoreReader
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot, WorkerAck
-from migration.wire import ACK_KEY, CLUSTER, EPOCH, PLAN_KEY, decode, encode, plan_path
+from migration.wire import (
+    ACK_KEY,
+    CLUSTER,
+    EPOCH,
+    PLAN_KEY,
+    decode,
+    encode,
+    encode_local,
+    plan_path,
+)
 from tests.bench import jmh
 
 # A move or two is usual; a hundred is more than any plan will hold.
@@ -99,7 +108,8 @@ def in_python(path: Path, entries: int) -> dict[str, float]:
     commit_ms, read_ms, parsed_ms = [], [], []
     with PlanWriter(path, PLAN_KEY) as writer:
         for version in range(COMMITS):
-            payload = encode(sample_plan(version, entries))
+            local = sample_plan(version, entries)
+            payload = encode_local(local.cluster, {p.topology: encode(p) for p in local.plans})
             began_s = time.perf_counter()
             writer.write(payload)
             commit_ms.append(1000 * (time.perf_counter() - began_s))

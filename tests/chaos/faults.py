@@ -19,7 +19,7 @@ from kvstore.election import in_line
 from kvstore.errors import ConflictError
 from kvstore.zookeeper import Session
 from migration import wire
-from migration.model import Candidacy, Phase, Slot
+from migration.model import Candidacy, Phase, Slot, Way
 from tests.chaos.services import agent_of
 from tests.chaos.stand import TOPOLOGY, Move, Stand, listens, phases_from
 
@@ -66,14 +66,14 @@ class Faults:
         self._held = self._struck = ""
         self.complaints: list[str] = []
 
-    def when(self, phase: Phase) -> Move:
+    def when(self, phase: Phase, way: Way = Way.LIVE) -> Move:
         """Ask for moves until one is caught in a phase; the leader stands still until `let_on`.
 
         A phase may last less than a tenth of a second, and only the leader ends it.
         """
         self._held = self.leader()
         for _ in range(CATCHES):
-            move = self._stand.ask()
+            move = self._stand.ask(way)
             # A move is undone within seconds only after a fault, and that would be another one.
             if self._catch(move, Phase.PREPARE if phase is Phase.UNDO else phase):
                 self._lab.kill_daemon(self._held, signal.SIGSTOP)

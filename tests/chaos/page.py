@@ -3,17 +3,19 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from deploy.lab.home.assemble import REPOSITORY
+from migration.model import Way
 from tests.chaos.judge import NO_MOVE, Seen
 from tests.chaos.kept import newest
 from tests.chaos.run import SOAK, SOAK_EXPECTED, Result
-from tests.chaos.tries import CELLS, EXTRAS, PHASES, VICTIMS, Harm, cell_name
+from tests.chaos.tries import CELLS, EXTRAS, MOMENTS, VICTIMS, Harm, Moment, cell_name
 
 NOT_RUN = "not run"
 _HEAD = """# Faults in the middle of a move
 
 `make chaos` makes these tries, and `.venv/bin/python -m tests.chaos --page` writes this page from
 all that are kept. A real Storm cluster carries an acked WordCount of 200 sentences/s; a process is
-struck by `kill -9` or by `SIGSTOP` for 20 s while one executor is in one phase of its move.
+struck by `kill -9` or by `SIGSTOP` for 20 s while one executor is in one phase of its move: a
+bolt that keeps nothing, where the column says no other. A counter moves with what it has counted.
 Whatever ends is started again, by Storm or, after 6 s, by a service manager. *No move* is the same
 fault while nothing moves.
 
@@ -22,7 +24,8 @@ move has ended, the plan is empty, each executor has one live copy (by thread du
 workers), and it lives where Storm's assignment has it. No sentence may be acked twice. Then a
 plain move under load must lose nothing. In the matrix all has to be whole within 30 s, or 90 s
 where a JVM of Storm starts or ZooKeeper was away. There no sentence may fail unless a worker was
-struck, and no worker may restart beside the one that was killed. Each other fault has a limit of
+struck, or a counter is in CARRY: no copy of it works until its move goes on, and what waits for 8 s
+has failed. No worker may restart beside the one that was killed. Each other fault has a limit of
 its own, which its row names. In some of them sentences may fail and Storm may restart workers.
 
 UNDO is brought about by writing it into the plan in PREPARE, as the leader does at that phase's
@@ -42,12 +45,14 @@ def page(tries: Sequence[Result], seed: int, machine: str) -> str:
     tries = _of_page(tries)
     dates = sorted({result.date for result in tries}) or ["never"]
     loads = sorted(result.seen.load for result in tries if result.seen.load) or [0.0]
+    known = [*dict.fromkeys(result.commit for result in tries if result.commit)]
+    commits = f"; commits {', '.join(known)}" if known else ""
     wrong = [result for result in tries if result.wrong]
     return "\n".join(
         (
             _HEAD,
-            f"Seed {seed}; {' to '.join({dates[0]: 0, dates[-1]: 0})}; {machine}; load average "
-            f"{loads[0]} to {loads[-1]}. {summary(tries)}",
+            f"Seed {seed}; {' to '.join({dates[0]: 0, dates[-1]: 0})}; {machine}{commits}; "
+            f"load average {loads[0]} to {loads[-1]}. {summary(tries)}",
             "\n## Outcome\n",
             "How the move ended; seconds from the lifting of the fault until all was whole; "
             "sentences that failed (a source",
@@ -94,6 +99,7 @@ def summary(tries: Sequence[Result]) -> str:
 
 
 _NAMES = frozenset((SOAK, *(row.name for row in (*CELLS, *EXTRAS))))
+_OF = {Way.SPOUT: " of a spout", Way.ACKER: " of an acker", Way.CARRY: " of a counter"}
 _UNTIMED = frozenset(row.name for row in EXTRAS if not row.timed)
 
 
@@ -102,12 +108,16 @@ def _of_page(tries: Sequence[Result]) -> Sequence[Result]:
 
 
 def _matrix(tries: Sequence[Result], tell: Callable[[Sequence[Result], str], str]) -> Iterable[str]:
-    yield "| | " + " | ".join(phase or "no move" for phase in PHASES) + " |"
-    yield "|---" * (1 + len(PHASES)) + "|"
+    yield "| | " + " | ".join(map(_heading, MOMENTS)) + " |"
+    yield "|---" * (1 + len(MOMENTS)) + "|"
     for harm in Harm:
         for victim in VICTIMS:
-            row = (tell(tries, cell_name(victim.name, harm, phase)) for phase in PHASES)
+            row = (tell(tries, cell_name(victim.name, harm, moment)) for moment in MOMENTS)
             yield f"| {victim.name} {harm.value} | " + " | ".join(row) + " |"
+
+
+def _heading(moment: Moment) -> str:
+    return "no move" if moment.phase is None else f"{moment.phase}{_OF.get(moment.way, '')}"
 
 
 def _outcome(tries: Sequence[Result], name: str) -> str:

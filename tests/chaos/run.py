@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from controller.storm import controls
 from deploy.lab import LabError
+from deploy.lab.home.assemble import REPOSITORY
 from deploy.lab.ledger import Totals, degraded_s, longest_gap_s
 from kvstore.errors import StoreError
 from migration.model import Counters, Phase
@@ -32,12 +34,13 @@ SOAK_EXPECTED = Expected(frozenset({NO_MOVE}), within_s=90.0, tuples_fail=True, 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A try and what is wrong with what it did."""
+    """A try, what is wrong with what it did, and the commit that was tried; empty without git."""
 
     name: str
     date: str
     seen: Seen
     wrong: list[str]
+    commit: str = ""
 
     @property
     def wedged(self) -> bool:
@@ -86,7 +89,13 @@ def _one(stand: Stand, row: Try) -> Result:
         time.strftime(DATE),
         seen,
         [*broke, *faults.complaints, *judge(row.expected, seen)],
+        _commit(),
     )
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(REPOSITORY), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip()
 
 
 def _try(stand: Stand, faults: Faults, row: Try, seen: Seen) -> None:
@@ -97,7 +106,7 @@ def _try(stand: Stand, faults: Faults, row: Try, seen: Seen) -> None:
     stand.pids = stand.note_workers()
     known = set(stand.workers_seen)
     stand.services.restarts.clear()
-    move = stand.choose() if row.phase is None else faults.when(row.phase)
+    move = stand.choose() if row.phase is None else faults.when(row.phase, row.way)
     seen.move = f"{move.executor} {stand.place(move.source)} {stand.place(move.target)}"
     seen.load = round(os.getloadavg()[0], 1)
     struck_s = time.time()
@@ -168,7 +177,8 @@ def soak(seconds: float, seed: int) -> Result:
             _soak(stand, seconds, seed, seen)
         except (LabError, StoreError) as error:
             broke = [f"broke off: {error}"]
-    return Result(SOAK, time.strftime(DATE), seen, [*broke, *judge(SOAK_EXPECTED, seen)])
+    wrong = [*broke, *judge(SOAK_EXPECTED, seen)]
+    return Result(SOAK, time.strftime(DATE), seen, wrong, _commit())
 
 
 def _soak(stand: Stand, seconds: float, seed: int, seen: Seen) -> None:

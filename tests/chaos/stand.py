@@ -17,12 +17,14 @@ from deploy.lab.operator import Operator
 from kvstore.errors import StoreError
 from kvstore.zookeeper import Session
 from migration import WireError, wire
-from migration.model import Counters, Entry, ExecutorId, NodeAcks, Phase, Plan, Slot
+from migration.model import Counters, Entry, ExecutorId, NodeAcks, Phase, Plan, Slot, Way
 from tests.chaos.services import Services
 from tests.chaos.threads import Dumps
 
 TOPOLOGY = "chaos"
 RATE_TPS = 200.0
+# Has all that moves: bolts that keep nothing and that keep counts, spouts and ackers.
+WORKLOAD = "counters"
 CONF = {
     "topology.message.timeout.secs": 8,
     # A worker that starts on a busy machine needs more than Storm's 30 s, at first even than its
@@ -93,7 +95,7 @@ class Stand:
 
     def submit(self) -> None:
         """Submit the WordCount and wait until it is fed and may be moved."""
-        self.lab.submit(TOPOLOGY, rate_tps=RATE_TPS)
+        self.lab.submit(TOPOLOGY, rate_tps=RATE_TPS, workload=WORKLOAD)
         self.lab.wait_ready(TOPOLOGY)
         self.ledger = self.lab.ledger(TOPOLOGY)
         self.wait("all workers answer their agents", self._may_move)
@@ -129,22 +131,29 @@ class Stand:
         except WireError:
             return None
 
-    def choose(self) -> Move:
-        """Choose any executor, never a worker's last, and a worker of another node."""
+    def _movable(self, way: Way) -> list[ExecutorId]:
+        """Give the executors that move by a way."""
+        if way is Way.LIVE:
+            return [*self.operator.placement().free]
+        return sorted(one for one, its in self.operator.ways().items() if its is way)
+
+    def choose(self, way: Way = Way.LIVE) -> Move:
+        """Choose an executor that moves by a way, never a worker's last, and a worker elsewhere."""
         self.wait("a move may begin", lambda: self._may_move() and self.operator.entries() == 0)
-        placement = self.operator.placement()
+        self.wait(f"executors move by the way {way}", lambda: bool(self._movable(way)))
+        placement, movable = self.operator.placement(), self._movable(way)
         held = Counter(placement.slot_of.values())
         slots = sorted(held, key=self.place)
-        shuffled = self.chosen.sample(placement.free, len(placement.free))
+        shuffled = self.chosen.sample(movable, len(movable))
         executor = next(e for e in shuffled if held[placement.slot_of[e]] > 1)
         source = placement.slot_of[executor]
         target = self.chosen.choice([s for s in slots if s.supervisor != source.supervisor])
         bystander = self.chosen.choice([s for s in slots if s not in (source, target)])
         return Move(executor, source, target, bystander)
 
-    def ask(self) -> Move:
+    def ask(self, way: Way = Way.LIVE) -> Move:
         """Ask for a move."""
-        move, asked_s = self.choose(), time.time()
+        move, asked_s = self.choose(way), time.time()
         path = self.operator.ask(move.executor, move.target)
         return replace(move, path=path, asked_s=asked_s)
 
@@ -289,7 +298,10 @@ def listens(port: int) -> bool:
 
 def phases_from(phase: Phase) -> frozenset[Phase]:
     """Give a phase and those that follow it on the way forward."""
-    order = (Phase.PREPARE, Phase.SWITCH, Phase.DRAIN, Phase.STOP, Phase.SETTLE)
+    order = (
+        *(Phase.PREPARE, Phase.QUIET, Phase.SWITCH, Phase.DRAIN),
+        *(Phase.CARRY, Phase.STOP, Phase.SETTLE),
+    )
     return frozenset(order[order.index(phase) :])
 
 

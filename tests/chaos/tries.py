@@ -8,8 +8,9 @@ without a restart and without a tuple that fails.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
-from migration.model import Phase
+from migration.model import Phase, Way
 from tests.chaos.faults import Faults
 from tests.chaos.judge import MOVED, NO_MOVE, UNDONE, UNTOLD, VOID, Expected
 from tests.chaos.stand import Move
@@ -37,7 +38,7 @@ REBALANCED = Expected(
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One row: the fault strikes in a phase of a move, is held, and lifted.
+    """One row: the fault strikes in a phase of a move of one way, is held, and lifted.
 
     It is timed if what is whole again afterwards is not what the fault itself has built anew.
     """
@@ -49,6 +50,7 @@ class Try:
     hold_s: float = 0.0
     lift: Step = lambda faults, move: None
     timed: bool = True
+    way: Way = Way.LIVE
 
 
 class Harm(Enum):
@@ -92,50 +94,69 @@ VICTIMS = (
     # the heartbeats alone, after 30 s.
     Victim("supervisor", lambda f, m: f.supervisor(m.source), storms=True),
 )
-# By phase of a live move; None: nothing moves, for comparison. From STOP on only forward, and from
-# UNDO only back.
+
+
+class Moment(NamedTuple):
+    """A phase of a move, of one way; without a phase nothing moves, for comparison."""
+
+    phase: Phase | None
+    way: Way = Way.LIVE
+
+    def __str__(self) -> str:
+        if self.phase is None:
+            return "none"
+        return f"{self.phase}-of-acker" if self.way is Way.ACKER else self.phase
+
+
+# From STOP on only forward, and from UNDO only back.
 ENDS = {
-    None: frozenset({NO_MOVE}),
-    Phase.PREPARE: EITHER,
-    Phase.SWITCH: EITHER,
-    Phase.DRAIN: EITHER,
-    Phase.STOP: frozenset({MOVED}),
-    Phase.SETTLE: frozenset({MOVED}),
-    Phase.UNDO: frozenset({UNDONE}),
+    Moment(None): frozenset({NO_MOVE}),
+    Moment(Phase.PREPARE): EITHER,
+    Moment(Phase.SWITCH): EITHER,
+    Moment(Phase.DRAIN): EITHER,
+    Moment(Phase.STOP): frozenset({MOVED}),
+    Moment(Phase.SETTLE): frozenset({MOVED}),
+    Moment(Phase.UNDO): frozenset({UNDONE}),
+    Moment(Phase.QUIET, Way.SPOUT): EITHER,
+    Moment(Phase.DRAIN, Way.ACKER): EITHER,
+    Moment(Phase.CARRY, Way.CARRY): EITHER,
 }
-PHASES = tuple(ENDS)
+MOMENTS = tuple(ENDS)
 
 
-def cell_name(victim: str, harm: Harm, phase: Phase | None) -> str:
+def cell_name(victim: str, harm: Harm, moment: Moment) -> str:
     """Name a cell of the matrix."""
-    return f"{victim}-{harm.value}@{phase or 'none'}"
+    return f"{victim}-{harm.value}@{moment}"
 
 
-def _cell(victim: Victim, harm: Harm, phase: Phase | None) -> Try:
-    name, expected = cell_name(victim.name, harm, phase), _expected(victim, harm, phase)
+def _cell(victim: Victim, harm: Harm, moment: Moment) -> Try:
+    name, expected = cell_name(victim.name, harm, moment), _expected(victim, harm, moment)
     if harm is Harm.STOPPED:
         return Try(
             name,
-            phase,
+            moment.phase,
             lambda f, m: f.stop(victim.find(f, m)),
             expected,
             STOPPED_S,
             lambda f, m: f.go_on(),
+            way=moment.way,
         )
     return Try(
         name,
-        phase,
+        moment.phase,
         lambda f, m: f.kill(victim.find(f, m)),
         expected,
         0.0 if victim.worker else DOWN_S,
         lambda f, m: f.start_again(),
+        way=moment.way,
     )
 
 
-def _expected(victim: Victim, harm: Harm, phase: Phase | None) -> Expected:
-    ends, killed = ENDS[phase], harm is Harm.KILLED
+def _expected(victim: Victim, harm: Harm, moment: Moment) -> Expected:
+    phase, ends, killed = moment.phase, ENDS[moment], harm is Harm.KILLED
     if victim.name == "source" and killed and phase is Phase.DRAIN:
         ends = frozenset({MOVED})  # the only copy is the target's
+    carries = victim.name == ZOOKEEPER or not victim.storms
     asleep = not killed and victim.name.endswith("agent")
     if victim.name == ZOOKEEPER:
         ends |= {UNTOLD[end] for end in ends & UNTOLD.keys()}
@@ -143,21 +164,24 @@ def _expected(victim: Victim, harm: Harm, phase: Phase | None) -> Expected:
     return Expected(
         ends,
         within_s=WORKER_BACK_S if storms_time else OURS_BACK_S,
-        tuples_fail=victim.worker,
+        # In CARRY no copy works, and without who is struck no move goes on.
+        tuples_fail=victim.worker or (carries and phase is Phase.CARRY),
         spouts_end=victim.worker and killed,
         # A session that is lost ends a service, which its manager starts again.
         services_end=victim.name == ZOOKEEPER or (not killed and not victim.storms),
-        undo_while_held=not (asleep and phase in (Phase.SWITCH, Phase.DRAIN)),
+        undo_while_held=not (asleep and phase in (Phase.SWITCH, Phase.DRAIN, Phase.CARRY)),
     )
 
 
-CELLS = tuple(_cell(victim, harm, phase) for harm in Harm for victim in VICTIMS for phase in PHASES)
+CELLS = tuple(
+    _cell(victim, harm, moment) for harm in Harm for victim in VICTIMS for moment in MOMENTS
+)
 _CELL = {cell.name: cell for cell in CELLS}
 
 
 def _sessions_lost(phase: Phase | None) -> Try:
     """Keep ZooKeeper down until Storm has lost its sessions: its supervisors and workers halt."""
-    cell = _CELL[cell_name(ZOOKEEPER, Harm.KILLED, phase)]
+    cell = _CELL[cell_name(ZOOKEEPER, Harm.KILLED, Moment(phase))]
     harmed = replace(cell.expected, tuples_fail=True, spouts_end=True, storm_restarts=True)
     name = cell.name.replace("killed", "killed-30s")
     return replace(cell, name=name, expected=harmed, hold_s=30)
@@ -213,7 +237,7 @@ EXTRAS = (
         "zookeeper-rebuilt",
         None,
         lambda f, m: f.rebuild_zookeeper(),
-        replace(REBALANCED, outcomes=ENDS[None], services_end=True),
+        replace(REBALANCED, outcomes=ENDS[Moment(None)], services_end=True),
         timed=False,
     ),
 )

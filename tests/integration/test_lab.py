@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from deploy.lab import LabError
-from deploy.lab.cluster import RUNS_DIR, Lab, attach, plan_lab, sweep
+from deploy.lab.cluster import RUNS_DIR, Lab, attach, plan_lab, sweep, unswept
 from deploy.lab.ledger import latency_ms, throughput_tps
 from deploy.lab.processes import start_ticks
 
@@ -141,13 +141,15 @@ def test_nothing_stays_however_the_owner_ends(sig: signal.Signals, stage: str) -
     try:
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"reached\n"
-        owner.send_signal(sig)
-        owner.wait(60)
+        with unswept():
+            owner.send_signal(sig)
+            owner.wait(60)
+            left = processes_naming(run_dir)
     finally:
         owner.terminate()
         owner.communicate()
     if sig == signal.SIGKILL:
-        assert any("daemon.worker.Worker" in line for line in processes_naming(run_dir))
+        assert any("daemon.worker.Worker" in line for line in left)
         sweep()
     assert processes_naming(run_dir) == []
     with pytest.raises(LabError, match="no lab in"):

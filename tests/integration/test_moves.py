@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,31 +16,34 @@ from tests.bench.moves import run_moves
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "moves-test"
-COUNTERS = "counters-test"
+# The rate before is of no interest here.
+AT_ONCE: Any = {"interleave": False, "block_s": 5.0}
 
 
-def test_counters_move_with_their_counts(lab: Lab) -> None:
-    lab.submit(COUNTERS, rate_tps=300, workload="counters")
-    lab.wait_ready(COUNTERS)
-    with beside(lab, COUNTERS) as operator:
-        lab.wait_until("what the bolts keep is known", lambda: carried(operator) == 8)
-        before = operator.placement().slot_of
-        report = run_moves(
-            lab, AtRandom(lab, operator, seed=3), COUNTERS, moves=15, interleave=False
+@pytest.mark.parametrize(
+    ("workload", "way"), [("counters", Way.CARRY), ("batches", Way.DRAIN)], ids=str
+)
+def test_what_bolts_keep_is_right_after_moves_at_random(lab: Lab, workload: str, way: Way) -> None:
+    """Counts travel, and batches are written and acked where they were filled."""
+    name = f"{workload}-test"
+    lab.submit(name, rate_tps=300, workload=workload)
+    lab.wait_ready(name)
+    with beside(lab, name) as operator:
+        lab.wait_until(
+            "what the bolts keep is known",
+            lambda: Counter(operator.ways().values())[way] == 8,
         )
+        before = operator.placement().slot_of
+        report = run_moves(lab, AtRandom(lab, operator, seed=3), name, moves=10, **AT_ONCE)
         moved = {one for one, at in operator.placement().slot_of.items() if at != before[one]}
         print(report)
-        assert report["states"] == {"MOVED": 15}
+        assert report["states"] == {"MOVED": 10}
         assert report["failed"] == report["double_acked"] == report["pending"] == 0
         assert report["worker_restarts"] == 0
-        assert sum(operator.ways().get(one) is Way.CARRY for one in moved) >= 3
-    verdict = judge(lab.ledger(COUNTERS), 30.0)
+        assert sum(operator.ways().get(one) is way for one in moved) >= 3
+    verdict = judge(lab.ledger(name), 30.0)
     assert verdict.ok, verdict
-    lab.kill_topology(COUNTERS)
-
-
-def carried(operator: Operator) -> int:
-    return Counter(operator.ways().values())[Way.CARRY]
+    lab.kill_topology(name)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +93,7 @@ def test_spouts_that_read_partitions_move_and_so_do_ackers(lab: Lab) -> None:
 
 
 def test_thirty_moves_lose_no_tuple_and_restart_no_worker(lab: Lab, operator: Operator) -> None:
-    report = run_moves(lab, AtRandom(lab, operator, seed=30), TOPOLOGY, moves=30, interleave=False)
+    report = run_moves(lab, AtRandom(lab, operator, seed=30), TOPOLOGY, moves=30, **AT_ONCE)
     print(report)
     assert report["asked"] == 30
     assert report["states"] == {"MOVED": 30}

@@ -13,16 +13,15 @@ from signal import SIGTERM
 from typing import NamedTuple
 
 import pytest
-from messages import replace
 
 from controller.core.topology import TopologyView
 from controller.storm.collect import LiveCluster
+from controller.storm.commands import REFUSED
 from deploy.lab.cluster import AGENT_JAR, REPOSITORY, Lab, plan_lab, sweep
 from deploy.lab.operator import Operator, beside, published
 from kvstore.zookeeper import Session
 from migration import wire
-from migration.model import Base, Entry, EntryState, ExecutorWay, NodeAcks, Phase, Slot, Way
-from migration.validate import Refusal, RefusalCode, validate_move
+from migration.model import Base, Entry, EntryState, Phase, Slot, Way
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "versions-test"
@@ -133,12 +132,17 @@ def move_each_way(lab: Lab, operator: Operator, one: Slot, other: Slot) -> None:
     move(lab, operator, other, one)
 
 
-def ends(operator: Operator, among: Collection[Slot] | None = None) -> tuple[Slot, Slot]:
+def ends(
+    operator: Operator,
+    among: Collection[Slot] | None = None,
+    first: Collection[Slot] | None = None,
+) -> tuple[Slot, Slot]:
     """Two workers on different nodes with something to move."""
     placement = operator.placement()
     found = {placement.slot_of[executor] for executor in placement.free}
     slots = sorted(found if among is None else found.intersection(among))
-    return slots[0], next(s for s in slots if s.supervisor != slots[0].supervisor)
+    one = next(slot for slot in slots if first is None or slot in first)
+    return one, next(s for s in slots if s.supervisor != one.supervisor)
 
 
 def failed(lab: Lab) -> int:
@@ -194,7 +198,10 @@ def test_jvms_of_today_beside_agents_and_controller_of_before(
     assert versions(session) == Versions({OLD}, {OLD}, {OLD}, {OLD}, {OLD})
     jar_link.unlink()
     jar_link.symlink_to(AGENT_JAR)
-    one, other = ends(operator)
+    # The new worker will have a spout, whose way the others do not understand.
+    executors = look(session).publication.executors
+    spouts = {one.slot for one in executors if one.component == "spout" and one.slot}
+    other, one = ends(operator, first=spouts)
     pids = fed.worker_pids()
     fed.ledger(TOPOLOGY).set_rate(0)
     fed.kill_worker(str(other))
@@ -267,25 +274,13 @@ def test_what_one_worker_does_not_understand_is_refused_by_its_name(
 ) -> None:
     view = look(session)
     (new,) = (ack for node in view.acks for ack in node.workers if ack.speaks == NEW)
-    old = next(slot for slot in sorted(view.slots) if slot.supervisor != new.slot.supervisor)
-    placement = operator.placement()
-    executor = next(e for e in placement.free if placement.slot_of[e] == new.slot)
-    by_carry = replace(new, ways=(*new.ways, ExecutorWay(executor, Way.CARRY)))
-
-    def asked(acks: list[NodeAcks]) -> Entry | Refusal:
-        return validate_move(view.publication, view.plan, acks, executor, old, move_id="m0")
-
-    assert isinstance(asked(list(view.acks)), Entry)
-    refusal = asked(
-        [
-            replace(node, workers=tuple(by_carry if ack is new else ack for ack in node.workers))
-            for node in view.acks
-        ]
-    )
-    assert isinstance(refusal, Refusal)
-    assert refusal.code is RefusalCode.NOT_UNDERSTOOD
-    assert "the worker at" in refusal.reason
-    assert "speaks version 1 of the protocol, and a move of way carry needs 2" in refusal.reason
+    slots = sorted(view.observation.slots)
+    old = next(slot for slot in slots if slot.supervisor != new.slot.supervisor)
+    spout = next(one.executor for one in new.ways if one.way is Way.SPOUT)
+    asked = operator.follow(operator.ask(spout, old), lambda now: now.ended)
+    assert (asked.state, operator.entries()) == (REFUSED, 0)
+    assert "the worker at" in asked.reason
+    assert "speaks version 1 of the protocol, and a move of way spout needs 2" in asked.reason
 
 
 def test_an_entry_in_an_unknown_phase_changes_nothing(

@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.core.classify import TOLERANCE_CORES, Limits, classify
+from controller.core.classify import TOLERANCE_CORES, Limits, classify, worker_cpu_cores
 from controller.core.cluster import (
     Cluster,
     LoadSnapshot,
     Traffic,
     inter_node_tps,
-    worker_cpu_cores,
 )
 from controller.core.decision import Decision, Outcome
 from controller.core.view.view import FILL_FRAC

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from controller.core.classify import TOLERANCE_CORES, Limits
-from controller.core.cluster import Cluster, worker_cpu_cores
+from controller.core.classify import TOLERANCE_CORES, Limits, worker_cpu_cores
+from controller.core.cluster import Cluster
 from controller.core.decision import Decision, Outcome, Policy
 from controller.policies.greedy import greedy
 from controller.policies.partition.adopt import find

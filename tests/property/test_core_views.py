@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.core.classify import Limits
-from controller.core.cluster import Ints, Traffic, worker_cpu_cores
+from controller.core.classify import Limits, worker_cpu_cores
+from controller.core.cluster import Ints, Traffic
 from controller.core.view import kernels
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import Moves, View

@@ -23,7 +23,7 @@ class Turns(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(executors=6, spouts=2, carried=2)
+        self.world = World(executors=6, spouts=2, carried=2, keepers=1)
 
     @initialize(executor=EXECUTORS, by=st.integers(1, 2))
     def begin(self, executor: int, by: int) -> None:
@@ -123,6 +123,10 @@ class Moves(Turns):
             at = [w for w in self.world.workers if executor in w.running]
             assert sum(not worker.holds_still(executor) for worker in at) <= 1
 
+    @invariant()
+    def no_copy_ends_while_it_keeps_tuples(self) -> None:
+        assert sum(worker.lost for worker in self.world.workers) == 0
+
     def teardown(self) -> None:
         super().teardown()
         self.nobody_is_killed()
@@ -214,11 +218,17 @@ def test_a_worker_whose_only_other_executor_has_not_arrived_is_not_emptied():
         (Phase.SWITCH, Way.LIVE),
         (Phase.DRAIN, Way.LIVE),
         (Phase.DRAIN, Way.CARRY),
+        (Phase.DRAIN, Way.DRAIN),
         (Phase.CARRY, Way.CARRY),
     ],
 )
 def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase, way: Way):
-    world = World(executors=4, spouts=way is Way.SPOUT, carried=way is Way.CARRY)
+    world = World(
+        executors=4,
+        spouts=way is Way.SPOUT,
+        carried=way is Way.CARRY,
+        keepers=way is Way.DRAIN,
+    )
     moved = world.executors[0]
     world.move(moved, world.slots[1])
     while world.phases() != [phase]:
@@ -414,6 +424,26 @@ def test_a_spout_whose_tuples_do_not_finish_goes_back():
     world.settle()
     assert world.finished[-1].outcome is MoveOutcome.UNDONE
     assert world.finished[-1].reason == "what was pending did not finish in time"
+
+
+def test_tuples_that_are_never_acked_send_the_move_back():
+    world = World(executors=4, keepers=1)
+    world.move(world.executors[0], world.slots[1])
+    while world.phases() != [Phase.DRAIN]:
+        world.everybody()
+        world.lead()
+    seen = []
+    while Phase.UNDO not in seen:
+        world.workers[0].keeping.add(world.executors[0])
+        world.everybody(1.0)
+        world.lead()
+        seen += world.phases()
+    assert set(seen) == {Phase.DRAIN, Phase.UNDO}
+    assert 38 <= len(seen) <= 42
+    world.settle()
+    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.finished[-1].reason == "the source's bolt did not ack in time what it keeps"
+    assert world.copies(world.executors[0]) == [world.slots[0]]
 
 
 def test_a_spout_is_quiet_only_once_storm_may_absorb_its_move():

@@ -35,12 +35,17 @@ ALLOWED: dict[str, frozenset[str]] = {
     "controller.policies": frozenset(
         {"controller.core", "controller.errors", "migration.model", "migration.settings"}
     ),
+    "controller.hold": frozenset({"controller.config", "controller.core", "controller.windows"}),
+    "controller.report": frozenset(
+        {"controller.config", "controller.core", "controller.policies", "migration.model"}
+    ),
     "controller.cycle": frozenset(
         {
             "controller.config",
             "controller.core",
+            "controller.hold",
             "controller.policies",
-            "controller.windows",
+            "controller.report",
             "migration.model",
         }
     ),
@@ -53,6 +58,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.core",
             "controller.errors",
             "controller.cycle",
+            "controller.report",
             "migration",
         }
     ),
@@ -64,6 +70,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.errors",
             "controller.journal",
             "controller.cycle",
+            "controller.report",
             "controller.output",
             "migration",
         }
@@ -88,6 +95,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.errors",
             "controller.journal",
             "controller.cycle",
+            "controller.report",
             "controller.walk",
             "kvstore",
             "migration",

@@ -1,11 +1,13 @@
 """The traffic of a topology, indexed by executor; the index stays while only its rates change."""
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from controller.core.cluster import Floats, Ints, Traffic
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.decision import Move
 from controller.core.view import kernels
 
 
@@ -56,3 +58,21 @@ _LATELY: deque[Pairs] = deque(maxlen=4)
 
 def _equal(one: Ints, other: Ints) -> bool:
     return one is other or np.array_equal(one, other)
+
+
+def proposals(
+    cluster: Cluster, snapshot: LoadSnapshot, steps: Iterable[tuple[int, int]]
+) -> tuple[Move, ...]:
+    """Judge each of some moves where the ones before it have put the others.
+
+    The snapshot has the placement before all of them.
+    """
+    pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
+    node, workers, moves = cluster.node_of[snapshot.place], cluster.workers, []
+    for executor, worker in steps:
+        to = int(cluster.node_of[worker])
+        asc_tps = pairs.asc_tps(snapshot.traffic.tps, node, executor, to)
+        node[executor] = to
+        source = workers[snapshot.place[executor]]
+        moves.append(Move(snapshot.executors[executor], source, workers[worker], asc_tps))
+    return tuple(moves)

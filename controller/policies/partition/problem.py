@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.classify import TOLERANCE_CORES, Limits
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic, worker_cpu_cores
+from controller.core.classify import TOLERANCE_CORES, Limits, worker_cpu_cores
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from migration.settings import DEFAULT
 
 # Below twice the gain and the price, ways under noise were many and broke off: decision 0023.

@@ -41,6 +41,22 @@ def search_inline(question: Question) -> Answer:
     return question.answer()
 
 
+class PendingSearches:
+    """Gives the policy the answers that have come, and notes the questions that have none."""
+
+    def __init__(self, answers: Iterable[tuple[str, Answer]]) -> None:
+        self.answers = list(answers)
+        self.questions: list[Question] = []
+
+    def __call__(self, question: Question) -> Answer | None:
+        for row, (topology, answer) in enumerate(self.answers):
+            if topology == question.snapshot.topology:
+                del self.answers[row]
+                return answer
+        self.questions.append(question)
+        return None
+
+
 class SubprocessSearches:
     """Searches in processes of their own, so that the cycle goes on; one search a topology.
 

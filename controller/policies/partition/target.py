@@ -8,13 +8,13 @@ import numpy as np
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
+from controller.core.view.pairs import proposals
 from controller.core.view.view import SURE, View
 from controller.policies.candidates import relieving
 from controller.policies.greedy import greedy
 from controller.policies.partition.goal import Target, digest
 from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.partition.route import Route, Step, next_steps
-from controller.policies.single_move import proposals
 
 
 @dataclass(frozen=True, slots=True)

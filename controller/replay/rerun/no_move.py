@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from controller.core.classify import TIE, TOLERANCE_CORES, Limits
-from controller.core.cluster import Cluster, Floats, Ints, worker_sums
+from controller.core.classify import TIE, TOLERANCE_CORES, Limits, worker_sums
+from controller.core.cluster import Cluster, Floats, Ints
 from controller.core.compiled import compiled
 from controller.core.view.kernels import (
     ROUNDING,

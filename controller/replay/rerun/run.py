@@ -19,7 +19,7 @@ from controller.core.choose import choose, row_of
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome, Policy, Veto
-from controller.core.veto import Vetoes, placement_vetoes
+from controller.core.veto import Vetoes, first_of, placement_vetoes
 from controller.core.view.kernels import Marks
 from controller.policies.registry import policy
 from controller.replay.recording import PlacementChange, Span
@@ -223,7 +223,7 @@ class Rerun(Score):
     ) -> Decision:
         """Ask the policy, and note what it moves."""
         rests_until_s = {e: s for e, s in self._rests_until_s.items() if s > now_s}
-        vetoes = Vetoes(dict.fromkeys(rests_until_s, _RESTS)).joined(vetoes)
+        vetoes = first_of(Vetoes(dict.fromkeys(rests_until_s, _RESTS)), vetoes)
         decision = choose(self._policy, cluster, snapshot, self._limits, vetoes)
         decision = decision.cut_to(self._config.max_moves)
         self._rests_until_s = rests_until_s

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.cluster import Floats, Traffic, worker_sums
+from controller.core.classify import worker_sums
+from controller.core.cluster import Floats, Traffic
 from controller.core.compiled import compiled
 from controller.core.view.kernels import Marks
 from controller.core.view.pairs import Pairs

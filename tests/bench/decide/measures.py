@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps, worker_cpu_cores
+from controller.core.classify import Limits, worker_cpu_cores
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ import psutil
 
 from controller.compiling import prepare
 from controller.config import Config, JournalBounds, Mode
-from controller.cycle import TopologyReport, cycle
+from controller.cycle import cycle
+from controller.report import TopologyReport
 from controller.storm import live
 from controller.storm.live import LiveController
 from kvstore.service import ended_by_signals, log_to_stderr

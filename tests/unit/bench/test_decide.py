@@ -12,6 +12,7 @@ from controller.policies.exhaustive.policy import exhaustive
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
 from controller.snapshot import parse
+from tests.bench.decide import quality as module
 from tests.bench.decide.cases import LITERAL, QUALITY, Groups, Hardware, crowd, keyed, planted
 from tests.bench.decide.measures import weighted_cost_tps
 from tests.bench.decide.plain import plain_otd
@@ -129,7 +130,9 @@ def test_a_worker_that_is_too_full_counts_for_no_best_placement() -> None:
     assert course.best_ratio >= least - 1e-9
 
 
-def test_the_report_has_every_number_and_can_be_shown() -> None:
+def test_the_report_has_every_number_and_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    # How good the search is has a test of its own.
+    monkeypatch.setattr(module, "LONG_TIMES", 1)
     told: list[str] = []
     case = "wordcount-comm 2x4"
     found = quality(1, told.append, {case: QUALITY[case]}, ["otd", "gather"])

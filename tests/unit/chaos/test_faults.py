@@ -7,7 +7,7 @@ from unittest.mock import Mock, call
 import pytest
 from messages import executor
 
-from migration.model import Base, Entry, Phase, Plan, Slot
+from migration.model import Base, Entry, Phase, Plan, Slot, Way
 from tests.chaos import faults as module
 from tests.chaos.faults import Faults
 from tests.chaos.stand import Move
@@ -67,6 +67,12 @@ def test_a_phase_that_has_passed_meanwhile_is_not_struck(stand: Mock, faults: Fa
     faults.when(Phase.DRAIN)
     assert stand.ask.call_count == 3
     assert stand.lab.kill_daemon.mock_calls == [stopped, gone_on, stopped]
+
+
+def test_what_moves_by_a_way_is_caught_in_the_phase_of_it(stand: Mock, faults: Faults) -> None:
+    stand.entry.side_effect = [entry(Phase.DRAIN), entry(Phase.CARRY), entry(Phase.CARRY)]
+    assert faults.when(Phase.CARRY, Way.CARRY) == MOVE
+    stand.ask.assert_called_once_with(Way.CARRY)
 
 
 def test_undo_is_written_in_place_of_prepare(stand: Mock, faults: Faults) -> None:

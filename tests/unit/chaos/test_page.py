@@ -21,11 +21,11 @@ def row(text: str, begins: str) -> list[list[str]]:
 
 
 def test_a_cell_is_told_with_its_outcome_and_its_downtime() -> None:
-    told = page([Result("target-killed@STOP", "2026-01-02", SEEN, [])], 7, "m")
+    told = page([Result("target-killed@STOP", "2026-01-02", SEEN, [], "0a1b2c3")], 7, "m")
     outcome, downtime = row(told, "| target killed |")
-    assert outcome == ["target killed", *["not run"] * 4, "MOVED, 14 s, 511", *["not run"] * 2]
+    assert outcome == ["target killed", *["not run"] * 4, "MOVED, 14 s, 511", *["not run"] * 5]
     assert downtime[5] == "3.21 / 4"
-    assert "Seed 7; 2026-01-02; m; load average 2.5 to 2.5" in told
+    assert "Seed 7; 2026-01-02; m; commits 0a1b2c3; load average 2.5 to 2.5" in told
     assert (
         f"1 of {len(CELLS) + len(EXTRAS) + 1} faults were tried. 1 tries were made, 0 not" in told
     )
@@ -49,7 +49,7 @@ def test_a_wrong_try_stays_on_the_page_when_a_later_one_is_well() -> None:
     told = page(tries, 1, "m")
     outcome, _ = row(told, "| leader killed |")
     assert outcome[5] == "**MOVED, 14 s, 511 (1 of 3 tries not as expected)**"
-    assert "1 of 144 faults were tried. 3 tries were made, 1 not as expected." in told
+    assert "1 of 198 faults were tried. 3 tries were made, 1 not as expected." in told
     assert told.endswith("- `leader-killed@STOP`: x\n")
 
 

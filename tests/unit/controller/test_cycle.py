@@ -1,5 +1,6 @@
 """One cycle over values: every outcome, its reason, and the plan to write."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
@@ -10,8 +11,9 @@ from controller.core.classify import Limits
 from controller.core.controls import Controls, Pause, Rejected
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView
-from controller.cycle import Memory, Report, Seen, TopologyReport, cycle
+from controller.cycle import Memory, Seen, cycle
 from controller.policies.partition.goal import Answer
+from controller.report import Report, TopologyReport
 from migration.model import (
     Base,
     Entry,
@@ -46,6 +48,7 @@ class World:
     stand_back: str | None = None
     hookless: frozenset[Slot] = frozenset()
     deaf: frozenset[Slot] = frozenset()
+    not_running: frozenset[int] = frozenset()
     pinned: dict[int, str] = field(default_factory=dict)
     silent: bool = False
     surprise: bool = False
@@ -53,6 +56,7 @@ class World:
     now: float = 100.0
     drained: tuple[str, ...] = ()
     free: frozenset[Slot] = frozenset()
+    speaks: int = 2
     written: list[Plan] = field(default_factory=list)
 
     def seen(self) -> Seen:
@@ -77,7 +81,7 @@ class World:
     def publication(self) -> Publication:
         names = sorted({"a", "b", *(slot.supervisor for slot in self.free)})
         nodes = [Node(n, f"host-{n}", 200.0, (1, 2, 3), 2 * (n in "ab")) for n in names]
-        return publication(self.places, nodes, spouts=[1], status=self.status)
+        return publication(self.places, nodes, spouts=[1], status=self.status, speaks=self.speaks)
 
     def acks(self) -> tuple[NodeAcks, ...]:
         slots = sorted(set(self.places.values()) - self.hookless)
@@ -89,7 +93,8 @@ class World:
     def ack(self, slot: Slot) -> WorkerAck:
         pinned = tuple(PinnedExecutor(executor(t), r) for t, r in self.pinned.items())
         error = "plan store: damaged" if slot in self.deaf else None
-        return worker_ack(slot, self.here(slot), pinned=pinned, error=error)
+        runs = [task for task in self.here(slot) if task not in self.not_running]
+        return worker_ack(slot, runs, pinned=pinned, error=error)
 
     def here(self, slot: Slot) -> list[int]:
         return [task for task, at in self.places.items() if at == slot]
@@ -591,6 +596,23 @@ def test_a_drain_does_not_begin_the_same_undone_move_for_ever() -> None:
             begun.append(entry.executor.start)
             world.written.append(replace(world.written[-1], entries=()))
     assert sorted(begun) == [2, 5, 7]
+
+
+def test_a_drain_does_not_wait_for_what_no_plan_may_take_away() -> None:
+    first = last(World(drained=("host-b",))).moves[0].executor
+    absent = frozenset({int(first.partition("-")[0])})
+    report = last(World(drained=("host-b",), not_running=absent))
+    assert report.outcome is Outcome.MOVED
+    assert first not in {move.executor for move in report.moves}
+
+
+def test_a_drain_leaves_the_last_executor_to_a_worker_that_may_not_end() -> None:
+    world = World(drained=("host-b",), speaks=1)
+    report = last(world, replace(AUTO, max_moves=9))
+    (plan,) = world.written
+    left = Counter(entry.source for entry in plan.entries)
+    assert len(plan.entries) == len(report.moves)
+    assert left == {slot: len(world.here(slot)) - 1 for slot in (B1, B2)}
 
 
 def test_a_drain_brings_nothing_to_an_excluded_host_or_to_a_worker_that_cannot_follow() -> None:

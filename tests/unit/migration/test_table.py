@@ -3,8 +3,8 @@
 import pytest
 
 from migration import MigrationError, table
+from migration.events import EVENTS
 from migration.model import ABSORBED, Base, Entry, ExecutorId, Phase, Slot, Timing, Way
-from migration.observation import EVENTS
 from migration.table import (
     LEAVE,
     NEEDS_VERSION,
@@ -78,11 +78,13 @@ def test_the_default_limits_are_those_of_the_page():
     for name, (_, limit) in PHASES.items():
         phase = Phase(name)
         if limit == "DK":
-            assert limit_s(phase, Timing(lazy_kill_ms=1500)) == 1.5
+            assert limit_s(phase, Way.LIVE, Timing(lazy_kill_ms=1500)) == 1.5
         elif limit == "-":
-            assert limit_s(phase, Timing()) is None
+            assert limit_s(phase, Way.LIVE, Timing()) is None
         else:
-            assert limit_s(phase, Timing()) == float(limit)
+            assert limit_s(phase, Way.LIVE, Timing()) == float(limit)
+    assert "drain` may be in DRAIN for 40 s" in PAGE
+    assert limit_s(Phase.DRAIN, Way.DRAIN, Timing()) == 40
     limited = {row.phase for row in TRANSITIONS if row.event == "limit"}
     assert limited == {phase for phase, (_, limit) in PHASES.items() if limit != "-"}
 

@@ -23,6 +23,7 @@ from migration.model import (
     Way,
     WorkerAck,
 )
+from migration.observation import Observation
 from migration.validate import MOST_ENTRIES, Refusal, RefusalCode, free_slots, validate_move
 
 A, B, SPARE = Slot("s1", 6700), Slot("s2", 6700), Slot("s2", 6701)
@@ -60,7 +61,7 @@ def ask(
     plan: Plan = PLAN,
     nodes: list[NodeAcks] = NODES,
 ) -> Entry | Refusal:
-    return validate_move(publication, plan, nodes, executor, target, move_id="m1")
+    return validate_move(Observation.of(publication, plan, nodes), executor, target)
 
 
 def test_a_move_that_may_be():
@@ -216,7 +217,8 @@ def later(acks: NodeAcks, speaks: int = 2) -> NodeAcks:
 def test_a_move_to_a_free_slot_opens_it_where_everybody_knows_how():
     def opened(nodes: list[NodeAcks], speaks: int = 2) -> Entry | Refusal:
         published = replace(PUBLICATION, speaks=speaks)
-        return validate_move(published, PLAN, nodes, E1, SPARE, move_id="m1", free={SPARE})
+        observation = Observation.of(published, PLAN, nodes)
+        return validate_move(observation, E1, SPARE, free={SPARE})
 
     nodes = [later(one) for one in NODES]
     assert opened(nodes) == Entry("m1", E1, A, SPARE, Phase.OPEN, Base(A, 100), opens="h2")

@@ -138,14 +138,17 @@ def test_what_pretends_to_be_very_long_is_refused_before_it_is_read():
 
 
 def test_a_local_plan_keeps_what_this_version_does_not_know():
-    later = encode(examples["PLAN"]).replace(b'"epoch":3', b'"epoch":3,"later":[1]')
-    local = encode_local("c", [later])
-    assert decode(LocalPlan, local).plans == (examples["PLAN"],)
-    assert plans_of(local) == [later]
+    later = encode(examples["PLAN"]).replace(b'"epoch":3', b'"epoch": 3,"later":["\xc3\xbc"]')
+    local = encode_local("c", {"wc": later, "x": b'{"y":1} '})
+    index = f'{{"cluster":"c","index":[["wc",{len(later)}],["x",8]],"plans":['
+    assert local == index.encode() + later + b',{"y":1} ]}'
+    assert plans_of(local)[0] == later
+    assert decode(LocalPlan, encode_local("c", {"wc": later})).plans == (examples["PLAN"],)
 
 
 def test_a_typical_move_is_small():
-    assert len(pack(1, encode(examples["LOCAL_PLAN"]))) < 512
+    plan = examples["PLAN"]
+    assert len(pack(1, encode_local(plan.cluster, {plan.topology: encode(plan)}))) < 512
 
 
 def test_empty_messages():

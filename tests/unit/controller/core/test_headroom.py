@@ -12,11 +12,11 @@ from controller.config import Config
 from controller.core.classify import Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome
-from controller.core.headroom import Headroom, Resource, headroom
+from controller.core.headroom import Headroom, Resource, headroom, node_traffic_tps
 from controller.core.layout import layout_of
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
-from controller.cycle import TopologyReport
+from controller.report import TopologyReport
 from controller.snapshot import parse
 from controller.storm import status
 from migration.model import Plan
@@ -95,3 +95,13 @@ def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapsh
     }
     shown = list(_topology_tables(topology, {}))
     assert "head-room: 2 times the input, then network of n0 to n1" in shown
+
+
+def test_the_links_with_the_most_traffic_come_first(world: tuple[Cluster, LoadSnapshot]) -> None:
+    assert node_traffic_tps(*world, 5) == [(19.0, 0, 1), (5.0, 1, 0)]
+    assert node_traffic_tps(*world, 1) == [(19.0, 0, 1)]
+    cluster, snapshot = world
+    level = replace(snapshot.traffic, tps=np.array([8.0, 0, 8, 0, 0, 0]))
+    even = replace(snapshot, traffic=level)
+    # As much each way: the first node first.
+    assert node_traffic_tps(cluster, even, 1) == [(8.0, 0, 1)]

@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 
 from controller.config import Excluded
 from controller.core.choose import choose
-from controller.core.classify import Limits
+from controller.core.classify import Limits, worker_cpu_cores
 from controller.core.cluster import (
     Cluster,
     LoadSnapshot,
     Traffic,
     inter_node_tps,
-    worker_cpu_cores,
 )
 from controller.core.decision import Decision, Outcome, Policy, Veto
-from controller.core.veto import Vetoes, placement_vetoes
+from controller.core.veto import Vetoes, first_of, placement_vetoes
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
 from controller.policies.partition.policy import Gather
@@ -203,7 +202,7 @@ def test_noise_does_not_keep_it_moving(seed: int, prefers_local: bool) -> None:
         resting = {
             e: Veto(Outcome.COOLDOWN, "rests") for e, at in rested_at.items() if cycle - at < 30
         }
-        vetoes = Vetoes(resting).joined(placement_vetoes(CLUSTER, seen, Excluded()))
+        vetoes = first_of(Vetoes(resting), placement_vetoes(CLUSTER, seen, Excluded()))
         for move in choose(greedy, CLUSTER, seen, Limits(), vetoes).moves:
             moved_at.append(cycle)
             rested_at[move.executor] = cycle

@@ -12,13 +12,12 @@ import pytest
 
 from controller.config import Config
 from controller.core.choose import choose
-from controller.core.classify import Limits
+from controller.core.classify import Limits, worker_cpu_cores
 from controller.core.cluster import (
     Cluster,
     LoadSnapshot,
     Traffic,
     inter_node_tps,
-    worker_cpu_cores,
 )
 from controller.core.decision import Decision, Move, Outcome, Policy, Veto
 from controller.core.veto import Vetoes

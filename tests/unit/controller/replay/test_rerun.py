@@ -9,11 +9,11 @@ from messages import replace
 
 from controller.config import build
 from controller.core.decision import Outcome
-from controller.cycle import TopologyReport
 from controller.journal.reader import Log
 from controller.replay.recording import Span, spans
 from controller.replay.rerun.run import AsRecorded, Rerun
 from controller.replay.rerun.series import NO_CYCLE, OUTCOMES
+from controller.report import TopologyReport
 from migration.model import ExecutorId, topology_name
 from tests.bench.replay.score import through
 from tests.recorded_world import SLOTS, TICK_S, Recorded, record

@@ -8,7 +8,8 @@ import pytest
 from controller.config import Config, Mode
 from controller.core.controls import Controls, Rejected
 from controller.core.decision import Outcome
-from controller.cycle import Memory, TopologyReport
+from controller.cycle import Memory
+from controller.report import TopologyReport
 from controller.storm.answers import explain, of_topology, plan_of
 from migration.model import ExecutorId, Slot
 from tests.unit.controller.test_cycle import AUTO, PLACES, Controller, World

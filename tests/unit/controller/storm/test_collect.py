@@ -154,12 +154,12 @@ def test_a_controller_that_stands_by_counts_for_what_everybody_understands():
     }
     mirror = Mirror(as_session(Nodes(data)), Event())
     view = LiveCluster(mirror, Timing())
-    seen = [view.topologies()[0].observation.understands(way) for way in (Way.LIVE, Way.CARRY)]
+    seen = [way in view.topologies()[0].observation.understood for way in (Way.LIVE, Way.CARRY)]
     assert seen == [True, True]
     data[f"{wire.LEADER}/b-0000000002"] = wire.encode(Candidacy("waits", "0.2.0", 1))
     mirror.invalidate_all()
     (found,) = view.topologies()
-    seen = [found.observation.understands(way) for way in (Way.LIVE, Way.CARRY)]
+    seen = [way in found.observation.understood for way in (Way.LIVE, Way.CARRY)]
     assert seen == [True, False]
     mirror.invalidate_all()
     assert view.topologies()[0].publication is found.publication

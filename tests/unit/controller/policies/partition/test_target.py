@@ -6,14 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.core.classify import Limits
+from controller.core.classify import Limits, worker_cpu_cores
 from controller.core.cluster import (
     Cluster,
     Ints,
     LoadSnapshot,
     Traffic,
     inter_node_tps,
-    worker_cpu_cores,
 )
 from controller.core.decision import Outcome
 from controller.policies.greedy import greedy

@@ -18,10 +18,11 @@ import org.apache.storm.topology.BasicBoltExecutor;
  * What a bolt keeps from one tuple to the next, as far as its code says.
  *
  * @param fields the fields of the bolt that its {@code execute} changes, or what they lead to
+ * @param tuples those of them that hold tuples, to ack them later
  * @param stays why else it must not move; null if its fields are all
  * @param unless what would have to be so that it may move all the same
  */
-public record BoltMemory(Set<String> fields, String stays, String unless) {
+public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, String unless) {
     private static final int REASON_MAX = 300;
     /** By class and by what the fields hold: both decide which code runs. */
     private static final Map<List<Object>, BoltMemory> READ = new ConcurrentHashMap<>();
@@ -49,13 +50,17 @@ public record BoltMemory(Set<String> fields, String stays, String unless) {
         if (stays == null && fields.isEmpty()) {
             return null;
         }
-        String why = stays == null ? "keeps something in " + in(fields) : stays;
+        String why = stays == null ? keeps() : stays;
         String shown = why.length() > REASON_MAX ? why.substring(0, REASON_MAX) + "…" : why;
         return shown + "; declare " + Declared.MOVE + ": {" + component + ": live} if " + unless;
     }
 
+    private String keeps() {
+        return tuples.isEmpty() ? "keeps something in " + in(fields) : "keeps tuples in " + in(tuples);
+    }
+
     private static BoltMemory undecided(String why) {
-        return new BoltMemory(Set.of(), "may keep something, for it " + why, "it keeps nothing");
+        return new BoltMemory(Set.of(), Set.of(), "may keep something, for it " + why, "it keeps nothing");
     }
 
     private static BoltMemory read(Object bolt) {
@@ -127,18 +132,28 @@ public record BoltMemory(Set<String> fields, String stays, String unless) {
             }
         });
         if (!threads.isEmpty()) {
-            return new BoltMemory(Set.of(), "has threads in " + in(new TreeSet<>(threads)), "those may live on");
+            return stays("has threads in " + in(new TreeSet<>(threads)), "those may live on");
         } else if (found.thread != null) {
-            return new BoltMemory(Set.of(), "starts threads (" + found.thread + ")", "those may live on");
+            return stays("starts threads (" + found.thread + ")", "those may live on");
         } else if (!found.tuples.isEmpty()) {
-            return new BoltMemory(Set.of(), "keeps tuples in " + in(found.tuples), "those may be replayed");
+            boolean nothingElse = found.fields.equals(found.tuples) && found.statics.isEmpty() && found.undecided == null;
+            Set<String> own = new TreeSet<>(found.tuples);
+            own.retainAll(found.fields);
+            String unless = "those may be replayed";
+            return nothingElse ? new BoltMemory(found.fields, own, null, unless)
+                    : new BoltMemory(found.fields, own, "keeps tuples in " + in(found.tuples) + ", and something else",
+                            unless + ", or drain if what else it keeps may be forgotten");
         } else if (!found.statics.isEmpty()) {
-            return new BoltMemory(Set.of(), "keeps something for the whole JVM in " + String.join(", ", found.statics),
+            return stays("keeps something for the whole JVM in " + String.join(", ", found.statics),
                     "another JVM may go on without it");
         } else if (found.undecided != null) {
             return undecided(found.undecided);
         }
-        return new BoltMemory(found.fields, null, "it may forget that");
+        return new BoltMemory(found.fields, Set.of(), null, "it may forget that");
+    }
+
+    private static BoltMemory stays(String why, String unless) {
+        return new BoltMemory(Set.of(), Set.of(), why, unless);
     }
 
     /** Names fields in a sentence. */

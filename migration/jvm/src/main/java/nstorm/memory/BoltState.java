@@ -4,6 +4,7 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.ObjectInputFilter;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.io.ObjectStreamClass;
@@ -19,8 +20,11 @@ import java.util.Set;
  * share afterwards. To be called where nothing else touches the bolts.
  */
 public final class BoltState {
-    /** The bytes stand in memory up to five times at an end, so no more than a share of its heap. */
+    /** The bytes stand in memory up to three times at an end, beside the state itself, so no more than a share of its heap. */
     public static final int SIZE_MAX_BYTES = (int) Math.min(100L << 20, Runtime.getRuntime().maxMemory() / 16);
+
+    /** Nested deeper, the stack of an executor's thread may not be enough. */
+    private static final int DEPTH_MAX = 2000;
 
     private BoltState() {
     }
@@ -55,6 +59,10 @@ public final class BoltState {
     public static void load(byte[] state, List<Object> bolts) throws IOException {
         ClassLoader loader = BoltMemory.user(bolts.get(0)).getClass().getClassLoader();
         try (ObjectInputStream in = new OfLoader(new ByteArrayInputStream(state), loader)) {
+            // Each element and each reference takes a byte at least: more would be a lie that costs heap.
+            ObjectInputFilter limits = ObjectInputFilter.Config.createFilter(String.format(
+                    "maxarray=%1$d;maxrefs=%1$d;maxbytes=%1$d;maxdepth=%2$d", state.length, DEPTH_MAX));
+            in.setObjectInputFilter(ObjectInputFilter.merge(limits, in.getObjectInputFilter()));
             Set<String> fields = new LinkedHashSet<>(List.of((String[]) in.readObject()));
             Object[] values = (Object[]) in.readObject();
             if (values.length != bolts.size() * fields.size()) {

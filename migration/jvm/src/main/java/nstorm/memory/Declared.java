@@ -12,7 +12,7 @@ public final class Declared {
     static final String MOVE = "nstorm.move";
     static final String STATE = "nstorm.state";
     private static final Logger LOG = LoggerFactory.getLogger(Declared.class);
-    private static final Set<String> WORDS = Set.of("live", "carry", "never");
+    private static final Set<String> WORDS = Set.of("live", "carry", "drain", "never");
 
     private final Map<?, ?> words;
     private final Map<?, ?> fields;
@@ -30,7 +30,7 @@ public final class Declared {
         Object state = topologyConf.getOrDefault(STATE, Map.of());
         String problem = null;
         if (!(move instanceof Map<?, ?> words && WORDS.containsAll(words.values()))) {
-            problem = MOVE + " must name live, carry or never for each component, is " + move;
+            problem = MOVE + " must name live, carry, drain or never for each component, is " + move;
         } else if (!(state instanceof Map<?, ?> fields && fields.values().stream().allMatch(Declared::isNames))) {
             problem = STATE + " must name a list of fields for each component, is " + state;
         } else {
@@ -59,7 +59,12 @@ public final class Declared {
         return "carry".equals(words.get(component));
     }
 
-    /** The fields that hold a bolt's state, or null if its code is to say. */
+    /** Whether a bolt may move once it keeps no tuple, and forget what else it keeps. */
+    boolean isDrain(String component) {
+        return "drain".equals(words.get(component));
+    }
+
+    /** The fields that hold a bolt's state, or its tuples if it drains, or null if its code is to say. */
     Set<String> state(String component) {
         if (!(fields.get(component) instanceof Collection<?> names)) {
             return null;

@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.Timer;
 import java.util.concurrent.Executor;
+import java.util.function.Supplier;
 import net.bytebuddy.jar.asm.Handle;
 import net.bytebuddy.jar.asm.Opcodes;
 
@@ -37,6 +38,7 @@ record LiveTypes(String type, Set<String> types, List<Handle> lambdas, boolean o
     /** Fewer than would slow a worker down; what leads to more counts as open. */
     private static final int OBJECTS_MAX = 2000;
     private static final int ELEMENTS_MAX = 100;
+    private static final int COPIES_MAX = 10;
 
     static LiveTypes of(Object valueOrNull) {
         return new Search().from(valueOrNull);
@@ -136,13 +138,26 @@ record LiveTypes(String type, Set<String> types, List<Handle> lambdas, boolean o
         /** Small collections are looked into: a copy is asked for, since the bolt's thread may change them meanwhile. */
         private void visitOfTheJdk(Object object) {
             if (object instanceof Map<?, ?> map && map.size() <= ELEMENTS_MAX) {
-                push(map.keySet().toArray());
-                push(map.values().toArray());
+                pushCopy(() -> map.keySet().toArray());
+                pushCopy(() -> map.values().toArray());
             } else if (object instanceof Collection<?> many && many.size() <= ELEMENTS_MAX) {
-                push(many.toArray());
+                pushCopy(many::toArray);
             } else if (!(object instanceof Enum<?>)) {
                 open = true;
             }
+        }
+
+        /** Some throw when they change meanwhile, and may not the next time. */
+        private void pushCopy(Supplier<Object[]> copy) {
+            for (int i = 0; i < COPIES_MAX; i++) {
+                try {
+                    push(copy.get());
+                    return;
+                } catch (RuntimeException e) {
+                    Thread.yield();
+                }
+            }
+            open = true;
         }
 
         private void visitLambda(Object object) {

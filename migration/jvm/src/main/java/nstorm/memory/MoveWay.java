@@ -11,24 +11,48 @@ import java.util.TreeSet;
  *
  * @param pinned why it does not move live, or null
  * @param state the fields that travel with it; null if it does not move so
+ * @param tuples the fields that hold no tuple any more before it moves; null if it does not move so
  */
-public record MoveWay(String pinned, Set<String> state) {
+public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
+    /** One that stays for a reason, or moves live if there is none. */
+    public MoveWay(String reasonOrNull) {
+        this(reasonOrNull, null, null);
+    }
+
     /** Says how a bolt that has been prepared moves; takes up to five seconds of CPU, and never throws. */
     public static MoveWay of(String component, Object bolt, Declared declared) {
         BoltMemory memory = BoltMemory.of(bolt);
         Set<String> named = declared.state(component);
         Set<String> fields = named == null ? memory.fields() : named;
-        if (memory.reason(component) == null && named == null) {
-            return new MoveWay(null, null);
+        boolean keepsTuples = !memory.tuples().isEmpty();
+        if (declared.isDrain(component) || named == null && keepsTuples && memory.stays() == null) {
+            return drained(bolt, named == null ? memory.tuples() : named);
         }
-        if (memory.stays() != null && !(declared.isCarry(component) && named != null)) {
-            return new MoveWay(memory.reason(component), null);
+        if (memory.reason(component) == null && named == null) {
+            return new MoveWay(null);
+        }
+        boolean stays = memory.stays() != null || keepsTuples;
+        if (stays && !(declared.isCarry(component) && named != null)) {
+            return new MoveWay(memory.reason(component));
         }
         String obstacle = obstacle(bolt, fields);
         if (obstacle != null) {
-            return new MoveWay(memory.stays() != null || named != null ? obstacle : obstacle + "; " + memory.reason(component), null);
+            return new MoveWay(stays || named != null ? obstacle : obstacle + "; " + memory.reason(component));
         }
-        return new MoveWay("keeps something in " + BoltMemory.in(fields) + ", which travels with it", fields);
+        return new MoveWay("keeps something in " + BoltMemory.in(fields) + ", which travels with it", fields, null);
+    }
+
+    private static MoveWay drained(Object bolt, Set<String> tuples) {
+        try {
+            if (tuples.isEmpty()) {
+                throw new Undecided(Declared.MOVE + " says drain, and its code does not show where it keeps tuples: name the fields in "
+                        + Declared.STATE);
+            }
+            BoltState.fields(bolt, tuples);
+            return new MoveWay("keeps tuples in " + BoltMemory.in(tuples) + ", which it has to ack first", null, tuples);
+        } catch (Undecided e) {
+            return new MoveWay(e.getMessage());
+        }
     }
 
     /** Why the values of these fields cannot travel as they are now, or null. */

@@ -23,6 +23,7 @@ import nstorm.memory.Origins.Origin;
 final class Walk implements Machine.Effects {
     private static final int METHODS_MAX = 1500;
     private static final int DEPTH_MAX = 20;
+    private static final int EFFECTS_BETWEEN_LOOKS = 16;
     private static final BitSet NOTHING = new BitSet();
 
     private final Bytecode bytecode;
@@ -35,6 +36,8 @@ final class Walk implements Machine.Effects {
     /** What is being called right now, from the outermost on: code that is not read may call it again. */
     private final Set<Handle> calling = new HashSet<>();
     private int depth;
+    private long untilCpuNanos;
+    private int effects;
 
     /** @param live what the fields of the bolt hold, by name */
     Walk(Bytecode bytecode, Origins origins, String bolt, Map<String, LiveTypes> live, Findings findings) {
@@ -53,16 +56,28 @@ final class Walk implements Machine.Effects {
         }
         List<BitSet> given = new ArrayList<>(arguments);
         given.add(0, of(Origins.BOLT));
+        this.untilCpuNanos = untilCpuNanos;
         enter(entry, given);
         do {
             origins.changed = false;
             for (Machine machine : new ArrayList<>(machines.values())) {
                 machine.run();
-                if (cpuNanos() > untilCpuNanos || machines.size() > METHODS_MAX) {
-                    throw new Undecided("calls too much to look into");
-                }
+                checkLimits();
             }
         } while (origins.changed);
+    }
+
+    /** Within a method too: one may make thousands of calls and changes, and each may lead through all that is known. */
+    private void checkLimitsNowAndThen() {
+        if (++effects % EFFECTS_BETWEEN_LOOKS == 0) {
+            checkLimits();
+        }
+    }
+
+    private void checkLimits() {
+        if (cpuNanos() > untilCpuNanos || machines.size() > METHODS_MAX) {
+            throw new Undecided("calls too much to look into");
+        }
     }
 
     static long cpuNanos() {
@@ -137,6 +152,7 @@ final class Walk implements Machine.Effects {
 
     /** These objects may be others from now on, and hold what they did not. */
     private void change(BitSet objects, BitSet value) {
+        checkLimitsNowAndThen();
         objects.stream().forEach(origin -> {
             origins.hold(origin, value);
             Origin of = origins.get(origin);
@@ -198,6 +214,7 @@ final class Walk implements Machine.Effects {
 
     @Override
     public BitSet call(String place, Instruction call, List<BitSet> arguments) {
+        checkLimitsNowAndThen();
         if (depth > DEPTH_MAX) {
             throw new Undecided("calls itself through " + shown(call.owner(), call.name()));
         }

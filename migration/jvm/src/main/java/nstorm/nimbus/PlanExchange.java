@@ -2,6 +2,7 @@ package nstorm.nimbus;
 
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
@@ -39,6 +40,11 @@ final class PlanExchange implements KnownPlans, Runnable {
     private final CountDownLatch firstRead = new CountDownLatch(1);
     private final Map<String, Long> goneSince = new HashMap<>();
     private final Set<Plan> demanded = new HashSet<>();
+    private final Map<String, PlanRead> reads = new HashMap<>();
+
+    /** What a plan's node held after this write; null if there was no good plan, and none before. */
+    private record PlanRead(long mzxid, Plan plan) {
+    }
 
     private Znodes znodes;
     private Publisher publisher;
@@ -131,17 +137,36 @@ final class PlanExchange implements KnownPlans, Runnable {
         removeGone(active);
     }
 
+    /** Looks at each plan's node, and reads those that were written since. */
     private void readPlans() throws Exception {
-        Map<String, Plan> read = new HashMap<>();
-        for (String topology : znodes.children(PLANS, watcher)) {
-            byte[] bytes = znodes.read(PLANS + "/" + topology, watcher);
-            Plan plan = bytes == null ? null : newest(topology, bytes);
+        if (plans == null) {
+            reads.clear();
+        }
+        List<String> topologies = znodes.children(PLANS, watcher);
+        reads.keySet().retainAll(topologies);
+        Map<String, Plan> newest = new HashMap<>();
+        for (String topology : topologies) {
+            Plan plan = read(topology);
             if (plan != null) {
-                read.put(topology, plan);
+                newest.put(topology, plan);
             }
         }
-        plans = read;
+        plans = newest;
         firstRead.countDown();
+    }
+
+    private Plan read(String topology) throws Exception {
+        String path = PLANS + "/" + topology;
+        // Watched before it is read: a write between the two is seen by its number in the next pass.
+        long mzxid = znodes.mzxid(path, watcher);
+        PlanRead last = reads.get(topology);
+        if (last != null && last.mzxid == mzxid) {
+            return last.plan;
+        }
+        byte[] bytes = znodes.read(path, null);
+        Plan plan = bytes == null ? null : newest(topology, bytes);
+        reads.put(topology, new PlanRead(mzxid, plan));
+        return plan;
     }
 
     private Plan newest(String topology, byte[] bytes) {

@@ -49,6 +49,12 @@ final class Znodes implements AutoCloseable {
         }
     }
 
+    /** The number of the last write to the node; -1 if it is absent. */
+    long mzxid(String path, Watcher watcher) throws Exception {
+        Stat stat = zookeeper.checkExists().usingWatcher(watcher).forPath(path);
+        return stat == null ? -1 : stat.getMzxid();
+    }
+
     /** Content and version that belong together; null if the node is absent. */
     VersionedData<byte[]> readVersioned(String path) throws Exception {
         Stat stat = new Stat();

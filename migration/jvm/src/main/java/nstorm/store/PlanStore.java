@@ -6,12 +6,16 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 import nstorm.wire.LocalPlan;
 import nstorm.wire.Plan;
+import nstorm.wire.PlanTexts;
 import nstorm.wire.json.WireException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -19,7 +23,8 @@ import org.slf4j.LoggerFactory;
 /**
  * The plans of this node, as its agent stores them; keeps the last good ones whatever happens to the file.
  *
- * <p>For one thread. A poll that finds nothing new reads two longs.
+ * <p>For one thread. A poll that finds nothing new reads two longs. Of new ones a plan is decoded only if it is asked for
+ * and its text is another one than before.
  */
 public final class PlanStore {
 
@@ -28,8 +33,14 @@ public final class PlanStore {
     /** How many polls see nothing of a file that was put in place of the open one. */
     private static final int POLLS_A_LOOK = 64;
 
+    /** A plan as it was last decoded. */
+    private record Decoded(byte[] text, Plan plan) {
+    }
+
     private final Path file;
+    private final Predicate<String> reads;
     private final Predicate<String> keeps;
+    private final Map<String, Decoded> decoded = new HashMap<>();
     private LmdbFile lmdb;
     private Object fileKey;
     private long seen = -1;
@@ -38,13 +49,23 @@ public final class PlanStore {
     private String error;
 
     /**
-     * Reads what the agent stores.
+     * Reads the plans of all topologies that the agent stores.
      *
      * @param keeps whether the last plan of a topology that is missing in the newest ones is still needed here
      */
     public PlanStore(Path planDir, Predicate<String> keeps) {
+        this(planDir, topology -> true, keeps);
+    }
+
+    private PlanStore(Path planDir, Predicate<String> reads, Predicate<String> keeps) {
         file = planDir.resolve("data.mdb");
+        this.reads = reads;
         this.keeps = keeps;
+    }
+
+    /** Reads the plan of one topology, and keeps the last one if it is missing in the newest ones. */
+    public static PlanStore of(Path planDir, String topology) {
+        return new PlanStore(planDir, topology::equals, topology::equals);
     }
 
     /** The newest good plans, or the last good ones; null if there never were any. Never throws. */
@@ -59,7 +80,11 @@ public final class PlanStore {
         } catch (EOFException e) {
             close();
             error = file + " was truncated";
-        } catch (IOException | WireException e) {
+        } catch (WireException e) {
+            error = e.getMessage();
+        } catch (IOException e) {
+            // It may be a file that has been replaced by a sound one since.
+            close();
             error = e.getMessage();
         } catch (RuntimeException e) {
             close();
@@ -88,23 +113,58 @@ public final class PlanStore {
             close();
             throw new IOException("no plan at " + file);
         }
-        Object key = Files.readAttributes(file, BasicFileAttributes.class).fileKey();
+        Object key = key();
         if (lmdb == null || !key.equals(fileKey)) {
             close();
             lmdb = new LmdbFile(file);
             fileKey = key;
             seen = -1;
+            if (!key.equals(key())) {
+                // What was opened may be another file than the key's, and a later file may get that key: the file
+                // system gives the number of a deleted file away again.
+                throw new IOException(file + " was replaced while it was opened");
+            }
         }
+    }
+
+    private Object key() throws IOException {
+        return Files.readAttributes(file, BasicFileAttributes.class).fileKey();
     }
 
     private void read() throws IOException, WireException {
         LmdbFile.Read read = lmdb.read(KEY);
         seen = read.txn();
         if (read.value() == null) {
-            throw new IOException(file + " has no key " + KEY);
+            throw new WireException(file + " has no key " + KEY);
         }
         error = null;
-        good = merged(LocalPlan.parse(Envelope.parse(read.value()).payload()));
+        byte[] payload = Envelope.parse(read.value()).payload();
+        PlanTexts texts = PlanTexts.of(payload);
+        good = merged(texts == null ? LocalPlan.parse(payload) : decoded(texts));
+    }
+
+    private LocalPlan decoded(PlanTexts texts) throws WireException {
+        List<Plan> plans = new ArrayList<>();
+        for (PlanTexts.PlanText one : texts.plans()) {
+            if (reads.test(one.topology())) {
+                plans.add(decoded(one));
+            }
+        }
+        decoded.keySet().removeIf(topology -> plans.stream().noneMatch(plan -> plan.topology().equals(topology)));
+        return new LocalPlan(texts.cluster(), plans);
+    }
+
+    private Plan decoded(PlanTexts.PlanText one) throws WireException {
+        Decoded last = decoded.get(one.topology());
+        if (last != null && Arrays.equals(last.text, one.text())) {
+            return last.plan;
+        }
+        Plan plan = Plan.parse(one.text());
+        if (!plan.topology().equals(one.topology())) {
+            throw new WireException("the plan of " + one.topology() + " is of topology " + plan.topology());
+        }
+        decoded.put(one.topology(), new Decoded(one.text(), plan));
+        return plan;
     }
 
     /** The newest plans as this JVM understands them; {@link #error} says what was refused. */

@@ -3,9 +3,12 @@ package nstorm.worker;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Queue;
 import java.util.function.BiConsumer;
+import java.util.function.BooleanSupplier;
 import org.apache.storm.daemon.Acker;
 import org.apache.storm.daemon.Task;
 import org.apache.storm.executor.Executor;
@@ -21,9 +24,14 @@ import org.apache.storm.utils.RotatingMap;
  * merges what it hears of a tree by XOR, in any order. All methods are for the acker's own thread.
  */
 final class AckerTrees {
+    /** Trees of one task, which leave this map as their messages are made. */
+    private record Taken(int task, Map<Object, Object> trees) {
+    }
+
     private final Executor executor;
     private final HandOver handOver;
-    private final Queue<AddressedTuple> leaving = new ArrayDeque<>();
+    /** As messages they would take several times the room. */
+    private final Queue<Taken> taken = new ArrayDeque<>();
 
     AckerTrees(Executor executor, HandOver handOver) {
         this.executor = executor;
@@ -38,7 +46,7 @@ final class AckerTrees {
         try {
             for (Task task : StormFields.<ArrayList<Task>>get(StormFields.ID_TO_TASK, executor)) {
                 if (task != null) {
-                    take((Acker) task.getTaskObject(), (stream, message) -> leave(task.getTaskId(), stream, message));
+                    empty((Acker) task.getTaskObject()).forEach(trees -> taken.add(new Taken(task.getTaskId(), trees)));
                 }
             }
         } catch (RuntimeException | LinkageError e) {
@@ -47,12 +55,31 @@ final class AckerTrees {
         }
     }
 
-    /** Empties an acker; {@code to} gets the messages, each a stream and its values, from which another makes the same trees. */
-    static void take(Acker acker, BiConsumer<String, Values> to) {
+    /** Empties an acker of its trees. */
+    static List<Map<Object, Object>> empty(Acker acker) {
         RotatingMap<Object, Object> pending = StormFields.get(StormFields.ACKER_PENDING, acker);
+        List<Map<Object, Object>> all = new ArrayList<>();
         for (int i = 0; i < Acker.TIMEOUT_BUCKET_NUM && pending.size() > 0; i++) {
-            pending.rotate().forEach((id, tree) -> tell(id, tree, to));
+            all.add(pending.rotate());
         }
+        return all;
+    }
+
+    /**
+     * Takes trees out while there is room; {@code to} gets the messages, each a stream and its values, from which another
+     * acker makes the same. True when none is left.
+     */
+    static boolean tellSome(Map<Object, Object> trees, BooleanSupplier room, BiConsumer<String, Values> to) {
+        Iterator<Map.Entry<Object, Object>> next = trees.entrySet().iterator();
+        while (next.hasNext()) {
+            if (!room.getAsBoolean()) {
+                return false;
+            }
+            Map.Entry<Object, Object> tree = next.next();
+            next.remove();
+            tell(tree.getKey(), tree.getValue(), to);
+        }
+        return true;
     }
 
     private static void tell(Object id, Object tree, BiConsumer<String, Values> to) {
@@ -72,7 +99,7 @@ final class AckerTrees {
     private void leave(int ackerTask, String stream, Values message) {
         WorkerTopologyContext context = executor.getWorkerTopologyContext();
         int source = stream.equals(Acker.ACKER_INIT_STREAM_ID) ? (Integer) message.get(2) : sender(context, stream);
-        leaving.add(new AddressedTuple(ackerTask, new TupleImpl(context, message, context.getComponentId(source),
+        handOver.take(new AddressedTuple(ackerTask, new TupleImpl(context, message, context.getComponentId(source),
                 source, stream, MessageId.makeUnanchored())));
     }
 
@@ -85,9 +112,17 @@ final class AckerTrees {
 
     /** Sends on as much as may wait at once; true when nothing is left. Never waits: what is moved back may be for this very thread. */
     boolean sent() {
-        while (!leaving.isEmpty() && handOver.hasRoom()) {
-            handOver.take(leaving.poll());
+        try {
+            for (Taken next = taken.peek(); next != null; next = taken.peek()) {
+                int task = next.task;
+                if (!tellSome(next.trees, handOver::hasRoom, (stream, message) -> leave(task, stream, message))) {
+                    return false;
+                }
+                taken.poll();
+            }
+        } catch (RuntimeException | LinkageError e) {
+            Faults.report("handing on the trees of acker " + executor.getExecutorId(), e);
         }
-        return leaving.isEmpty();
+        return taken.isEmpty();
     }
 }

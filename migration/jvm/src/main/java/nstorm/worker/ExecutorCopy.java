@@ -8,13 +8,20 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import nstorm.memory.BoltState;
 import nstorm.memory.Declared;
+import nstorm.memory.KeptTuples;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Way;
+import org.apache.storm.Config;
+import org.apache.storm.Constants;
 import org.apache.storm.daemon.Task;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
 import org.apache.storm.executor.spout.SpoutExecutor;
+import org.apache.storm.tuple.AddressedTuple;
+import org.apache.storm.tuple.TupleImpl;
+import org.apache.storm.tuple.Values;
 import org.apache.storm.utils.JCQueue;
+import org.apache.storm.utils.ObjectReader;
 import org.apache.storm.utils.Utils.SmartThread;
 
 /** One executor thread of this JVM, whether Storm started it or a plan did. */
@@ -25,6 +32,10 @@ final class ExecutorCopy {
      * never empty for long. Tuples among so few go on to the new owner when the executor stops.
      */
     private static final int FLUSH_TUPLES = 16;
+    /** An operator may have cancelled one. */
+    private static final int SENT_IN_VAIN_MAX = 2;
+    /** A little less than a move waits: one that somebody cancelled says nothing. */
+    private static final long KEPT_TOO_LONG_SECS = 35;
 
     final ExecutorId id;
     final String component;
@@ -39,6 +50,8 @@ final class ExecutorCopy {
     private volatile byte[] savedState;
     private volatile boolean loaded;
     private volatile boolean refused;
+    private int sentInVain;
+    private long emptyingNanos;
     private long idleSinceNanos;
     private boolean drained;
     private long stopAskedNanos;
@@ -110,8 +123,13 @@ final class ExecutorCopy {
         return executor;
     }
 
+    /** True once nothing waits for it, and its bolts keep no tuple that they have to ack. */
+    boolean drained(long idleMs, HandOver handOver) {
+        return idle(idleMs) && emptied(handOver);
+    }
+
     /** True once queue, overflow and pending emits were idle in reads over {@code idleMs}; then it stays. */
-    boolean drained(long idleMs) {
+    private boolean idle(long idleMs) {
         long now = System.nanoTime();
         if (queue.size() > queuedWhenIdle || !executor.getPendingEmits().isEmpty()) {
             idleSinceNanos = 0;
@@ -123,6 +141,45 @@ final class ExecutorCopy {
         return drained;
     }
 
+    /** Bolts that keep tuples take no more of them, and get a tick: many write what they have at one. */
+    private boolean emptied(HandOver handOver) {
+        Set<String> tuples = stays.tuples();
+        if (tuples != null && emptyingNanos == 0) {
+            emptyingNanos = System.nanoTime();
+            forwarding = true;
+            stopSwitch.awaitEmpty(handOver, () -> keepsNone(tuples));
+            tick();
+        }
+        return tuples == null || stopSwitch.emptied();
+    }
+
+    /** On the executor's thread, where nothing may throw. */
+    private boolean keepsNone(Set<String> tuples) {
+        try {
+            return KeptTuples.none(bolts(), tuples);
+        } catch (RuntimeException | LinkageError | StackOverflowError e) {
+            Faults.report("looking for tuples that executor " + id + " keeps", e);
+            return false;
+        }
+    }
+
+    /** Only to bolts that get ticks anyway: any other may take it for data. */
+    private void tick() {
+        Object secs = executor.getTopoConf().get(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS);
+        if (secs != null) {
+            TupleImpl tick = new TupleImpl(executor.getWorkerTopologyContext(), new Values(ObjectReader.getInt(secs)),
+                    Constants.SYSTEM_COMPONENT_ID, (int) Constants.SYSTEM_TASK_ID, Constants.SYSTEM_TICK_STREAM_ID);
+            if (queue.tryPublish(new AddressedTuple(AddressedTuple.BROADCAST_DEST, tick))) {
+                queue.tryFlush();
+            }
+        }
+    }
+
+    /** Whether its bolts have had so long to ack what they keep. */
+    boolean emptyingFor(long secs) {
+        return emptyingNanos != 0 && System.nanoTime() - emptyingNanos > TimeUnit.SECONDS.toNanos(secs);
+    }
+
     /** As the source of a move: what still arrives here goes on to the new owner, of an acker all that it has too. */
     void forward(HandOver handOver) {
         forwarding = true;
@@ -131,6 +188,10 @@ final class ExecutorCopy {
 
     /** The route came back: draining starts anew the next time. */
     void keep() {
+        if (emptyingFor(KEPT_TOO_LONG_SECS) && !stopSwitch.emptied()) {
+            stays.failed("keeps tuples, and had not acked them all after " + KEPT_TOO_LONG_SECS + " s in a move");
+        }
+        emptyingNanos = 0;
         stopSwitch.keep();
         forwarding = false;
         idleSinceNanos = 0;
@@ -159,18 +220,33 @@ final class ExecutorCopy {
         Set<String> fields = stays.state();
         stopSwitch.whileStill(() -> {
             try {
-                savedState = BoltState.save(bolts(), fields);
+                byte[] state = BoltState.save(bolts(), fields);
+                savedState = stopSwitch.holdsStill() ? state : null;
             } catch (IOException | RuntimeException | Error e) {
                 stays.failed("its state could not travel: " + e.getMessage());
-                refused = true;
-                Faults.report("saving the state of executor " + id, e);
+                refuse("saving", e);
             }
         });
     }
 
-    /** What was asked for, once it is there. */
-    byte[] savedState() {
-        return savedState;
+    /** What was asked for, once it is there, and only once: nothing of it stays here. */
+    byte[] takeSavedState() {
+        byte[] state = savedState;
+        savedState = null;
+        return state;
+    }
+
+    /** Its state went to a target, and the move was undone: what one target cannot read the next cannot either. */
+    void sentInVain() {
+        if (++sentInVain == SENT_IN_VAIN_MAX) {
+            stays.failed("its state went to a target " + sentInVain + " times and each move was undone; the target's log has the reason");
+        }
+    }
+
+    /** Its state cannot go on, or not come in: the move is to be undone. */
+    void refuse(String during, Throwable e) {
+        refused = true;
+        Faults.report(during + " the state of executor " + id, e);
     }
 
     /** Gives its bolts what those of the source keep. */
@@ -180,8 +256,7 @@ final class ExecutorCopy {
                 BoltState.load(state, bolts());
                 loaded = true;
             } catch (IOException | RuntimeException | Error e) {
-                refused = true;
-                Faults.report("loading the state of executor " + id, e);
+                refuse("loading", e);
             }
         });
     }

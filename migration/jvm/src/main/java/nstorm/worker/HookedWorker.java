@@ -49,7 +49,7 @@ final class HookedWorker {
     private final ExecutorFactory factory;
     private final Set<String> cleanedUp;
     private final Map<Integer, ExecutorCopy> copyByTask = new ConcurrentHashMap<>();
-    private final long messageTimeoutSecs;
+    final long messageTimeoutSecs;
     private long lastHandedOn;
     private long quietSinceNanos = System.nanoTime();
     private volatile List<IRunningExecutor> running;

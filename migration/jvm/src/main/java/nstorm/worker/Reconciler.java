@@ -56,7 +56,7 @@ final class Reconciler {
         for (Part part : parts) {
             prepare(part, Desired.holdsStill(part, assigned.get(part.executor()), worker.me));
         }
-        worker.transfer.follow(plan == null ? List.of() : plan.entries());
+        worker.transfer.follow(plan);
         Map<ExecutorId, Slot> laid = worker.overlay.laid();
         Set<Slot> ends = worker.overlay.ends();
         boolean changed = assigned != routedFrom || !laid.equals(routedOver) || !ends.equals(connectedTo);
@@ -171,7 +171,7 @@ final class Reconciler {
         return claimed || !leaving.isEmpty();
     }
 
-    /** No route leads to the new owner yet: better no ack than tuples that nobody takes. The move is undone at its limit. */
+    /** No route leads to the new owner yet: better no ack than tuples that no worker takes. The move is undone at its limit. */
     private boolean mustGoOn(Part part) {
         return part.entry() != null && !worker.overlay.reaches(part.entry());
     }
@@ -193,17 +193,18 @@ final class Reconciler {
             return;
         }
         if (part.action() == Action.DRAIN) {
-            copy.drained(DRAINED_MS);
+            copy.drained(DRAINED_MS, worker.handOver);
         } else if (part.action() == Action.FINISH) {
             copy.finish(worker.handOver);
         } else if (part.action() == Action.STOP
                 || part.action() == Action.RETIRE
-                && (!copy.ready() || copy.spout() || copy.holdsStill() || copy.drained(RETIRED_MS))) {
+                && (!copy.ready() || copy.spout() || copy.holdsStill() || copy.drained(RETIRED_MS, worker.handOver)
+                || copy.emptyingFor(worker.messageTimeoutSecs))) {
             copy.stop(worker.handOver);
         }
     }
 
-    /** In CARRY: the source sends what it keeps, the target takes it. */
+    /** In CARRY: the source sends its state, the target takes it. */
     private void carry(Part part) {
         ExecutorCopy copy = worker.copies.get(part.executor());
         if (copy == null || part.entry() == null || part.entry().phase() != Phase.CARRY) {
@@ -242,7 +243,7 @@ final class Reconciler {
                     : here && !ahead(part.entry()) ? running(part.entry(), copy) : EntryState.NONE;
             case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED
                     : copy.refused() ? EntryState.REFUSED : EntryState.DRAINED;
-            case DRAIN -> here ? EntryState.NONE : copy == null || copy.drained(DRAINED_MS) ? EntryState.DRAINED : EntryState.ROUTED;
+            case DRAIN -> here ? EntryState.NONE : copy == null || copy.drained(DRAINED_MS, worker.handOver) ? EntryState.DRAINED : EntryState.ROUTED;
             case FINISH, STOP, RETIRE -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
             case WATCH -> ahead(part.entry()) || !worker.overlay.reaches(part.entry())
                     ? EntryState.NONE : EntryState.ROUTED;

@@ -96,6 +96,11 @@ final class SpoutExit {
         return null;
     }
 
+    /** Of a spout that is not wanted any more when its open() has ended. */
+    void closeUnused() {
+        spouts("close", ISpout::close);
+    }
+
     /** As Storm does when the topology is deactivated; its loop activates the spout again if this one is kept. */
     private void deactivate() {
         if (StormFields.<AtomicBoolean>get(StormFields.SPOUT_ACTIVE, executor).getAndSet(false)) {

@@ -1,104 +1,178 @@
 package nstorm.worker;
 
-import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
-import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
-import java.util.ArrayList;
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
 import java.util.Arrays;
-import java.util.List;
+import java.util.BitSet;
+import java.util.HashMap;
 import java.util.Map;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.IntFunction;
 import java.util.zip.CRC32;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
 import nstorm.memory.BoltState;
 
 /**
  * States of bolts on their way: cut into pieces at the source, put together at the target. Pieces may come twice, and in
- * any order; only those of a move to here are kept.
+ * any order. Only those of a move to here are kept, and only from somebody who has its key, which is in no message.
  */
 final class StateArrivals {
     static final int PIECE_BYTES = 256 << 10;
+    private static final String MAC = "HmacSHA256";
+    private static final int MAC_BYTES = 32;
 
-    /** What is there of one state; the bytes of a piece are put in place once. */
-    private static final class Parts {
-        final byte[][] pieces;
-        final int length;
-        final long crc;
+    /** What is there of the state of one move. */
+    private static final class Arrival {
+        final byte[] key;
+        long crc;
+        byte[] state;
+        BitSet missing;
+        /** It was given away whole: what is sent again is not kept. */
+        boolean taken;
+        boolean tooLarge;
 
-        Parts(int count, int length, long crc) {
-            pieces = new byte[count][];
-            this.length = length;
-            this.crc = crc;
+        Arrival(byte[] key) {
+            this.key = key;
+        }
+
+        boolean isOf(int length, long crc) {
+            return state != null && state.length == length && this.crc == crc;
         }
     }
 
-    private final Map<String, Parts> byMove = new ConcurrentHashMap<>();
-    private volatile Set<String> awaited = Set.of();
+    private final IntFunction<byte[]> room;
+    private volatile Map<String, Arrival> byMove = Map.of();
 
-    /** The moves whose state is to come here; what is there of others is dropped. */
-    void await(Set<String> moves) {
-        awaited = Set.copyOf(moves);
-        byMove.keySet().retainAll(moves);
+    StateArrivals() {
+        this(byte[]::new);
     }
 
-    /** Cuts a state into pieces. */
-    static List<byte[]> cut(String move, byte[] state) {
+    /** @param room makes the array that a state is put together in */
+    StateArrivals(IntFunction<byte[]> room) {
+        this.room = room;
+    }
+
+    /** The moves whose state is to come here, each with its key; what is there of others is dropped. */
+    void await(Map<String, byte[]> moves) {
+        Map<String, Arrival> before = byMove;
+        Map<String, Arrival> now = new HashMap<>();
+        moves.forEach((move, key) -> now.put(move, before.containsKey(move) ? before.get(move) : new Arrival(key)));
+        byMove = now;
+    }
+
+    static int pieces(byte[] state) {
+        return Math.max(1, (state.length + PIECE_BYTES - 1) / PIECE_BYTES);
+    }
+
+    static long crc(byte[] state) {
         CRC32 crc = new CRC32();
         crc.update(state);
-        int count = Math.max(1, (state.length + PIECE_BYTES - 1) / PIECE_BYTES);
-        List<byte[]> pieces = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-            int from = i * PIECE_BYTES;
-            ByteArrayOutputStream bytes = new ByteArrayOutputStream(PIECE_BYTES + 256);
-            try (DataOutputStream out = new DataOutputStream(bytes)) {
-                out.writeUTF(move);
-                out.writeInt(state.length);
-                out.writeLong(crc.getValue());
-                out.writeInt(i);
-                out.write(state, from, Math.min(PIECE_BYTES, state.length - from));
-            } catch (IOException e) {
-                throw new IllegalStateException("into memory", e);
-            }
-            pieces.add(bytes.toByteArray());
-        }
-        return pieces;
+        return crc.getValue();
     }
 
-    /** Takes a piece, of any thread. A state that is another one than before begins anew. */
-    synchronized void take(byte[] piece) throws IOException {
-        DataInputStream in = new DataInputStream(new ByteArrayInputStream(piece));
-        String move = in.readUTF();
-        int length = in.readInt();
-        long crc = in.readLong();
-        int index = in.readInt();
-        int count = Math.max(1, (length + PIECE_BYTES - 1) / PIECE_BYTES);
-        if (!awaited.contains(move) || length < 0 || length > BoltState.SIZE_MAX_BYTES || index < 0 || index >= count) {
+    /** One piece of a state, with its place in it, and a code that only who has the key can make. */
+    static byte[] piece(String move, byte[] key, byte[] state, long crc, int index) {
+        int from = index * PIECE_BYTES;
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream(PIECE_BYTES + 256);
+        try (DataOutputStream out = new DataOutputStream(bytes)) {
+            byte[] name = move.getBytes(StandardCharsets.UTF_8);
+            out.writeInt(name.length);
+            out.write(name);
+            out.writeInt(state.length);
+            out.writeLong(crc);
+            out.writeInt(index);
+            out.write(state, from, Math.min(PIECE_BYTES, state.length - from));
+            out.write(code(key, bytes.toByteArray(), bytes.size()));
+        } catch (IOException e) {
+            throw new IllegalStateException("into memory", e);
+        }
+        return bytes.toByteArray();
+    }
+
+    private static byte[] code(byte[] key, byte[] bytes, int length) {
+        try {
+            Mac mac = Mac.getInstance(MAC);
+            mac.init(new SecretKeySpec(key, MAC));
+            mac.update(bytes, 0, length);
+            return mac.doFinal();
+        } catch (GeneralSecurityException e) {
+            throw new IllegalStateException("each Java has " + MAC, e);
+        }
+    }
+
+    /**
+     * Takes a piece, of any thread. A state that is another one than before begins anew.
+     *
+     * @throws IOException if it is no piece, or not from who knows the plan
+     */
+    void take(byte[] piece) throws IOException {
+        int signed = piece.length - MAC_BYTES;
+        try {
+            ByteBuffer in = ByteBuffer.wrap(piece, 0, Math.max(signed, 0));
+            byte[] name = new byte[Math.min(in.getInt(), in.remaining())];
+            in.get(name);
+            String move = new String(name, StandardCharsets.UTF_8);
+            Arrival arrival = byMove.get(move);
+            if (arrival == null) {
+                return;
+            }
+            if (!MessageDigest.isEqual(code(arrival.key, piece, signed), Arrays.copyOfRange(piece, signed, piece.length))) {
+                throw new IOException("a piece of the state of move " + move + " is not from its source");
+            }
+            put(arrival, in.getInt(), in.getLong(), in.getInt(), in);
+        } catch (BufferUnderflowException | IndexOutOfBoundsException | NegativeArraySizeException e) {
+            throw new IOException("no piece of a state", e);
+        }
+    }
+
+    private static boolean fits(int length, int index, int bytes) {
+        return length >= 0 && length <= BoltState.SIZE_MAX_BYTES && index >= 0 && index <= length / PIECE_BYTES
+                && bytes == Math.min(PIECE_BYTES, length - index * PIECE_BYTES);
+    }
+
+    private synchronized void put(Arrival arrival, int length, long crc, int index, ByteBuffer bytes) throws IOException {
+        if (!fits(length, index, bytes.remaining())) {
+            throw new IOException("a piece that fits into no state");
+        }
+        if (arrival.taken || arrival.tooLarge) {
             return;
         }
-        Parts parts = byMove.get(move);
-        if (parts == null || parts.length != length || parts.crc != crc) {
-            parts = new Parts(count, length, crc);
-            byMove.put(move, parts);
+        if (!arrival.isOf(length, crc)) {
+            try {
+                arrival.state = room.apply(length);
+            } catch (OutOfMemoryError e) {
+                arrival.tooLarge = true;
+                return;
+            }
+            arrival.crc = crc;
+            arrival.missing = new BitSet();
+            arrival.missing.set(0, pieces(arrival.state));
         }
-        parts.pieces[index] = in.readAllBytes();
+        bytes.get(arrival.state, index * PIECE_BYTES, bytes.remaining());
+        arrival.missing.clear(index);
     }
 
-    /** The state of a move, once it is whole and right; else null. */
+    /** The state of a move, once it is whole, and only once; else null. */
     synchronized byte[] whole(String move) {
-        Parts parts = byMove.get(move);
-        if (parts == null || Arrays.asList(parts.pieces).contains(null)) {
+        Arrival arrival = byMove.get(move);
+        if (arrival == null || arrival.state == null || !arrival.missing.isEmpty()) {
             return null;
         }
-        ByteArrayOutputStream all = new ByteArrayOutputStream(parts.length);
-        for (byte[] piece : parts.pieces) {
-            all.writeBytes(piece);
-        }
-        byte[] state = all.toByteArray();
-        CRC32 crc = new CRC32();
-        crc.update(state);
-        byMove.remove(move);
-        return state.length == parts.length && crc.getValue() == parts.crc ? state : null;
+        byte[] state = arrival.state;
+        arrival.state = null;
+        arrival.taken = true;
+        return state;
+    }
+
+    /** Whether this JVM has no room for the state of the move. */
+    synchronized boolean tooLarge(String move) {
+        Arrival arrival = byMove.get(move);
+        return arrival != null && arrival.tooLarge;
     }
 }

@@ -1,16 +1,16 @@
 package nstorm.worker;
 
 import java.io.IOException;
-import java.util.ArrayList;
+import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
+import nstorm.wire.Plan;
 import nstorm.wire.Way;
 import org.apache.storm.daemon.StormCommon;
 import org.apache.storm.messaging.TaskMessage;
@@ -28,17 +28,29 @@ import org.apache.storm.tuple.TupleImpl;
 final class StateTransfer {
     /** Not a route's: no connection is kept for it. */
     private static final int TASK = WorkerTables.LAST_END - 1;
+    /** Each time twice as long as before: while nobody goes on with the plan this has no end. */
     private static final long AGAIN_NANOS = TimeUnit.SECONDS.toNanos(3);
+    private static final int DOUBLED_MAX = 6;
+    /** A connection that is full blocks who sends: other moves of this worker must not wait for more than a piece. */
+    private static final long PASS_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-    /** Of a move from here: its state once it was asked for, and when it was last sent. */
+    /** Of a move from here: its state once it was asked for, the next piece of it, and when the last one was sent. */
     private static final class Leaving {
-        List<byte[]> pieces;
+        volatile byte[] state;
+        long crc;
+        int next;
+        int times;
         long sentNanos;
+
+        boolean sent() {
+            return state != null && (times > 0 || next == StateArrivals.pieces(state));
+        }
     }
 
     private final HookedWorker worker;
     private final StateArrivals arrivals = new StateArrivals();
-    private final Map<String, Leaving> leaving = new HashMap<>();
+    private final Map<String, Leaving> leaving = new ConcurrentHashMap<>();
+    private Map<String, byte[]> keys = Map.of();
     private KryoTupleSerializer serializer;
 
     StateTransfer(HookedWorker worker) {
@@ -53,26 +65,40 @@ final class StateTransfer {
     void take(AddressedTuple tuple) {
         try {
             arrivals.take((byte[]) tuple.tuple.getValue(0));
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
             Faults.report("taking a piece of a bolt's state", e);
         }
     }
 
+    /**
+     * What only they know who read the plan: the cluster's id is random, and is sent nowhere where tuples are.
+     */
+    static byte[] key(Plan plan, Entry entry) {
+        return String.join("/", plan.cluster(), plan.topology(), entry.id(), entry.executor().toString(),
+                Long.toString(entry.baseStartSecs())).getBytes(StandardCharsets.UTF_8);
+    }
+
     /** Forgets moves that have gone on. */
-    void follow(List<Entry> entries) {
-        Set<String> coming = new HashSet<>();
-        Set<String> going = new HashSet<>();
-        for (Entry entry : entries) {
+    void follow(Plan planOrNull) {
+        Map<String, byte[]> coming = new HashMap<>();
+        Map<String, byte[]> going = new HashMap<>();
+        for (Entry entry : planOrNull == null ? List.<Entry>of() : planOrNull.entries()) {
             boolean early = entry.phase() == Phase.SWITCH || entry.phase() == Phase.DRAIN || entry.phase() == Phase.CARRY;
             if (entry.way() == Way.CARRY && early) {
-                (entry.to().equals(worker.me) ? coming : going).add(entry.id());
+                (entry.to().equals(worker.me) ? coming : going).put(entry.id(), key(planOrNull, entry));
+            }
+            Leaving back = entry.phase() == Phase.UNDO ? leaving.get(entry.id()) : null;
+            ExecutorCopy copy = worker.copies.get(entry.executor());
+            if (back != null && back.sent() && copy != null) {
+                copy.sentInVain();
             }
         }
         arrivals.await(coming);
-        leaving.keySet().retainAll(going);
+        leaving.keySet().retainAll(going.keySet());
+        keys = going;
     }
 
-    /** At the source in CARRY: asks the copy for its state, and sends it. */
+    /** At the source in CARRY: asks the copy for its state, and sends some more of it. */
     void send(Entry entry, ExecutorCopy copy) {
         Leaving state = leaving.get(entry.id());
         if (state == null) {
@@ -80,41 +106,68 @@ final class StateTransfer {
             copy.saveState();
             return;
         }
-        byte[] saved = state.pieces == null ? copy.savedState() : null;
-        if (saved != null) {
-            state.pieces = StateArrivals.cut(entry.id(), saved);
-            state.sentNanos = System.nanoTime() - AGAIN_NANOS;
+        try {
+            if (state.state == null) {
+                state.state = copy.takeSavedState();
+                state.crc = state.state == null ? 0 : StateArrivals.crc(state.state);
+            }
+            if (state.state != null) {
+                sendSome(state, entry, copy.component);
+            }
+        } catch (OutOfMemoryError e) {
+            state.state = null;
+            copy.refuse("sending", e);
         }
-        if (state.pieces != null && System.nanoTime() - state.sentNanos >= AGAIN_NANOS
-                && worker.tables.send(entry.to(), messages(entry.executor(), copy.component, state.pieces))) {
+    }
+
+    /** Whether the state of a move from here has been written. */
+    boolean isSending(String move) {
+        Leaving state = leaving.get(move);
+        return state != null && state.state != null;
+    }
+
+    private void sendSome(Leaving state, Entry entry, String component) {
+        int pieces = StateArrivals.pieces(state.state);
+        if (state.next == pieces) {
+            if (System.nanoTime() - state.sentNanos < AGAIN_NANOS << Math.min(state.times, DOUBLED_MAX)) {
+                return;
+            }
+            state.next = 0;
+            state.times++;
+        }
+        long untilNanos = System.nanoTime() + PASS_NANOS;
+        do {
+            byte[] piece = StateArrivals.piece(entry.id(), keys.get(entry.id()), state.state, state.crc, state.next);
+            if (!worker.tables.send(entry.to(), message(entry.executor(), component, piece))) {
+                return;
+            }
+            state.next++;
             state.sentNanos = System.nanoTime();
-        }
+        } while (state.next < pieces && System.nanoTime() - untilNanos < 0);
     }
 
     /** At the target in CARRY: gives the copy the state once it is whole. */
     void load(Entry entry, ExecutorCopy copy) {
-        byte[] state = copy.loaded() ? null : arrivals.whole(entry.id());
+        byte[] state = arrivals.whole(entry.id());
         if (state != null) {
             copy.loadState(state);
+        } else if (arrivals.tooLarge(entry.id()) && !copy.refused()) {
+            copy.refuse("taking", new OutOfMemoryError("no room for it"));
         }
     }
 
-    private List<TaskMessage> messages(ExecutorId from, String component, List<byte[]> pieces) {
+    private TaskMessage message(ExecutorId from, String component, byte[] piece) {
         WorkerTopologyContext context = worker.state.getWorkerTopologyContext();
         if (serializer == null) {
             serializer = new KryoTupleSerializer(worker.state.getTopologyConf(), context);
         }
-        return messages(pieces, component, from, context, serializer);
+        return message(piece, component, from, context, serializer);
     }
 
-    static List<TaskMessage> messages(List<byte[]> pieces, String component, ExecutorId from, WorkerTopologyContext context,
+    static TaskMessage message(byte[] piece, String component, ExecutorId from, WorkerTopologyContext context,
             KryoTupleSerializer serializer) {
-        List<TaskMessage> messages = new ArrayList<>();
-        for (byte[] piece : pieces) {
-            // Each component has Storm's own stream, of one value.
-            TupleImpl tuple = new TupleImpl(context, List.of(piece), component, from.start(), StormCommon.SYSTEM_STREAM_ID);
-            messages.add(new TaskMessage(TASK, serializer.serialize(tuple)));
-        }
-        return messages;
+        // Each component has Storm's own stream, of one value.
+        TupleImpl tuple = new TupleImpl(context, List.of(piece), component, from.start(), StormCommon.SYSTEM_STREAM_ID);
+        return new TaskMessage(TASK, serializer.serialize(tuple));
     }
 }

@@ -35,7 +35,7 @@ final class Stays {
             reason = "it is not known yet what it keeps";
             bolt = taskObject;
         }
-        way = new MoveWay(reason, null);
+        way = new MoveWay(reason);
     }
 
     /** The reason why it does not move live, or null; from any thread. */
@@ -50,7 +50,8 @@ final class Stays {
 
     /** How it moves, if it does. */
     Way way() {
-        return way.state() == null ? own : Way.CARRY;
+        MoveWay now = way;
+        return now.state() != null ? Way.CARRY : now.tuples() != null ? Way.DRAIN : own;
     }
 
     /** The fields of the bolt that travel when its executor moves; null if it does not move so. */
@@ -58,8 +59,13 @@ final class Stays {
         return way.state();
     }
 
-    /** The state could not travel: from now on it stays. */
+    /** The fields of the bolt that hold no tuple any more before its executor moves; null if it does not move so. */
+    Set<String> tuples() {
+        return way.tuples();
+    }
+
+    /** It could not move as it ought to: from now on it stays. */
     void failed(String why) {
-        way = new MoveWay(why, null);
+        way = new MoveWay(why);
     }
 }

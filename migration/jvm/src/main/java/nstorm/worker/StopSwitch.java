@@ -7,6 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
 import org.apache.storm.daemon.Acker;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.spout.SpoutExecutor;
@@ -35,6 +36,9 @@ final class StopSwitch implements Callable<Long> {
     private volatile boolean looping;
     private volatile boolean still;
     private final AtomicReference<Runnable> whileStill = new AtomicReference<>();
+    /** Looked at after each turn, from a turn on in which no tuple was taken any more; null while nobody asks. */
+    private volatile BooleanSupplier empty;
+    private volatile boolean emptied;
     /** Where tuples go that this executor may not take any more; null while it may. */
     private volatile HandOver handOver;
     private volatile boolean ending;
@@ -57,11 +61,19 @@ final class StopSwitch implements Callable<Long> {
         }
     }
 
-    /** Wraps the loop that {@code BoltExecutor.call()} returned: prepare() has ended. */
+    /** Wraps the loop that {@code call()} of a bolt or spout returned: prepare() or open() has ended. */
     synchronized Callable<Long> wrap(Callable<Long> loop) {
         stockLoop = loop;
         looping = true;
-        return abandoned ? () -> null : this;
+        return abandoned ? this::endUnused : this;
+    }
+
+    /** A spout holds what only one may hold, as soon as it is open. */
+    private Long endUnused() {
+        if (spout != null) {
+            spout.closeUnused();
+        }
+        return null;
     }
 
     /** True once prepare() has ended. */
@@ -108,6 +120,20 @@ final class StopSwitch implements Callable<Long> {
         }
     }
 
+    /** Takes no more tuples but ticks, and looks after each turn whether the bolt keeps nothing any more; the move may still be undone. */
+    synchronized void awaitEmpty(HandOver to, BooleanSupplier keepsNothing) {
+        if (looping && empty == null) {
+            handOn(to);
+            emptied = false;
+            empty = keepsNothing;
+        }
+    }
+
+    /** Whether the bolt kept nothing after its last turn, and can keep nothing any more. */
+    boolean emptied() {
+        return emptied;
+    }
+
     private boolean isAcker() {
         return executor.getComponentId().equals(Acker.ACKER_COMPONENT_ID);
     }
@@ -125,6 +151,7 @@ final class StopSwitch implements Callable<Long> {
             spout.keep();
         } else if (handOver != null && !ending) {
             handOver = null;
+            empty = null;
             STOPPING.decrementAndGet();
         }
     }
@@ -132,6 +159,9 @@ final class StopSwitch implements Callable<Long> {
     /** Lets the executor take no tuple, or take them again. One that stops while it holds still changes nothing any more. */
     void holdStill(boolean hold) {
         still = hold;
+        if (!hold) {
+            whileStill.set(null);
+        }
     }
 
     boolean holdsStill() {
@@ -170,7 +200,11 @@ final class StopSwitch implements Callable<Long> {
             }
             return STILL_MS;
         }
+        BooleanSupplier asked = empty;
         Long pause = stockLoop.call();
+        if (asked != null) {
+            emptied = asked.getAsBoolean();
+        }
         HandOver to = handOver;
         boolean sent = sentTrees(to);
         if (to == null || !ending) {

@@ -55,7 +55,7 @@ final class WorkerLoop implements Runnable {
     }
 
     static PlanStore planStore(Map<String, Object> conf, String topology) {
-        return new PlanStore(StoreDir.of(conf).resolve("plan"), topology::equals);
+        return PlanStore.of(StoreDir.of(conf).resolve("plan"), topology);
     }
 
     @Override
@@ -67,7 +67,8 @@ final class WorkerLoop implements Runnable {
                 if (opened()) {
                     acknowledge(entries);
                 }
-            } catch (RuntimeException | LinkageError e) {
+            } catch (RuntimeException | LinkageError | OutOfMemoryError e) {
+                // Without this thread no move of this worker would ever end, nor one be undone.
                 Faults.report("reconciling", e);
             }
             try {

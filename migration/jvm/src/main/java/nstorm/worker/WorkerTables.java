@@ -148,11 +148,11 @@ final class WorkerTables {
                         || connection.status() == ConnectionWithStatus.Status.Ready);
     }
 
-    /** Sends messages to a slot's worker; false if no connection to it stands now. */
-    boolean send(Slot slot, List<TaskMessage> messages) {
+    /** Sends a message to a slot's worker; false if no connection to it stands now. Waits while the connection is full. */
+    boolean send(Slot slot, TaskMessage message) {
         for (Map.Entry<NodeInfo, IConnection> one : connections.get().entrySet()) {
             if (PlanOverlay.slot(one.getKey()).equals(slot) && isConnected(slot)) {
-                one.getValue().send(messages.iterator());
+                one.getValue().send(List.of(message).iterator());
                 return true;
             }
         }

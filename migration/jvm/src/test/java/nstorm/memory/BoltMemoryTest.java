@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.reflect.Constructor;
@@ -12,6 +13,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.apache.storm.task.IOutputCollector;
 import org.apache.storm.task.OutputCollector;
@@ -114,7 +116,17 @@ class BoltMemoryTest {
     void tuplesAreFoundWhereverTheyAreKept() {
         each(List.of(Keeping.KeepsTuple.class, Keeping.CollectsTuples.class, Keeping.MapsTuples.class,
                 Keeping.HoldsTuples.class, Keeping.PutsTuplesOff.class, Keeping.EntersTuples.class),
-                Set.of(), "keeps tuples in its field x");
+                Set.of("x"), null);
+        assertEquals(Set.of("x"), of(Keeping.MapsTuples.class).tuples());
+        assertEquals(Set.of(), of(Keeping.InMap.class).tuples());
+    }
+
+    @Test
+    void whatElseIsKeptBesideTuplesIsSaid() {
+        BoltMemory memory = of(Keeping.CountsItsTuples.class);
+        assertEquals(Set.of("x"), memory.tuples());
+        assertEquals("keeps tuples in its field x, and something else; declare nstorm.move: {sink: live} if those may be replayed, "
+                + "or drain if what else it keeps may be forgotten", memory.reason("sink"));
     }
 
     @Test
@@ -138,7 +150,7 @@ class BoltMemoryTest {
     void aPreparedBoltIsReadAsItRuns() {
         assertNull(prepared(Keeping.Splits.class).reason("split"));
         assertNull(prepared(Keeping.CountsForTheJvm.class).reason("split"));
-        assertEquals("keeps tuples in its field x", prepared(Keeping.AcksLater.class).stays());
+        assertEquals(Set.of("x"), prepared(Keeping.AcksLater.class).tuples());
         assertEquals("has threads in its field pool", prepared(Keeping.HasPool.class).stays());
     }
 
@@ -171,5 +183,38 @@ class BoltMemoryTest {
         assertAll(Stream.of(Keeping.Reflects.class, Keeping.HasVarHandle.class, Keeping.Native.class,
                 Keeping.HandsItselfOut.class, Keeping.CallsUnknownCode.class, Keeping.SortsByUnknownCode.class)
                 .map(type -> () -> assertNotNull(of(type).stays(), type.getSimpleName())));
+    }
+
+    /** Changes more in one method than is done between two looks at the clock. */
+    @Test
+    void theClockIsLookedAtWithinAMethodToo() {
+        String bolt = LiveTypes.nameOf(Keeping.ChangesMuch.class);
+        Findings findings = new Findings();
+        findings.prepared();
+        Walk walk = new Walk(new Bytecode(Keeping.ChangesMuch.class.getClassLoader()), new Origins(), bolt, Map.of(), findings);
+        assertThrows(Undecided.class, () -> walk.follow("execute", "(Lorg/apache/storm/tuple/Tuple;)V",
+                List.of(Walk.of(Origins.TUPLE)), 0));
+        assertTrue(findings.fields.size() < 20, findings.fields.toString());
+    }
+
+    /** As the bolt's own thread does while another one reads what its fields hold. */
+    @Test
+    void aMapThatChangesMeanwhileIsLookedIntoAllTheSame() throws InterruptedException {
+        Map<Integer, Object> changing = new TreeMap<>();
+        Thread bolt = new Thread(() -> {
+            for (int i = 0; !Thread.currentThread().isInterrupted(); i++) {
+                changing.put(i % 90, "a");
+                changing.remove((i + 45) % 90);
+            }
+        });
+        bolt.start();
+        try {
+            for (int i = 0; i < 5000; i++) {
+                LiveTypes.of(changing);
+            }
+        } finally {
+            bolt.interrupt();
+            bolt.join();
+        }
     }
 }

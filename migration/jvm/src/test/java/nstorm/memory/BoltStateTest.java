@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -79,6 +80,20 @@ class BoltStateTest {
         counter.last.add(new byte[BoltState.SIZE_MAX_BYTES]);
         assertEquals("its state is larger than 100 MB", assertThrows(IOException.class,
                 () -> BoltState.save(List.of(counter), FIELDS)).getMessage());
+    }
+
+    /** A few bytes that say they were a long array would take all of the heap. */
+    @Test
+    void anArrayThatTheBytesCannotHoldIsNotMade() throws IOException {
+        Counter counter = counter(1);
+        counter.last.add(new long[] {5});
+        byte[] state = BoltState.save(List.of(counter), FIELDS);
+        int length = state.length - 12;
+        while (ByteBuffer.wrap(state).getInt(length) != 1 || ByteBuffer.wrap(state).getLong(length + 4) != 5) {
+            length--;
+        }
+        ByteBuffer.wrap(state).putInt(length, 1 << 30);
+        assertThrows(IOException.class, () -> BoltState.load(state, List.of(new Counter())));
     }
 
     @Test

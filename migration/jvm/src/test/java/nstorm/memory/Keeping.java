@@ -698,6 +698,15 @@ final class Keeping {
         }
     }
 
+    static final class ChangesMuch extends Bolt {
+        private int x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18, x19;
+
+        @Override
+        public void execute(Tuple tuple) {
+            x0 = x1 = x2 = x3 = x4 = x5 = x6 = x7 = x8 = x9 = x10 = x11 = x12 = x13 = x14 = x15 = x16 = x17 = x18 = x19 = 1;
+        }
+    }
+
     // Tuples, kept in x.
 
     static final class KeepsTuple extends Bolt {
@@ -715,6 +724,17 @@ final class Keeping {
         @Override
         public void execute(Tuple tuple) {
             x.add(tuple);
+        }
+    }
+
+    static final class CountsItsTuples extends Bolt {
+        private transient List<Tuple> x = new ArrayList<>();
+        private long written;
+
+        @Override
+        public void execute(Tuple tuple) {
+            x.add(tuple);
+            written++;
         }
     }
 

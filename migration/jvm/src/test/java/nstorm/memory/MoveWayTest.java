@@ -71,12 +71,12 @@ class MoveWayTest {
 
     @Test
     void whatKeepsNothingMovesLive() {
-        assertEquals(new MoveWay(null, null), of(new Keeping.Splits(), NOTHING));
+        assertEquals(new MoveWay(null), of(new Keeping.Splits(), NOTHING));
     }
 
     @Test
     void plainStateTravels() {
-        assertEquals(new MoveWay("keeps something in its field x, which travels with it", Set.of("x")),
+        assertEquals(new MoveWay("keeps something in its field x, which travels with it", Set.of("x"), null),
                 of(new Keeping.InMap(), NOTHING));
         assertEquals(Set.of("x"), of(new Keeping.InAtomic(), NOTHING).state());
         assertEquals(Set.of("x"), of(new Keeping.InHelper(), NOTHING).state());
@@ -103,9 +103,39 @@ class MoveWayTest {
     }
 
     @Test
-    void tuplesAndThreadsStay() {
-        assertNull(of(new Keeping.CollectsTuples(), NOTHING).state());
+    void threadsStay() {
         assertNull(of(new Keeping.StartsThread(), NOTHING).state());
+    }
+
+    @Test
+    void whatKeepsTuplesAloneIsDrainedOfThem() {
+        assertEquals(new MoveWay("keeps tuples in its field x, which it has to ack first", null, Set.of("x")),
+                of(new Keeping.CollectsTuples(), NOTHING));
+        MoveWay more = of(new Keeping.CountsItsTuples(), NOTHING);
+        assertNull(more.tuples());
+        assertTrue(more.pinned().startsWith("keeps tuples in its field x, and something else; declare"), more.pinned());
+    }
+
+    @Test
+    void whatIsDeclaredToDrainIsDrained() {
+        Map<String, Object> move = Map.of("nstorm.move", Map.of("count", "drain"));
+        assertEquals(Set.of("x"), of(new Keeping.CountsItsTuples(), Declared.of(move)).tuples());
+        Map<String, Object> named = new HashMap<>(move);
+        named.put("nstorm.state", Map.of("count", List.of("x")));
+        assertEquals(Set.of("x"), of(new Keeping.HoldsTuples(), Declared.of(named)).tuples());
+        named.put("nstorm.state", Map.of("count", List.of("y")));
+        assertEquals(new MoveWay("has no field y"), of(new Keeping.HoldsTuples(), Declared.of(named)));
+        MoveWay none = of(new Keeping.InMap(), Declared.of(move));
+        assertNull(none.tuples());
+        assertTrue(none.pinned().endsWith("name the fields in nstorm.state"), none.pinned());
+    }
+
+    /** Tuples may be replayed if that is said; they cannot travel. */
+    @Test
+    void stateThatIsNamedDoesNotCarryTuples() {
+        Declared state = Declared.of(Map.of("nstorm.state", Map.of("count", List.of("x"))));
+        assertNull(of(new Keeping.CollectsTuples(), state).state());
+        assertNull(of(new Keeping.CollectsTuples(), state).tuples());
     }
 
     @Test
@@ -116,6 +146,6 @@ class MoveWayTest {
         assertEquals(Set.of("x"), of(new Keeping.InMap(), state).state());
         assertNull(of(new Keeping.Reflects(), state).state());
         Declared missing = Declared.of(Map.of("nstorm.state", Map.of("count", List.of("y"))));
-        assertEquals(new MoveWay("has no field y", null), of(new Keeping.InMap(), missing));
+        assertEquals(new MoveWay("has no field y"), of(new Keeping.InMap(), missing));
     }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.gson.JsonObject;
@@ -16,6 +17,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.stream.IntStream;
 import nstorm.wire.Phase;
+import nstorm.wire.Plan;
 import org.apache.storm.cluster.DaemonType;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.shade.org.apache.curator.framework.CuratorFramework;
@@ -131,6 +133,22 @@ class PlanExchangeIT {
         assertEquals(5, storm.exchange.of("t").version(), "older");
         storm.plan("t", 6, "STOP");
         eventually("read", () -> storm.exchange.of("t").version() == 6);
+    }
+
+    @Test
+    void decodesOnlyThePlanThatHasChanged() throws Exception {
+        storm.plan("t", 1, "DRAIN");
+        storm.plan("u", 1, "DRAIN");
+        eventually("read", () -> storm.exchange.of("t") != null && storm.exchange.of("u") != null);
+        Plan first = storm.exchange.of("u");
+        storm.plan("t", 2, "DRAIN");
+        eventually("read", () -> storm.exchange.of("t").version() == 2);
+        assertSame(first, storm.exchange.of("u"));
+        storm.znodes.delete("/nstorm/plans/u");
+        eventually("gone", () -> storm.exchange.of("u") == null);
+        storm.plan("u", 1, "STOP");
+        eventually("read anew", () -> storm.exchange.of("u") != null);
+        assertEquals(Phase.STOP, storm.exchange.of("u").entries().get(0).phase());
     }
 
     @Test

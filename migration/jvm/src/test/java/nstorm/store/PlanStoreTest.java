@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import nstorm.wire.Entry;
 import nstorm.wire.Golden;
 import nstorm.wire.LocalPlan;
@@ -75,6 +76,71 @@ class PlanStoreTest {
         assertEquals(LocalPlan.parse(Golden.bytes("local_plan.json")), store.poll());
         assertNull(store.lastError());
         assertSame(store.poll(), store.poll(), "nothing new, nothing parsed");
+    }
+
+    /** As the agent writes them: by topology, the name before each. */
+    private void writeByTopology(String cluster, String... plans) throws Exception {
+        Python.run("""
+            from migration.wire import encode_local
+            plans = {name: plan.encode() for name, plan in zip(sys.argv[3::2], sys.argv[4::2])}
+            with env() as e, e.begin(write=True) as txn:
+                txn.put(b"plan", pack(1, encode_local(sys.argv[2], plans)))
+            """, Stream.concat(Stream.of(dir, cluster), Stream.of(plans)).toArray());
+    }
+
+    @Test
+    void decodesOfOneTopologyNothingElse() throws Exception {
+        store = PlanStore.of(dir, "t");
+        writeByTopology("c", "s-\u00fc", "no plan", "t", plan("t", 2, 5, 3), "u", "{}");
+        LocalPlan first = store.poll();
+        assertNull(store.lastError());
+        assertEquals(List.of("t"), first.plans().stream().map(Plan::topology).toList());
+        assertEquals(3, first.of("t").entries().size());
+        writeByTopology("c", "t", plan("t", 2, 5, 3), "u", plan("u", 1, 1, 200));
+        assertSame(first.of("t"), store.poll().of("t"), "of what has not changed nothing is decoded");
+        writeByTopology("c", "t", plan("t", 2, 6, 1));
+        assertEquals(6, version());
+        writeByTopology("c", "t", plan("t", 2, 4, 1), "u", plan("u", 1, 2, 1));
+        assertEquals(6, version());
+        assertEquals("plan of t refused: 2.4 after 2.6", store.lastError());
+        writeByTopology("c", "u", plan("u", 1, 3, 1));
+        assertEquals(6, version(), "a topology that is missing keeps its plan");
+        writeByTopology("adopted");
+        assertNull(store.poll().of("t"), "another cluster that does not name it has no plan of it");
+        assertEquals("adopted", store.poll().cluster());
+    }
+
+    @Test
+    void decodesOfAllTopologiesWhatHasChanged() throws Exception {
+        writeByTopology("c", "t", plan("t", 2, 5, 3), "u", plan("u", 1, 1, 3));
+        LocalPlan first = store.poll();
+        writeByTopology("c", "t", plan("t", 2, 6, 3), "u", plan("u", 1, 1, 3));
+        assertEquals(6, version());
+        assertSame(first.of("u"), store.poll().of("u"));
+        writeByTopology("c", "t", plan("t", 2, 7, 3), "u", "garbage");
+        assertEquals(6, version());
+        assertTrue(store.lastError().startsWith("not JSON"), store.lastError());
+    }
+
+    @Test
+    void refusesAnIndexThatDoesNotFit() throws Exception {
+        String plans = "\"plans\":[" + plan("t", 1, 1, 1) + "]}";
+        Python.writePlan(dir, local(plan("t", 1, 1, 1)));
+        assertEquals(1, version());
+        int bytes = plans.length() - "\"plans\":[]}".length();
+        for (String index : List.of("[[\"t\"," + (bytes - 1) + "]]", "[[\"t\",2147483647],[\"u\",2147483647]]",
+                "[[\"t\"," + bytes + "],[\"u\",0]]", "[[\"t\",-1]]", "[[\"\",1]]", "[7]", "{}", "[[\"u\"," + bytes + "]]")) {
+            Python.writePlan(dir, "{\"cluster\":\"c\",\"index\":" + index + "," + plans.replace("version\":1", "version\":2"));
+            assertEquals(1, version(), index);
+            assertNotNull(store.lastError(), index);
+        }
+        String sound = "[[\"t\"," + bytes + ",\"later\"]]";
+        Python.writePlan(dir, "{\"index\":" + sound + ",\"later\":1," + plans.replace("version\":1", "version\":2"));
+        assertEquals(1, version());
+        assertEquals("cluster is missing", store.lastError());
+        Python.writePlan(dir, "{\"index\":" + sound + ",\"later\":1,\"cluster\":\"c\"," + plans.replace("version\":1", "version\":2"));
+        assertEquals(2, version());
+        assertNull(store.lastError());
     }
 
     @Test

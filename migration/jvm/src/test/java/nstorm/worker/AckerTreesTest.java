@@ -1,7 +1,9 @@
 package nstorm.worker;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
@@ -10,6 +12,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.function.BiConsumer;
 import org.apache.storm.daemon.Acker;
 import org.apache.storm.task.IOutputCollector;
 import org.apache.storm.task.OutputCollector;
@@ -115,8 +118,12 @@ class AckerTreesTest {
 
     /** One copy hands over; its messages come to the other at any time later. */
     private void handOver(int from, List<Message> underWay, Random random) {
-        AckerTrees.take(copies[from], (stream, values) -> underWay.add(random.nextInt(underWay.size() + 1),
+        handOver(copies[from], (stream, values) -> underWay.add(random.nextInt(underWay.size() + 1),
                 new Message(null, stream, values, 1 - from)));
+    }
+
+    private static void handOver(Acker acker, BiConsumer<String, Values> to) {
+        AckerTrees.empty(acker).forEach(trees -> assertTrue(AckerTrees.tellSome(trees, () -> true, to)));
     }
 
     private void run(Random random) {
@@ -157,8 +164,23 @@ class AckerTreesTest {
     void anAckerIsEmptyAfterwards() {
         copies[0].execute(tuple(Acker.ACKER_INIT_STREAM_ID, new Values(1L, 5L, 3)));
         List<Values> told = new ArrayList<>();
-        AckerTrees.take(copies[0], (stream, values) -> told.add(values));
-        AckerTrees.take(copies[0], (stream, values) -> told.add(values));
+        handOver(copies[0], (stream, values) -> told.add(values));
+        handOver(copies[0], (stream, values) -> told.add(values));
         assertEquals(List.of(new Values(1L, 5L, 3)), told);
+    }
+
+    /** A million trees are a million small entries, and never a million messages at once. */
+    @Test
+    void messagesAreMadeOnlyWhileThereIsRoomForThem() {
+        for (long id = 0; id < 1_000_000; id++) {
+            copies[0].execute(tuple(Acker.ACKER_INIT_STREAM_ID, new Values(id, 5L, 3)));
+        }
+        List<Map<Object, Object>> taken = AckerTrees.empty(copies[0]);
+        List<Values> told = new ArrayList<>();
+        assertFalse(AckerTrees.tellSome(taken.get(taken.size() - 1), () -> told.size() < 10, (stream, values) -> told.add(values)));
+        assertEquals(10, told.size());
+        taken.forEach(trees -> assertTrue(AckerTrees.tellSome(trees, () -> true, (stream, values) -> told.add(values))));
+        assertEquals(1_000_000, told.stream().map(values -> values.get(0)).distinct().count());
+        assertEquals(1_000_000, told.size());
     }
 }

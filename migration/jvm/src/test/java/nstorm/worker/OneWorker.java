@@ -9,6 +9,7 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -21,6 +22,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BooleanSupplier;
 import nstorm.store.PlanWriting;
 import nstorm.wire.ExecutorId;
@@ -38,6 +40,7 @@ import org.apache.storm.topology.base.BaseRichSpout;
 import org.apache.storm.tuple.Fields;
 import org.apache.storm.tuple.Tuple;
 import org.apache.storm.tuple.Values;
+import org.apache.storm.utils.TupleUtils;
 import org.apache.storm.utils.Utils;
 
 /**
@@ -55,6 +58,8 @@ final class OneWorker implements AutoCloseable {
         /** open, activate, deactivate and close, in their order. */
         static final List<String> CALLS = new CopyOnWriteArrayList<>();
 
+        static volatile CountDownLatch openGate = new CountDownLatch(0);
+
         private static final long serialVersionUID = 1L;
         private transient SpoutOutputCollector out;
 
@@ -62,6 +67,7 @@ final class OneWorker implements AutoCloseable {
         public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {
             out = collector;
             CALLS.add("open");
+            hold(openGate);
             PENDING.clear();
         }
 
@@ -71,6 +77,7 @@ final class OneWorker implements AutoCloseable {
             long message = EMITTED.incrementAndGet();
             PENDING.add(message);
             out.emit(new Values(1), message);
+            out.emit("more", new Values(1));
         }
 
         @Override
@@ -103,6 +110,47 @@ final class OneWorker implements AutoCloseable {
         @Override
         public void declareOutputFields(OutputFieldsDeclarer declarer) {
             declarer.declare(new Fields("n"));
+            declarer.declareStream("more", new Fields("n"));
+        }
+    }
+
+    /** Keeps tuples and writes them at a tick, if a test lets it. */
+    public static final class Batch extends BaseRichBolt {
+        static final LongAdder TAKEN = new LongAdder();
+        static final LongAdder WRITTEN = new LongAdder();
+        static volatile boolean waits;
+
+        private static final long serialVersionUID = 1L;
+        private transient List<Tuple> batch;
+        private transient OutputCollector out;
+
+        @Override
+        public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
+            out = collector;
+            batch = new ArrayList<>();
+        }
+
+        @Override
+        public void execute(Tuple tuple) {
+            if (!TupleUtils.isTick(tuple)) {
+                TAKEN.increment();
+                batch.add(tuple);
+            } else if (!waits) {
+                WRITTEN.add(batch.size());
+                for (Tuple kept : batch) {
+                    out.ack(kept);
+                }
+                batch.clear();
+            }
+        }
+
+        @Override
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {
+        }
+
+        @Override
+        public Map<String, Object> getComponentConfiguration() {
+            return new HashMap<>(Map.of(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS, 1));
         }
     }
 
@@ -134,13 +182,7 @@ final class OneWorker implements AutoCloseable {
                 throw new IllegalStateException("no connection to the user's database");
             }
             out = collector;
-            while (prepareGate.getCount() > 0) {
-                try {
-                    prepareGate.await();
-                } catch (InterruptedException e) {
-                    // As a bolt that tries again until it is connected.
-                }
-            }
+            hold(prepareGate);
         }
 
         @Override
@@ -167,6 +209,17 @@ final class OneWorker implements AutoCloseable {
         }
     }
 
+    /** As what tries again until it is connected. */
+    private static void hold(CountDownLatch gate) {
+        while (gate.getCount() > 0) {
+            try {
+                gate.await();
+            } catch (InterruptedException e) {
+                // Again.
+            }
+        }
+    }
+
     static final int MESSAGE_TIMEOUT_SECS = 3;
 
     final WorkerLoop loop;
@@ -185,6 +238,7 @@ final class OneWorker implements AutoCloseable {
         TopologyBuilder builder = new TopologyBuilder();
         builder.setSpout("source", new Source(), 1);
         builder.setBolt("sink", new Sink(), 1).shuffleGrouping("source");
+        builder.setBolt("batch", new Batch(), 1).shuffleGrouping("source", "more");
         Config conf = new Config();
         conf.setNumWorkers(1);
         conf.setMessageTimeoutSecs(MESSAGE_TIMEOUT_SECS);

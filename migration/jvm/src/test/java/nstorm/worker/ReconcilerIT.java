@@ -14,13 +14,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import nstorm.memory.BoltState;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
+import nstorm.wire.Plan;
 import nstorm.wire.Slot;
+import nstorm.worker.OneWorker.Batch;
 import nstorm.worker.OneWorker.Sink;
 import nstorm.worker.OneWorker.Source;
 import org.apache.storm.cluster.ZKStateStorage;
@@ -70,6 +73,7 @@ class ReconcilerIT {
         Sink.prepareGate.countDown();
         Sink.failsInPrepare = false;
         Sink.failsWhenBuilt = false;
+        Batch.waits = false;
         one.way = "live";
         one.settle();
         assertEquals(1, one.threadsOfSink().size(), one.threadsOfSink().toString());
@@ -243,7 +247,7 @@ class ReconcilerIT {
         one.plan("m", one.worker.me, one.elsewhere, Phase.CARRY);
         one.awaitAck("m", "DRAINED");
         ExecutorCopy copy = one.worker.copies.get(one.id);
-        await("its state is there", () -> copy.savedState() != null);
+        await("its state has been asked for", () -> one.worker.transfer.isSending("m"));
         nothingIsExecuted();
         Sink sink = sink();
         long count = sink.count;
@@ -268,7 +272,12 @@ class ReconcilerIT {
         one.awaitAck("m", "ROUTED");
         Sink source = new Sink();
         source.count = 1L << 40;
-        arrive(StateArrivals.cut("m", BoltState.save(List.of(source), Set.of("count"))));
+        byte[] state = BoltState.save(List.of(source), Set.of("count"));
+        arrive(StateArrivalsTest.cut("m", new byte[] {7}, state));
+        nothingIsExecuted();
+        one.awaitAck("m", "ROUTED");
+        Plan plan = one.worker.overlay.plan();
+        arrive(StateArrivalsTest.cut("m", StateTransfer.key(plan, plan.entries().get(0)), state));
         one.awaitAck("m", "LOADED");
         nothingIsExecuted();
         assertEquals(1L << 40, sink().count);
@@ -293,17 +302,117 @@ class ReconcilerIT {
         assertEquals(before, Sink.EXECUTED.get());
     }
 
+    /** The heap may be full for a moment, and without this thread no move of the worker would ever end. */
+    @Test
+    void anOutOfMemoryErrorDoesNotEndTheThreadThatFollowsPlans() throws Exception {
+        Field field = HookedWorker.class.getDeclaredField("copies");
+        field.setAccessible(true);
+        AtomicBoolean thrown = new AtomicBoolean();
+        field.set(one.worker, new ConcurrentHashMap<>(one.worker.copies) {
+            @Override
+            public boolean isEmpty() {
+                if (thrown.compareAndSet(false, true)) {
+                    throw new OutOfMemoryError("Java heap space");
+                }
+                return super.isEmpty();
+            }
+        });
+        await("a pass that failed", thrown::get);
+        one.plan("m", one.elsewhere, one.elsewhereToo, Phase.DRAIN);
+        one.awaitAck("m", "ROUTED");
+    }
+
+    /** Of two targets that could not take it, the third would not either. */
+    @Test
+    void aStateThatIsSentInVainTwicePinsItsExecutor() throws Exception {
+        await("it is known how it moves", () -> one.ack().contains("\"way\":\"carry\""));
+        one.way = "carry";
+        for (String move : List.of("m1", "m2")) {
+            assertNull(refusal());
+            one.plan(move, one.worker.me, one.elsewhere, Phase.CARRY);
+            await("its state is there", () -> one.worker.transfer.isSending(move));
+            one.awaitAck(move, "DRAINED");
+            Thread.sleep(100);
+            one.plan(move, one.worker.me, one.elsewhere, Phase.UNDO);
+            one.awaitAck(move, "ROUTED");
+            one.awaitTuples();
+        }
+        assertTrue(refusal().startsWith("its state went to a target 2 times"), refusal());
+        // Another copy knows nothing of that.
+        one.way = "live";
+        withoutCopy();
+    }
+
+    /** Why it stays, but for what only says how it moves. */
+    private static String refusal() {
+        ExecutorCopy copy = one.worker.copies.get(one.id);
+        return copy.stateFields() == null ? copy.pinned() : null;
+    }
+
     /** As tuples that Netty has just brought. */
     private static void arrive(List<byte[]> pieces) {
         WorkerTopologyContext context = one.worker.state.getWorkerTopologyContext();
         KryoTupleSerializer out = new KryoTupleSerializer(one.worker.state.getTopologyConf(), context);
         KryoTupleDeserializer in = new KryoTupleDeserializer(one.worker.state.getTopologyConf(), context);
         ArrayList<AddressedTuple> batch = new ArrayList<>();
-        for (TaskMessage message : StateTransfer.messages(pieces, "sink", one.id, context, out)) {
+        for (byte[] piece : pieces) {
+            TaskMessage message = StateTransfer.message(piece, "sink", one.id, context, out);
             batch.add(new AddressedTuple(message.task(), in.deserialize(message.message())));
         }
         WorkerCalls.onBatch(batch);
         assertEquals(List.of(), batch);
+    }
+
+    private static ExecutorId batch() throws Exception {
+        ExecutorId batch = one.idOf("batch");
+        String way = "{\"executor\":[" + batch.start() + "," + batch.end() + "],\"way\":\"drain\"}";
+        await("it is known how it moves", () -> one.ack().contains(way));
+        one.way = "drain";
+        return batch;
+    }
+
+    private static void isFilled() throws InterruptedException {
+        long taken = Batch.TAKEN.sum();
+        await("tuples in the batch", () -> Batch.TAKEN.sum() > taken + 10);
+    }
+
+    @Test
+    void aSinkThatKeepsTuplesIsDrainedOnceItHasAckedThemAll() throws Exception {
+        ExecutorId batch = batch();
+        Batch.waits = true;
+        isFilled();
+        one.plan("m", batch, one.worker.me, one.elsewhere, Phase.DRAIN);
+        await("routed away", () -> !one.worker.tables.delivers(batch));
+        Thread.sleep(1500);
+        one.awaitAck("m", "ROUTED");
+        assertTrue(Batch.TAKEN.sum() > Batch.WRITTEN.sum());
+        Batch.waits = false;
+        one.awaitAck("m", "DRAINED");
+        assertEquals(Batch.TAKEN.sum(), Batch.WRITTEN.sum());
+        one.plan("m", batch, one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        isFilled();
+        one.plan("m", batch, one.worker.me, one.elsewhere, Phase.DRAIN);
+        one.awaitAck("m", "DRAINED");
+        one.plan("m", batch, one.worker.me, one.elsewhere, Phase.STOP);
+        one.awaitAck("m", "STOPPED");
+        assertEquals(Batch.TAKEN.sum(), Batch.WRITTEN.sum());
+    }
+
+    @Test
+    void aTargetThatKeepsTuplesAcksThemBeforeItEndsInUndo() throws Exception {
+        ExecutorId batch = batch();
+        one.plan("m", batch, one.elsewhere, one.worker.me, Phase.SWITCH);
+        one.awaitAck("m", "ROUTED");
+        Batch.waits = true;
+        isFilled();
+        one.plan("m", batch, one.elsewhere, one.worker.me, Phase.UNDO);
+        await("routed away", () -> !one.worker.tables.delivers(batch));
+        Thread.sleep(1500);
+        assertTrue(one.worker.copies.containsKey(batch));
+        Batch.waits = false;
+        one.awaitAck("m", "STOPPED");
+        assertEquals(Batch.TAKEN.sum(), Batch.WRITTEN.sum());
     }
 
     @Test
@@ -371,13 +480,21 @@ class ReconcilerIT {
         one.planNothing();
     }
 
-    /** Storm itself reads its assignment each 10 s, so at most one of four plans may meet that. */
+    /** Storm itself reads its assignment and connects now and then, so one of four plans may meet that; of a slow machine, more. */
     @Test
     void aPlanThatChangesNoOwnerRebuildsNoRoutes() throws Exception {
         one.settle();
         // The first plan with a move brings a connection to its other end, and so new routes.
         one.plan("m", one.worker.me, one.elsewhere, Phase.PREPARE);
         one.awaitAck("m", "NONE");
+        int rebuilt = 4;
+        for (int tries = 0; rebuilt > 1 && tries < 10; tries++) {
+            rebuilt = rebuiltByFourPlans();
+        }
+        assertTrue(rebuilt <= 1, rebuilt + " times");
+    }
+
+    private static int rebuiltByFourPlans() throws Exception {
         int rebuilt = 0;
         for (Phase phase : List.of(Phase.UNDO, Phase.PREPARE, Phase.UNDO, Phase.PREPARE)) {
             Object before = routes().get();
@@ -385,7 +502,7 @@ class ReconcilerIT {
             one.awaitAck("m", phase == Phase.UNDO ? "ROUTED" : "NONE");
             rebuilt += routes().get() == before ? 0 : 1;
         }
-        assertTrue(rebuilt <= 1, rebuilt + " times");
+        return rebuilt;
     }
 
     @Test
@@ -479,6 +596,24 @@ class ReconcilerIT {
         one.awaitAck("m", "ROUTED");
         assertCalls(before, "deactivate", "close", "open", "activate");
         one.awaitTuples();
+    }
+
+    /** It holds its partition as soon as it is open, and nobody else could open it. */
+    @Test
+    void aSpoutThatIsNotWantedAnyMoreWhenItHasOpenedIsClosed() throws Exception {
+        ExecutorId spout = one.idOf("source");
+        int before = Source.CALLS.size();
+        one.plan("away", spout, one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("away", "STOPPED");
+        assertCalls(before, "deactivate", "close");
+        Source.openGate = new CountDownLatch(1);
+        one.plan("m", spout, one.elsewhere, one.worker.me, Phase.STOP);
+        assertCalls(before, "deactivate", "close", "open");
+        one.plan("m", spout, one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("m", "STUCK");
+        Source.openGate.countDown();
+        one.awaitAck("m", "STOPPED");
+        assertCalls(before, "deactivate", "close", "open", "close");
     }
 
     @Test

@@ -2,23 +2,52 @@ package nstorm.worker;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
-import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 class StateArrivalsTest {
-    private final StateArrivals arrivals = new StateArrivals();
+    private static final byte[] KEY = {1, 2, 3};
+    private static final Map<String, byte[]> M1 = Map.of("m1", KEY);
+
+    private final AtomicInteger rooms = new AtomicInteger();
+    private final StateArrivals arrivals = new StateArrivals(length -> {
+        rooms.incrementAndGet();
+        return new byte[length];
+    });
+
+    @BeforeEach
+    void awaitOne() {
+        arrivals.await(M1);
+    }
 
     private static byte[] state(int length, int seed) {
         byte[] state = new byte[length];
         new Random(seed).nextBytes(state);
         return state;
+    }
+
+    static List<byte[]> cut(String move, byte[] key, byte[] state) {
+        List<byte[]> pieces = new ArrayList<>();
+        for (int i = 0; i < StateArrivals.pieces(state); i++) {
+            pieces.add(StateArrivals.piece(move, key, state, StateArrivals.crc(state), i));
+        }
+        return pieces;
+    }
+
+    private static List<byte[]> cut(byte[] state) {
+        return cut("m1", KEY, state);
     }
 
     private void take(List<byte[]> pieces) throws IOException {
@@ -30,9 +59,10 @@ class StateArrivalsTest {
     @Test
     void piecesInAnyOrderAndTwiceMakeTheState() throws IOException {
         for (int length : new int[] {0, 1, StateArrivals.PIECE_BYTES, 3 * StateArrivals.PIECE_BYTES + 5}) {
-            arrivals.await(Set.of("m1"));
+            arrivals.await(Map.of());
+            arrivals.await(M1);
             byte[] state = state(length, 1);
-            List<byte[]> pieces = new ArrayList<>(StateArrivals.cut("m1", state));
+            List<byte[]> pieces = cut(state);
             pieces.add(pieces.get(0));
             Collections.shuffle(pieces, new Random(2));
             take(pieces);
@@ -43,8 +73,7 @@ class StateArrivalsTest {
 
     @Test
     void aMissingPieceIsWaitedFor() throws IOException {
-        arrivals.await(Set.of("m1"));
-        List<byte[]> pieces = StateArrivals.cut("m1", state(2 * StateArrivals.PIECE_BYTES, 1));
+        List<byte[]> pieces = cut(state(2 * StateArrivals.PIECE_BYTES, 1));
         assertEquals(2, pieces.size());
         arrivals.take(pieces.get(1));
         assertNull(arrivals.whole("m1"));
@@ -52,33 +81,64 @@ class StateArrivalsTest {
         assertEquals(2 * StateArrivals.PIECE_BYTES, arrivals.whole("m1").length);
     }
 
+    /** The source goes on sending until the plan goes on, and the target has the state by then. */
     @Test
-    void aWrongByteIsNoState() throws IOException {
-        arrivals.await(Set.of("m1"));
-        List<byte[]> pieces = StateArrivals.cut("m1", state(100, 1));
-        pieces.get(0)[60]++;
-        take(pieces);
+    void whatComesAgainAfterTheStateWasTakenIsNotKept() throws IOException {
+        take(cut(state(2 * StateArrivals.PIECE_BYTES, 1)));
+        assertEquals(2 * StateArrivals.PIECE_BYTES, arrivals.whole("m1").length);
+        take(cut(state(2 * StateArrivals.PIECE_BYTES, 1)));
         assertNull(arrivals.whole("m1"));
-        take(StateArrivals.cut("m1", state(100, 1)));
+        assertEquals(1, rooms.get());
+    }
+
+    @Test
+    void aStateThatTheHeapHasNoRoomForIsSaidToBeTooLarge() throws IOException {
+        StateArrivals full = new StateArrivals(length -> {
+            throw new OutOfMemoryError("Java heap space");
+        });
+        full.await(M1);
+        assertFalse(full.tooLarge("m1"));
+        for (byte[] piece : cut(state(2 * StateArrivals.PIECE_BYTES, 1))) {
+            full.take(piece);
+        }
+        assertTrue(full.tooLarge("m1"));
+        assertNull(full.whole("m1"));
+    }
+
+    /** Whoever reaches the port has not read the plan. */
+    @Test
+    void aPieceOfWhoHasNotTheKeyIsRefused() throws IOException {
+        byte[] state = state(100, 1);
+        byte[] forged = cut("m1", new byte[] {1, 2, 4}, state).get(0);
+        for (byte[] piece : List.of(forged, new byte[0], new byte[] {-1, -1, -1, -1})) {
+            assertThrows(IOException.class, () -> arrivals.take(piece));
+        }
+        for (int at : new int[] {6, 10, 14, 22, 60, cut(state).get(0).length - 1}) {
+            byte[] wrong = cut(state).get(0);
+            wrong[at]++;
+            assertThrows(IOException.class, () -> arrivals.take(wrong));
+        }
+        assertNull(arrivals.whole("m1"));
+        take(cut(state));
         assertEquals(100, arrivals.whole("m1").length);
     }
 
     @Test
     void anotherStateOfTheMoveBeginsAnew() throws IOException {
-        arrivals.await(Set.of("m1"));
-        arrivals.take(StateArrivals.cut("m1", state(2 * StateArrivals.PIECE_BYTES, 1)).get(0));
+        arrivals.take(cut(state(2 * StateArrivals.PIECE_BYTES, 1)).get(0));
         byte[] newer = state(2 * StateArrivals.PIECE_BYTES, 2);
-        take(StateArrivals.cut("m1", newer));
+        take(cut(newer));
         assertArrayEquals(newer, arrivals.whole("m1"));
     }
 
     @Test
     void whatIsNotAwaitedIsDropped() throws IOException {
-        take(StateArrivals.cut("m1", state(10, 1)));
-        arrivals.await(Set.of("m1"));
+        arrivals.await(Map.of());
+        take(cut(state(10, 1)));
+        arrivals.await(M1);
         assertNull(arrivals.whole("m1"));
-        take(StateArrivals.cut("m1", state(10, 1)));
-        arrivals.await(Set.of());
+        take(cut(state(10, 1)));
+        arrivals.await(Map.of());
         assertNull(arrivals.whole("m1"));
     }
 }

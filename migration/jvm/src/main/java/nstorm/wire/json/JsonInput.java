@@ -3,7 +3,10 @@ package nstorm.wire.json;
 import com.google.gson.Strictness;
 import com.google.gson.stream.JsonReader;
 import com.google.gson.stream.JsonToken;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.Reader;
 import java.io.StringReader;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
@@ -26,24 +29,40 @@ public final class JsonInput {
 
     private final JsonReader json;
 
-    private JsonInput(String text) {
-        json = new JsonReader(new StringReader(text));
+    private JsonInput(Reader text) {
+        json = new JsonReader(text);
         json.setStrictness(Strictness.STRICT);
     }
 
     /** Reads UTF-8 JSON, compressed or not, that holds one value. */
     public static <T> T parse(byte[] message, ValueReader<T> top) throws WireException {
-        try {
+        return reading(() -> {
             String text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(Packing.unpack(message))).toString();
             if (text.startsWith("\ufeff")) {
                 throw new WireException("begins with a byte order mark"); // Gson would pass over it
             }
-            JsonInput in = new JsonInput(text);
+            JsonInput in = new JsonInput(new StringReader(text));
             T value = top.read(in);
             if (in.json.peek() != JsonToken.END_DOCUMENT) {
                 throw new WireException("more than one JSON value");
             }
             return value;
+        });
+    }
+
+    /** Reads the begin of UTF-8 JSON, as far as the reader wants, and looks at nothing behind it. */
+    public static <T> T parseHead(byte[] message, ValueReader<T> top) throws WireException {
+        return reading(() -> top.read(new JsonInput(
+            new InputStreamReader(new ByteArrayInputStream(message), StandardCharsets.UTF_8.newDecoder()))));
+    }
+
+    private interface Reading<T> {
+        T read() throws IOException, WireException;
+    }
+
+    private static <T> T reading(Reading<T> reading) throws WireException {
+        try {
+            return reading.read();
         } catch (CharacterCodingException e) {
             throw new WireException("not UTF-8", e);
         } catch (IOException | RuntimeException e) {

@@ -3,6 +3,7 @@ package nstorm.bench;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import nstorm.store.PlanStore;
 import nstorm.wire.LocalPlan;
@@ -28,12 +29,14 @@ public class PlanRead {
 
     private PlanStore store;
     private VarHandle seen;
+    private Map<?, ?> decoded;
 
     @Setup
     public void open() throws ReflectiveOperationException {
-        store = new PlanStore(Path.of(dir, String.valueOf(entries)), topology -> true);
-        seen = MethodHandles.privateLookupIn(PlanStore.class, MethodHandles.lookup())
-            .findVarHandle(PlanStore.class, "seen", long.class);
+        store = PlanStore.of(Path.of(dir, String.valueOf(entries)), "bench-1-1700000000");
+        MethodHandles.Lookup inside = MethodHandles.privateLookupIn(PlanStore.class, MethodHandles.lookup());
+        seen = inside.findVarHandle(PlanStore.class, "seen", long.class);
+        decoded = (Map<?, ?>) inside.findVarHandle(PlanStore.class, "decoded", Map.class).get(store);
         LocalPlan plan = store.poll();
         if (plan == null || plan.plans().get(0).entries().size() != entries || store.lastError() != null) {
             throw new IllegalStateException("no plan of " + entries + " entries: " + store.lastError());
@@ -47,10 +50,19 @@ public class PlanRead {
         return store.poll();
     }
 
+    /** Another topology's plan has changed: found, copied, checked, and its own plan compared. */
+    @Benchmark
+    public LocalPlan anotherChanged(CpuTime cpu) {
+        seen.set(store, -1L);
+        cpu.operations++;
+        return store.poll();
+    }
+
     /** A newer snapshot is there: found, copied, checked, parsed and merged. */
     @Benchmark
     public LocalPlan changed(CpuTime cpu) {
         seen.set(store, -1L);
+        decoded.clear();
         cpu.operations++;
         return store.poll();
     }

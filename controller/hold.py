@@ -1,0 +1,87 @@
+"""Holds back what operators, the settings, the hour and the caps do not want moved."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from controller.config import Config, Mode
+from controller.core.controls import Controls
+from controller.core.decision import Outcome, Veto
+from controller.core.excluded import Excluded, hosts_of
+from controller.core.topology import TopologyView
+from controller.windows import closed
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """What may not be decided, whatever the load is; the maps are by topology."""
+
+    modes: Mapping[str, Mode]
+    # An operator has asked for a drain, as for a single move: of what holds, only a freeze and an
+    # excluded topology hold a drain.
+    drains: Mapping[str, Veto]
+    policies: Mapping[str, Veto]
+    unwanted: Mapping[str, Mapping[str, str]]  # executors that operators want to stay, and why
+    excluded: Excluded  # with ids of nodes in place of hosts
+    busy_nodes: Mapping[str, Veto]  # that have had all the moves that they may have within an hour
+
+
+def hold_each(
+    views: Sequence[TopologyView],
+    controls: Controls,
+    drained: Iterable[str],  # hosts
+    begun: Sequence[tuple[float, str, str]],  # the moves of the last hour, as in `Seen`
+    settings: Config,
+    *,
+    time_s: float,
+) -> Holds:
+    """Say of each topology, executor and node what keeps it from being moved."""
+    excluded_topologies = _excluded(views, settings.excluded)
+    capped, busy_nodes = _caps(begun, settings)
+    outside = closed(settings.windows, time_s)
+    hosts = {id: host for view in views for id, host in hosts_of(view.publication.nodes).items()}
+    excluded = replace(settings.excluded, drained=frozenset(drained)).on(hosts)
+    frozen, modes = controls.frozen(time_s), {}
+    drains, policies = dict(excluded_topologies), dict(excluded_topologies)
+    for view in views:
+        name = view.publication.name
+        mode = modes[view.id] = Mode(controls.mode_of(name, settings.mode))
+        reason = controls.held(name, time_s) or outside
+        if reason is None and mode is Mode.OBSERVE:
+            reason = "mode is observe: only measuring"
+        if frozen is not None:
+            drains[view.id] = Veto(Outcome.PAUSED, frozen)
+        if reason is not None:
+            policies[view.id] = Veto(Outcome.PAUSED, reason)
+        elif capped is not None:
+            policies[view.id] = capped
+    unwanted = {view.id: controls.unwanted(view.id, time_s) for view in views}
+    return Holds(modes, drains, policies, unwanted, excluded, busy_nodes)
+
+
+def _excluded(views: Iterable[TopologyView], excluded: Excluded) -> dict[str, Veto]:
+    return {
+        view.id: Veto(Outcome.EXCLUDED, f"topology {view.publication.name} is excluded")
+        for view in views
+        if {view.id, view.publication.name} & excluded.topologies
+    }
+
+
+def _caps(
+    begun: Sequence[tuple[float, str, str]], settings: Config
+) -> tuple[Veto | None, dict[str, Veto]]:
+    """Say whether the cluster, and which nodes, have had all their moves of an hour."""
+    most, most_of_host = settings.max_moves_hour, settings.max_moves_host_hour
+    capped, busy_nodes = None, {}
+    if most is not None and len(begun) >= most:
+        reason = f"{len(begun)} moves have begun within an hour, {most} may"
+        capped = Veto(Outcome.CAPPED, reason)
+    if most_of_host is not None:
+        said = f"moves from or to it have begun within an hour, {most_of_host} may"
+        counts = Counter(node for _, source, target in begun for node in {source, target})
+        busy_nodes = {
+            node: Veto(Outcome.CAPPED, f"node {node}: {count} {said}")
+            for node, count in counts.items()
+            if count >= most_of_host
+        }
+    return capped, busy_nodes

@@ -1,0 +1,116 @@
+"""How a cycle ended, topology by topology."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from controller.config import Mode
+from controller.core.cluster import inter_node_tps
+from controller.core.decision import Decision, Move, Outcome, Veto, proposal_id
+from controller.core.picture import Picture
+from controller.core.veto import Vetoes
+from controller.policies.partition.search import Question
+from migration.model import ExecutorId, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyReport:
+    """How one cycle ended for one topology."""
+
+    tick: int
+    topology: str  # its id; empty if the cycle did not get as far
+    time_s: float  # Unix seconds
+    outcome: Outcome
+    reason: str
+    moves: tuple[Move, ...] = ()  # the moves that begin, or would
+    plan: Plan | None = None  # the plan to write, or that would be
+    warnings: tuple[str, ...] = ()  # what placement cannot repair
+    picture: Picture | None = None  # what the decision looked at
+    vetoes: Vetoes | None = None  # and what was in its way; None if it did not get as far
+    mode: Mode = Mode.ADVISE
+    drains: bool = False  # the moves take executors away from drained hosts
+
+    @property
+    def proposal(self) -> str:
+        """The id by which an operator may approve the moves; empty if they wait for no approval."""
+        waits = self.outcome is Outcome.AWAITING_APPROVAL
+        return proposal_id(self.topology, self.moves) if waits else ""
+
+    @property
+    def inter_node_frac(self) -> float | None:
+        """Share of the traffic that crosses between nodes, before the moves; None if unknown."""
+        if self.picture is None or not self.picture.snapshot.traffic.total_tps:
+            return None
+        cluster, snapshot = self.picture.cluster, self.picture.snapshot
+        return round(inter_node_tps(cluster, snapshot) / snapshot.traffic.total_tps, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How one cycle ended."""
+
+    topologies: tuple[TopologyReport, ...]  # a nameless one if none could be looked at
+    questions: tuple[Question, ...] = ()  # searches to begin, for answers in a later `Seen`
+    error: Exception | None = None  # the surprise that ended the cycle
+
+    @property
+    def plans(self) -> dict[str, Plan]:
+        """The plans to write with a compare-and-set, by topology."""
+        return {
+            one.topology: one.plan
+            for one in self.topologies
+            if one.outcome is Outcome.MOVED and one.plan is not None
+        }
+
+
+def report_each(
+    plans: Mapping[str, tuple[Plan | None, Decision]],  # by topology, as `next_plan` makes them
+    pictures: Mapping[str, Picture | Veto],
+    vetoes: Mapping[str, Vetoes],
+    modes: Mapping[str, Mode],
+    drains: Collection[str],  # topologies whose moves take executors away from drained hosts
+    *,
+    tick: int,
+    time_s: float,
+) -> tuple[TopologyReport, ...]:
+    """Say how the cycle ended for each topology; a plan is to be written if it is MOVED."""
+    return tuple(
+        TopologyReport(
+            tick,
+            topology,
+            time_s,
+            _outcome(plan, decision, modes[topology], drains=topology in drains),
+            decision.reason,
+            decision.moves,
+            plan,
+            decision.warnings,
+            made if isinstance(made := pictures[topology], Picture) else None,
+            vetoes.get(topology),
+            modes[topology],
+            drains=topology in drains,
+        )
+        for topology, (plan, decision) in plans.items()
+    )
+
+
+def _outcome(plan: Plan | None, decision: Decision, mode: Mode, *, drains: bool) -> Outcome:
+    if plan is None:
+        return decision.outcome
+    if mode is Mode.AUTO or drains:
+        return Outcome.MOVED
+    return Outcome.AWAITING_APPROVAL if mode is Mode.APPROVE else decision.outcome
+
+
+def begun_by(reports: Iterable[TopologyReport]) -> set[tuple[str, ExecutorId]]:
+    """Name the executors, with their topology, whose moves begin."""
+    return {
+        (report.topology, ExecutorId.parse(move.executor))
+        for report in reports
+        if report.outcome is Outcome.MOVED
+        for move in report.moves
+    }
+
+
+def surprised(tick: int, time_s: float, error: Exception) -> Report:
+    """Report STAND_BACK for a cycle that an unexpected error has ended."""
+    reason = f"unexpected error: {error!r}"
+    return Report((TopologyReport(tick, "", time_s, Outcome.STAND_BACK, reason),), error=error)

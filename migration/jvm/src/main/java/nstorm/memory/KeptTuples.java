@@ -1,0 +1,47 @@
+package nstorm.memory;
+
+import java.lang.reflect.Field;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Whether bolts still keep tuples to ack them later. Their fields say so better than a count of acks: what is in no field
+ * cannot be acked any more, and nothing is counted for each tuple.
+ */
+public final class KeptTuples {
+    private KeptTuples() {
+    }
+
+    /**
+     * True if these fields hold nothing: no object, or collections and arrays of nothing. To be called where nothing
+     * else touches the bolts.
+     */
+    public static boolean none(List<Object> bolts, Set<String> fields) {
+        for (Object bolt : bolts) {
+            for (Field field : BoltState.fields(bolt, fields)) {
+                try {
+                    if (!isNothing(field.get(BoltMemory.user(bolt)))) {
+                        return false;
+                    }
+                } catch (IllegalAccessException e) {
+                    throw new IllegalStateException("cannot read " + field, e);
+                }
+            }
+        }
+        return true;
+    }
+
+    private static boolean isNothing(Object value) {
+        if (value instanceof Map<?, ?> map) {
+            return isNothing(map.values());
+        } else if (value instanceof Collection<?> many) {
+            return many.stream().allMatch(KeptTuples::isNothing);
+        } else if (value instanceof Object[] array) {
+            return Arrays.stream(array).allMatch(KeptTuples::isNothing);
+        }
+        return value == null;
+    }
+}

@@ -1,0 +1,58 @@
+package nstorm.memory;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.storm.topology.BasicBoltExecutor;
+import org.junit.jupiter.api.Test;
+
+class KeptTuplesTest {
+    static final class Sink {
+        private Object x;
+
+        Sink(Object x) {
+            this.x = x;
+        }
+    }
+
+    private static boolean none(Object x) {
+        return KeptTuples.none(List.of(new Sink(null), new Sink(x)), Set.of("x"));
+    }
+
+    @Test
+    void emptyCollectionsOfAnyDepthKeepNothing() {
+        assertTrue(none(null));
+        assertTrue(none(new ArrayList<>()));
+        assertTrue(none(new Object[3]));
+        assertTrue(none(new HashMap<>(Map.of("a", new ArrayDeque<>(), "b", List.of(Map.of())))));
+    }
+
+    @Test
+    void anythingElseIsKept() {
+        Object tuple = new Object();
+        assertFalse(none(tuple));
+        assertFalse(none(List.of(tuple)));
+        assertFalse(none(new Object[] {null, tuple}));
+        assertFalse(none(Map.of("a", List.of(), "b", List.of(List.of(tuple)))));
+        assertFalse(KeptTuples.none(List.of(new Sink(List.of(tuple)), new Sink(null)), Set.of("x")));
+    }
+
+    @Test
+    void theUsersBoltIsLookedInto() {
+        Keeping.Basic bolt = new Keeping.Basic();
+        bolt.counts.put("a", 1L);
+        assertFalse(KeptTuples.none(List.of(new BasicBoltExecutor(bolt)), Set.of("counts")));
+    }
+
+    @Test
+    void aFieldThatIsNotThereIsNamed() {
+        assertThrows(Undecided.class, () -> KeptTuples.none(List.of(new Sink(null)), Set.of("y")));
+    }
+}
