@@ -16,6 +16,7 @@ from migration.model import LocalPlan, Plan
 from migration.wire import (
     CLUSTER,
     EPOCH,
+    OPENS,
     PLANS,
     decode,
     encode_local,
@@ -128,7 +129,7 @@ class Puller:
         """Return the newest good plans that concern the node, and which of them are only here."""
         newest = LocalPlan(held.cluster)
         lost = []
-        wanted = self._watched.children(PLANS) if here is None else here
+        wanted = self._watched.children(PLANS) if here is None else here | self._opening(node)
         asked = frozenset(wanted).union(plan.topology for plan in held.plans)
         self._forget(self._asked - asked)
         self._asked = asked
@@ -141,6 +142,11 @@ class Puller:
             if found is None:
                 lost.append(plan)
         return newest, tuple(lost)
+
+    def _opening(self, node: str | None) -> frozenset[str]:
+        """Name the topologies that a move brings to this node, which may have nothing of them."""
+        stored = None if node is None else self._watched.node(f"{OPENS}/{node}")
+        return frozenset(stored.data.decode(errors="replace").split() if stored else ())
 
     def _forget(self, topologies: Iterable[str]) -> None:
         """Give up what is kept of topologies that have left the node."""

@@ -46,6 +46,7 @@ class Seen:
     # Unix seconds, source and target node of each move that has begun within the last hour.
     begun: tuple[tuple[float, str, str], ...] = ()
     drained: tuple[str, ...] = ()  # the hosts that operators drain
+    free: frozenset[Slot] = frozenset()  # the slots where a move may start a worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,8 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
         settings.limits,
         free_moves,
         rests=memory.moved_s.keys(),
+        free=seen.free,
+        worker_capacity_cores=settings.worker_capacity_cores,
     )
     begun = sum(len(decision.moves) for decision in drains.values())
     vetoes = veto_each(
@@ -138,7 +141,7 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
         begins={topology for topology, mode in holds.modes.items() if mode is Mode.AUTO},
     )
     decisions |= drains
-    plans = {view.id: next_plan(view, decisions[view.id], epoch) for view in views}
+    plans = {view.id: next_plan(view, decisions[view.id], epoch, seen.free) for view in views}
     reports = report_each(
         plans,
         pictures,

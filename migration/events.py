@@ -34,8 +34,8 @@ class Progress:
     made: PlanVersion
     written: PlanVersion
     target_incarnation: str | None = None  # the target's JVM that was ready
-    # Since when both ends route to the target (in STOP all workers do), and Storm has the executor
-    # there.
+    # Since when both ends route to the target (in STOP all workers do, in UNDO all to the source),
+    # and Storm has the executor there.
     routed_s: float | None = None
     absorbed_s: float | None = None
     stuck: bool = False  # whether the source's thread is stuck in user code, reported once
@@ -100,6 +100,19 @@ class ObservedEntry:
         """Tell whether no worker sends to the source any more; a silent one might."""
         waited = (slot for slot in self.observation.slots if not self.dead(slot))
         return self.ends_routed() and all(self.state(slot) in _ROUTED for slot in waited)
+
+    def all_back(self) -> bool:
+        """Tell whether every live worker routes to the source, and the target's copy is gone."""
+        target = self.entry.target
+        return all(
+            self.state(slot) in ({EntryState.STOPPED} if slot == target else _ROUTED)
+            for slot in self.observation.live
+        )
+
+    def quiet(self) -> bool:
+        """Tell whether what was on its way has arrived since all routes have changed."""
+        since_s = self.progress.routed_s
+        return since_s is not None and self.now_s - since_s >= self.timing.close_quiet_s
 
     def closes(self) -> bool:
         """Tell whether Storm ends the source's worker as soon as Nimbus absorbs the move."""
@@ -173,6 +186,10 @@ def _cancelled(observed: ObservedEntry) -> bool:
     }
 
 
+def _opened(observed: ObservedEntry) -> bool:
+    return observed.heard(observed.entry.target)
+
+
 def _target_ready(observed: ObservedEntry) -> bool:
     # A spout is absorbed right after QUIET, and what carries its state stands still from SWITCH on.
     if observed.entry.way in (Way.SPOUT, Way.CARRY) and not _supervised(observed):
@@ -233,9 +250,7 @@ def _emptied(observed: ObservedEntry) -> bool:
     if observed.status(observed.entry.source) is SlotStatus.ABSENT:
         # A JVM that Storm is just starting has not told its process id yet: Storm could not end it.
         return observed.now_s - observed.progress.since_s >= observed.timing.close_limit_s
-    since_s = observed.progress.routed_s
-    quiet = since_s is not None and observed.now_s - since_s >= observed.timing.close_quiet_s
-    return quiet and observed.state(observed.entry.source) is EntryState.STOPPED
+    return observed.quiet() and observed.state(observed.entry.source) is EntryState.STOPPED
 
 
 def _settled(observed: ObservedEntry) -> bool:
@@ -275,11 +290,11 @@ def _undone(observed: ObservedEntry) -> bool:
     source, target = observed.entry.source, observed.entry.target
     if observed.status(target) is SlotStatus.SILENT or observed.status(source) is SlotStatus.SILENT:
         return False
-    for slot in observed.observation.live:
-        wanted = {EntryState.STOPPED} if slot == target else _ROUTED
-        if observed.state(slot) not in wanted:
-            return False
-    return True
+    # A worker that Storm does not assign ends as soon as the entry has left.
+    closes = observed.status(target) is SlotStatus.LIVE and (
+        target not in observed.observation.publication.slots
+    )
+    return observed.all_back() and (not closes or observed.quiet())
 
 
 def _read_by_ends(observed: ObservedEntry) -> bool:
@@ -299,6 +314,7 @@ EVENTS: dict[str, Callable[[ObservedEntry], bool]] = {
     "target_dead": _target_dead,
     "unsupervised": _unsupervised,
     "cancelled": _cancelled,
+    "opened": _opened,
     "target_ready": _target_ready,
     "closed": _closed,
     "target_restarted": _target_restarted,

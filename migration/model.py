@@ -37,6 +37,7 @@ FoldedRow = tuple[Task, str, Count]
 class Phase(StrEnum):
     """Where a move stands."""
 
+    OPEN = "OPEN"
     PREPARE = "PREPARE"
     QUIET = "QUIET"
     SWITCH = "SWITCH"
@@ -69,7 +70,7 @@ class Way(StrEnum):
         return cls("unknown")
 
 
-SOURCE_OWNS = frozenset({Phase.PREPARE, Phase.QUIET, Phase.UNDO})
+SOURCE_OWNS = frozenset({Phase.OPEN, Phase.PREPARE, Phase.QUIET, Phase.UNDO})
 ABSORBED = frozenset({Phase.STOP, Phase.SETTLE})
 MOVING = SOURCE_OWNS | {Phase.SWITCH, Phase.DRAIN, Phase.CARRY, Phase.STOP}
 
@@ -178,7 +179,7 @@ class Base(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "to"}):
-    """One move in a plan."""
+    """One move in a plan; `opens` is the host of the target if the topology had no worker there."""
 
     id: Name
     executor: ExecutorId
@@ -188,6 +189,7 @@ class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "
     base: Base
     void: str | None = None
     way: Way = Way.LIVE
+    opens: str | None = None
 
     @property
     def understood(self) -> bool:
@@ -233,6 +235,11 @@ class Plan(Struct, frozen=True, gc=False):
     @property
     def stamp(self) -> PlanVersion:
         return PlanVersion(self.epoch, self.version)
+
+    def opened_slots(self) -> frozenset[Slot]:
+        """Return the slots where supervisors keep a worker that Storm need not assign."""
+        opening = (one for one in self.entries if one.opens is not None and one.void is None)
+        return frozenset(entry.target for entry in opening)
 
     def followed_by(self, entries: tuple[Entry, ...], epoch: int) -> Plan:
         """Make the plan that a leader of this epoch writes next, with these entries.
@@ -560,6 +567,7 @@ class Candidacy(Struct, frozen=True, gc=False):
 class Timing:
     """The patience of the protocol; the defaults are PROTOCOL.md's and DESIGN's."""
 
+    open_limit_s: float = 60.0
     prepare_limit_s: float = 20.0
     quiet_limit_s: float = 40.0
     switch_limit_s: float = 5.0

@@ -32,7 +32,7 @@ class SlotStatus(Enum):
     """What is known of the worker in a slot."""
 
     LIVE = "live"
-    """Storm assigns the slot, and a hooked worker is there."""
+    """Storm assigns the slot, or a move opens it, and a hooked worker is there."""
     ABSENT = "absent"
     """Storm assigns the slot, and its node's agent sees no hooked worker there."""
     SILENT = "silent"
@@ -56,7 +56,7 @@ class Observation:
 
     placed: dict[ExecutorId, PlacedExecutor]
     not_running: frozenset[ExecutorId]  # executors that their worker has not got yet
-    slots: frozenset[Slot]  # where Storm has put executors
+    slots: frozenset[Slot]  # where Storm has put executors, and those that the plan opens
     live: tuple[Slot, ...]  # those with a hooked worker, sorted
     hooked: tuple[Slot, ...]  # and of those the ones whose supervisor has the hooks, too
     # How many executors stay in each slot, as no move takes them away. A departure counts at once,
@@ -85,7 +85,9 @@ class Observation:
             if ack.topology == publication.topology:
                 # A dying JVM and its successor may both be there: the newest word counts.
                 workers[ack.slot] = ack if ack.cluster == plan.cluster else _unread(ack)
-        slots = publication.slots
+        assigned = publication.slots
+        there = {node.id for node in publication.nodes}
+        slots = assigned | {slot for slot in plan.opened_slots() if slot.supervisor in there}
         live = tuple(slot for slot in sorted(slots) if slot in workers)
         hooked = tuple(
             slot
@@ -94,10 +96,10 @@ class Observation:
         )
         placed = {placed.executor: placed for placed in publication.executors}
         runs = {slot: frozenset(ack.executors) for slot, ack in workers.items()}
-        speaks = _lowest(publication, nodes, [workers[slot] for slot in live])
+        speaks = _lowest(publication.speaks, slots, nodes, [workers[slot] for slot in live])
         stay = _staying(publication, plan)
         staying = Counter(one.slot for one in stay if one.slot is not None)
-        why = _cannot_close(speaks, slots - set(live))
+        why = _cannot_close(speaks, assigned - set(live))
         return cls(
             publication,
             plan,
@@ -163,10 +165,10 @@ def _staying(publication: Publication, plan: Plan) -> list[PlacedExecutor]:
 
 
 def _lowest(
-    publication: Publication, nodes: dict[str, NodeAcks], workers: list[WorkerAck]
+    published: int, slots: frozenset[Slot], nodes: dict[str, NodeAcks], workers: list[WorkerAck]
 ) -> tuple[int, str]:
-    found = [(SPEAKS, "this controller"), (publication.speaks, "Nimbus or a controller")]
-    for name in sorted({slot.supervisor for slot in publication.slots} & nodes.keys()):
+    found = [(SPEAKS, "this controller"), (published, "Nimbus or a controller")]
+    for name in sorted({slot.supervisor for slot in slots} & nodes.keys()):
         node = nodes[name]
         found.append((node.speaks, f"the agent of {name}"))
         if node.supervisor is not None:

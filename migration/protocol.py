@@ -98,7 +98,7 @@ def resume(plan: Plan, epoch: int, now_s: float) -> HeldPlan:
 
 
 def begin(held_plan: HeldPlan, entries: Iterable[Entry], now_s: float) -> Step:
-    """Add moves in PREPARE that `validate_move` has allowed; `now_s` are monotonic seconds.
+    """Add moves that `validate_move` has allowed; `now_s` are monotonic seconds.
 
     A `ModelError` if the plan has an entry of such an id or executor.
     """
@@ -165,12 +165,14 @@ def _noted(observed: ObservedEntry) -> Progress:
     incarnation = progress.target_incarnation
     if target is not None and (entry.phase is Phase.PREPARE or incarnation is None):
         incarnation = target.incarnation
-    routed = observed.all_routed() if entry.phase is Phase.STOP else observed.ends_routed()
+    routed = {Phase.STOP: observed.all_routed, Phase.UNDO: observed.all_back}.get(
+        entry.phase, observed.ends_routed
+    )
     settling = entry.phase in ABSORBED and observed.absorbed()
     return replace(
         progress,
         target_incarnation=incarnation,
-        routed_s=_since(progress.routed_s, routed, observed.now_s),
+        routed_s=_since(progress.routed_s, routed(), observed.now_s),
         absorbed_s=_since(progress.absorbed_s, settling, observed.now_s),
     )
 

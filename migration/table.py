@@ -12,6 +12,7 @@ from migration.model import Phase, Timing, Way
 ANY = "any"
 VOID = "(void)"
 LEAVE = "(leave)"
+OPENING = "opening"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ def limit_s(phase: Phase, way: Way, timing: Timing) -> float | None:
     if (phase, way) == (Phase.DRAIN, Way.DRAIN):
         return timing.unacked_limit_s
     return {
+        Phase.OPEN: timing.open_limit_s,
         Phase.PREPARE: timing.prepare_limit_s,
         Phase.QUIET: timing.quiet_limit_s,
         Phase.SWITCH: timing.switch_limit_s,
@@ -67,9 +69,12 @@ def needed_versions(page: str) -> dict[Way, int]:
     """Read the version that a move of each way needs: its own, and that of every phase it has.
 
     A move may come through each of its phases, so whoever takes part has to understand them all.
+    Only one that opens a slot has OPEN, too.
     """
     needed = {Way(name): int(since) for name, _, since in rows(page, "Ways")}
     for *_, ways, since in rows(page, "Phases"):
+        if ways == OPENING:
+            continue
         for way in needed if ways == "all" else map(Way, ways.split(", ")):
             needed[way] = max(needed[way], int(since))
     return needed | {Way.UNKNOWN: max(needed.values()) + 1}
@@ -78,6 +83,7 @@ def needed_versions(page: str) -> dict[Way, int]:
 PAGE = (files("migration") / "PROTOCOL.md").read_text("utf-8")
 TRANSITIONS = parse(PAGE)
 NEEDS_VERSION = needed_versions(PAGE)
+OPENS_SINCE = next(int(row[-1]) for row in rows(PAGE, "Phases") if row[-2] == OPENING)
 
 
 def transitions_from(phase: Phase, way: Way, void: bool) -> tuple[Transition, ...]:

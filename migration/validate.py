@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migration.model import Base, Entry, ExecutorId, Phase, Slot, Way, WorkerAck
+from migration.model import (
+    Base,
+    Entry,
+    ExecutorId,
+    Node,
+    NodeAcks,
+    Phase,
+    Slot,
+    Way,
+    WorkerAck,
+)
 from migration.observation import Observation
-from migration.table import NEEDS_VERSION
+from migration.table import NEEDS_VERSION, OPENS_SINCE
 
-# A plan is one node of ZooKeeper of at most 256 kB, and an entry takes up to 1.1 kB: it names its
-# slots three times, each with a host of up to 253 characters.
-MOST_ENTRIES = 200
+# A plan is one node of ZooKeeper of at most 256 kB, and an entry takes up to 1.4 kB: it names its
+# slots three times, each with a host of up to 253 characters, and the host of a slot that it opens.
+MOST_ENTRIES = 180
 
 
 class RefusalCode(StrEnum):
@@ -40,11 +50,17 @@ class Refusal:
 
 
 def validate_move(
-    observation: Observation, executor: ExecutorId, target: Slot, begun: Sequence[Entry] = ()
+    observation: Observation,
+    executor: ExecutorId,
+    target: Slot,
+    begun: Sequence[Entry] = (),
+    *,
+    free: Collection[Slot] = (),
 ) -> Entry | Refusal:
-    """Make the entry of a move in PREPARE, or name the first thing that is in its way.
+    """Make the entry of a move, or name the first thing that is in its way.
 
-    `begun` are the entries that the next plan begins besides. The caller sees to it that the
+    `begun` are the entries that the next plan begins besides, `free` the slots that may be opened,
+    of `free_slots`. The caller sees to it that the
     publication is fresh, and the acks of all nodes are at most `Timing.ack_fresh_s` old.
     """
     refusal = _unknown(observation, executor, target)
@@ -54,9 +70,15 @@ def validate_move(
             RefusalCode.UNKNOWN_EXECUTOR, f"Storm has assigned executor {executor} to no slot"
         )
     entries = (*observation.plan.entries, *begun)
-    refusal = _in_the_way(observation, entries, executor, placed.slot, target) or _unhooked(
-        observation, placed.slot, target
-    )
+    publication = observation.publication
+    host = None
+    if target not in publication.slots:
+        host = next(n.host for n in publication.nodes if n.id == target.supervisor)
+    refusal = _in_the_way(observation, entries, executor, placed.slot, target)
+    if refusal is None and host is not None:
+        refusal = _not_free(observation, target, free)
+    ends = (placed.slot,) if host is not None else (placed.slot, target)
+    refusal = refusal or _unhooked(observation, *ends)
     if refusal is not None:
         return refusal
     worker = observation.workers[placed.slot]
@@ -64,12 +86,13 @@ def validate_move(
     leaving = sum(entry.source == placed.slot for entry in begun)
     refusal = (
         _pinned(worker, executor, way)
-        or _not_understood(observation, way)
+        or _not_understood(observation, way, opens=host is not None)
         or _last(observation, executor, placed.slot, leaving)
     )
     base = Base(placed.slot, placed.start_secs)
     name = _free_id(observation.plan.version + 1, entries)
-    return refusal or Entry(name, executor, placed.slot, target, Phase.PREPARE, base, way=way)
+    phase = Phase.PREPARE if host is None else Phase.OPEN
+    return refusal or Entry(name, executor, placed.slot, target, phase, base, way=way, opens=host)
 
 
 def _unknown(observation: Observation, executor: ExecutorId, target: Slot) -> Refusal | None:
@@ -103,10 +126,35 @@ def _in_the_way(
         return Refusal(RefusalCode.MOVE_IN_FLIGHT, reason)
     if source == target:
         return Refusal(RefusalCode.SAME_SLOT, f"executor {executor} is at {target} already")
-    if target not in observation.slots:
-        reason = f"topology {topology} has no worker at {target}"
-        return Refusal(RefusalCode.NO_WORKER_IN_SLOT, reason)
     return None
+
+
+def free_slots(
+    nodes: Iterable[Node], taken: Collection[Slot], fresh_acks: Iterable[NodeAcks]
+) -> frozenset[Slot]:
+    """List the slots of a cluster where a move may start a worker.
+
+    No topology has them, by Storm's word (`taken`) or their supervisor's; supervisor and agent know
+    the phase OPEN.
+    """
+    offered = {node.id: node.slots for node in nodes}
+    free: set[Slot] = set()
+    for acks in fresh_acks:
+        supervisor = acks.supervisor
+        if supervisor is not None and min(acks.speaks, supervisor.speaks) >= OPENS_SINCE:
+            kept = {slot.port for slot in supervisor.slots}
+            ports = set(offered.get(acks.node, ())) - kept
+            free |= {Slot(acks.node, port) for port in ports}
+    return frozenset(free - set(taken))
+
+
+def _not_free(observation: Observation, target: Slot, free: Collection[Slot]) -> Refusal | None:
+    if target in free or target in observation.plan.opened_slots():
+        return None
+    topology = observation.publication.topology
+    why = "another topology may have it, or its supervisor or agent cannot open it"
+    reason = f"topology {topology} has no worker at {target}, and it is not free: {why}"
+    return Refusal(RefusalCode.NO_WORKER_IN_SLOT, reason)
 
 
 def _unhooked(observation: Observation, *ends: Slot) -> Refusal | None:
@@ -119,12 +167,13 @@ def _unhooked(observation: Observation, *ends: Slot) -> Refusal | None:
     return None
 
 
-def _not_understood(observation: Observation, way: Way) -> Refusal | None:
-    if way in observation.understood:
-        return None
+def _not_understood(observation: Observation, way: Way, *, opens: bool) -> Refusal | None:
     version, who = observation.speaks
-    needed = f"and a move of way {way} needs {NEEDS_VERSION[way]}"
-    reason = f"{who} speaks version {version} of the protocol, {needed}"
+    needed = max(NEEDS_VERSION[way], OPENS_SINCE if opens else 0)
+    if version >= needed:
+        return None
+    what = f"a move of way {way}{' that opens a slot' * opens} needs {needed}"
+    reason = f"{who} speaks version {version} of the protocol, and {what}"
     return Refusal(RefusalCode.NOT_UNDERSTOOD, reason)
 
 

@@ -44,6 +44,7 @@ TOPOLOGIES = f"{ROOT}/topologies"
 PLANS = f"{ROOT}/plans"
 ACKS = f"{ROOT}/acks"
 LOAD = f"{ROOT}/load"
+OPENS = f"{ROOT}/opens"
 
 PLAN_KEY = b"plan"
 ACK_KEY = b"ack"

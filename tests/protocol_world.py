@@ -33,7 +33,7 @@ from migration.model import (
 )
 from migration.observation import Observation
 from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
-from migration.validate import Refusal, validate_move
+from migration.validate import Refusal, free_slots, validate_move
 from migration.wire import SPEAKS
 
 TOPOLOGY, CLUSTER = "wc-1", "c1"
@@ -130,6 +130,8 @@ class Worker:
             return entry.target == self.slot
         if entry.phase is Phase.QUIET and entry.source == self.slot:
             return False
+        if entry.phase is Phase.OPEN:
+            return entry.source == self.slot
         return self.slot in (entry.source, entry.target)
 
     def restart(self) -> None:
@@ -195,7 +197,8 @@ class Worker:
 
     def state(self, entry: Entry) -> EntryState:
         target = entry.target == self.slot
-        if self.entry(entry.executor) is None or (entry.phase is Phase.PREPARE and not target):
+        ahead = entry.phase is Phase.OPEN or (entry.phase is Phase.PREPARE and not target)
+        if self.entry(entry.executor) is None or ahead:
             return EntryState.NONE
         here = entry.executor in self.running
         if entry.phase in (Phase.PREPARE, Phase.QUIET) and target:
@@ -221,9 +224,12 @@ class Worker:
     def keep(self) -> None:
         """Let the supervisor's slot accept the set and persist it, or kill the worker."""
         after = {executor for executor, (at, _) in self.supervisor_view.items() if at == self.slot}
-        if self.closed and after:
+        opened = self.slot in self.supervisor_plan.opened_slots()
+        if self.closed and (after or opened):
+            # It reads the same file as its supervisor.
+            self.plan = max(self.plan, self.supervisor_plan, key=lambda plan: plan.stamp)
             self.restart()
-        elif self.persisted and not after:
+        elif not (self.closed or after or opened):
             self.die()
             self.closed = True
             self.persisted = after
@@ -263,15 +269,18 @@ class Worker:
                 *(ExecutorWay(e, Way.DRAIN) for e in sorted(self.keepers)),
             ),
         )
-        kept = PersistedSlot(self.slot.port, TOPOLOGY, tuple(sorted(self.persisted)))
+        kept = () if self.closed else (self._persisted_slot(),)
         read = AppliedPlan(TOPOLOGY, self.supervisor_plan.epoch, self.supervisor_plan.version)
         acks = () if self.dead else (ack,)
         supervisor = SupervisorAck(
-            self.slot.supervisor, 1, "0.2.0", SPEAKS, time_ms, CLUSTER, (read,), (kept,)
+            self.slot.supervisor, 1, "0.2.0", SPEAKS, time_ms, CLUSTER, (read,), kept
         )
         self.said = NodeAcks(
             self.slot.supervisor, time_ms, "0.2.0", SPEAKS, CLUSTER, acks, supervisor
         )
+
+    def _persisted_slot(self) -> PersistedSlot:
+        return PersistedSlot(self.slot.port, TOPOLOGY, tuple(sorted(self.persisted)))
 
 
 class World:
@@ -284,12 +293,16 @@ class World:
         spouts: int = 0,
         carried: int = 0,
         keepers: int = 0,
+        *,
+        used: int | None = None,
     ) -> None:
+        """Lay it out; the executors are in the first `used` slots."""
         self.now_s, self.epoch, self.moves = 0.0, 1, 0
         self.slots = [Slot(f"s{i}", 6700) for i in range(slots)]
         self.executors = [ExecutorId(i, i) for i in range(1, executors + 1)]
         self.storm: Assignment = {
-            executor: (self.slots[i % slots], 100) for i, executor in enumerate(self.executors)
+            executor: (self.slots[i % (used or slots)], 100)
+            for i, executor in enumerate(self.executors)
         }
         self.spouts = frozenset(self.executors[:spouts])
         self.carried = frozenset(self.executors[spouts : spouts + carried])
@@ -352,6 +365,7 @@ class World:
             if entry.phase in (Phase.STOP, Phase.SETTLE)
             and entry.counts(*self.storm[entry.executor])
             and self.storm[entry.executor][0] != entry.target
+            and (entry.opens or entry.target in {slot for slot, _ in self.storm.values()})
         }
         while held := self._last(due):
             for executor in held:
@@ -391,7 +405,8 @@ class World:
     def move(self, executor: ExecutorId, target: Slot) -> Entry | Refusal:
         self.moves += 1
         observation = Observation.of(self.publication, self.stored, self.fresh())
-        entry = validate_move(observation, executor, target)
+        free = free_slots(self.publication.nodes, self.publication.slots, self.fresh())
+        entry = validate_move(observation, executor, target, free=free)
         if isinstance(entry, Entry):
             entry = structs.replace(entry, id=f"m{self.moves}")
             self.write(begin(self.held_plan, [entry], self.now_s))

@@ -12,6 +12,7 @@ from controller.cli.decide import decide
 from controller.cli.doctor import doctor
 from controller.cli.node import VERBS
 from controller.cli.operate import drain, move, status, undrain
+from controller.cli.roll import roll
 from controller.cli.running import new_app, run
 from controller.cli.top import top
 from controller.cli.why import cancel, explain, history, plan, show, undo
@@ -67,6 +68,7 @@ _add(pause, RULE, 'nstorm pause --for 30m --reason "release" --conf storm.yaml')
 _add(freeze, RULE, "nstorm freeze --until 2026-12-27T06:00+01:00 --conf storm.yaml")
 _add(resume, RULE, "nstorm resume --conf storm.yaml")
 _add(drain, RULE, "nstorm drain node-3 --conf storm.yaml --within 60s")
+_add(roll, RULE, "nstorm roll --run 'ssh {host} sudo reboot-and-wait' --conf storm.yaml")
 _add(undrain, RULE, "nstorm undrain node-3 --conf storm.yaml")
 _add(decide, FILES, "nstorm decide snapshot.json --policy gather --steps 20 --set load.high=0.9")
 app.add_typer(replay_app, name="replay", rich_help_panel=FILES)

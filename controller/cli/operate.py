@@ -4,8 +4,9 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,8 +17,8 @@ from rich.console import Console
 from controller.cli.daemons import Conf
 from controller.cli.places import only, slot_of
 from controller.cli.status_view import as_document, as_tables, drain_lines, drain_progress
-from controller.config import from_storm_yaml
-from controller.core.drain import cannot_drain, left_on
+from controller.config import Config, from_storm_yaml
+from controller.core.drain import cannot_drain, left_on, rooms_to_open
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
 from controller.storm.collect import DRAINED, LiveCluster
@@ -227,22 +228,42 @@ def drain(
     or some executors stay. Exit code 2: refused, with the reason.
     """
     limit_s = seconds("--within", within) if within else None
-    high_frac = from_storm_yaml(storm_yaml.read(conf))[0].limits.high_frac
+    config = from_storm_yaml(storm_yaml.read(conf))[0]
     with connected(conf) as session:
         heeded(session, "nstorm drain")
         view = LiveCluster.of_session(session)
-        views, drained, told = view.topologies(), view.drained(), read(session) or {}
-        if {"executors", "workers"} & {*told.get("left_out", ())}:
-            raise CommandError("the loads do not fit into /nstorm/status, so the room is not known")
-        cpu_cores, room_cores = _loads(told, high_frac)
-        refusal = cannot_drain(views, host, drained, cpu_cores, room_cores)
-        if refusal is not None:
-            raise CommandError(refusal)
-        if host not in drained:
-            count = sum(len(left_on(one, (host,)).executors) for one in views)
-            session.put(f"{DRAINED}/{host}", str(count).encode())
+        begin_drain(session, view, config, host)
         if limit_s is not None:
             raise typer.Exit(_wait_drained(view, host, limit_s))
+
+
+def begin_drain(session: Session, view: LiveCluster, config: Config, host: str) -> None:
+    """Write the wish down; a `CommandError` if the other hosts cannot carry it."""
+    drained = view.drained()
+    if host in drained:
+        return
+    refusal = cannot_drain_now(session, view, config, host, drained)
+    if refusal is not None:
+        raise CommandError(refusal)
+    count = sum(len(left_on(one, (host,)).executors) for one in view.topologies())
+    session.put(f"{DRAINED}/{host}", str(count).encode())
+
+
+def cannot_drain_now(
+    session: Session, view: LiveCluster, config: Config, host: str, drained: Iterable[str]
+) -> str | None:
+    """Say why a host cannot be drained beside those that are; None if the rest can carry it."""
+    views, told = view.topologies(), read(session) or {}
+    if {"executors", "workers"} & {*told.get("left_out", ())}:
+        return "the loads do not fit into /nstorm/status, so the room is not known"
+    cpu_cores, room_cores = _loads(told, config.limits.high_frac)
+    to_open = partial(
+        rooms_to_open,
+        free=view.free(views),
+        high_frac=config.limits.high_frac,
+        worker_capacity_cores=config.worker_capacity_cores,
+    )
+    return cannot_drain(views, host, drained, cpu_cores, room_cores, to_open=to_open)
 
 
 def seconds(option: str, text: str) -> float:

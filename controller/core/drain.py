@@ -1,6 +1,6 @@
 """Moves executors away from hosts that operators drain, before any policy is asked."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,12 +35,27 @@ def left_on(view: TopologyView, drained: Collection[str]) -> Left:
     return Left(here, {e: pinned[e] for e in here if e in pinned})
 
 
+def on_hosts(view: TopologyView, hosts: Collection[str]) -> int:
+    """Count the executors that Storm has on hosts, and the moves that have an end there."""
+    nodes = nodes_named(hosts_of(view.publication.nodes), hosts)
+    executors = view.publication.executors
+    placed = {one.executor for one in executors if one.slot and one.slot.supervisor in nodes}
+    ends = {
+        entry.executor
+        for entry in view.plan.entries
+        if {entry.source.supervisor, entry.target.supervisor} & nodes
+    }
+    return len(placed | ends)
+
+
 def cannot_drain(
     views: Sequence[TopologyView],
     host: str,
     drained: Iterable[str],
     cpu_cores: Mapping[tuple[str, str], float],  # by topology and executor
     room_cores: Mapping[tuple[str, str], float],  # by topology and worker, below the upper limit
+    *,
+    to_open: Callable[[TopologyView, Collection[str]], Mapping[Slot, float]],  # `rooms_to_open`
 ) -> str | None:
     """Say why a host cannot be drained; None if the other hosts can carry it."""
     hosts = {node.host for view in views for node in view.publication.nodes}
@@ -59,12 +74,37 @@ def cannot_drain(
         needs = sum(cpu_cores[view.id, executor] for executor in leaving)
         others = (str(slot) for slot in view.observation.hooked if slot.supervisor not in nodes)
         room = sum(max(room_cores.get((view.id, slot), 0.0), 0.0) for slot in others)
+        room += sum(to_open(view, nodes).values())
         if leaving and needs > room:
             return (
-                f"{len(leaving)} executors of {name} need {needs:.3g} cores, and its workers on "
-                f"other hosts have {room:.3g} below load.high"
+                f"{len(leaving)} executors of {name} need {needs:.3g} cores, and its workers and "
+                f"free slots on other hosts have {room:.3g} below load.high"
             )
     return None
+
+
+def rooms_to_open(
+    view: TopologyView,
+    closed: Collection[str],  # nodes
+    *,
+    free: Collection[Slot],
+    high_frac: float,
+    worker_capacity_cores: float | None,
+) -> dict[Slot, float]:
+    """Tell what could be opened for a topology, and its room below the upper limit, in cores.
+
+    It is one slot of each node where the topology has no worker, and of which the node's CPU still
+    has a share.
+    """
+    shut = {*closed, *(slot.supervisor for slot in view.observation.slots)}
+    nodes = {node.id: node for node in view.publication.nodes if node.id not in shut}
+    found: dict[Slot, float] = {}
+    for slot in sorted(free):
+        node = nodes.pop(slot.supervisor, None)
+        if node is not None:
+            share = node.cpu_capacity / 100 / (node.slots_in_use + 1)
+            found[slot] = high_frac * (worker_capacity_cores or share)
+    return found
 
 
 def drain_each(
@@ -75,11 +115,14 @@ def drain_each(
     free_moves: int,
     *,
     rests: Collection[tuple[str, ExecutorId]] = (),
+    free: Collection[Slot] = (),
+    worker_capacity_cores: float | None = None,
 ) -> dict[str, Decision]:
     """Decide about the topologies that have executors to move from a drained host.
 
     It wants only what the validator of plans allows, so that a move that is refused takes none from
     another topology. What `rests` after a move waits: it may have come back, and would again.
+    Where no worker has room, one of the `free` slots is opened.
     """
     decisions: dict[str, Decision] = {}
     for topology, made in pictures.items():
@@ -88,8 +131,16 @@ def drain_each(
         resting = {str(executor) for of, executor in rests if of == topology}
         leaving = _leaving(made, excluded.drained, resting)
         if leaving:
-            free = min(free_moves, MOST_ENTRIES - len(made.view.plan.entries))
-            decision = _drain(made, leaving, excluded, limits, free)
+            most = min(free_moves, MOST_ENTRIES - len(made.view.plan.entries))
+            to_open = rooms_to_open(
+                made.view,
+                excluded.drained | excluded.hosts,
+                free=free,
+                high_frac=limits.high_frac,
+                worker_capacity_cores=worker_capacity_cores,
+            )
+            limited = replace(limits, max_moves=most)
+            decision = _drain(made, leaving, excluded, limited, to_open)
             said = f"host{'s' * (len(drained) > 1)} {', '.join(drained)} drained"
             decisions[topology] = replace(decision, reason=f"{said}: {decision.reason}")
             free_moves -= len(decisions[topology].moves)
@@ -122,22 +173,45 @@ def _workers_at(cluster: Cluster, nodes: Collection[str]) -> NDArray[np.bool_]:
     return np.array([node in nodes for node in cluster.nodes])[cluster.node_of]
 
 
+def _with_opened(cluster: Cluster, opened: Mapping[Slot, float]) -> Cluster:
+    """Add workers that could be started, after all others."""
+    node = {name: n for n, name in enumerate(cluster.nodes)}
+    node_of = np.array([node[slot.supervisor] for slot in opened], np.int64)
+    return replace(
+        cluster,
+        workers=(*cluster.workers, *map(str, opened)),
+        node_of=np.concatenate([cluster.node_of, node_of]),
+        capacity_cores=np.concatenate([cluster.capacity_cores, np.array(list(opened.values()))]),
+        closed=(*cluster.closed, *(None for _ in opened)),
+    )
+
+
 def _drain(
-    made: Picture, leaving: list[int], excluded: Excluded, limits: Limits, free_moves: int
+    made: Picture,
+    leaving: list[int],
+    excluded: Excluded,
+    limits: Limits,
+    to_open: Mapping[Slot, float],
 ) -> Decision:
     cluster, snapshot, observation = made.cluster, made.snapshot, made.view.observation
-    if free_moves <= 0:
+    running = len(cluster.workers)
+    cluster = _with_opened(cluster, to_open)
+    if limits.max_moves <= 0:
         return Decision(Outcome.MOVE_IN_FLIGHT, "executors wait for moves under way")
     room = np.where(
         _is_open(made, excluded.drained | excluded.hosts), made.classes.room_cores, -np.inf
     )
+    room = np.concatenate([room, np.array(list(to_open.values()))])
     staying = {str(slot): count for slot, count in observation.staying.items()}
     # The largest first: what is small finds room at last, too.
     leaving.sort(key=lambda e: (-snapshot.cpu_cores[e], e))
     steps: list[tuple[int, int]] = []
     for e in leaving:
-        to, source = int(np.argmax(room)), cluster.workers[snapshot.place[e]]
-        if len(steps) == free_moves or room[to] + TOLERANCE_CORES < snapshot.cpu_cores[e]:
+        # A worker that runs comes before one that has to be started.
+        to, source = int(np.argmax(room[:running])), cluster.workers[snapshot.place[e]]
+        if room[to] + TOLERANCE_CORES < snapshot.cpu_cores[e]:
+            to = int(np.argmax(room))
+        if len(steps) == limits.max_moves or room[to] + TOLERANCE_CORES < snapshot.cpu_cores[e]:
             continue
         if observation.cannot_close and staying[source] == 1:
             continue
@@ -149,7 +223,7 @@ def _drain(
         return Decision(Outcome.WOULD_MOVE, reason, proposals(cluster, snapshot, steps))
     name, cores = snapshot.executors[leaving[-1]], snapshot.cpu_cores[leaving[-1]]
     reason = (
-        f"{name} needs {cores:.3g} cores, and no worker elsewhere has more than "
+        f"{name} needs {cores:.3g} cores, and no worker or free slot elsewhere has more than "
         f"{max(room.max(), 0.0):.3g} below {limits.high_frac:g} of its CPU"
     )
     return Decision(Outcome.NO_LOW_WORKER, reason)

@@ -58,7 +58,7 @@ def picture_each(
             missed_s |= {key: s for key, s in unheard_s.items() if key[0] == view.id}
             pictures[view.id] = stopped
             continue
-        missing = [(view.id, slot) for slot in sorted(view.observation.slots - set(hooked))]
+        missing = [(view.id, slot) for slot in sorted(view.publication.slots - set(hooked))]
         missed_s |= {key: unheard_s.get(key, now_s) for key in missing}
         unknown = [
             f"{slot} has not said that it has the hooks"

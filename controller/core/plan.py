@@ -1,6 +1,6 @@
 """Lays the moves of a decision over the plan of a topology: the next plan, as a value."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from controller.core.decision import Decision, Outcome
@@ -24,9 +24,12 @@ _OUTCOME_OF_REFUSAL: Mapping[RefusalCode, Outcome] = {
 }
 
 
-def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan | None, Decision]:
+def next_plan(
+    view: TopologyView, decision: Decision, epoch: int, free: Collection[Slot] = ()
+) -> tuple[Plan | None, Decision]:
     """Make the plan that begins the moves of a decision, with the epoch of the leader that writes.
 
+    `free` are the slots of the cluster that a move may open.
     It is one version higher, whatever the number of moves, or None if none begins. The decision
     comes back with the moves that the validator allows; if it allows none, as its refusal.
     """
@@ -34,7 +37,7 @@ def next_plan(view: TopologyView, decision: Decision, epoch: int) -> tuple[Plan 
     refusal = None
     for move in decision.moves:
         executor, target = ExecutorId.parse(move.executor), Slot.parse(move.target)
-        made = validate_move(view.observation, executor, target, entries)
+        made = validate_move(view.observation, executor, target, entries, free=free)
         if isinstance(made, Refusal):
             refusal = made
             break

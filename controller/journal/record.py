@@ -64,6 +64,7 @@ class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick"):
     epoch: int | None = None
     controls: Controls = Controls()
     drained: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
     views: tuple[ViewRecord, ...] = ()
     load_nodes: tuple[str, ...] = ()  # the nodes whose newest report was seen
     rests: tuple[tuple[str, str, float], ...] = ()

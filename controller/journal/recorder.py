@@ -123,6 +123,7 @@ class Recorder:
             "epoch": found.epoch,
             "controls": msgspec.to_builtins(found.controls),
             "drained": list(found.drained),
+            "free": sorted(map(str, found.free)),
             "views": [
                 {
                     "topology": view.id,

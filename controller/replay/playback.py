@@ -19,7 +19,7 @@ from controller.journal.recorder import cycle_record
 from controller.policies.partition.goal import Answer
 from controller.report import Report
 from migration import ConfigError, WireError, wire
-from migration.model import ExecutorId, NodeAcks, NodeLoad, Plan, Publication
+from migration.model import ExecutorId, NodeAcks, NodeLoad, Plan, Publication, Slot
 
 M = TypeVar("M", NodeAcks, NodeLoad, Plan, Publication)
 
@@ -52,6 +52,7 @@ class SeenReader:
             tuple((topology, decode(Answer, answer)) for topology, answer in record.answers),
             record.begun,
             record.drained,
+            frozenset(map(Slot.parse, record.free)),
         )
 
     def loads(self, record: TickRecord) -> tuple[NodeLoad, ...]:

@@ -109,6 +109,7 @@ class Applier:
     def step(self, views: Iterable[TopologyView]) -> bool:
         """Look once at every move under way, write what follows; tell whether moves are left."""
         left, views = False, tuple(views)
+        self._call_agents(views)
         for gone in {*self._held, *self._lost_s} - {view.id for view in views}:
             if self._mirror.kept_node(wire.plan_path(gone)) is None:
                 self._held.pop(gone, None)
@@ -122,6 +123,23 @@ class Applier:
                 self._step(held, view)
                 left = left or bool(held.held_plan.plan.entries)
         return left
+
+    def _call_agents(self, views: Iterable[TopologyView]) -> None:
+        """Name to the agents of slots that are opened the topologies whose plans they need."""
+        if self._leader.epoch is None:
+            return
+        opening: dict[str, set[str]] = {}
+        for view in views:
+            for slot in view.plan.opened_slots():
+                opening.setdefault(slot.supervisor, set()).add(view.id)
+        for node, topologies in opening.items():
+            path, data = f"{wire.OPENS}/{node}", " ".join(sorted(topologies)).encode()
+            stored = self._mirror.node(path)
+            if stored is None or stored.data != data:
+                self._session.put(path, data)
+                self._mirror.invalidate(path)
+        for node in set(self._mirror.children(wire.OPENS)) - opening.keys():
+            self._session.delete(f"{wire.OPENS}/{node}")
 
     def sweep(self, orphans: Iterable[tuple[str, int]]) -> None:
         """Delete what is left of topologies and nodes that are gone, by path and version."""

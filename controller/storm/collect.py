@@ -18,8 +18,18 @@ from controller.storm.nimbus import NimbusWatch
 from kvstore.election import in_line
 from kvstore.zookeeper import Session
 from migration import wire
-from migration.model import Candidacy, NodeAcks, NodeLoad, Nodes, Plan, Publication, Timing
+from migration.model import (
+    Candidacy,
+    NodeAcks,
+    NodeLoad,
+    Nodes,
+    Plan,
+    Publication,
+    Slot,
+    Timing,
+)
 from migration.recovery import KnownPlan
+from migration.validate import free_slots
 
 # Loads say that a node is alive, too; between two cycles they are read for that alone.
 # More than a cycle's 5 s: else every report would be read twice.
@@ -127,6 +137,13 @@ class LiveCluster:
             return plan  # the very same object while nothing has changed
         # A plan that was written by hand may say another version; the next write mends it.
         return Plan(plan.cluster, plan.epoch, version, topology, plan.entries)
+
+    def free(self, views: Sequence[TopologyView]) -> frozenset[Slot]:
+        """List the slots where a move may start a worker, as of the look that gave these views."""
+        taken = frozenset[Slot]().union(*(view.publication.slots for view in views))
+        cluster = self.cluster()
+        acks = (acks for acks in self._acks if acks.cluster == cluster)
+        return free_slots(views[0].publication.nodes, taken, acks) if views else taken
 
     def has_moves(self) -> bool:
         """Tell whether any plan has moves."""

@@ -3,7 +3,7 @@
 A command lives as long as the session of its operator, so none is done once that has left.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -122,11 +122,13 @@ class CommandQueue:
         epoch: int,
         *,
         drained: tuple[str, ...] = (),
+        free: Collection[Slot] = (),
         frozen: str | None = None,
     ) -> None:
         """Begin waiting moves under this epoch, and answer for those that have ended lately.
 
-        Nothing moves to the hosts `drained`; `frozen` says why operators may not move anything.
+        Nothing moves to the hosts `drained`; a move may open a slot that is `free`. `frozen` says
+        why operators may not move anything.
         """
         for path, command in self.read().items():
             if command.ended:
@@ -142,7 +144,7 @@ class CommandQueue:
                     reason = frozen or f"the leading controller does not know {command.verb}"
                     answer = replace(command, state=REFUSED, reason=reason)
                 else:
-                    answer = self._try(command, views, epoch, drained)
+                    answer = self._try(command, views, epoch, drained, free)
             except StoreError:
                 raise
             except ModelError as error:  # no executor or slot is called so
@@ -161,6 +163,7 @@ class CommandQueue:
         views: Sequence[TopologyView],
         epoch: int,
         drained: tuple[str, ...],
+        free: Collection[Slot],
     ) -> Command:
         view = find(views, command.topology)
         if view is None:
@@ -168,7 +171,7 @@ class CommandQueue:
         wanted = command.moves or ((command.executor, "", command.slot),)
         moves = tuple(Move(executor, at, to, 0.0) for executor, at, to in wanted)
         wish = Decision(Outcome.WOULD_MOVE, "", moves, is_exchange=True)
-        after, found = next_plan(view, wish, epoch)
+        after, found = next_plan(view, wish, epoch, free)
         changed = _elsewhere(view, moves, drained)
         if changed is None and after is not None and command.what:
             changed = self._misfit(view.id, moves)

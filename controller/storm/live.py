@@ -167,11 +167,13 @@ class LiveController:
         epoch = self._leader.epoch
         asked = self._commands.read().values()
         if epoch is not None and not all(command.ended for command in asked):
+            views = self._view.topologies()
             self._commands.work(
-                self._view.topologies(),
+                views,
                 self._history.ended,
                 epoch,
                 drained=tuple(self._view.drained()),
+                free=self._view.free(views),
                 frozen=self._view.controls().frozen(time.time()),
             )
         self._note_commands()
@@ -245,11 +247,13 @@ class LiveController:
         now_s, epoch = time.monotonic(), self._leader.epoch
         seen = Seen(now_s, time_s, epoch)
         if epoch is not None:
+            views = self._view.topologies()
             seen = replace(
                 seen,
                 controls=self._view.controls(),
                 drained=tuple(self._view.drained()),
-                topologies=tuple(self._view.topologies()),
+                topologies=tuple(views),
+                free=self._view.free(views),
                 loads=tuple(self._view.loads()),
             )
         # Last, for what is taken here would be lost if ZooKeeper did not answer.

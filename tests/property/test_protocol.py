@@ -8,9 +8,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from protocol_world import AGENT_TURNS, TURNS, World
+from protocol_world import AGENT_TURNS, TIMING, TURNS, World
 
-from migration.model import Phase, Way
+from migration.model import Entry, Phase, Way
 from migration.protocol import MoveOutcome
 
 SLOTS = st.integers(0, 2)
@@ -135,6 +135,14 @@ class Moves(Turns):
             assert kept == self.world.counted(executor)
 
 
+class Opening(Moves):
+    """Neither where all executors begin in one worker, so that slots are opened and close."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World(executors=6, spouts=2, carried=2, used=1)
+
+
 class Faults(Turns):
     """JVMs die, agents fall silent, users rebalance; afterwards each executor runs once."""
 
@@ -171,9 +179,21 @@ class Faults(Turns):
             assert (entry.void is not None) == (entry.id in self.voided)
 
 
+class FaultsWhileOpening(Faults):
+    """The same where slots are opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World(executors=6, spouts=2, carried=2, used=1)
+
+
 Moves.TestCase.settings = settings(max_examples=150, stateful_step_count=15, deadline=None)
+Opening.TestCase.settings = settings(max_examples=75, stateful_step_count=15, deadline=None)
+FaultsWhileOpening.TestCase.settings = Opening.TestCase.settings
 Faults.TestCase.settings = settings(max_examples=150, stateful_step_count=15, deadline=None)
 TestMoves = Moves.TestCase
+TestOpening = Opening.TestCase
+TestFaultsWhileOpening = FaultsWhileOpening.TestCase
 TestFaults = Faults.TestCase
 
 
@@ -250,6 +270,91 @@ def test_a_worker_that_is_left_ends_when_nobody_sends_to_it_any_more():
         state.a_tuple_finds_a_copy_from_everywhere()
     assert state.world.workers[0].closed
     state.teardown()
+
+
+def opening() -> World:
+    """Return a world in which a slot is to be opened, and its supervisor has not read of it."""
+    world = World(executors=4, spouts=1, used=2)
+    assert isinstance(world.move(world.executors[0], world.slots[2]), Entry)
+    assert world.phases() == [Phase.OPEN]
+    return world
+
+
+def test_a_slot_is_opened_while_the_source_works_and_storm_knows_nothing():
+    world = opening()
+    moved, source, target = world.executors[0], world.slots[0], world.slots[2]
+    seen = [Phase.OPEN]
+    for _ in range(60):
+        world.everybody()
+        world.lead()
+        seen += world.phases()
+        if {*seen} <= {Phase.OPEN, Phase.PREPARE, Phase.QUIET}:
+            assert world.storm[moved][0] == source
+            assert {worker.owner(moved) for worker in world.workers} == {source}
+    assert list(dict.fromkeys(seen)) == [
+        Phase.OPEN,
+        Phase.PREPARE,
+        Phase.QUIET,
+        Phase.STOP,
+        Phase.SETTLE,
+    ]
+    assert world.copies(moved) == [target]
+    assert world.finished[-1].outcome is MoveOutcome.MOVED
+    assert world.with_kills() == 0
+
+
+def test_a_slot_that_never_opens_is_given_up():
+    world = opening()
+    for _ in range(70):
+        world.everybody(1.0, frozenset({"keep 2"}))
+        world.lead()
+    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.finished[-1].reason == "no worker with the hooks came up in the slot in time"
+    assert world.workers[2].closed
+    assert world.copies(world.executors[0]) == [world.slots[0]]
+
+
+@pytest.mark.parametrize("phase", [Phase.OPEN, Phase.PREPARE, Phase.SWITCH])
+def test_an_opened_worker_ends_after_an_undo_and_not_before_all_routes_are_back(phase: Phase):
+    world = World(executors=4, used=2)
+    moved = world.executors[0]
+    world.move(moved, world.slots[2])
+    while world.phases() != [phase]:
+        world.everybody()
+        world.lead()
+    progress = tuple(replace(one, cancelled=True) for one in world.held_plan.progress)
+    world.held_plan = replace(world.held_plan, progress=progress)
+    while world.stored.entries:
+        assert phase is Phase.OPEN or not world.workers[2].closed
+        world.everybody(1.0, frozenset({"speak 1"} if world.now_s < 5 else ()))
+        world.lead()
+    undo_s = next(e.phase_s for e in world.events if e.entry.phase is Phase.UNDO)
+    assert undo_s >= TIMING.close_quiet_s or phase is Phase.OPEN
+    world.settle()
+    assert world.workers[2].closed
+    assert world.copies(moved) == [world.slots[0]]
+    assert world.with_kills() == 0
+
+
+def test_a_host_that_is_gone_does_not_hold_up_the_move_that_opens_its_slot():
+    world = World(executors=4, used=2)
+    world.move(world.executors[0], world.slots[2])
+    while world.phases() != [Phase.SWITCH]:
+        world.everybody()
+        world.lead()
+    host = world.workers[2]
+    host.die()
+    host.silent = True
+    for _ in range(20):
+        world.everybody(1.0)
+        world.lead()
+    assert world.phases() == [Phase.SWITCH]
+    world.slots.pop()
+    for _ in range(20):
+        world.everybody(1.0)
+        world.lead()
+    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.copies(world.executors[0]) == [world.slots[0]]
 
 
 def switching() -> World:

@@ -273,6 +273,8 @@ def _read() -> list[dict[str, str]]:
     empty = encode(MESSAGES["plan_empty"]).decode()
     unknown = encode(Plan(CLUSTER, 3, 17, TOPOLOGY, (replace(MOVE, phase=Phase.UNKNOWN),))).decode()
     leaping = encode(Plan(CLUSTER, 3, 17, TOPOLOGY, (replace(MOVE, way=Way.UNKNOWN),))).decode()
+    move = replace(MOVE, phase=Phase.OPEN, opens="127.0.0.3")
+    opening = encode(Plan(CLUSTER, 3, 17, TOPOLOGY, (move,))).decode()
     cases = [
         (plan.replace('"epoch":3', '"epoch":3,"later":{"a":[1,{"b":null}]}'), plan),
         (plan.replace('"phase"', '"later":1e999,"phase"'), plan),
@@ -282,6 +284,8 @@ def _read() -> list[dict[str, str]]:
         (plan.replace("SWITCH", "LEAP"), unknown),
         (plan.replace("live", "leap"), leaping),
         (plan.replace(',"way":"live"', ""), plan),
+        (plan.replace(',"opens":null', ""), plan),
+        (opening, opening),
         (empty.replace(',"entries":[]', ""), empty),
     ]
     return [{"text": text, "means": means} for text, means in cases]

@@ -12,7 +12,16 @@ from agent.pull import Puller
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session, Stored
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot
-from migration.wire import CLUSTER, PLANS, encode, packed, plan_path, plans_of, topology_path
+from migration.wire import (
+    CLUSTER,
+    OPENS,
+    PLANS,
+    encode,
+    packed,
+    plan_path,
+    plans_of,
+    topology_path,
+)
 
 HERE, THERE = Slot("s1", 6700), Slot("s2", 6700)
 HELD = Plan("c1", 2, 25, "wc-1")
@@ -142,6 +151,21 @@ def test_a_plan_that_touches_the_node_stays_when_the_worker_has_gone(node: Node)
     assert node.look() == ((plan,), ())
     node.here = frozenset()
     assert node.look() == ((plan,), ())
+
+
+def test_a_node_that_has_nothing_of_a_topology_gets_the_plan_that_opens_a_slot_there(node: Node):
+    base, path = Base(THERE, 1), f"{OPENS}/s1"
+    opening = Entry("m1", ExecutorId(1, 1), THERE, HERE, Phase.OPEN, base, opens="h1")
+    plan = Plan("c1", 2, 3, "new-1", (opening,))
+    node.zookeeper.data[plan_path("new-1")] = encode(plan)
+    assert node.look() == ((HELD,), ())
+    node.zookeeper.data[path] = b"new-1 other-1"
+    assert node.look() == ((plan, HELD), ())
+    # It is kept as long as the entry is there, and no longer.
+    del node.zookeeper.data[path]
+    assert node.look() == ((plan, HELD), ())
+    node.zookeeper.data[plan_path("new-1")] = encode(Plan("c1", 2, 4, "new-1"))
+    assert node.look() == ((HELD,), ())
 
 
 def test_what_this_version_does_not_know_reaches_the_jvms(node: Node):

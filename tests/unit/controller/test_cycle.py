@@ -56,6 +56,7 @@ class World:
     entries: tuple[Entry, ...] = ()
     now: float = 100.0
     drained: tuple[str, ...] = ()
+    free: frozenset[Slot] = frozenset()
     speaks: int = 2
     written: list[Plan] = field(default_factory=list)
 
@@ -67,7 +68,7 @@ class World:
         controls = Controls(pauses={"wc": Pause(self.pause)}) if self.pause else self.controls
         time_s = 1.7e9 + self.now
         seen = Seen(self.now, time_s, self.epoch, controls, (view,), loads, begun=self.begun)
-        return replace(seen, drained=self.drained)
+        return replace(seen, drained=self.drained, free=self.free)
 
     def write(self, report: Report) -> None:
         """Write the plans of a report, and see each as the next one's."""
@@ -79,7 +80,8 @@ class World:
         return Plan("uuid", 2, 6, "wc-1", self.entries)
 
     def publication(self) -> Publication:
-        nodes = [Node(n, f"host-{n}", 200.0, (1, 2, 3), 2) for n in "ab"]
+        names = sorted({"a", "b", *(slot.supervisor for slot in self.free)})
+        nodes = [Node(n, f"host-{n}", 200.0, (1, 2, 3), 2 * (n in "ab")) for n in names]
         made = publication(self.places, nodes, spouts=[1], status=self.status, speaks=self.speaks)
         return replace(made, mode=self.own_mode)
 
@@ -667,6 +669,20 @@ def test_only_a_freeze_holds_a_drain() -> None:
     assert not last(World()).drains
 
 
+def test_a_drain_opens_a_free_slot_only_where_no_worker_has_room() -> None:
+    free = frozenset({Slot("a", 3), Slot("c", 1), Slot("c", 2), Slot("b", 3)})
+    roomy = last(World(drained=("host-b",), free=free))
+    assert {move.target for move in roomy.moves} <= {str(A1), str(A2)}
+    config = replace(AUTO, limits=Limits(high_frac=0.15, low_frac=0.1))
+    report = last(World(drained=("host-b",), free=free), config)
+    assert report.outcome is Outcome.MOVED
+    assert {move.target for move in report.moves} == {"c:1"}
+    assert report.plan is not None
+    assert {(e.phase, e.opens) for e in report.plan.entries} == {(Phase.OPEN, "host-c")}
+    shut = replace(config, excluded=Excluded(hosts=frozenset({"host-c"})))
+    assert last(World(drained=("host-b",), free=free), shut).outcome is Outcome.NO_LOW_WORKER
+
+
 def test_drained_hosts_are_no_target() -> None:
     pinned = dict.fromkeys([1, 3, 4, 5, 6, 7], "stateful")
     assert last(World(pinned=pinned)).moves[0].target == "a:1"
@@ -679,4 +695,4 @@ def test_a_drain_without_room_names_the_numbers() -> None:
     config = replace(AUTO, limits=Limits(high_frac=0.15, low_frac=0.1))
     report = last(World(drained=("host-b",)), config)
     assert report.outcome is Outcome.NO_LOW_WORKER
-    assert "cores, and no worker elsewhere has more than" in report.reason
+    assert "cores, and no worker or free slot elsewhere has more than" in report.reason

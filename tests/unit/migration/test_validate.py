@@ -12,6 +12,7 @@ from migration.model import (
     ExecutorWay,
     Node,
     NodeAcks,
+    PersistedSlot,
     Phase,
     PinnedExecutor,
     PlacedExecutor,
@@ -23,7 +24,7 @@ from migration.model import (
     WorkerAck,
 )
 from migration.observation import Observation
-from migration.validate import MOST_ENTRIES, Refusal, RefusalCode, validate_move
+from migration.validate import MOST_ENTRIES, Refusal, RefusalCode, free_slots, validate_move
 
 A, B, SPARE = Slot("s1", 6700), Slot("s2", 6700), Slot("s2", 6701)
 E1, E2, E3, E4 = (ExecutorId(i, i) for i in range(1, 5))
@@ -205,17 +206,57 @@ def test_a_pinned_executor_moves_by_its_way_and_by_none_that_is_not_known():
     assert refusal.code is RefusalCode.NOT_UNDERSTOOD
 
 
+def later(acks: NodeAcks, speaks: int = 2) -> NodeAcks:
+    assert acks.supervisor is not None
+    workers = tuple(replace(worker, speaks=speaks) for worker in acks.workers)
+    return replace(
+        acks, speaks=speaks, workers=workers, supervisor=replace(acks.supervisor, speaks=speaks)
+    )
+
+
+def test_a_move_to_a_free_slot_opens_it_where_everybody_knows_how():
+    def opened(nodes: list[NodeAcks], speaks: int = 2) -> Entry | Refusal:
+        published = replace(PUBLICATION, speaks=speaks)
+        observation = Observation.of(published, PLAN, nodes)
+        return validate_move(observation, E1, SPARE, free={SPARE})
+
+    nodes = [later(one) for one in NODES]
+    assert opened(nodes) == Entry("m1", E1, A, SPARE, Phase.OPEN, Base(A, 100), opens="h2")
+    for old in (opened(NODES), opened(nodes, 1), opened([nodes[0], later(NODES[1], 1)])):
+        assert isinstance(old, Refusal)
+        assert old.code is RefusalCode.NOT_UNDERSTOOD
+        assert "a move of way live that opens a slot needs 2" in old.reason
+    # A live move between workers goes on without.
+    assert isinstance(ask(), Entry)
+    refusal = ask(target=SPARE)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code is RefusalCode.NO_WORKER_IN_SLOT
+
+
+def test_a_slot_is_free_if_nobody_has_it_and_its_node_knows_how():
+    nodes = [later(one) for one in NODES]
+    taken = PUBLICATION.slots
+    assert free_slots(PUBLICATION.nodes, taken, nodes) == {SPARE}
+    assert free_slots(PUBLICATION.nodes, {SPARE}, nodes) == {A, B}
+    assert free_slots(PUBLICATION.nodes, taken, NODES) == frozenset()
+    assert nodes[1].supervisor is not None
+    kept = replace(nodes[1].supervisor, slots=(PersistedSlot(6701, "another", ()),))
+    assert free_slots(PUBLICATION.nodes, taken, [replace(nodes[1], supervisor=kept)]) == set()
+    assert free_slots(PUBLICATION.nodes, taken, [replace(nodes[1], supervisor=None)]) == set()
+
+
 def test_a_full_plan_takes_no_move_and_fits_into_a_node():
     long = f"{'u' * 36}-{'h' * 253}"
     source, target = Slot(long, 65535), Slot(long[::-1], 65535)
     entries = tuple(
         Entry(f"m99999.{i}", ExecutorId(99000 + i, 99999), source, target, Phase.PREPARE,
-              Base(source, 2_000_000_000), "Storm assigned the executor elsewhere: Storm wins")
+              Base(source, 2_000_000_000), "Storm assigned the executor elsewhere: Storm wins",
+              opens="h" * 253)
         for i in range(MOST_ENTRIES)
     )  # fmt: skip
     full = replace(PLAN, entries=entries)
     assert len(wire.encode(full)) < wire.LARGEST_NODE_BYTES
     refusal = ask(plan=full)
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == "the plan of wc has 200 moves, and no room for more"
+    assert refusal.reason == "the plan of wc has 180 moves, and no room for more"
     assert isinstance(ask(plan=replace(full, entries=entries[1:])), Entry)

@@ -47,7 +47,18 @@ class Store:
     exists = read
 
     def children(self, path: str, on_change: Callable[[], None] | None = None) -> list[str]:
-        return ["leader-0"] if path == wire.LEADER else []
+        if path == wire.LEADER:
+            return ["leader-0"]
+        return sorted(p.removeprefix(f"{path}/") for p in self.nodes if p.startswith(f"{path}/"))
+
+    def put(self, path: str, data: bytes) -> int:
+        if path in self.nodes:
+            return self.set(path, data)
+        self.create(path, data)
+        return 0
+
+    def delete(self, path: str) -> bool:
+        return self.nodes.pop(path, None) is not None
 
     def create(self, path: str, data: bytes = b"", **how: bool) -> str:
         if path in self.nodes:
@@ -80,8 +91,8 @@ class Store:
 class Led(World):
     """The world of the protocol, led by an applier that writes to a store."""
 
-    def __init__(self, spouts: int = 0, carried: int = 0) -> None:
-        super().__init__(executors=4, spouts=spouts, carried=carried)
+    def __init__(self, spouts: int = 0, carried: int = 0, used: int | None = None) -> None:
+        super().__init__(executors=4, spouts=spouts, carried=carried, used=used)
         self.store = Store()
         self.lead_anew()
         for worker in self.workers:
@@ -145,14 +156,31 @@ class Led(World):
     def write(self, result: Step) -> None:
         """Leave all writing to the applier."""
 
-    def begin(self) -> None:
+    def begin(self, target: int = 1) -> None:
         self.stored = Plan(CLUSTER, 0, -1, TOPOLOGY)
         view = self.view()
-        entry = self.move(self.executors[0], self.slots[1])
+        entry = self.move(self.executors[0], self.slots[target])
         assert isinstance(entry, Entry)
         after = view.plan.followed_by((entry,), self.leader.epoch or 0)
         assert self.applier.begin(view.plan, after, {})
         self.turn_led()
+
+
+def test_the_agent_of_a_slot_that_is_opened_is_told_and_by_each_leader() -> None:
+    world = Led(used=2)
+    world.begin(target=2)
+    path = f"{wire.OPENS}/s2"
+    assert world.phases() == [Phase.OPEN]
+    world.turn_led()
+    assert world.store.nodes[path].data == TOPOLOGY.encode()
+    del world.store.nodes[path]
+    world.lead_anew()
+    world.turn_led()
+    assert world.store.nodes[path].data == TOPOLOGY.encode()
+    world.go_on(lambda: world.stored.entries == (), seconds=1.0)
+    assert world.applier.history.ended[-1].outcome == "MOVED"
+    world.turn_led()
+    assert path not in world.store.nodes
 
 
 def lose(world: Led, how: str) -> None:

@@ -21,6 +21,7 @@ import org.apache.storm.scheduler.Cluster;
 import org.apache.storm.scheduler.EvenScheduler;
 import org.apache.storm.scheduler.ExecutorDetails;
 import org.apache.storm.scheduler.SchedulerAssignment;
+import org.apache.storm.scheduler.SupervisorDetails;
 import org.apache.storm.scheduler.TopologyDetails;
 import org.apache.storm.scheduler.WorkerSlot;
 
@@ -73,8 +74,9 @@ final class Placement {
             Assigned now = assigned(existing, entry.executor());
             ExecutorDetails executor = new ExecutorDetails(entry.executor().start(), entry.executor().end());
             boolean due = entry.phase().absorbed() && entry.counts(now) && !now.slot().equals(entry.to());
-            if (due && running.containsKey(entry.to()) && topology.getExecutors().contains(executor)) {
-                slots.put(executor, running.get(entry.to()));
+            WorkerSlot target = running.getOrDefault(entry.to(), opened(entry));
+            if (due && target != null && topology.getExecutors().contains(executor)) {
+                slots.put(executor, target);
                 Move move = new Move(entry.executor(), now.slot(), entry.to());
                 moves.add(move);
                 if (entry.phase() == Phase.STOP && running.containsKey(now.slot())) {
@@ -87,6 +89,14 @@ final class Placement {
         while (changed) {
             changed = mayWait.removeIf(move -> !isUsed(move.from()) && takeBack(move, running.get(move.from())));
         }
+    }
+
+    /** The slot that a move has opened beside Storm's assignment, if no topology has it; else null. */
+    private WorkerSlot opened(Entry entry) {
+        SupervisorDetails supervisor = cluster.getSupervisorById(entry.to().supervisor());
+        WorkerSlot slot = new WorkerSlot(entry.to().supervisor(), entry.to().port());
+        boolean offered = supervisor != null && supervisor.getAllPorts().contains(entry.to().port());
+        return entry.opens() != null && offered && !cluster.isSlotOccupied(slot) ? slot : null;
     }
 
     private boolean isUsed(Slot slot) {
@@ -130,6 +140,7 @@ final class Placement {
     private WorkerSlot freeSlot(Assigned former, Collection<WorkerSlot> taken) {
         List<WorkerSlot> free = new ArrayList<>(cluster.getAvailableSlots());
         free.removeAll(taken);
+        free.removeAll(slots.values());
         if (former == null || free.isEmpty()) {
             return null;
         }

@@ -18,7 +18,7 @@ final class Acceptance {
      * Whether every difference between two sets is an executor that is on the move.
      *
      * <p>All combinations are taken, with and without each executor: Nimbus, the agent and the supervisors learn
-     * of a phase at different times. Equal sets are none of our business.
+     * of a phase at different times. Equal sets are none of our business. What stands for an opened slot is no executor.
      *
      * @param entries      the entries of the topology's plan
      * @param supervisorId this supervisor; with NUMA, Storm gives each of its zones an id of its own
@@ -33,7 +33,7 @@ final class Acceptance {
         return !current.equals(next) && moving.containsAll(difference(current, next));
     }
 
-    private static boolean isHere(Slot slot, String supervisorId) {
+    static boolean isHere(Slot slot, String supervisorId) {
         return slot.supervisor().equals(supervisorId)
             || slot.supervisor().startsWith(supervisorId + ServerConstants.NUMA_ID_SEPARATOR);
     }
@@ -44,6 +44,7 @@ final class Acceptance {
         Set<ExecutorId> added = new HashSet<>(other);
         added.removeAll(one);
         difference.addAll(added);
+        difference.remove(OpenedSlots.NOTHING_YET);
         return difference;
     }
 }

@@ -1,7 +1,9 @@
 package nstorm.supervisor;
 
+import java.util.Map;
 import net.bytebuddy.asm.Advice;
 import org.apache.storm.daemon.supervisor.Supervisor;
+import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.LocalAssignment;
 import org.apache.storm.localizer.PortAndAssignment;
 
@@ -25,6 +27,15 @@ final class SupervisorAdvice {
         static void exit(@Advice.Argument(0) LocalAssignment next, @Advice.Argument(1) LocalAssignment current,
                          @Advice.Return(readOnly = false) boolean equivalent) {
             equivalent = equivalent || SupervisorCalls.accepts(next, current);
+        }
+    }
+
+    /** Into {@code ReadClusterState.readAssignments}. */
+    static final class ReadAssignments {
+        @Advice.OnMethodExit(suppress = Throwable.class)
+        static void exit(@Advice.Argument(0) Map<String, Assignment> assignments,
+                         @Advice.Return Map<Integer, LocalAssignment> ports) {
+            SupervisorCalls.openSlots(ports, assignments);
         }
     }
 

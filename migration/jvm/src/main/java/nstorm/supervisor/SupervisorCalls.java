@@ -7,6 +7,7 @@ import nstorm.hook.HookStatus;
 import nstorm.store.PlanStore;
 import nstorm.store.StoreDir;
 import org.apache.storm.daemon.supervisor.Supervisor;
+import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.LocalAssignment;
 import org.apache.storm.localizer.PortAndAssignment;
 import org.slf4j.Logger;
@@ -18,6 +19,7 @@ public final class SupervisorCalls {
     private static final Logger LOG = LoggerFactory.getLogger(SupervisorCalls.class);
 
     private static volatile AcceptedAssignments accepted;
+    private static volatile OpenedSlots opened;
 
     private SupervisorCalls() {
     }
@@ -32,8 +34,12 @@ public final class SupervisorCalls {
             Supplier<Map<Long, LocalAssignment>> slots = supervisor.getCurrAssignment()::get;
             NodePlans plans = new NodePlans(new PlanStore(store.resolve("plan"), topology -> runs(slots.get(), topology)));
             follow(supervisor.getAssignmentId(), plans);
+            OpenedSlots slotsToOpen = new OpenedSlots(supervisor.getAssignmentId(), plans::newest,
+                topology -> supervisor.getStormClusterState().remoteAssignmentInfo(topology, null),
+                () -> supervisor.getReadClusterState().run());
+            opened = slotsToOpen;
             Thread thread = new Thread(new SupervisorReport(supervisor.getId(), plans::newest,
-                slots, store), "nstorm-supervisor");
+                slots, store, slotsToOpen::look), "nstorm-supervisor");
             thread.setDaemon(true);
             thread.start();
         } catch (RuntimeException | LinkageError e) {
@@ -44,6 +50,18 @@ public final class SupervisorCalls {
 
     private static boolean runs(Map<Long, LocalAssignment> slots, String topology) {
         return slots.values().stream().anyMatch(slot -> slot.get_topology_id().equals(topology));
+    }
+
+    /** Storm has read what it assigns to the ports of this supervisor, null if it could not: adds the slots that plans open. */
+    public static void openSlots(Map<Integer, LocalAssignment> ports, Map<String, Assignment> assignments) {
+        OpenedSlots known = opened;
+        try {
+            if (known != null && ports != null && HookStatus.active()) {
+                known.addTo(ports, assignments);
+            }
+        } catch (RuntimeException | LinkageError e) {
+            LOG.error("nstorm: no slot is opened, Storm's assignments stand", e);
+        }
     }
 
     /** From now on these plans decide. */

@@ -29,6 +29,7 @@ final class SupervisorReport implements Runnable {
     private final Supplier<LocalPlan> plans;
     private final Supplier<Map<Long, LocalAssignment>> persisted;
     private final Path dir;
+    private final Runnable each;
     private final long pid = ProcessHandle.current().pid();
     private LocalPlan lastPlans;
     private List<SlotSet> lastSlots;
@@ -38,12 +39,14 @@ final class SupervisorReport implements Runnable {
      * Tells what {@code persisted} gives, which Storm fills after each write of its local state.
      *
      * @param storeDir the node's store
+     * @param each     what else is to be done at each look
      */
     SupervisorReport(String supervisorId, Supplier<LocalPlan> plans,
-                     Supplier<Map<Long, LocalAssignment>> persisted, Path storeDir) {
+                     Supplier<Map<Long, LocalAssignment>> persisted, Path storeDir, Runnable each) {
         this.supervisorId = supervisorId;
         this.plans = plans;
         this.persisted = persisted;
+        this.each = each;
         dir = storeDir.resolve("s").resolve(Long.toString(pid));
     }
 
@@ -63,6 +66,7 @@ final class SupervisorReport implements Runnable {
 
     private void report(SampleStore samples) {
         try {
+            each.run();
             byte[] ack = due();
             if (ack != null) {
                 samples.put("ack", ack);
@@ -93,7 +97,8 @@ final class SupervisorReport implements Runnable {
         List<SlotSet> slots = new ArrayList<>();
         new TreeMap<>(assignments).forEach((port, assignment) -> {
             List<ExecutorId> executors = assignment.get_executors().stream()
-                .map(info -> new ExecutorId(info.get_task_start(), info.get_task_end())).sorted().toList();
+                .map(info -> new ExecutorId(info.get_task_start(), info.get_task_end()))
+                .filter(executor -> !executor.equals(OpenedSlots.NOTHING_YET)).sorted().toList();
             slots.add(new SlotSet(port.intValue(), assignment.get_topology_id(), executors));
         });
         return slots;

@@ -10,14 +10,15 @@ import nstorm.wire.json.WireException;
  * @param baseSlot      the slot Storm's assignment had when the move was made
  * @param baseStartSecs the start time it had then
  * @param voidReason    why Storm won, or null while the entry is not void
+ * @param opens         the host of {@code to} if the topology had no worker there, else null
  */
 public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase phase,
-                    Slot baseSlot, long baseStartSecs, String voidReason, Way way) {
+                    Slot baseSlot, long baseStartSecs, String voidReason, Way way, String opens) {
 
-    /** A live move. */
+    /** A live move between workers. */
     public Entry(String id, ExecutorId executor, Slot from, Slot to, Phase phase, Slot baseSlot, long baseStartSecs,
                  String voidReason) {
-        this(id, executor, from, to, phase, baseSlot, baseStartSecs, voidReason, Way.LIVE);
+        this(id, executor, from, to, phase, baseSlot, baseStartSecs, voidReason, Way.LIVE, null);
     }
 
     /** Whether phase and way are known here. */
@@ -57,6 +58,7 @@ public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase ph
         Assigned base = null;
         String voidReason = null;
         Way way = Way.LIVE;
+        String opens = null;
         in.beginObject();
         for (String key = in.nextKey(); key != null; key = in.nextKey()) {
             switch (key) {
@@ -68,12 +70,13 @@ public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase ph
                 case "base" -> base = Assigned.read(in);
                 case "void" -> voidReason = in.textOrNull();
                 case "way" -> way = Way.of(in.text());
+                case "opens" -> opens = in.textOrNull();
                 default -> in.pass();
             }
         }
         in.required(base, "base");
         return new Entry(in.required(id, "id"), in.required(executor, "executor"), in.required(from, "from"),
             in.required(to, "to"), in.required(phase, "phase"), base.slot(), base.startSecs(), voidReason,
-            way);
+            way, opens);
     }
 }

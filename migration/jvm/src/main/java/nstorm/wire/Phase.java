@@ -2,7 +2,7 @@ package nstorm.wire;
 
 /** The phases of a move; PROTOCOL.md has the table. */
 public enum Phase {
-    PREPARE, QUIET, SWITCH, DRAIN, CARRY, STOP, SETTLE, UNDO,
+    OPEN, PREPARE, QUIET, SWITCH, DRAIN, CARRY, STOP, SETTLE, UNDO,
     /** Of a later version of the protocol: this JVM changes nothing for such an entry, and says so. */
     UNKNOWN;
 

@@ -105,6 +105,7 @@ final class Desired {
         Phase phase = entry.phase();
         if (me.equals(entry.to())) {
             return switch (phase) {
+                case OPEN -> Action.WATCH;
                 case PREPARE, QUIET -> Action.PREPARE;
                 case UNDO -> Action.RETIRE;
                 default -> Action.RUN;
@@ -112,7 +113,7 @@ final class Desired {
         }
         if (me.equals(entry.from())) {
             return switch (phase) {
-                case PREPARE, UNDO -> Action.RUN;
+                case OPEN, PREPARE, UNDO -> Action.RUN;
                 case QUIET -> Action.FINISH;
                 case SWITCH, DRAIN -> Action.DRAIN;
                 case CARRY -> Action.CARRY;

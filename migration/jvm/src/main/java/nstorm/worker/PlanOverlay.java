@@ -16,6 +16,7 @@ import nstorm.wire.Assigned;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.LocalPlan;
+import nstorm.wire.Phase;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
 import org.apache.storm.generated.Assignment;
@@ -107,10 +108,13 @@ final class PlanOverlay {
 
     /**
      * Replaces, in a copy of Storm's assignment, the slots of executors whose owner is another one by the plan, and adds
-     * a pseudo executor for each end of a move, so that Storm connects to its worker.
+     * a pseudo executor for each end of a move, so that Storm connects to its worker. Storm names no host of a node where the
+     * topology has no worker yet: the plan does.
      */
     Assignment over(Assignment copy) {
         Map<List<Long>, NodeInfo> nodePort = copy.get_executor_node_port();
+        entries().stream().filter(entry -> entry.opens() != null)
+                .forEach(entry -> copy.get_node_host().putIfAbsent(entry.to().supervisor(), entry.opens()));
         entries().stream().filter(entry -> !reaches(entry) && !isNamed(entry.owner())).forEach(entry -> LOG.warn(
                 "plan_ignored executor={} entry={} reason=\"Storm's assignment names no host for its owner\"",
                 entry.executor(), entry.id()));
@@ -125,10 +129,14 @@ final class PlanOverlay {
         return copy;
     }
 
-    /** The other workers that this one connects to ahead: those at an end of a move whose host Storm names. */
+    /**
+     * The other workers that this one connects to ahead: those at an end of a move whose host is known. Before a slot is
+     * open there is nothing to connect to.
+     */
     Set<Slot> ends() {
         Slot known = me;
-        return known == null ? Set.of() : entries().stream().flatMap(entry -> Stream.of(entry.from(), entry.to()))
+        return known == null ? Set.of() : entries().stream()
+                .filter(entry -> entry.phase() != Phase.OPEN).flatMap(entry -> Stream.of(entry.from(), entry.to()))
                 .filter(end -> !end.equals(known) && isNamed(end)).collect(Collectors.toCollection(LinkedHashSet::new));
     }
 
@@ -161,7 +169,8 @@ final class PlanOverlay {
 
     private boolean isNamed(Slot slot) {
         Assignment known = stock;
-        return known != null && known.get_node_host().containsKey(slot.supervisor());
+        return known != null && (known.get_node_host().containsKey(slot.supervisor())
+                || entries().stream().anyMatch(entry -> entry.opens() != null && entry.to().equals(slot)));
     }
 
     private static NodeInfo nodeInfo(Slot slot) {

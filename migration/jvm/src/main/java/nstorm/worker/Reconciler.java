@@ -240,14 +240,19 @@ final class Reconciler {
         return switch (part.action()) {
             case PREPARE -> copy != null && copy.prepared() ? EntryState.READY : EntryState.NONE;
             case RUN -> copy != null && copy.stopping() ? copy.stuck() ? EntryState.STUCK : EntryState.NONE
-                    : here && part.entry().phase() != Phase.PREPARE ? running(part.entry(), copy) : EntryState.NONE;
+                    : here && !ahead(part.entry()) ? running(part.entry(), copy) : EntryState.NONE;
             case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED
                     : copy.refused() ? EntryState.REFUSED : EntryState.DRAINED;
             case DRAIN -> here ? EntryState.NONE : copy == null || copy.drained(DRAINED_MS, worker.handOver) ? EntryState.DRAINED : EntryState.ROUTED;
             case FINISH, STOP, RETIRE -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
-            case WATCH -> part.entry().phase() == Phase.PREPARE || !worker.overlay.reaches(part.entry())
+            case WATCH -> ahead(part.entry()) || !worker.overlay.reaches(part.entry())
                     ? EntryState.NONE : EntryState.ROUTED;
         };
+    }
+
+    /** True while nothing is asked of any worker but the target. */
+    private static boolean ahead(Entry entry) {
+        return entry.phase() == Phase.OPEN || entry.phase() == Phase.PREPARE;
     }
 
     private static EntryState running(Entry entry, ExecutorCopy copyOrNull) {
@@ -257,9 +262,10 @@ final class Reconciler {
         return copyOrNull.loaded() ? EntryState.LOADED : copyOrNull.refused() ? EntryState.REFUSED : EntryState.ROUTED;
     }
 
-    /** Once the source says STOPPED, Storm may end a worker that has nothing left: until then it hands tuples on. */
+    /** Once it says STOPPED, Storm may end a worker that has nothing left: until then it hands tuples on. */
     private EntryState gone(Part part) {
-        boolean closing = part.action() == Action.STOP && worker.copies.isEmpty();
+        boolean opened = part.action() == Action.RETIRE && part.entry().opens() != null;
+        boolean closing = (part.action() == Action.STOP || opened) && worker.copies.isEmpty();
         return closing && !emptied ? EntryState.ROUTED : EntryState.STOPPED;
     }
 }

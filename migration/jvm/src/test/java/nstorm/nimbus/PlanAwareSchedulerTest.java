@@ -1,6 +1,7 @@
 package nstorm.nimbus;
 
 import static nstorm.nimbus.SmallCluster.move;
+import static nstorm.nimbus.SmallCluster.opening;
 import static nstorm.nimbus.SmallCluster.shown;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -108,6 +109,32 @@ class PlanAwareSchedulerTest {
             .place("t", "s2:6700", 15, 17).place("t", "s2:6701", 18, 18).plan("t");
         assertEquals(PACKED, shown(scheduled(small, stock), "t"));
         assertEquals(1, stock.shown.size());
+    }
+
+    @ParameterizedTest
+    @EnumSource(Phase.class)
+    void aSlotThatAMoveHasOpenedIsUsedFromStopOn(Phase phase) {
+        SmallCluster small = packed().plan("t", opening(1, "s1:6700", "s2:6702", phase));
+        String opened = PACKED.replace("=1,2,", "=2,") + " s2:6702=1";
+        assertEquals(phase.absorbed() ? opened : PACKED, shown(scheduled(small), "t"));
+        SmallCluster unopened = packed().plan("t", move(1, "s1:6700", "s2:6702", phase));
+        assertEquals(PACKED, shown(scheduled(unopened), "t"));
+    }
+
+    @Test
+    void aSlotThatIsAnotherTopologysByNowIsNotOpened() {
+        SmallCluster small = packed().topology("u", 1, 1).place("u", "s2:6702", 1, 1)
+            .plan("t", opening(1, "s1:6700", "s2:6702", Phase.STOP));
+        assertEquals(PACKED, shown(scheduled(small), "t"));
+        SmallCluster gone = packed().plan("t", opening(1, "s1:6700", "s3:6700", Phase.STOP));
+        assertEquals(PACKED, shown(scheduled(gone), "t"));
+    }
+
+    @Test
+    void theDeadDoNotGetTheSlotThatTheSameRoundOpens() {
+        SmallCluster small = packed().kill("t", "s2:6701").plan("t", opening(1, "s1:6700", "s2:6702", Phase.STOP));
+        assertEquals("s1:6700=2,3,4,5,6,7,8,9 s1:6701=10,11,12,13,14 s1:6702=18 s2:6700=15,16,17 s2:6702=1",
+            shown(scheduled(small), "t"));
     }
 
     @Test

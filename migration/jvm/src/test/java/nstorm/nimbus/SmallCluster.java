@@ -87,6 +87,13 @@ final class SmallCluster {
             Slot.parse(from), START, null);
     }
 
+    /** A move to a slot where the topology has no worker in Storm's assignment. */
+    static Entry opening(int task, String from, String to, Phase phase) {
+        Entry move = move(task, from, to, phase);
+        return new Entry(move.id(), move.executor(), move.from(), move.to(), phase, move.baseSlot(), START, null,
+            move.way(), "host2");
+    }
+
     KnownPlans plans() {
         return new KnownPlans() {
             @Override

@@ -27,9 +27,9 @@ class SupervisorReportTest {
         AtomicReference<LocalPlan> plans = new AtomicReference<>(new LocalPlan("", List.of()));
         Map<Long, LocalAssignment> persisted = new HashMap<>();
         persisted.put(6701L, Assignments.of("t", "user", 9, 8));
-        persisted.put(6700L, Assignments.of("t", "user", 7));
+        persisted.put(6700L, Assignments.of("t", "user", -1, 7));
         SupervisorReport report =
-            new SupervisorReport("s1", plans::get, () -> persisted, Path.of("unused"));
+            new SupervisorReport("s1", plans::get, () -> persisted, Path.of("unused"), () -> { });
         assertTrue(new String(report.due(), StandardCharsets.UTF_8).contains("\"cluster\":\"\",\"plans\":[],"));
         plans.set(local(17));
         long lastNanos = System.nanoTime();

@@ -36,6 +36,7 @@ class DesiredTest {
 
     @ParameterizedTest
     @CsvSource({
+        "OPEN, RUN, WATCH, WATCH, s1:6700",
         "PREPARE, RUN, PREPARE, WATCH, s1:6700",
         "SWITCH, DRAIN, RUN, WATCH, s2:6701",
         "DRAIN, DRAIN, RUN, WATCH, s2:6701",
@@ -61,7 +62,7 @@ class DesiredTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"PREPARE", "SWITCH", "DRAIN", "UNDO"})
+    @CsvSource({"OPEN", "PREPARE", "SWITCH", "DRAIN", "UNDO"})
     void beforeStopAnyOtherAssignmentVoidsTheEntry(Phase phase) {
         Assigned restarted = new Assigned(FROM, 101);
         assertEquals(Action.RUN, action(entry(phase, null), FROM, restarted));
@@ -95,7 +96,7 @@ class DesiredTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"PREPARE, false, true", "SWITCH, false, true", "DRAIN, false, true", "CARRY, true, true", "STOP, false, false",
+    @CsvSource({"OPEN, false, false", "PREPARE, false, true", "SWITCH, false, true", "DRAIN, false, true", "CARRY, true, true", "STOP, false, false",
         "SETTLE, false, false", "UNDO, false, false"})
     void whileAStateMayYetGoBackItsTargetHoldsStill(Phase phase, boolean source, boolean target) {
         Assigned base = new Assigned(FROM, 100);
@@ -108,7 +109,7 @@ class DesiredTest {
     }
 
     private static boolean holdsStill(Phase phase, Way way, String voidReason, Slot me, Assigned now) {
-        Entry entry = new Entry("m1", EXECUTOR, FROM, TO, phase, FROM, 100, voidReason, way);
+        Entry entry = new Entry("m1", EXECUTOR, FROM, TO, phase, FROM, 100, voidReason, way, null);
         return Desired.holdsStill(new Desired.Part(entry, EXECUTOR, Action.RUN), now, me);
     }
 }

@@ -124,6 +124,25 @@ class PlanOverlayTest {
     }
 
     @Test
+    void thePlanNamesTheHostOfASlotThatItOpens(@TempDir Path dir) throws Exception {
+        write(dir, "c", move(Phase.OPEN).replace(",100]", ",100],\"opens\":\"host2\""));
+        PlanOverlay overlay = new PlanOverlay("t", new PlanStore(dir, topology -> true));
+        Assignment one = assignment(new HashMap<>(Map.of("s1", "host1")));
+        overlay.remember(one);
+        overlay.attach(BYSTANDER, slot -> true);
+        assertEquals(Set.of(), overlay.ends(), "nobody is there yet");
+        assertEquals(Map.of(EXECUTOR.toStorm(), new NodeInfo("s1", Set.of(6700L))),
+            overlay.over(one.deepCopy()).get_executor_node_port());
+        write(dir, "c", move(Phase.SWITCH).replace(",100]", ",100],\"opens\":\"host2\""));
+        assertTrue(overlay.poll());
+        assertEquals(Set.of(FROM, TO), overlay.ends());
+        Assignment laid = overlay.over(one.deepCopy());
+        assertEquals(Map.of("s1", "host1", "s2", "host2"), laid.get_node_host());
+        assertEquals(TO, PlanOverlay.slot(laid.get_executor_node_port().get(EXECUTOR.toStorm())));
+        assertEquals(Map.of("s1", "host1"), one.get_node_host(), "Storm's own stays as it is");
+    }
+
+    @Test
     void followsTheNodeIntoAnotherCluster(@TempDir Path dir) throws Exception {
         write(dir, "old", plan("old", 7));
         PlanOverlay overlay = new PlanOverlay("t", new PlanStore(dir, topology -> true));

@@ -1,0 +1,197 @@
+"""``nstorm roll``: host after host is emptied, worked on by a command, and comes back."""
+
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import msgspec
+import typer
+
+from controller.cli.daemons import Conf
+from controller.cli.operate import begin_drain, cannot_drain_now, connected, heeded
+from controller.cli.status_view import drain_progress
+from controller.config import Config, from_storm_yaml
+from controller.core.drain import on_hosts
+from controller.core.excluded import hosts_of, nodes_named
+from controller.errors import CommandError
+from controller.storm.collect import DRAINED, LiveCluster
+from kvstore.zookeeper import Session
+from migration import storm_yaml, wire
+
+ROLL = f"{wire.ROOT}/roll"
+LOOK_S = 1.0
+
+
+class Roll(msgspec.Struct, frozen=True):
+    """A roll that has not ended: a later one of the same hosts and command goes on there."""
+
+    run: str
+    hosts: tuple[str, ...]
+    done: tuple[str, ...] = ()
+
+
+def roll(
+    run: Annotated[
+        str,
+        typer.Option(
+            help="What to do with a host that is empty, by the shell of this machine: {host}, and "
+            "the variable NSTORM_HOST, are its name. It has to end after the host's restart."
+        ),
+    ],
+    *,
+    conf: Conf,
+    hosts: Annotated[
+        str | None, typer.Option(help="These, in this order, such as node-1,node-2; else all.")
+    ] = None,
+    max_unavailable: Annotated[
+        int, typer.Option(min=1, help="How many hosts are empty at a time.")
+    ] = 1,
+) -> None:
+    """Empty host after host, run a command for each, and take it back.
+
+    A host is back once its supervisor, with the hooks, and its agent have spoken again. Repeated,
+    the same roll goes on where it was broken off. Exit code 1: a command failed; its host stays
+    drained. Exit code 2: refused, with the reason.
+    """
+    config = from_storm_yaml(storm_yaml.read(conf))[0]
+    with connected(conf) as session:
+        heeded(session, "nstorm roll")
+        rolling = _Rolling(session, config, run)
+        rolling.begin(hosts.split(",") if hosts else None, max_unavailable)
+        code = rolling.work(max_unavailable)
+    raise typer.Exit(code)
+
+
+class _Rolling:
+    def __init__(self, session: Session, config: Config, run: str) -> None:
+        self._session, self._config, self._run = session, config, run
+        self._view = LiveCluster.of_session(session)
+        self._roll = Roll(run, ())
+        self._took_s: list[float] = []
+
+    def begin(self, named: Sequence[str] | None, at_a_time: int) -> None:
+        """Go on with the roll that was broken off, or begin one that the cluster can carry."""
+        views = self._view.topologies()
+        there = sorted({node.host for view in views for node in view.publication.nodes})
+        hosts = tuple(dict.fromkeys(named or there))
+        if unknown := set(hosts) - set(there):
+            known = ", ".join(there) or "none"
+            raise CommandError(f"no host {min(unknown)}: there are {known}")
+        stored = self._session.read(ROLL)
+        if stored is not None:
+            self._roll = msgspec.json.decode(stored.data, type=Roll)
+            if self._roll.run != self._run or (named and hosts != self._roll.hosts):
+                old, of = shlex.quote(self._roll.run), ",".join(self._roll.hosts)
+                raise CommandError(
+                    f"a roll has not ended: end it first with `nstorm roll --run {old} --hosts "
+                    f"{of}`"
+                )
+            return
+        self._roll = Roll(self._run, hosts)
+        if drained := sorted(set(hosts) & self._view.drained().keys()):
+            raise CommandError(f"host {drained[0]} is drained already: see `nstorm undrain`")
+        for first in range(0, len(hosts), at_a_time):
+            batch = hosts[first : first + at_a_time]
+            for host in batch:
+                refusal = cannot_drain_now(self._session, self._view, self._config, host, batch)
+                if refusal is None and (stay := drain_progress(views, host, 0)["stay"]):
+                    one = stay[0]
+                    refusal = f"{one['executor']} of {one['topology']} stays: {one['reason']}"
+                if refusal is not None:
+                    raise CommandError(f"{host}: {refusal}")
+        self._keep()
+
+    def _keep(self) -> None:
+        self._session.put(ROLL, msgspec.json.encode(self._roll))
+
+    def work(self, at_a_time: int) -> int:
+        """Roll what is left; 1 if a command failed."""
+        while left := [host for host in self._roll.hosts if host not in self._roll.done]:
+            batch, began_s = left[:at_a_time], time.monotonic()
+            for host in batch:
+                begin_drain(self._session, self._view, self._config, host)
+            for host in batch:
+                self._wait(host, lambda host=host: self._not_empty(host))  # type: ignore[misc]
+            if failed := self._command(batch):
+                return failed
+            self._took_s.append((time.monotonic() - began_s) / len(batch))
+        self._session.delete(ROLL)
+        print(f"rolled: {', '.join(self._roll.hosts)}")
+        return 0
+
+    def _command(self, batch: Sequence[str]) -> int:
+        """Run the command for hosts side by side, and take back those for which it ends well."""
+        started = []
+        for host in batch:
+            print(f"{host}: empty, runs the command", flush=True)
+            line = self._run.replace("{host}", shlex.quote(host))
+            process = subprocess.Popen(line, shell=True, env={**os.environ, "NSTORM_HOST": host})
+            started.append((host, process))
+        failed = 0
+        for host, process in started:
+            if code := process.wait():
+                failed = 1
+                print(
+                    f"{host}: the command has failed, exit code {code}; the host stays drained. "
+                    f"Repeat the roll to go on here, or take it back with `nstorm undrain {host}`"
+                )
+                continue
+            said_ms = {node: self._said_ms(node) for node in self._nodes(host)}
+            self._wait(host, lambda said=said_ms, host=host: self._away(host, said))  # type: ignore[misc]
+            self._session.delete(f"{DRAINED}/{host}")
+            self._roll = msgspec.structs.replace(self._roll, done=(*self._roll.done, host))
+            self._keep()
+            print(f"{host}: is back", flush=True)
+        return failed
+
+    def _nodes(self, host: str) -> frozenset[str]:
+        views = self._view.topologies()
+        nodes = views[0].publication.nodes if views else ()
+        return nodes_named(hosts_of(nodes), (host,))
+
+    def _said_ms(self, node: str) -> tuple[int, int] | None:
+        """Return when a node's agent and its supervisor have last spoken, by their clock."""
+        for acks in self._view.acks():
+            if acks.node == node and acks.supervisor is not None:
+                return acks.time_ms, acks.supervisor.time_ms
+        return None
+
+    def _not_empty(self, host: str) -> str | None:
+        views = self._view.topologies()
+        left = sum(on_hosts(view, (host,)) for view in views)
+        if not left:
+            return None
+        stay = drain_progress(views, host, 0)["stay"]
+        why = f"; {stay[0]['executor']} stays: {stay[0]['reason']}" if stay else ""
+        return f"{left} executors left{why}"
+
+    def _away(self, host: str, said_ms: dict[str, tuple[int, int] | None]) -> str | None:
+        nodes = self._nodes(host)
+        if not nodes:
+            return "Storm has not got its supervisor back"
+        for node in nodes:
+            now, before = self._said_ms(node), said_ms.get(node) or (0, 0)
+            if now is None or now[0] <= before[0] or now[1] <= before[1]:
+                return "its agent, or its supervisor with the hooks, has not spoken again"
+        return None
+
+    def _wait(self, host: str, why_not: Callable[[], str | None]) -> None:
+        """Wait for a host, and say what for each time that changes."""
+        said = None
+        while (waits := why_not()) is not None:
+            if waits != said:
+                at = self._roll.hosts.index(host) + 1
+                print(f"{host} ({at} of {len(self._roll.hosts)}{self._eta()}): {waits}", flush=True)
+                said = waits
+            time.sleep(LOOK_S)
+
+    def _eta(self) -> str:
+        if not self._took_s:
+            return ""
+        left = len(self._roll.hosts) - len(self._roll.done)
+        left_s = left * sum(self._took_s) / len(self._took_s)
+        told = f"{left_s:.0f} s" if left_s < 90 else f"{left_s / 60:.0f} min"
+        return f", about {told} left"

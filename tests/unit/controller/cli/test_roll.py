@@ -1,0 +1,110 @@
+"""A roll: one host after the other, over a command that fails, and on from where it stopped."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from controller.cli import operate, roll
+from controller.config import Config
+from controller.core.topology import TopologyView
+from controller.errors import CommandError
+from controller.storm.collect import DRAINED
+from kvstore.zookeeper import Stored
+from migration.model import Node, NodeAcks, Plan, Slot
+from tests.messages import node_acks, publication, replace
+
+NODES = [Node(name, f"host-{name}", 100.0, (1,), 1) for name in "abc"]
+
+
+class Cluster:
+    """A session and what it shows: agents that speak at each look, hosts that empty at once."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, bytes] = {}
+        self.looks = 0
+
+    def read(self, path: str) -> Stored | None:
+        return Stored(self.data[path], 0, 0) if path in self.data else None
+
+    def put(self, path: str, data: bytes) -> None:
+        self.data[path] = data
+
+    def delete(self, path: str) -> bool:
+        return self.data.pop(path, None) is not None
+
+    def drained(self) -> dict[str, int]:
+        return {path.removeprefix(f"{DRAINED}/"): 0 for path in self.data if DRAINED in path}
+
+    def topologies(self) -> list[TopologyView]:
+        slot = next(Slot(node.id, 1) for node in NODES if node.host not in self.drained())
+        return [TopologyView(publication({1: slot}, NODES), Plan("uuid", 1, 0, "wc-1"), ())]
+
+    def acks(self) -> list[NodeAcks]:
+        self.looks += 1
+        said = [node_acks(node.id, [], "uuid", time_ms=self.looks) for node in NODES]
+        return [
+            replace(one, supervisor=replace(one.supervisor, time_ms=self.looks)) for one in said
+        ]
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    made = Cluster()
+    monkeypatch.setattr(roll, "LOOK_S", 0.0)
+    monkeypatch.setattr(roll, "LiveCluster", SimpleNamespace(of_session=lambda session: session))
+    monkeypatch.setattr(roll, "drain_progress", lambda *_: {"stay": []})
+    for module in (roll, operate):
+        monkeypatch.setattr(module, "cannot_drain_now", lambda *_: None)
+    return made
+
+
+def rolled(cluster: Any, command: str, hosts: list[str] | None = None, at_a_time: int = 1) -> int:
+    rolling = roll._Rolling(cluster, Config(), command)
+    rolling.begin(hosts, at_a_time)
+    return rolling.work(at_a_time)
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2])
+def test_each_host_is_drained_for_the_command_and_comes_back(
+    cluster: Cluster, tmp_path: Path, at_a_time: int
+) -> None:
+    log = tmp_path / "log"
+    assert rolled(cluster, f"echo {{host}} $NSTORM_HOST >> {log}", at_a_time=at_a_time) == 0
+    lines = [f"host-{name} host-{name}" for name in "abc"]
+    assert sorted(log.read_text().split("\n")[:-1]) == lines
+    assert cluster.data == {}
+
+
+def test_a_command_that_fails_ends_it_there_and_a_repetition_goes_on(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, good = tmp_path / "log", tmp_path / "good"
+    command = f"echo {{host}} >> {log}; test {{host}} != host-b -o -e {good}"
+    assert rolled(cluster, command) == 1
+    assert list(cluster.drained()) == ["host-b"]
+    assert "host-b: the command has failed, exit code 1" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="a roll has not ended"):
+        rolled(cluster, "another")
+    good.touch()
+    assert rolled(cluster, command) == 0
+    assert log.read_text().split() == ["host-a", "host-b", "host-b", "host-c"]
+    assert cluster.data == {}
+
+
+def test_what_cannot_be_is_refused_before_anything_is_done(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(CommandError, match="no host host-x: there are host-a, host-b, host-c"):
+        rolled(cluster, "true", ["host-a", "host-x"])
+    cluster.put(f"{DRAINED}/host-b", b"3")
+    with pytest.raises(CommandError, match="host host-b is drained already"):
+        rolled(cluster, "true")
+    cluster.delete(f"{DRAINED}/host-b")
+    monkeypatch.setattr(
+        roll, "cannot_drain_now", lambda *args: "no room" * (args[3] == "host-c") or None
+    )
+    with pytest.raises(CommandError, match="host-c: no room"):
+        rolled(cluster, "true")
+    assert cluster.data == {}
