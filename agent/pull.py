@@ -146,7 +146,7 @@ class Puller:
     def _opening(self, node: str | None) -> frozenset[str]:
         """Name the topologies that a move brings to this node, which may have nothing of them."""
         stored = None if node is None else self._watched.node(f"{OPENS}/{node}")
-        return frozenset(stored.data.decode(errors="replace").split() if stored else ())
+        return frozenset(stored.data.decode(errors="replace").split("\n") if stored else ())
 
     def _forget(self, topologies: Iterable[str]) -> None:
         """Give up what is kept of topologies that have left the node."""

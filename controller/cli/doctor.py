@@ -21,6 +21,7 @@ from controller.cli.daemons import Conf
 from controller.cli.operate import ask, connected, look
 from controller.cli.places import shown
 from controller.config import from_storm_yaml
+from controller.errors import CommandError
 from controller.output import Output, OutputOption
 from controller.policies.registry import NAMES
 from controller.storm.collect import LiveCluster
@@ -53,8 +54,12 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
         with connected(conf) as session:
             found += of_zookeeper(_latency_s(session))
             status = look(session, LiveCluster.of_session(session))
-            wish = Command("", verb="plan")
-            plans = (status["controllers"] and ask(session, wish, Output.TABLE).answer) or []
+            plans: list[Any] = []
+            if status["controllers"]:
+                try:
+                    plans = ask(session, Command("", verb="plan"), Output.TABLE).answer or []
+                except CommandError as error:
+                    found.append((str(error), "See the log of the controller that leads."))
         found += [*of_status(status), *of_machine(document, status["hosts"], os.cpu_count() or 1)]
         found += of_heaps(document, status, plans, _heap_mb)
     if output is Output.JSON:
@@ -158,7 +163,10 @@ def of_heaps(
     heap_mb: Callable[[int], float],
 ) -> Found:
     """Find workers of this machine whose heap the moves of `nstorm plan` would overfill."""
-    each_mb = float(document.get(_ON_HEAP, 128))  # Storm's default
+    each_mb = document.get(_ON_HEAP, 128)  # Storm's default
+    if not isinstance(each_mb, int | float):
+        yield f"{_ON_HEAP} is no number: {each_mb!r}", "Mend it in the storm.yaml."
+        return
     moves = {one["topology"]: [m for step in one["steps"] for m in step["moves"]] for one in plans}
     for topology in status["topologies"]:
         place = {one["executor"]: one["slot"] for one in topology["executors"]}

@@ -263,7 +263,10 @@ def cannot_drain_now(
         high_frac=config.limits.high_frac,
         worker_capacity_cores=config.worker_capacity_cores,
     )
-    return cannot_drain(views, host, drained, cpu_cores, room_cores, to_open=to_open)
+    hosts = config.excluded.hosts
+    return cannot_drain(
+        views, host, drained, cpu_cores, room_cores, to_open=to_open, excluded=hosts
+    )
 
 
 def seconds(option: str, text: str) -> float:

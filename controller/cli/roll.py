@@ -5,24 +5,33 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 import typer
 
 from controller.cli.daemons import Conf
-from controller.cli.operate import begin_drain, cannot_drain_now, connected, heeded
+from controller.cli.operate import (
+    AWAY_LIMIT_S,
+    begin_drain,
+    cannot_drain_now,
+    connected,
+    heeded,
+)
 from controller.cli.status_view import drain_progress
 from controller.config import Config, from_storm_yaml
 from controller.core.drain import on_hosts
 from controller.core.excluded import hosts_of, nodes_named
+from controller.core.topology import TopologyView
 from controller.errors import CommandError
 from controller.storm.collect import DRAINED, LiveCluster
+from kvstore.errors import NotConnectedError
 from kvstore.zookeeper import Session
 from migration import storm_yaml, wire
 
 ROLL = f"{wire.ROOT}/roll"
 LOOK_S = 1.0
+T = TypeVar("T")
 
 
 class Roll(msgspec.Struct, frozen=True):
@@ -49,6 +58,7 @@ def roll(
     max_unavailable: Annotated[
         int, typer.Option(min=1, help="How many hosts are empty at a time.")
     ] = 1,
+    anew: Annotated[bool, typer.Option(help="Forget a roll that has not ended.")] = False,
 ) -> None:
     """Empty host after host, run a command for each, and take it back.
 
@@ -60,7 +70,9 @@ def roll(
     with connected(conf) as session:
         heeded(session, "nstorm roll")
         rolling = _Rolling(session, config, run)
-        rolling.begin(hosts.split(",") if hosts else None, max_unavailable)
+        if anew:
+            session.delete(ROLL)
+        rolling.begin(None if hosts is None else hosts.split(","), max_unavailable)
         code = rolling.work(max_unavailable)
     raise typer.Exit(code)
 
@@ -76,33 +88,53 @@ class _Rolling:
         """Go on with the roll that was broken off, or begin one that the cluster can carry."""
         views = self._view.topologies()
         there = sorted({node.host for view in views for node in view.publication.nodes})
-        hosts = tuple(dict.fromkeys(named or there))
+        hosts = tuple(dict.fromkeys(there if named is None else named))
+        if not there:
+            raise CommandError("no host is known: the hooks in Nimbus publish no topology")
         if unknown := set(hosts) - set(there):
-            known = ", ".join(there) or "none"
-            raise CommandError(f"no host {min(unknown)}: there are {known}")
+            raise CommandError(f"no host {min(unknown)!r}: there are {', '.join(there)}")
         stored = self._session.read(ROLL)
         if stored is not None:
-            self._roll = msgspec.json.decode(stored.data, type=Roll)
+            try:
+                self._roll = msgspec.json.decode(stored.data, type=Roll)
+            except msgspec.DecodeError as error:
+                raise CommandError(f"{ROLL} cannot be read: {error}; --anew forgets it") from error
             if self._roll.run != self._run or (named and hosts != self._roll.hosts):
                 old, of = shlex.quote(self._roll.run), ",".join(self._roll.hosts)
                 raise CommandError(
-                    f"a roll has not ended: end it first with `nstorm roll --run {old} --hosts "
-                    f"{of}`"
+                    f"a roll has not ended: end it with `nstorm roll --run {old} --hosts {of}`, or "
+                    "forget it with --anew"
                 )
+            print(f"goes on; done: {', '.join(self._roll.done) or 'none'}", flush=True)
             return
         self._roll = Roll(self._run, hosts)
-        if drained := sorted(set(hosts) & self._view.drained().keys()):
+        outside = self._view.drained().keys()
+        if drained := sorted(set(hosts) & outside):
             raise CommandError(f"host {drained[0]} is drained already: see `nstorm undrain`")
         for first in range(0, len(hosts), at_a_time):
             batch = hosts[first : first + at_a_time]
             for host in batch:
-                refusal = cannot_drain_now(self._session, self._view, self._config, host, batch)
+                closed = {*outside, *batch}
+                refusal = self._held(views, host) or cannot_drain_now(
+                    self._session, self._view, self._config, host, closed
+                )
                 if refusal is None and (stay := drain_progress(views, host, 0)["stay"]):
                     one = stay[0]
                     refusal = f"{one['executor']} of {one['topology']} stays: {one['reason']}"
                 if refusal is not None:
                     raise CommandError(f"{host}: {refusal}")
         self._keep()
+
+    def _held(self, views: Sequence[TopologyView], host: str) -> str | None:
+        """Name a topology that no drain moves."""
+        for view in views:
+            publication = view.publication
+            names = {view.id, publication.name}
+            is_excluded = bool(names & self._config.excluded.topologies)
+            if on_hosts(view, (host,)) and (is_excluded or publication.status != "ACTIVE"):
+                state = "excluded" if is_excluded else publication.status
+                return f"topology {publication.name} is {state}, so its executors stay"
+        return None
 
     def _keep(self) -> None:
         self._session.put(ROLL, msgspec.json.encode(self._roll))
@@ -139,7 +171,7 @@ class _Rolling:
                     f"Repeat the roll to go on here, or take it back with `nstorm undrain {host}`"
                 )
                 continue
-            said_ms = {node: self._said_ms(node) for node in self._nodes(host)}
+            said_ms = _patient(lambda host=host: self._said(host))  # type: ignore[misc]
             self._wait(host, lambda said=said_ms, host=host: self._away(host, said))  # type: ignore[misc]
             self._session.delete(f"{DRAINED}/{host}")
             self._roll = msgspec.structs.replace(self._roll, done=(*self._roll.done, host))
@@ -151,6 +183,9 @@ class _Rolling:
         views = self._view.topologies()
         nodes = views[0].publication.nodes if views else ()
         return nodes_named(hosts_of(nodes), (host,))
+
+    def _said(self, host: str) -> dict[str, tuple[int, int] | None]:
+        return {node: self._said_ms(node) for node in self._nodes(host)}
 
     def _said_ms(self, node: str) -> tuple[int, int] | None:
         """Return when a node's agent and its supervisor have last spoken, by their clock."""
@@ -181,7 +216,7 @@ class _Rolling:
     def _wait(self, host: str, why_not: Callable[[], str | None]) -> None:
         """Wait for a host, and say what for each time that changes."""
         said = None
-        while (waits := why_not()) is not None:
+        while (waits := _patient(why_not)) is not None:
             if waits != said:
                 at = self._roll.hosts.index(host) + 1
                 print(f"{host} ({at} of {len(self._roll.hosts)}{self._eta()}): {waits}", flush=True)
@@ -195,3 +230,15 @@ class _Rolling:
         left_s = left * sum(self._took_s) / len(self._took_s)
         told = f"{left_s:.0f} s" if left_s < 90 else f"{left_s / 60:.0f} min"
         return f", about {told} left"
+
+
+def _patient(look: Callable[[], T]) -> T:
+    """Look again for a while where ZooKeeper is away: commands beside it would be run twice."""
+    began_s = time.monotonic()
+    while True:
+        try:
+            return look()
+        except NotConnectedError:
+            if time.monotonic() - began_s > AWAY_LIMIT_S:
+                raise
+        time.sleep(LOOK_S)

@@ -15,6 +15,7 @@ from controller.core.picture import Picture
 from controller.core.topology import TopologyView
 from controller.core.view.pairs import proposals
 from migration.model import ExecutorId, Slot
+from migration.table import OPENS_SINCE
 from migration.validate import MOST_ENTRIES
 
 
@@ -56,6 +57,7 @@ def cannot_drain(
     room_cores: Mapping[tuple[str, str], float],  # by topology and worker, below the upper limit
     *,
     to_open: Callable[[TopologyView, Collection[str]], Mapping[Slot, float]],  # `rooms_to_open`
+    excluded: Collection[str] = (),  # hosts
 ) -> str | None:
     """Say why a host cannot be drained; None if the other hosts can carry it."""
     hosts = {node.host for view in views for node in view.publication.nodes}
@@ -68,7 +70,7 @@ def cannot_drain(
         left = left_on(view, closed)
         leaving = [str(executor) for executor in left.executors if executor not in left.stays]
         name, hosts_by_node = view.publication.name, hosts_of(view.publication.nodes)
-        nodes = nodes_named(hosts_by_node, closed)
+        nodes = nodes_named(hosts_by_node, closed.union(excluded))
         if any((view.id, executor) not in cpu_cores for executor in leaving):
             return f"the load of {name} is not known yet: try again in some seconds"
         needs = sum(cpu_cores[view.id, executor] for executor in leaving)
@@ -94,8 +96,10 @@ def rooms_to_open(
     """Tell what could be opened for a topology, and its room below the upper limit, in cores.
 
     It is one slot of each node where the topology has no worker, and of which the node's CPU still
-    has a share.
+    has a share; none while one of its JVMs or agents does not know of slots that are opened.
     """
+    if view.observation.speaks[0] < OPENS_SINCE:
+        return {}
     shut = {*closed, *(slot.supervisor for slot in view.observation.slots)}
     nodes = {node.id: node for node in view.publication.nodes if node.id not in shut}
     found: dict[Slot, float] = {}
@@ -125,6 +129,7 @@ def drain_each(
     Where no worker has room, one of the `free` slots is opened.
     """
     decisions: dict[str, Decision] = {}
+    left = {*free}
     for topology, made in pictures.items():
         if isinstance(made, Veto) or not drained:
             continue
@@ -135,7 +140,7 @@ def drain_each(
             to_open = rooms_to_open(
                 made.view,
                 excluded.drained | excluded.hosts,
-                free=free,
+                free=left,
                 high_frac=limits.high_frac,
                 worker_capacity_cores=worker_capacity_cores,
             )
@@ -143,7 +148,8 @@ def drain_each(
             decision = _drain(made, leaving, excluded, limited, to_open)
             said = f"host{'s' * (len(drained) > 1)} {', '.join(drained)} drained"
             decisions[topology] = replace(decision, reason=f"{said}: {decision.reason}")
-            free_moves -= len(decisions[topology].moves)
+            free_moves -= len(decision.moves)
+            left -= {Slot.parse(move.target) for move in decision.moves}
     return decisions
 
 

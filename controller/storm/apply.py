@@ -133,7 +133,7 @@ class Applier:
             for slot in view.plan.opened_slots():
                 opening.setdefault(slot.supervisor, set()).add(view.id)
         for node, topologies in opening.items():
-            path, data = f"{wire.OPENS}/{node}", " ".join(sorted(topologies)).encode()
+            path, data = f"{wire.OPENS}/{node}", "\n".join(sorted(topologies)).encode()
             stored = self._mirror.node(path)
             if stored is None or stored.data != data:
                 self._session.put(path, data)

@@ -140,7 +140,9 @@ class LiveCluster:
 
     def free(self, views: Sequence[TopologyView]) -> frozenset[Slot]:
         """List the slots where a move may start a worker, as of the look that gave these views."""
-        taken = frozenset[Slot]().union(*(view.publication.slots for view in views))
+        taken = frozenset[Slot]().union(
+            *(view.publication.slots | view.plan.opened_slots() for view in views)
+        )
         cluster = self.cluster()
         acks = (acks for acks in self._acks if acks.cluster == cluster)
         return free_slots(views[0].publication.nodes, taken, acks) if views else taken
@@ -240,7 +242,7 @@ class LiveCluster:
         found = {}
         for host in sorted(self._mirror.children(DRAINED)):
             stored = self._mirror.node(f"{DRAINED}/{host}")
-            found[host] = int(stored.data) if stored and stored.data.isdigit() else 0
+            found[host] = int(stored.data[:9]) if stored and stored.data.isdigit() else 0
         return found
 
     def age_s(self, path: str) -> float:

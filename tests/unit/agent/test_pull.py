@@ -159,7 +159,7 @@ def test_a_node_that_has_nothing_of_a_topology_gets_the_plan_that_opens_a_slot_t
     plan = Plan("c1", 2, 3, "new-1", (opening,))
     node.zookeeper.data[plan_path("new-1")] = encode(plan)
     assert node.look() == ((HELD,), ())
-    node.zookeeper.data[path] = b"new-1 other-1"
+    node.zookeeper.data[path] = b"new-1\nother 1-1"
     assert node.look() == ((plan, HELD), ())
     # It is kept as long as the entry is there, and no longer.
     del node.zookeeper.data[path]

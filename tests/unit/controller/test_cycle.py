@@ -681,6 +681,8 @@ def test_a_drain_opens_a_free_slot_only_where_no_worker_has_room() -> None:
     assert {(e.phase, e.opens) for e in report.plan.entries} == {(Phase.OPEN, "host-c")}
     shut = replace(config, excluded=Excluded(hosts=frozenset({"host-c"})))
     assert last(World(drained=("host-b",), free=free), shut).outcome is Outcome.NO_LOW_WORKER
+    of_before = last(World(drained=("host-b",), free=free, speaks=1), config)
+    assert of_before.outcome is Outcome.NO_LOW_WORKER, "a slot is opened only where all know of it"
 
 
 def test_drained_hosts_are_no_target() -> None:

@@ -192,9 +192,12 @@ def test_a_heap_that_the_plan_would_overfill_is_found() -> None:
 
 
 def test_the_heap_of_a_jvm_is_its_last_option() -> None:
-    options = ["-c", "import time; time.sleep(60)", "-Xmx1g", "-Dx=-Xmx9", "-Xmx512M"]
-    with subprocess.Popen([sys.executable, *options]) as process:
+    code = "import time; print(flush=True); time.sleep(60)"
+    options = ["-c", code, "-Xmx1g", "-Dx=-Xmx9", "-Xmx512M"]
+    with subprocess.Popen([sys.executable, *options], stdout=subprocess.PIPE) as process:
         try:
+            assert process.stdout is not None
+            process.stdout.readline()  # its command line stands by now
             assert doctor._heap_mb(process.pid) == 512
         finally:
             process.kill()

@@ -8,9 +8,11 @@ import pytest
 
 from controller.cli import operate, roll
 from controller.config import Config
+from controller.core.excluded import Excluded
 from controller.core.topology import TopologyView
 from controller.errors import CommandError
 from controller.storm.collect import DRAINED
+from kvstore.errors import NotConnectedError
 from kvstore.zookeeper import Stored
 from migration.model import Node, NodeAcks, Plan, Slot
 from tests.messages import node_acks, publication, replace
@@ -24,6 +26,7 @@ class Cluster:
     def __init__(self) -> None:
         self.data: dict[str, bytes] = {}
         self.looks = 0
+        self.status = "ACTIVE"
 
     def read(self, path: str) -> Stored | None:
         return Stored(self.data[path], 0, 0) if path in self.data else None
@@ -39,7 +42,8 @@ class Cluster:
 
     def topologies(self) -> list[TopologyView]:
         slot = next(Slot(node.id, 1) for node in NODES if node.host not in self.drained())
-        return [TopologyView(publication({1: slot}, NODES), Plan("uuid", 1, 0, "wc-1"), ())]
+        made = publication({1: slot}, NODES, status=self.status)
+        return [TopologyView(made, Plan("uuid", 1, 0, "wc-1"), ())]
 
     def acks(self) -> list[NodeAcks]:
         self.looks += 1
@@ -60,8 +64,14 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     return made
 
 
-def rolled(cluster: Any, command: str, hosts: list[str] | None = None, at_a_time: int = 1) -> int:
-    rolling = roll._Rolling(cluster, Config(), command)
+def rolled(
+    cluster: Any,
+    command: str,
+    hosts: list[str] | None = None,
+    at_a_time: int = 1,
+    config: Config | None = None,
+) -> int:
+    rolling = roll._Rolling(cluster, config or Config(), command)
     rolling.begin(hosts, at_a_time)
     return rolling.work(at_a_time)
 
@@ -96,7 +106,7 @@ def test_a_command_that_fails_ends_it_there_and_a_repetition_goes_on(
 def test_what_cannot_be_is_refused_before_anything_is_done(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(CommandError, match="no host host-x: there are host-a, host-b, host-c"):
+    with pytest.raises(CommandError, match="no host 'host-x': there are host-a, host-b, host-c"):
         rolled(cluster, "true", ["host-a", "host-x"])
     cluster.put(f"{DRAINED}/host-b", b"3")
     with pytest.raises(CommandError, match="host host-b is drained already"):
@@ -107,4 +117,55 @@ def test_what_cannot_be_is_refused_before_anything_is_done(
     )
     with pytest.raises(CommandError, match="host-c: no room"):
         rolled(cluster, "true")
+    with pytest.raises(CommandError, match="no host ''"):
+        rolled(cluster, "true", [""])
     assert cluster.data == {}
+
+
+def test_a_topology_that_no_drain_moves_is_named_before_anything_is_done(cluster: Cluster) -> None:
+    config = Config(excluded=Excluded(topologies=frozenset({"wc"})))
+    with pytest.raises(CommandError, match="host-a: topology wc is excluded, so its executors"):
+        rolled(cluster, "true", config=config)
+    cluster.status = "INACTIVE"
+    with pytest.raises(CommandError, match="host-a: topology wc is INACTIVE"):
+        rolled(cluster, "true")
+    assert cluster.data == {}
+
+
+def test_hosts_drained_outside_count_as_away(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.put(f"{DRAINED}/host-b", b"3")
+    asked = []
+    monkeypatch.setattr(roll, "cannot_drain_now", lambda *args: asked.append({*args[4]}))
+    assert rolled(cluster, "true", ["host-a", "host-c"]) == 0
+    assert asked == [{"host-a", "host-b"}, {"host-b", "host-c"}]
+
+
+def test_without_a_topology_no_host_is_known(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "topologies", list)
+    with pytest.raises(CommandError, match="no host is known"):
+        rolled(cluster, "true")
+
+
+def test_bytes_that_are_no_roll_are_told(cluster: Cluster) -> None:
+    cluster.put(roll.ROLL, b"x")
+    with pytest.raises(CommandError, match="--anew forgets it"):
+        rolled(cluster, "true")
+
+
+def test_a_short_absence_of_zookeeper_is_waited_for(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, away = cluster.acks, [NotConnectedError("away")] * 2
+
+    def acks() -> list[NodeAcks]:
+        if cluster.looks > 3 and away:
+            raise away.pop()
+        return real()
+
+    monkeypatch.setattr(cluster, "acks", acks)
+    assert rolled(cluster, "true") == 0
+    assert not away

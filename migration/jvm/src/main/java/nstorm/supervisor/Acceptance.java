@@ -18,19 +18,23 @@ final class Acceptance {
      * Whether every difference between two sets is an executor that is on the move.
      *
      * <p>All combinations are taken, with and without each executor: Nimbus, the agent and the supervisors learn
-     * of a phase at different times. Equal sets are none of our business. What stands for an opened slot is no executor.
+     * of a phase at different times. Equal sets are none of our business, but for an opened slot: nothing runs there yet,
+     * and what it may use is told anew whenever the topology's largest worker changes. What stands for it is no executor.
      *
      * @param entries      the entries of the topology's plan
      * @param supervisorId this supervisor; with NUMA, Storm gives each of its zones an id of its own
      */
     static boolean accepts(Set<ExecutorId> current, Set<ExecutorId> next, List<Entry> entries, String supervisorId) {
+        if (current.equals(next)) {
+            return current.equals(Set.of(OpenedSlots.NOTHING_YET));
+        }
         Set<ExecutorId> moving = new HashSet<>();
         for (Entry entry : entries) {
             if ((isHere(entry.from(), supervisorId) || isHere(entry.to(), supervisorId)) && entry.voidReason() == null) {
                 moving.add(entry.executor());
             }
         }
-        return !current.equals(next) && moving.containsAll(difference(current, next));
+        return moving.containsAll(difference(current, next));
     }
 
     static boolean isHere(Slot slot, String supervisorId) {

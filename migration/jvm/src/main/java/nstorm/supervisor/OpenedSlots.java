@@ -15,6 +15,8 @@ import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.ExecutorInfo;
 import org.apache.storm.generated.LocalAssignment;
 import org.apache.storm.generated.WorkerResources;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The slots of this node in which a plan wants a worker that Storm does not assign yet.
@@ -24,12 +26,15 @@ import org.apache.storm.generated.WorkerResources;
  */
 final class OpenedSlots {
 
+    private static final Logger LOG = LoggerFactory.getLogger(OpenedSlots.class);
+
     /** Stands for an empty set, which Storm would take for no worker: the system executor that every worker has. */
     static final ExecutorId NOTHING_YET = new ExecutorId(-1, -1);
 
     private final String supervisorId;
     private final Supplier<LocalPlan> plans;
     private final Function<String, Assignment> inZooKeeper;
+    private final Function<Integer, LocalAssignment> running;
     private final Runnable readAgain;
     /** Topologies by port as Storm was last told; null until it has read its assignments once by itself. */
     private volatile Map<Integer, String> told;
@@ -38,13 +43,15 @@ final class OpenedSlots {
      * Follows the plans of this node.
      *
      * @param inZooKeeper Storm's assignment of a topology of which this supervisor may have none; null if there is none
+     * @param running     what this supervisor's worker at a port works by; null if there is none
      * @param readAgain   lets Storm read its assignments at once
      */
     OpenedSlots(String supervisorId, Supplier<LocalPlan> plans, Function<String, Assignment> inZooKeeper,
-                Runnable readAgain) {
+                Function<Integer, LocalAssignment> running, Runnable readAgain) {
         this.supervisorId = supervisorId;
         this.plans = plans;
         this.inZooKeeper = inZooKeeper;
+        this.running = running;
         this.readAgain = readAgain;
     }
 
@@ -64,13 +71,25 @@ final class OpenedSlots {
         told = wanted;
         wanted.forEach((port, topology) -> {
             if (!ports.containsKey(port)) {
-                Assignment known = assignments.get(topology);
-                Assignment assignment = known == null ? inZooKeeper.apply(topology) : known;
-                if (assignment != null) {
-                    ports.put(port, opened(topology, assignment));
+                LocalAssignment here = at(port, topology, assignments);
+                if (here != null) {
+                    ports.put(port, here);
                 }
             }
         });
+    }
+
+    /** What a slot is to work by; while ZooKeeper does not answer, a worker that runs goes on, and no slot is opened. */
+    private LocalAssignment at(int port, String topology, Map<String, Assignment> assignments) {
+        try {
+            Assignment known = assignments.get(topology);
+            Assignment assignment = known == null ? inZooKeeper.apply(topology) : known;
+            return assignment == null ? null : opened(topology, assignment);
+        } catch (RuntimeException e) {
+            LOG.warn("nstorm: the assignment of {} could not be read for port {}: {}", topology, port, e.toString());
+            LocalAssignment runs = running.apply(port);
+            return runs != null && runs.get_topology_id().equals(topology) ? runs : null;
+        }
     }
 
     private Map<Integer, String> wanted() {

@@ -36,6 +36,7 @@ public final class SupervisorCalls {
             follow(supervisor.getAssignmentId(), plans);
             OpenedSlots slotsToOpen = new OpenedSlots(supervisor.getAssignmentId(), plans::newest,
                 topology -> supervisor.getStormClusterState().remoteAssignmentInfo(topology, null),
+                port -> slots.get().get((long) port),
                 () -> supervisor.getReadClusterState().run());
             opened = slotsToOpen;
             Thread thread = new Thread(new SupervisorReport(supervisor.getId(), plans::newest,

@@ -83,6 +83,13 @@ final class PlanOverlay {
         return assigned;
     }
 
+    /** Whether a plan has opened this worker's slot: its supervisor has no assignment of it to tell. */
+    boolean opensHere() {
+        Slot known = me;
+        return known != null && entries().stream()
+                .anyMatch(entry -> entry.opens() != null && entry.voidReason() == null && entry.to().equals(known));
+    }
+
     /** A copy of Storm's own assignment, for a change of routes that must not wait for the supervisor. */
     Assignment stockCopy() {
         Assignment known = stock;

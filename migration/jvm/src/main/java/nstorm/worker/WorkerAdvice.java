@@ -35,9 +35,15 @@ final class WorkerAdvice {
             return WorkerCalls.knownAssignment();
         }
 
-        @Advice.OnMethodExit(suppress = Throwable.class)
+        @Advice.OnMethodExit(onThrowable = Throwable.class, suppress = Throwable.class)
         static void exit(@Advice.This WorkerState state, @Advice.Enter Assignment known,
-                @Advice.Return(readOnly = false) Assignment assignment) {
+                @Advice.Return(readOnly = false) Assignment assignment,
+                @Advice.Thrown(readOnly = false) Throwable thrown) {
+            if (thrown != null) {
+                assignment = WorkerCalls.whileAway(thrown);
+                thrown = assignment == null ? thrown : null;
+                return;
+            }
             if (known != null) {
                 assignment = known;
             }

@@ -93,6 +93,23 @@ public final class WorkerCalls {
         }
     }
 
+    /**
+     * The assignment to go on with where none could be read. A supervisor can tell it to every worker that Storm assigns;
+     * for an opened slot Storm asks ZooKeeper, and a worker would not outlive its absence.
+     *
+     * @return null if what was thrown is to stand
+     */
+    public static Assignment whileAway(Throwable thrown) {
+        PlanOverlay known = overlay;
+        try {
+            Assignment last = thrown instanceof Exception && known != null && known.opensHere() ? known.stockCopy() : null;
+            return last == null ? null : known.over(last);
+        } catch (RuntimeException | LinkageError e) {
+            Faults.report("laying the plan over the last assignment", e);
+            return null;
+        }
+    }
+
     /** True if the worker must not end itself, for the plan explains why the assignment differs. */
     public static boolean explained(WorkerState state, Assignment assignment) {
         WorkerLoop now = loop;

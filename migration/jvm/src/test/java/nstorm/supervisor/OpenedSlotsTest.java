@@ -30,9 +30,18 @@ class OpenedSlotsTest {
 
     private final AtomicReference<LocalPlan> plans = new AtomicReference<>(new LocalPlan("", List.of()));
     private final Map<String, Assignment> stored = new HashMap<>(Map.of("t", assignment(128, 640)));
+    private final Map<Integer, LocalAssignment> running = new HashMap<>();
     private final AtomicInteger reads = new AtomicInteger();
+    private boolean isAway;
     private final OpenedSlots opened =
-        new OpenedSlots("s2", plans::get, stored::get, reads::incrementAndGet);
+        new OpenedSlots("s2", plans::get, this::inZooKeeper, this.running::get, reads::incrementAndGet);
+
+    private Assignment inZooKeeper(String topology) {
+        if (isAway) {
+            throw new IllegalStateException("connection loss");
+        }
+        return stored.get(topology);
+    }
 
     private static Assignment assignment(double... heapsMb) {
         Assignment assignment = new Assignment("dir");
@@ -93,6 +102,25 @@ class OpenedSlotsTest {
         Map<Integer, LocalAssignment> ports = new HashMap<>(Map.of(6701, storms));
         opened.addTo(ports, Map.of());
         assertSame(storms, ports.get(6701));
+    }
+
+    @Test
+    void whatRunsOutlivesAnAbsenceOfZooKeeper() {
+        plan("t", entry(7, "s2:6701", Phase.DRAIN, null, "host2"), entry(8, "s2:6702", Phase.OPEN, null, "host2"),
+            entry(9, "s2:6703", Phase.OPEN, null, "host2"));
+        LocalAssignment runs = ports().get(6701);
+        running.put(6701, runs);
+        running.put(6703, Assignments.of("other", "user", 1));
+        isAway = true;
+        assertEquals(Map.of(6701, runs), ports(), "the others are not open yet");
+    }
+
+    @Test
+    void theWorkerStaysWhenTheLargestWorkerOfItsTopologyChanges() {
+        Set<ExecutorId> nothing = Set.of(OpenedSlots.NOTHING_YET);
+        assertEquals(true, Acceptance.accepts(nothing, nothing, List.of(), "s2"), "only their resources differ");
+        Set<ExecutorId> seven = Set.of(new ExecutorId(7, 7));
+        assertFalse(Acceptance.accepts(seven, seven, List.of(), "s2"), "Storm's own answer stands");
     }
 
     @Test

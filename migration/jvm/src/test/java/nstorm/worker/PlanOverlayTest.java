@@ -124,6 +124,20 @@ class PlanOverlayTest {
     }
 
     @Test
+    void onlyTheWorkerOfAnOpenedSlotIsWithoutAnAssignmentAtItsSupervisor(@TempDir Path dir) throws Exception {
+        write(dir, "c", move(Phase.DRAIN).replace(",100]", ",100],\"opens\":\"host2\""));
+        PlanOverlay overlay = new PlanOverlay("t", new PlanStore(dir, topology -> true));
+        assertFalse(overlay.opensHere(), "not known yet which slot this is");
+        overlay.attach(FROM, slot -> true);
+        assertFalse(overlay.opensHere());
+        overlay.attach(TO, slot -> true);
+        assertTrue(overlay.opensHere());
+        write(dir, "c", move(Phase.DRAIN).replace("\"version\":", "\"version\":1"));
+        assertTrue(overlay.poll());
+        assertFalse(overlay.opensHere(), "a move to a worker of Storm's");
+    }
+
+    @Test
     void thePlanNamesTheHostOfASlotThatItOpens(@TempDir Path dir) throws Exception {
         write(dir, "c", move(Phase.OPEN).replace(",100]", ",100],\"opens\":\"host2\""));
         PlanOverlay overlay = new PlanOverlay("t", new PlanStore(dir, topology -> true));
