@@ -103,6 +103,7 @@ BOUNDS = {
     "weight.worker": (0, 1e9),
     "max.moves.per.cycle": (1, 1000),
     "cooldown.executor.secs": (0, 1e9),
+    "min.age.secs": (0, 1e9),
     "load.ewma": (0.01, 1),
     "worker.cpu.capacity": (0.01, 1e9),
     "link.capacity.tps": (0.01, 1e9),
