@@ -22,7 +22,7 @@ from migration.model import (
     Way,
     WorkerAck,
 )
-from migration.table import NEEDS_VERSION
+from migration.table import NEEDS_VERSION, OPENS_SINCE
 from migration.wire import SPEAKS
 
 CLOSES_SINCE = 2  # the version of the protocol that lets a worker lose its last executor
@@ -65,6 +65,7 @@ class Observation:
     # The lowest version that Nimbus, the topology's JVMs and agents speak, and who speaks it.
     speaks: tuple[int, str]
     understood: frozenset[Way]  # the ways of which everybody may take part in a move
+    can_open: bool  # whether all of them know of slots that a move opens
     # Why no worker may lose its last executor now, and those executors. Storm would end the JVM: no
     # other may send to it any more, and it must have handed on what it had, which takes hooks that
     # know how.
@@ -117,6 +118,7 @@ class Observation:
             staying=staying,
             speaks=speaks,
             understood=frozenset(way for way in Way if speaks[0] >= NEEDS_VERSION[way]),
+            can_open=speaks[0] >= OPENS_SINCE,
             cannot_close=why,
             last=frozenset(
                 one.executor for one in stay if why and one.slot and staying[one.slot] == 1

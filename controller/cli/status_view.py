@@ -273,7 +273,11 @@ def decided(topology: Document, hosts: Mapping[str, str]) -> Iterator[str]:
             yield f"warning: {warning}"
     if topology["way"]:
         moves, (before, after) = topology["way"]["moves"], topology["way"]["inter_node_frac"]
-        yield f"`nstorm plan`: {moves} moves from here, inter-node {before:.3f} to {after:.3f}"
+        missed = topology["way"].get("missed_tuples", 0.0)
+        yield (
+            f"`nstorm plan`: {moves} moves from here, inter-node {before:.3f} to {after:.3f}; mode "
+            f"auto would have kept {missed:,.0f} tuples off the network today"
+        )
     for row in topology["moves"]:
         state = f"void ({row['void']})" if row["void"] else row["phase"]
         way = f"{shown(row['from'], hosts)} to {shown(row['to'], hosts)}"

@@ -15,7 +15,6 @@ from controller.core.picture import Picture
 from controller.core.topology import TopologyView
 from controller.core.view.pairs import proposals
 from migration.model import ExecutorId, Slot
-from migration.table import OPENS_SINCE
 from migration.validate import MOST_ENTRIES
 
 
@@ -98,7 +97,7 @@ def rooms_to_open(
     It is one slot of each node where the topology has no worker, and of which the node's CPU still
     has a share; none while one of its JVMs or agents does not know of slots that are opened.
     """
-    if view.observation.speaks[0] < OPENS_SINCE:
+    if not view.observation.can_open:
         return {}
     shut = {*closed, *(slot.supervisor for slot in view.observation.slots)}
     nodes = {node.id: node for node in view.publication.nodes if node.id not in shut}

@@ -24,6 +24,7 @@ from controller.storm.commands import Command, CommandQueue, answered
 from controller.storm.history import HISTORY, LONGEST_REASON, Figures, History, MoveRecord
 from controller.storm.leader import Leader
 from controller.storm.message_cache import Mirror
+from controller.storm.missed import Missed
 from controller.storm.status import document, publish
 from controller.storm.telemetry import Telemetry
 from kvstore.errors import StoreError
@@ -45,6 +46,7 @@ WAY_S = 60.0
 # How long a proposal may be approved after it was last shown, and how many may be at a time.
 SHOWN_S = 600.0
 MOST_PROPOSALS = 50
+_LONGEST_CYCLES = 3  # beyond so many cycles it is not known how the traffic was meanwhile
 # The moves that it begins with, when it was found, and its sum.
 _Way = tuple[tuple[Move, ...], float, dict[str, Any]]
 _NOT_YET = frozenset({Outcome.STALE_METRICS, Outcome.STAND_BACK})
@@ -98,6 +100,7 @@ class LiveController:
         self._proposals: dict[str, dict[str, Any]] = {}
         self._last: tuple[float, tuple[TopologyReport, ...]] = (0.0, ())
         self._ways: dict[str, _Way] = {}
+        self._missed = Missed()
         self._asked: dict[str, Command] = {}
         self._knows_too_little = False
 
@@ -314,6 +317,7 @@ class LiveController:
         # What has moved is not summed up: a way takes its time, and moves under way wait for it.
         shown = [r for r in reports if r.picture and r.moves and r.outcome is not Outcome.MOVED]
         self._ways = self._ways_of(shown)
+        self._miss(shown, reports[0].time_s)
         found = document(
             reports,
             self._history.ended,
@@ -323,7 +327,7 @@ class LiveController:
             journal_problem=self._recorder.problem,
             proposals=self._proposals,
             ways={
-                one.topology: way
+                one.topology: {**way, "missed_tuples": self._missed.tuples[one.topology]}
                 for one in shown
                 for moves, _, way in [self._ways[one.topology]]
                 if moves == one.moves
@@ -343,6 +347,14 @@ class LiveController:
         oldest_s = reports[0].time_s - SHOWN_S
         kept = [pair for pair in self._proposals.items() if pair[1]["shown_s"] >= oldest_s]
         self._proposals = dict(kept[-MOST_PROPOSALS:])
+
+    def _miss(self, shown: Sequence[TopologyReport], time_s: float) -> None:
+        saved_tps = {}
+        for one in shown:
+            before, after = self._ways[one.topology][2].get("inter_node_frac", (0.0, 0.0))
+            assert one.picture is not None
+            saved_tps[one.topology] = (before - after) * one.picture.snapshot.traffic.total_tps
+        self._missed.add(saved_tps, time_s, _LONGEST_CYCLES * self._config.cycle_s)
 
     def _ways_of(self, shown: Sequence[TopologyReport]) -> dict[str, _Way]:
         """Sum up where the mode auto would come to; a way once found is told for a while.
@@ -377,9 +389,11 @@ class LiveController:
 
     def _plan(self, command: Command) -> Command:
         reports = [one for one in of_topology(self._last[1], command.topology) if one.picture]
-        return answered(
-            command, [self._plan_of(one) for one in reports], "topology can be measured"
-        )
+        ways = [
+            {**self._plan_of(one), "missed_tuples_today": self._missed.tuples.get(one.topology)}
+            for one in reports
+        ]
+        return answered(command, ways, "topology can be measured")
 
     def _explain(self, command: Command) -> Command:
         reports = of_topology(self._last[1], command.topology)

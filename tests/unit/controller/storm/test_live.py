@@ -12,6 +12,7 @@ from controller.core.decision import Move
 from controller.cycle import Memory, cycle
 from controller.storm.history import LONGEST_REASON
 from controller.storm.live import MOST_PROPOSALS, LiveController
+from controller.storm.missed import Missed
 from migration.model import Plan
 from tests.unit.controller.test_cycle import AUTO, World
 
@@ -52,6 +53,16 @@ def test_a_cycle_finds_one_new_way_at_most_and_each_topology_has_its_turn() -> N
     assert sought == ["a", "b", "c", "a"]
     assert {of: way[2]["moves"] for of, way in live._ways.items()} == {"a": 2, "b": 2, "c": 2}
     assert [live._ways[of][0] for of in "abc"] == [(3,), (0,), (0,)]
+
+
+def test_what_auto_would_have_saved_is_told_with_the_way() -> None:
+    live = cast(Any, SimpleNamespace(_missed=Missed(), _config=AUTO))
+    traffic = SimpleNamespace(snapshot=SimpleNamespace(traffic=SimpleNamespace(total_tps=1000.0)))
+    shown = cast(Any, [SimpleNamespace(topology=of, picture=traffic) for of in "ab"])
+    live._ways = {"a": ((), 0.0, {"inter_node_frac": [0.5, 0.1]}), "b": ((), -1.0, {})}
+    for time_s in (100.0, 102.0):
+        LiveController._miss(live, shown, time_s)
+    assert live._missed.tuples == {"a": 800.0, "b": 0.0}, "the way of `b` is not found yet"
 
 
 def test_proposals_are_few_and_short_and_the_newest_stay() -> None:

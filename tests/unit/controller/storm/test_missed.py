@@ -1,0 +1,25 @@
+"""What topologies that only advise would have kept off the network today."""
+
+from controller.storm.missed import DAY_S, Missed
+
+
+def test_tuples_add_up_by_topology_until_midnight() -> None:
+    missed = Missed()
+    missed.add({"a": 100.0}, 1000.0, 15.0)
+    assert missed.tuples == {"a": 0.0}, "nothing is known of the time before"
+    missed.add({"a": 100.0, "b": 10.0}, 1005.0, 15.0)
+    missed.add({"b": 10.0}, 1010.0, 15.0)  # `a` would not move now
+    assert missed.tuples == {"a": 500.0, "b": 100.0}
+    missed.add({"b": 10.0}, DAY_S - 1.0, 15.0)
+    assert missed.tuples == {"a": 500.0, "b": 100.0}, "a pause of hours, in which nobody looked"
+    missed.add({"a": 7.0}, DAY_S + 4.0, 15.0)
+    assert missed.tuples == {"a": 0.0}
+    missed.add({"a": 7.0}, DAY_S + 9.0, 15.0)
+    assert missed.tuples == {"a": 35.0}
+
+
+def test_a_clock_that_is_set_back_takes_nothing_away() -> None:
+    missed = Missed()
+    missed.add({"a": 1.0}, 1000.0, 15.0)
+    missed.add({"a": 1.0}, 990.0, 15.0)
+    assert missed.tuples == {"a": 0.0}
