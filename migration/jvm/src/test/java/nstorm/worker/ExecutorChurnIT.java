@@ -122,7 +122,9 @@ class ExecutorChurnIT {
     private static void await(String what, BooleanSupplier condition) throws InterruptedException {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() < end, "waited 30 s in vain: " + what);
+            assertTrue(System.nanoTime() < end, () -> "waited 30 s in vain: " + what + "; emitted " + EMITTED.get() + ", acked "
+                + ACKED.get() + ", failed " + FAILED.get() + ", opened " + OPENED.get() + ", faults " + Faults.count() + " "
+                + Faults.last());
             Thread.sleep(1);
         }
     }
@@ -169,6 +171,14 @@ class ExecutorChurnIT {
         return now;
     }
 
+    /** As the reconciler does at each look while a plan has entries: a turn may take longer than messages time out. */
+    private static BooleanSupplier moving(HookedWorker worker, BooleanSupplier condition) {
+        return () -> {
+            worker.expectMisrouted();
+            return condition.getAsBoolean();
+        };
+    }
+
     private static void turn(HookedWorker worker, ExecutorId id) throws Exception {
         worker.expectMisrouted();
         ExecutorCopy old = worker.copies.get(id);
@@ -176,10 +186,10 @@ class ExecutorChurnIT {
         worker.tables.stopDelivering(id);
         old.forward(worker.handOver);
         old.stop(worker.handOver);
-        await("executor " + id + " stopped", () -> !worker.copies.containsKey(id));
+        await("executor " + id + " stopped", moving(worker, () -> !worker.copies.containsKey(id)));
         worker.start(id, false);
         ExecutorCopy copy = worker.copies.get(id);
-        await("executor " + id + " ready", copy::ready);
+        await("executor " + id + " ready", moving(worker, copy::ready));
         worker.claim(copy);
     }
 
@@ -190,12 +200,12 @@ class ExecutorChurnIT {
     /** Pending tuples are acked first, and the next copy opens only once this one is closed. */
     private static void spoutTurn(HookedWorker worker, ExecutorId id) throws Exception {
         worker.copies.get(id).finish(worker.handOver);
-        await("spout " + id + " closed", () -> !worker.copies.containsKey(id));
+        await("spout " + id + " closed", moving(worker, () -> !worker.copies.containsKey(id)));
         worker.start(id, false);
         ExecutorCopy copy = worker.copies.get(id);
         assertTrue(copy.prepared());
         worker.run(copy);
-        await("spout " + id + " opened", copy::ready);
+        await("spout " + id + " opened", moving(worker, copy::ready));
         worker.claim(copy);
     }
 
