@@ -411,7 +411,6 @@ def test_move_of_an_operator(storm: str, puppets: Puppets, conf: Path) -> None:
         assert refused.stderr.count("\n") == 1
         for executor_id, slot, words in [
             ("2-2", "a:6709", "no supervisor offers a slot a:6709"),
-            ("2-2", "a:6702", "has no worker at a:6702"),
             ("9-9", "a:6701", "has no executor 9-9"),
             ("two", "a:6701", "not a task range"),
             ("2-2", "a", "not <supervisor-id>:<port>"),
