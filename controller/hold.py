@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from controller.config import Config, Mode
 from controller.core.controls import Controls
 from controller.core.decision import Outcome, Veto
-from controller.core.excluded import Excluded, hosts_of
+from controller.core.excluded import Excluded
 from controller.core.topology import TopologyView
 from controller.windows import closed
 
@@ -39,7 +39,7 @@ def hold_each(
     excluded_topologies = _excluded(views, settings.excluded)
     capped, busy_nodes = _caps(begun, settings)
     outside = closed(settings.windows, time_s)
-    hosts = {id: host for view in views for id, host in hosts_of(view.publication.nodes).items()}
+    hosts = {id: host for view in views for id, host in view.publication.hosts.items()}
     excluded = replace(settings.excluded, drained=frozenset(drained)).on(hosts)
     frozen, modes = controls.frozen(time_s), {}
     drains, policies = dict(excluded_topologies), dict(excluded_topologies)
@@ -67,7 +67,7 @@ def _excluded(views: Iterable[TopologyView], excluded: Excluded) -> dict[str, Ve
     return {
         view.id: Veto(Outcome.EXCLUDED, f"topology {view.publication.name} is excluded")
         for view in views
-        if {view.id, view.publication.name} & excluded.topologies
+        if excluded.has_topology(view.id, view.publication.name)
     }
 
 

@@ -524,6 +524,11 @@ class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
         """The slots where the topology has a worker."""
         return frozenset(placed.slot for placed in self.executors if placed.slot is not None)
 
+    @property
+    def hosts(self) -> dict[str, str]:
+        """The host of each node, by the node's id."""
+        return {node.id: node.host for node in self.nodes}
+
 
 class Nodes(Struct, frozen=True, gc=False):
     """All supervisors of the cluster, as the hook in Nimbus publishes them when they change."""

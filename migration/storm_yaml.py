@@ -66,6 +66,11 @@ def read(path: Path) -> dict[str, Any]:
     return document
 
 
+def prefixed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Take out the keys that begin as those of nstorm do, whatever they are."""
+    return {k.removeprefix(PREFIX): v for k, v in document.items() if k.startswith(PREFIX)}
+
+
 def own_keys(document: Mapping[str, Any]) -> dict[str, Any]:
     """Take out the keys of nstorm.
 
@@ -73,7 +78,7 @@ def own_keys(document: Mapping[str, Any]) -> dict[str, Any]:
     """
     if "nstorm" in document:
         raise ConfigError(nested("nstorm", document["nstorm"]))
-    own = {k.removeprefix(PREFIX): v for k, v in document.items() if k.startswith(PREFIX)}
+    own = prefixed(document)
     refuse_unknown(own)
     for row in SETTINGS:
         if row.reader is Reader.DECIDE and row.key in own:

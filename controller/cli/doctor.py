@@ -30,7 +30,7 @@ from kvstore.errors import StoreError
 from kvstore.reader import StoreReader
 from kvstore.zookeeper import Session
 from migration import ConfigError, storm_yaml
-from migration.settings import PREFIX, unknown, wrong
+from migration.settings import unknown, wrong
 from migration.wire import PLAN_KEY, SPEAKS
 
 SLOW_ZOOKEEPER_S = 0.1
@@ -71,7 +71,7 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
 
 def of_storm_yaml(document: Mapping[str, Any]) -> Found:
     """Find each key that controller or agent would refuse."""
-    own = {k.removeprefix(PREFIX): v for k, v in document.items() if k.startswith(PREFIX)}
+    own = storm_yaml.prefixed(document)
     found = [*unknown(own), *wrong(own, {"policy": NAMES})]
     if not found:
         try:

@@ -4,11 +4,11 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from msgspec.structs import asdict
@@ -31,6 +31,7 @@ from migration import ModelError, storm_yaml
 from migration.model import ExecutorId, Slot
 
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+T = TypeVar("T")
 NO_ANSWER_S = 15.0
 CONTROLS_SINCE = 2  # the version of the protocol whose leaders know what operators set
 # What was asked for goes on while ZooKeeper is away; its end is waited for.
@@ -193,11 +194,20 @@ def _look(
 ) -> tuple[Command, float]:
     """Read a command; while ZooKeeper is away wait for it, and tell for how long that was."""
     began_s = time.monotonic()
+    stored = patient(lambda: session.read(path, changed.set), console)
+    command = None if stored is None else decode(stored.data)
+    if command is None:
+        raise CommandError("the command has vanished from ZooKeeper; see `nstorm status`")
+    return command, time.monotonic() - began_s
+
+
+def patient(look: Callable[[], T], console: Console) -> T:
+    """Look, and again while ZooKeeper is away: what was asked for goes on meanwhile."""
+    began_s = time.monotonic()
     said = False
     while True:
         try:
-            stored = session.read(path, changed.set)
-            break
+            return look()
         except SessionLostError as error:
             raise CommandError(f"{error}; see `nstorm status` for what came of it") from error
         except NotConnectedError as error:
@@ -207,10 +217,6 @@ def _look(
             console.print("ZooKeeper is away: waiting for it", highlight=False)
             said = True
         time.sleep(0.5)
-    command = None if stored is None else decode(stored.data)
-    if command is None:
-        raise CommandError("the command has vanished from ZooKeeper; see `nstorm status`")
-    return command, time.monotonic() - began_s
 
 
 def drain(

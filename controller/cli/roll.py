@@ -5,33 +5,32 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import msgspec
 import typer
+from rich.console import Console
 
 from controller.cli.daemons import Conf
 from controller.cli.operate import (
-    AWAY_LIMIT_S,
     begin_drain,
     cannot_drain_now,
     connected,
     heeded,
+    patient,
 )
 from controller.cli.status_view import drain_progress
 from controller.config import Config, from_storm_yaml
 from controller.core.drain import on_hosts
-from controller.core.excluded import hosts_of, nodes_named
+from controller.core.excluded import nodes_named
 from controller.core.topology import TopologyView
 from controller.errors import CommandError
 from controller.storm.collect import DRAINED, LiveCluster
-from kvstore.errors import NotConnectedError
 from kvstore.zookeeper import Session
 from migration import storm_yaml, wire
 
 ROLL = f"{wire.ROOT}/roll"
 LOOK_S = 1.0
-T = TypeVar("T")
 
 
 class Roll(msgspec.Struct, frozen=True):
@@ -83,6 +82,7 @@ class _Rolling:
         self._view = LiveCluster.of_session(session)
         self._roll = Roll(run, ())
         self._took_s: list[float] = []
+        self._console = Console()
 
     def begin(self, named: Sequence[str] | None, at_a_time: int) -> None:
         """Go on with the roll that was broken off, or begin one that the cluster can carry."""
@@ -129,8 +129,7 @@ class _Rolling:
         """Name a topology that no drain moves."""
         for view in views:
             publication = view.publication
-            names = {view.id, publication.name}
-            is_excluded = bool(names & self._config.excluded.topologies)
+            is_excluded = self._config.excluded.has_topology(view.id, publication.name)
             if on_hosts(view, (host,)) and (is_excluded or publication.status != "ACTIVE"):
                 state = "excluded" if is_excluded else publication.status
                 return f"topology {publication.name} is {state}, so its executors stay"
@@ -171,7 +170,7 @@ class _Rolling:
                     f"Repeat the roll to go on here, or take it back with `nstorm undrain {host}`"
                 )
                 continue
-            said_ms = _patient(lambda host=host: self._said(host))  # type: ignore[misc]
+            said_ms = patient(lambda host=host: self._said(host), self._console)  # type: ignore[misc]
             self._wait(host, lambda said=said_ms, host=host: self._away(host, said))  # type: ignore[misc]
             self._session.delete(f"{DRAINED}/{host}")
             self._roll = msgspec.structs.replace(self._roll, done=(*self._roll.done, host))
@@ -181,8 +180,7 @@ class _Rolling:
 
     def _nodes(self, host: str) -> frozenset[str]:
         views = self._view.topologies()
-        nodes = views[0].publication.nodes if views else ()
-        return nodes_named(hosts_of(nodes), (host,))
+        return nodes_named(views[0].publication.hosts, (host,)) if views else frozenset()
 
     def _said(self, host: str) -> dict[str, tuple[int, int] | None]:
         return {node: self._said_ms(node) for node in self._nodes(host)}
@@ -216,7 +214,7 @@ class _Rolling:
     def _wait(self, host: str, why_not: Callable[[], str | None]) -> None:
         """Wait for a host, and say what for each time that changes."""
         said = None
-        while (waits := _patient(why_not)) is not None:
+        while (waits := patient(why_not, self._console)) is not None:
             if waits != said:
                 at = self._roll.hosts.index(host) + 1
                 print(f"{host} ({at} of {len(self._roll.hosts)}{self._eta()}): {waits}", flush=True)
@@ -230,15 +228,3 @@ class _Rolling:
         left_s = left * sum(self._took_s) / len(self._took_s)
         told = f"{left_s:.0f} s" if left_s < 90 else f"{left_s / 60:.0f} min"
         return f", about {told} left"
-
-
-def _patient(look: Callable[[], T]) -> T:
-    """Look again for a while where ZooKeeper is away: commands beside it would be run twice."""
-    began_s = time.monotonic()
-    while True:
-        try:
-            return look()
-        except NotConnectedError:
-            if time.monotonic() - began_s > AWAY_LIMIT_S:
-                raise
-        time.sleep(LOOK_S)

@@ -97,7 +97,7 @@ def drain_lines(one: Document) -> Iterator[str]:
 
 def _topology(view: TopologyView, cycle: Document | None) -> Document:
     publication, observation = view.publication, view.observation
-    hosts = {node.id: node.host for node in publication.nodes}
+    hosts = publication.hosts
     told = cycle or {}
     measured = {row["slot"]: row for row in told.get("workers", [])}
     live = set(observation.live)
@@ -273,7 +273,7 @@ def decided(topology: Document, hosts: Mapping[str, str]) -> Iterator[str]:
             yield f"warning: {warning}"
     if topology["way"]:
         moves, (before, after) = topology["way"]["moves"], topology["way"]["inter_node_frac"]
-        missed = topology["way"].get("missed_tuples", 0.0)
+        missed = topology["way"].get("missed_tuples_today", 0.0)
         yield (
             f"`nstorm plan`: {moves} moves from here, inter-node {before:.3f} to {after:.3f}; mode "
             f"auto would have kept {missed:,.0f} tuples off the network today"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster
 from controller.core.decision import Decision, Outcome, Veto
-from controller.core.excluded import Excluded, hosts_of, nodes_named
+from controller.core.excluded import Excluded, nodes_named
 from controller.core.layout import pinned_executors, settled_placement
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
@@ -28,7 +28,7 @@ class Left:
 
 def left_on(view: TopologyView, drained: Collection[str]) -> Left:
     """List what is still on drained hosts."""
-    nodes = nodes_named(hosts_of(view.publication.nodes), drained)
+    nodes = nodes_named(view.publication.hosts, drained)
     placement = settled_placement(view.publication, view.plan)
     here = tuple(sorted(e for e, slot in placement.items() if slot.supervisor in nodes))
     pinned = pinned_executors(view) if here else {}
@@ -37,7 +37,7 @@ def left_on(view: TopologyView, drained: Collection[str]) -> Left:
 
 def on_hosts(view: TopologyView, hosts: Collection[str]) -> int:
     """Count the executors that Storm has on hosts, and the moves that have an end there."""
-    nodes = nodes_named(hosts_of(view.publication.nodes), hosts)
+    nodes = nodes_named(view.publication.hosts, hosts)
     executors = view.publication.executors
     placed = {one.executor for one in executors if one.slot and one.slot.supervisor in nodes}
     ends = {
@@ -68,8 +68,8 @@ def cannot_drain(
     for view in views:
         left = left_on(view, closed)
         leaving = [str(executor) for executor in left.executors if executor not in left.stays]
-        name, hosts_by_node = view.publication.name, hosts_of(view.publication.nodes)
-        nodes = nodes_named(hosts_by_node, closed.union(excluded))
+        name = view.publication.name
+        nodes = nodes_named(view.publication.hosts, closed.union(excluded))
         if any((view.id, executor) not in cpu_cores for executor in leaving):
             return f"the load of {name} is not known yet: try again in some seconds"
         needs = sum(cpu_cores[view.id, executor] for executor in leaving)

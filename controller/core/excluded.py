@@ -1,19 +1,14 @@
 """What settings and operators exclude."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from migration.model import Node, topology_name
+from migration.model import topology_name
 
 
 def nodes_named(hosts: Mapping[str, str], named: Collection[str]) -> frozenset[str]:
     """Give the nodes that are named by their id or their host, given the host of each node."""
     return frozenset(node for node, host in hosts.items() if node in named or host in named)
-
-
-def hosts_of(nodes: Iterable[Node]) -> dict[str, str]:
-    """Give the host of each node, by the node's id."""
-    return {node.id: node.host for node in nodes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +20,9 @@ class Excluded:
     hosts: frozenset[str] = frozenset()
     drained: frozenset[str] = frozenset()  # hosts that operators drain: nothing moves there
 
-    def has_topology(self, topology: str) -> bool:
-        """Tell whether a topology is among them, by its id or its name."""
-        return bool(self.topologies & {topology, topology_name(topology)})
+    def has_topology(self, topology: str, name: str | None = None) -> bool:
+        """Tell whether a topology is among them, by its id or its name; without one, the id's."""
+        return bool(self.topologies & {topology, name or topology_name(topology)})
 
     def on(self, hosts: Mapping[str, str]) -> "Excluded":
         """Put ids of nodes in place of hosts, given the host of each node."""

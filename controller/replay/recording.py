@@ -189,7 +189,7 @@ class _Open:
         order = order[np.asarray(tps.any(axis=0))[order]]
         return Span(
             cluster=self.layout.cluster,
-            hosts={node.id: node.host for node in self.layout.made_of.publication.nodes},
+            hosts=self.layout.made_of.publication.hosts,
             first=self.first,
             place=self.start,
             time_s=np.array(self.time_s),

@@ -48,7 +48,7 @@ def plan_of(
     chosen = policy(config.policy, config.options, lambda question: None)
     if isinstance(chosen, Gather):
         chosen.recall(memory.targeting or Remembered())
-    hosts = {node.id: node.host for node in made.view.publication.nodes}
+    hosts = made.view.publication.hosts
     live = replace(config, vetoes=True, excluded=config.excluded.on(hosts))
     moved_at = {
         str(executor): (at_s - now_s) / config.cycle_s
@@ -163,7 +163,7 @@ def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any]
     if made is None:
         return None if what else _head(report)
     cluster, snapshot, classes = made.cluster, made.snapshot, made.classes
-    host = {node.id: node.host for node in made.view.publication.nodes}
+    host = made.view.publication.hosts
     closed = [
         why or _reason(vetoes.workers, name)
         for why, name in zip(cluster.closed, cluster.workers, strict=True)

@@ -11,7 +11,7 @@ import structlog
 from msgspec.structs import replace
 
 from controller.core.decision import Decision, Move, Outcome
-from controller.core.excluded import hosts_of, nodes_named
+from controller.core.excluded import nodes_named
 from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
 from controller.storm.history import MoveRecord
@@ -257,7 +257,7 @@ def find(views: Iterable[TopologyView], name: str) -> TopologyView | None:
 
 def _elsewhere(view: TopologyView, moves: Iterable[Move], drained: Iterable[str]) -> str | None:
     """Say what is not where a wish takes it to be, or may go nowhere near its target."""
-    closed = nodes_named(hosts_of(view.publication.nodes), [*drained])
+    closed = nodes_named(view.publication.hosts, [*drained])
     for move in moves:
         if Slot.parse(move.target).supervisor in closed:
             return f"{move.target} is on a host that is drained: see `nstorm undrain`"

@@ -327,7 +327,7 @@ class LiveController:
             journal_problem=self._recorder.problem,
             proposals=self._proposals,
             ways={
-                one.topology: {**way, "missed_tuples": self._missed.tuples[one.topology]}
+                one.topology: {**way, "missed_tuples_today": self._missed.tuples[one.topology]}
                 for one in shown
                 for moves, _, way in [self._ways[one.topology]]
                 if moves == one.moves

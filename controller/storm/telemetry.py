@@ -180,7 +180,7 @@ def _add_picture(
         gauges.add("headroom_ratio", left.factor, name, left.binds)
     gain_tps = sum(move.asc_tps for move in report.moves)
     gauges.add("predicted_gain_tuples_per_second", gain_tps, name)
-    hosts = {node.id: node.host for node in picture.view.publication.nodes}
+    hosts = picture.view.publication.hosts
     for worker, cores, capacity_cores in zip(
         map(Slot.parse, cluster.workers),
         picture.classes.load_cores.tolist(),

@@ -102,7 +102,7 @@ def _short(reason: str, view: TopologyView) -> str:
 
 def _workers(view: TopologyView, cycle: dict[str, Any]) -> tuple[WorkerLook, ...]:
     publication = view.publication
-    hosts = {node.id: node.host for node in publication.nodes}
+    hosts = publication.hosts
     component = {placed.executor: placed.component for placed in publication.executors}
     cpu_frac = {
         row["slot"]: row["cpu_cores"] / row["capacity_cores"] for row in cycle.get("workers", [])
