@@ -6,7 +6,7 @@ Nothing happens by itself: a test lets each party take its turn, in any order.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
@@ -426,6 +426,19 @@ class World:
             for turn in TURNS:
                 if f"{turn} {index}" not in lagging:
                     self.turn(turn, worker)
+
+    def until(
+        self, phase: Phase, seconds: float = 0.05, lagging: frozenset[str] = frozenset()
+    ) -> None:
+        """Let everybody take turns until the only move is in a phase."""
+        while self.phases() != [phase]:
+            self.everybody(seconds, lagging)
+            self.lead()
+
+    def cancel(self) -> None:
+        """Take all moves back, as an operator does."""
+        progress = tuple(replace(one, cancelled=True) for one in self.held_plan.progress)
+        self.held_plan = replace(self.held_plan, progress=progress)
 
     def turn(self, turn: str, worker: Worker) -> None:
         if worker.dead and turn in ("apply", "refresh", "work"):

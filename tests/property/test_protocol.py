@@ -231,11 +231,8 @@ def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase, way: 
     )
     moved = world.executors[0]
     world.move(moved, world.slots[1])
-    while world.phases() != [phase]:
-        world.everybody(0.05, frozenset({"work 0"}))
-        world.lead()
-    progress = tuple(replace(one, cancelled=True) for one in world.held_plan.progress)
-    world.held_plan = replace(world.held_plan, progress=progress)
+    world.until(phase, 0.05, frozenset({"work 0"}))
+    world.cancel()
     world.settle()
     assert world.finished[-1].outcome is MoveOutcome.UNDONE
     assert world.finished[-1].reason == "an operator cancelled the move"
@@ -248,11 +245,8 @@ def test_a_cancelled_move_whose_end_is_silent_waits_and_one_past_stop_goes_on():
     for phase, outcome in ((Phase.SWITCH, MoveOutcome.UNDONE), (Phase.STOP, MoveOutcome.MOVED)):
         world = World(executors=4)
         world.move(world.executors[0], world.slots[1])
-        while world.phases() != [phase]:
-            world.everybody(0.05)
-            world.lead()
-        progress = tuple(replace(one, cancelled=True) for one in world.held_plan.progress)
-        world.held_plan = replace(world.held_plan, progress=progress)
+        world.until(phase, 0.05)
+        world.cancel()
         for _ in range(5):
             world.everybody(0.05, frozenset(f"{turn} 0" for turn in AGENT_TURNS))
             world.lead()
@@ -319,11 +313,8 @@ def test_an_opened_worker_ends_after_an_undo_and_not_before_all_routes_are_back(
     world = World(executors=4, used=2)
     moved = world.executors[0]
     world.move(moved, world.slots[2])
-    while world.phases() != [phase]:
-        world.everybody()
-        world.lead()
-    progress = tuple(replace(one, cancelled=True) for one in world.held_plan.progress)
-    world.held_plan = replace(world.held_plan, progress=progress)
+    world.until(phase)
+    world.cancel()
     while world.stored.entries:
         assert phase is Phase.OPEN or not world.workers[2].closed
         world.everybody(1.0, frozenset({"speak 1"} if world.now_s < 5 else ()))
@@ -339,9 +330,7 @@ def test_an_opened_worker_ends_after_an_undo_and_not_before_all_routes_are_back(
 def test_a_host_that_is_gone_does_not_hold_up_the_move_that_opens_its_slot():
     world = World(executors=4, used=2)
     world.move(world.executors[0], world.slots[2])
-    while world.phases() != [Phase.SWITCH]:
-        world.everybody()
-        world.lead()
+    world.until(Phase.SWITCH)
     host = world.workers[2]
     host.die()
     host.silent = True
@@ -361,9 +350,7 @@ def switching() -> World:
     """Return a world in which both ends have applied SWITCH and not answered yet."""
     world = World(executors=4)
     world.move(world.executors[0], world.slots[1])
-    while world.phases() != [Phase.SWITCH]:
-        world.everybody()
-        world.lead()
+    world.until(Phase.SWITCH)
     for worker in world.workers:
         worker.apply(world.stored)
         worker.work()
@@ -391,9 +378,7 @@ def quiet() -> World:
     """Return a world in which a spout is in QUIET and its source has not finished yet."""
     world = World(executors=4, spouts=1)
     world.move(world.executors[0], world.slots[1])
-    while world.phases() != [Phase.QUIET]:
-        world.everybody()
-        world.lead()
+    world.until(Phase.QUIET)
     return world
 
 
@@ -429,9 +414,7 @@ def test_a_spout_whose_tuples_do_not_finish_goes_back():
 def test_tuples_that_are_never_acked_send_the_move_back():
     world = World(executors=4, keepers=1)
     world.move(world.executors[0], world.slots[1])
-    while world.phases() != [Phase.DRAIN]:
-        world.everybody()
-        world.lead()
+    world.until(Phase.DRAIN)
     seen = []
     while Phase.UNDO not in seen:
         world.workers[0].keeping.add(world.executors[0])
@@ -460,9 +443,7 @@ def test_a_spout_is_quiet_only_once_storm_may_absorb_its_move():
 def test_a_drain_is_undone_when_the_target_dies_while_the_source_lives():
     world = switching()
     moved = world.executors[0]
-    while world.phases() != [Phase.DRAIN]:
-        world.everybody(0.05, frozenset({"work 0"}))
-        world.lead()
+    world.until(Phase.DRAIN, 0.05, frozenset({"work 0"}))
     world.workers[1].die()
     world.everybody()
     world.lead()

@@ -576,13 +576,19 @@ class ReconcilerIT {
         one.awaitAck("m", "ROUTED");
     }
 
-    @Test
-    void aSpoutIsReadyUnopenedAndOpensWhenTheSourceIsClosed() throws Exception {
-        ExecutorId spout = one.idOf("source");
+    /** Gives a spout to another worker and waits until its copy here is closed; returns how many calls it had got before. */
+    private static int closedHere(ExecutorId spout) throws Exception {
         int before = Source.CALLS.size();
         one.plan("away", spout, one.elsewhere, one.worker.me, Phase.UNDO);
         one.awaitAck("away", "STOPPED");
         assertCalls(before, "deactivate", "close");
+        return before;
+    }
+
+    @Test
+    void aSpoutIsReadyUnopenedAndOpensWhenTheSourceIsClosed() throws Exception {
+        ExecutorId spout = one.idOf("source");
+        int before = closedHere(spout);
         for (Phase phase : List.of(Phase.PREPARE, Phase.QUIET)) {
             one.plan("m", spout, one.elsewhere, one.worker.me, phase);
             one.awaitAck("m", "READY");
@@ -602,10 +608,7 @@ class ReconcilerIT {
     @Test
     void aSpoutThatIsNotWantedAnyMoreWhenItHasOpenedIsClosed() throws Exception {
         ExecutorId spout = one.idOf("source");
-        int before = Source.CALLS.size();
-        one.plan("away", spout, one.elsewhere, one.worker.me, Phase.UNDO);
-        one.awaitAck("away", "STOPPED");
-        assertCalls(before, "deactivate", "close");
+        int before = closedHere(spout);
         Source.openGate = new CountDownLatch(1);
         one.plan("m", spout, one.elsewhere, one.worker.me, Phase.STOP);
         assertCalls(before, "deactivate", "close", "open");
