@@ -128,7 +128,7 @@ def record(
     keys: Mapping[str, float] = MappingProxyType({}),
     each: Callable[[int, Recorded], None] = lambda tick, run: None,
 ) -> list[TopologyReport]:
-    """Run recorded cycles over some ticks; a search takes so many of them."""
+    """Run recorded cycles over some ticks; a search takes the number given."""
     world, window = WindowWorld(publication(executors)), windows(executors)
     config = build({"mode": mode, "policy": policy, "cooldown.executor.secs": 12, **keys})
     writer = Writer(folder, name, bounds or Bounds())

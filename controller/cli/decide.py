@@ -45,7 +45,7 @@ def decide(
         ),
     ] = None,
     steps: Annotated[
-        int, typer.Option(min=1, help="Decide so often, each time after the moves before.")
+        int, typer.Option(min=1, help="How often to decide, each time after the moves before.")
     ] = 1,
     assignments: Annotated[
         list[str] | None,

@@ -86,7 +86,7 @@ class Decision:
     is_exchange: bool = False
 
     def cut_to(self, most: int) -> "Decision":
-        """Leave out moves beyond so many; an exchange stays whole."""
+        """Leave out moves beyond this number; an exchange stays whole."""
         return self if self.is_exchange else replace(self, moves=self.moves[:most])
 
     def applied(self, cluster: Cluster, snapshot: LoadSnapshot) -> LoadSnapshot:

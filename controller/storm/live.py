@@ -46,7 +46,7 @@ WAY_S = 60.0
 # How long a proposal may be approved after it was last shown, and how many may be at a time.
 SHOWN_S = 600.0
 MOST_PROPOSALS = 50
-_LONGEST_CYCLES = 3  # beyond so many cycles it is not known how the traffic was meanwhile
+_LONGEST_CYCLES = 3  # beyond this, how the traffic was meanwhile is not known
 # The moves that it begins with, when it was found, and its sum.
 _Way = tuple[tuple[Move, ...], float, dict[str, Any]]
 _NOT_YET = frozenset({Outcome.STALE_METRICS, Outcome.STAND_BACK})

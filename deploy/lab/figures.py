@@ -186,7 +186,7 @@ class Meter:
         length_s : int
             How many.
         wait : callable
-            Waits for so many seconds.
+            Waits for this time, in seconds.
 
         Raises
         ------

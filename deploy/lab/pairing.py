@@ -71,7 +71,7 @@ def place(operator: Operator, goal: SlotOf, wait: Callable[[float], object] = ti
     goal : mapping of ExecutorId to Slot
         Of executors that may move; others are left where they are.
     wait : callable
-        Waits for so many seconds.
+        Waits for this time, in seconds.
 
     Returns
     -------

@@ -8,7 +8,7 @@ MOVED, UNDONE, VOID = "MOVED", "UNDONE", "VOID"
 NO_MOVE = "-"
 # Of the shares at which the paper 004 counts seconds, the one that its text names.
 DEGRADED_FRAC = 0.6
-# With a lost session nobody was told how the move ended; the executor is at one of its ends.
+# With a lost session how the move ended was not told; the executor is at one of its ends.
 UNTOLD = {UNDONE: "AT_SOURCE", MOVED: "AT_TARGET"}
 
 
@@ -103,7 +103,7 @@ class Seen:
         Seconds of that time whose rate fell by `DEGRADED_FRAC` or more.
     failed, lost, double_acked : int
         Sentences: a source that replays would send failed ones again; lost are those of dead
-        spouts, whose fate nobody knows.
+        spouts, whose fate is unknown.
     forwarded, dropped : int
         Late tuples, by the workers that lived on.
     restarts : int

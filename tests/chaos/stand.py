@@ -43,7 +43,7 @@ STEADY_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A move, and a worker that stands by it. Nobody has asked for one without a path."""
+    """A move, and a worker that stands by it. One without a path was not asked for."""
 
     executor: ExecutorId
     source: Slot
@@ -75,7 +75,7 @@ class Stand:
 
     @property
     def operator(self) -> Operator:
-        """Somebody who moves executors by hand; he knows how long the nodes have been silent."""
+        """An operator who moves executors by hand; he knows how long the nodes have been silent."""
         return self._connect()[1]
 
     def _connect(self) -> tuple[Session, Operator]:
@@ -288,7 +288,7 @@ def misplaced(wanted: dict[ExecutorId, str], copies: dict[str, Counter[ExecutorI
 
 
 def listens(port: int) -> bool:
-    """Tell whether somebody listens on a port of this machine."""
+    """Tell whether a process listens on a port of this machine."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

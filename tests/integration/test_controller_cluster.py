@@ -1,4 +1,4 @@
-"""The controller on a real Storm cluster: it moves executors and nobody notices."""
+"""The controller on a real Storm cluster: it moves executors and no tuple notices."""
 
 import json
 import subprocess

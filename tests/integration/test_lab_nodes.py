@@ -63,7 +63,7 @@ def nodes(owner: subprocess.Popen[bytes]) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def operator(nodes: Lab) -> Iterator[Operator]:
-    """Somebody who moves executors of a WordCount there."""
+    """An operator who moves executors of a WordCount there."""
     nodes.submit(TOPOLOGY, {"topology.workers": 2}, rate_tps=100)
     nodes.wait_ready(TOPOLOGY)
     with beside(nodes, TOPOLOGY) as found:

@@ -1,4 +1,4 @@
-"""Moves and one killed worker on a real cluster: nobody loses a tuple or a count to a move."""
+"""Moves and one killed worker on a real cluster: a move loses no tuple and no count."""
 
 import time
 from collections import Counter

@@ -84,7 +84,7 @@ def fed(jar_link: Path) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def operator(fed: Lab, previous: Path) -> Iterator[Operator]:
-    """Somebody beside agents and a controller of before."""
+    """An operator beside agents and a controller of before."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(previous))
         patch.setenv("PYTHONSAFEPATH", "1")  # else the folder of this process came first

@@ -428,11 +428,11 @@ def test_a_second_agent_of_a_node_says_so_and_ends(world: World):
 
 def test_zookeeper_away_at_start_is_said_with_a_countdown(world: World):
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        nobody = f"127.0.0.1:{taken.getsockname()[1]}"
-    agent = world.start(hosts=nobody)
+        unheard = f"127.0.0.1:{taken.getsockname()[1]}"
+    agent = world.start(hosts=unheard)
     eventually(lambda: len(world.logged("zookeeper_away")) >= 2)
     first, second = world.logged("zookeeper_away")[:2]
-    assert first["zookeeper"] == nobody
+    assert first["zookeeper"] == unheard
     assert first["retry_in_s"] > second["retry_in_s"]
     agent.send_signal(signal.SIGTERM)
     assert agent.wait(60) == 0

@@ -20,7 +20,7 @@ from tests.integration.test_zookeeper_agent import World
 
 pytestmark = pytest.mark.zookeeper
 
-# Longer than a session that nobody renews and the longest pause between two attempts together.
+# Longer than a session that is not renewed and the longest pause between two attempts together.
 BACK_LIMIT_S = 120.0
 TOPOLOGY = "ab-2"
 

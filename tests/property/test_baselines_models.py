@@ -112,7 +112,7 @@ def test_placed_executors_fit_their_nodes_and_roomy_clusters_are_never_refused(
     world: World,
 ) -> None:
     cluster, snapshot = world
-    # Nobody pinned and all open: what is on a node then is what the policy has put there.
+    # Nothing pinned and all open: what is on a node then is what the policy has put there.
     cluster = replace(cluster, closed=(None,) * len(cluster.workers))
     snapshot = replace(snapshot, pinned=(None,) * len(snapshot.executors), rate_tps=None)
     node_cores = np.bincount(cluster.node_of, minlength=3)

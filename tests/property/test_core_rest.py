@@ -99,7 +99,7 @@ def on_one_node(
 @pytest.mark.parametrize(
     "world",
     [
-        # Somebody takes a last executor's place who has just been taken from it.
+        # An executor takes a last one's place and has just been taken from it.
         on_one_node([0, 2, 2, 1], 0, {(0, 1): 2.0, (0, 2): 1.0}),
         # Of two who gain together the first goes back to where it has just come from.
         on_one_node([0, 0, 0, 1, 0], 4, {(0, 3): 5.0, (0, 4): 4.0, (1, 3): 2.0}),

@@ -22,7 +22,7 @@ SCALES = (1.0, 1.0, 1.0, 1e-9, 1e7)
 
 
 def recorded(world: World, seed: int, noise: float) -> Span:
-    """Let the load of a cluster jitter; some pairs fall silent, and Storm moves somebody."""
+    """Let the load of a cluster jitter; some pairs fall silent, and Storm moves an executor."""
     cluster, first = world
     rng, count = np.random.default_rng(seed), len(first.place)
     fed = Edge("a", first.component_of[0], "default", "SHUFFLE")
@@ -75,7 +75,7 @@ configs = st.builds(
     limits,
     st.sampled_from([None, None, None, 0.0, 3.0]),
     st.sampled_from([0.0, 12.0, 300.0]),
-    st.sampled_from(["n1", "nobody", "nobody"]),
+    st.sampled_from(["n1", "no host", "no host"]),
 )
 
 

@@ -27,13 +27,13 @@ SLOTS = tuple(Slot(node, port) for node in "abc" for port in (1, 2))
 
 def rules(policy: str, max_moves: int, gain_frac: float, weight_worker: float) -> Config:
     keys = {"policy": policy, "max.moves.per.cycle": max_moves, "asc.threshold": gain_frac}
-    keys["target.gain"] = 1.0  # a quick replay searches no target, so nobody does
+    keys["target.gain"] = 1.0  # a quick replay searches no target, so none does
     return build({**keys, "weight.worker": weight_worker, "vetoes": True, "load.low": 0.4})
 
 
 configs = st.builds(
     rules,
-    # Two need profiles, without which they move nobody; one refuses all but the smallest worlds.
+    # Two need profiles, without which they move none; one refuses all but the smallest worlds.
     st.sampled_from([name for name in NAMES if name not in {"sam", "heterogeneity", "exhaustive"}]),
     st.integers(1, 6),
     st.sampled_from([0.0, 0.01]),

@@ -11,7 +11,7 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.view import kernels
 from controller.core.view.pairs import Pairs
 
-# A gain, and a worker that is too hot, counts from so many standard deviations on.
+# A gain, and a worker that is too hot, counts from this number of standard deviations on.
 SURE, SURELY_HOT = 2.0, 3.0
 # A move for traffic fills a worker up to this share of the upper threshold: a worker filled to the
 # brim would be relieved at the next jitter of its load, and filled again after that, for ever.

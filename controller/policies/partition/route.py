@@ -19,7 +19,7 @@ from controller.policies.partition.problem import Problem
 CHAIN = 24
 # Executors that move at once, at most: each of them is twice in memory for a moment.
 MOST_AT_ONCE = 8
-# So many exchanges are looked at, at most, for one that fits; it takes some 50 ms.
+# At most this number of exchanges is looked at for one that fits; it takes some 50 ms.
 MOST_TRIED = 3_000
 
 Step = tuple[int, int]

@@ -33,7 +33,7 @@ def in_flight(stages: list[Stage], waiting: Floats) -> float:
     """Count the sentences of which at least one tuple waits; `waiting` is tuples by executor.
 
     A sentence is in flight until the last of its tuples is acked, however many are. The queue of an
-    executor holds what it got of the last so many sentences. Each tuple draws its executor by the
+    executor holds what it got of the last sentences. Each tuple draws its executor by the
     shares, for itself. Between the depths of two queues, sentences are those that have a tuple in
     one of the deeper ones. One that waits at two stages counts twice.
     """

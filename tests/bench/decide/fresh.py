@@ -21,9 +21,9 @@ from tests.bench.decide.worlds import Kind, kinds, world
 from tests.bench.rows import append, read
 
 RULES = Limits()
-# The yardstick anneals so often, with so many rounds at most and for all executors together.
+# How often the yardstick anneals, and its rounds at most, for all executors together.
 ANNEALINGS, ROUNDS, ROUNDS_OF_ALL = 3, 10_000, 1_600_000
-# CP-SAT gets this time, for worlds with so many places for all executors at most.
+# CP-SAT gets this time, for worlds with at most this number of places for all executors.
 PROOF_S, MOST_TO_PROVE = 15.0, 200
 MOST_DECISIONS = 3_000
 
@@ -42,7 +42,7 @@ class Followed:
 def fresh(
     worlds: int, sizes: Sequence[int | None], file: Path, tell: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """Measure so many worlds of each kind and size, but those that the file has already."""
+    """Measure a number of worlds of each kind and size, but those that the file has already."""
     done = {(row["kind"], row["seed"]) for row in read(file)}
     for seed in range(1, worlds + 1):
         for size in sizes:

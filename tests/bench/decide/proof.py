@@ -25,7 +25,7 @@ class Proof:
 
 
 def prove(problem: Problem, known: Ints, limit_s: float) -> Proof:
-    """Begin at a placement that fits and look for the best, for so many seconds of the clock.
+    """Begin at a placement that fits and look for the best, for a time in seconds of the clock.
 
     Moves have no price, and all are made at once.
     """

@@ -94,7 +94,7 @@ def follow(decide: Policy, case: Case, rules: Limits, cycles: int = 2000) -> Cou
     rules : Limits
         Thresholds.
     cycles : int
-        At most so many.
+        At most this number.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def long_search(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> floa
 
 
 def _relieved(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> LoadSnapshot:
-    """Follow `greedy` until no worker is above `load.high`, or it moves nobody."""
+    """Follow `greedy` until no worker is above `load.high`, or it moves none."""
     while cpu_use(cluster, snapshot).max_frac > rules.high_frac + 1e-9:
         if not (decision := greedy(cluster, snapshot, rules)).moves:
             break

@@ -1,6 +1,6 @@
 """Measures what a change of placement costs a topology, side by side with Storm's own ways.
 
-The experiment is that of N-Storm (004, section 5.2): every so many seconds some executors, chosen
+The experiment is that of N-Storm (004, section 5.2): at a fixed interval some executors, chosen
 at random, go to other workers, and the seconds count in which fewer tuples are acked than usual.
 """
 
@@ -96,7 +96,7 @@ class Round:
     latency : list of (int, int)
         Acks by latency bucket, see `deploy.lab.ledger.latency_ms`.
     emitted, failed, lost, double_acked : int
-        Sentences; those that nobody told the fate of within two message timeouts are lost, and
+        Sentences; those whose fate was not told within two message timeouts are lost, and
         those whose spout died.
     restarts : int
         Workers that were started.

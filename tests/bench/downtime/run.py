@@ -245,7 +245,7 @@ class Rounds:
             return Redeployment(began_s, targets, workers, frozenset(), tuple(paths))
         self._give({**placement.slot_of, **targets}, running=system.way is Way.RESTART)
         if system.way is Way.REBALANCE:
-            # What Storm waits if nobody says how long.
+            # What Storm waits if no one says how long.
             self._lab.rebalance(TOPOLOGY, wait_secs=round(message_timeout_s(self._lab)))
         elif system.way is Way.REBALANCE_NOW:
             self._lab.rebalance(TOPOLOGY, wait_secs=0)
@@ -307,7 +307,7 @@ def redeploy(
     -------
     dict of ExecutorId to Slot
         Targets. Each goes from one of the fullest workers to one of the emptiest; fewer than
-        `together` where not so many are free, or where a worker would keep none.
+        `together` where fewer are free, or where a worker would keep none.
     """
     held = Counter(slot_of.values())
     targets: dict[ExecutorId, Slot] = {}

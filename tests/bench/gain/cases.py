@@ -35,7 +35,7 @@ CASES: Mapping[str, Case] = {
         "20mbit",
         {"workload.sentence.bytes": 1000, "topology.disable.loadaware.messaging": True},
     ),
-    # Nobody asks what the bolts have counted.
+    # Nothing reads what the bolts have counted.
     "compute": Case("harmonic", _WIDE, {"nstorm.move": {"count": "live"}}),
     "page-views": Case("page-views", "5mbit", {"nstorm.move": {"views": "live"}}),
 }

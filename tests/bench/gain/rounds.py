@@ -52,7 +52,7 @@ class Rounds:
     Raises
     ------
     CommandError
-        When there are rounds that nobody wants to go on with, or of another set-up.
+        When there are rounds that are not to be gone on with, or of another set-up.
     """
 
     def __init__(self, file: Path, setup: Mapping[str, Any], *, resume: bool) -> None:

@@ -237,7 +237,7 @@ def decided(
 ) -> Target:
     """Follow a policy from Storm's placement until nothing moves.
 
-    The traffic stands still, nobody rests, and what a live run may not do is not done.
+    The traffic stands still, no executor rests, and what a live run may not do is not done.
 
     Parameters
     ----------

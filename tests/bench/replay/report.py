@@ -38,7 +38,7 @@ class Sizes:
     widths : sequence of int
         Numbers of executors to compare.
     swept : int
-        Ticks of the log of the sweep: so many that it takes more than a minute.
+        Ticks of the log of the sweep: enough that it takes more than a minute.
     parameter_sets, rounds : int
         Of the sweep on Spark, and how often; no rounds leave it out.
     recorded, times : int

@@ -444,7 +444,7 @@ class Nimbus:
 
 
 def make_nodes(hosts: str, world: World, nimbus: Nimbus) -> None:
-    """Make every node that somebody but the controller writes."""
+    """Make every node that the controller does not write."""
     with Session(hosts) as session:
         assert session.connect()
         session.create(ROOT)
@@ -486,7 +486,7 @@ async def imitate(hosts: str, nodes: int, fan_out: int) -> None:
     Parameters
     ----------
     hosts : str
-        Host and port of ZooKeeper, which nobody has used yet.
+        Host and port of ZooKeeper, which is unused yet.
     nodes : int
         Size of the cluster.
     fan_out : int

@@ -1,4 +1,4 @@
-"""Figures of 004, section 5.2: what moves cost, by runs that nobody has tuned to the paper's."""
+"""Figures of 004, section 5.2: what moves cost, by runs that are not tuned to the paper's."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -188,7 +188,7 @@ def _many_moves(paper: Paper, settings: Mapping[str, RunSetting], one: list[Meas
 
     by_m = {1: one} | {m: runs(m) for m in TOGETHER}
     timeout = "118 s are 91 % of the longest that the polls can make of ten redeploys; tuples that"
-    timeout += " nobody gets would add the 30 s of their timeout, here they wait for the executor"
+    timeout += " are lost would add the 30 s of their timeout, here they wait for the executor"
     for m in TOGETHER:
         what = _seeds(f"N-Storm, M = {m}: seconds of 600 at ≥ 60 %")
         printed, ours = (118 if m == 16 else None), _spread(by_m[m], "down_60_s")

@@ -1,4 +1,4 @@
-"""The metrics of a daemon: served to who asks properly, and nobody can disturb the daemon."""
+"""The metrics of a daemon: served to who asks properly, and no client can disturb the daemon."""
 
 import socket
 import threading

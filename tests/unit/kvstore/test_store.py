@@ -50,7 +50,7 @@ def writer(folder: Path) -> Iterator[PlanWriter]:
 
 
 def raw(folder: Path, key: bytes, value: bytes) -> None:
-    """Write bytes past the envelope, as nobody should."""
+    """Write bytes past the envelope, as no writer should."""
     with closing(Env(folder, writable=True)) as env:
         env.put(key, value)
 

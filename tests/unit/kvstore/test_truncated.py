@@ -1,4 +1,4 @@
-"""Stores that somebody truncates while they are in use: no process may end of it (SIGBUS)."""
+"""Stores that are truncated while they are in use: no process may end of it (SIGBUS)."""
 
 import subprocess
 import sys

@@ -21,7 +21,7 @@ from migration.model import Candidacy
 def never(
     self: Session, *, on_wait: Callable[[Waiting], None], stop: threading.Event | None = None
 ) -> bool:
-    """Wait as `Session.connect` does where nobody answers; gives up the test after 1000 waits."""
+    """Wait as `Session.connect` does without an answer; gives up the test after 1000 waits."""
     for attempt in range(1000):
         on_wait(Waiting(self.hosts, attempt, 1.0, "no answer"))
         if stop is not None and stop.wait(0.001):

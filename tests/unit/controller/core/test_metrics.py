@@ -202,7 +202,7 @@ def test_other_cpu_of_a_jvm_is_shared_by_tuples() -> None:
         [report(S1, 1, {1: 0.1, 2: 0.1}, traffic, process_s=0.9), report(S2, 1, {3: 0.2})],
     )
     snapshot = snapshot_of(rates, {1: S1, 2: S1, 3: S2})
-    # 0.7 cores of the JVM are nobody's: 1 handles 400 tuples, 2 handles 300.
+    # 0.7 cores of the JVM belong to no executor: 1 handles 400 tuples, 2 handles 300.
     assert snapshot.cpu_cores.tolist() == pytest.approx([0.1 + 0.4, 0.1 + 0.3, 0.2])
     assert snapshot.traffic.tps.tolist() == [300.0, 100.0]
     assert snapshot.queue.tolist() == [10, 20, 30]

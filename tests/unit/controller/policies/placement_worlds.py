@@ -14,7 +14,7 @@ Rows = Sequence[tuple[int, int, float]]
 def cluster(
     slots: Sequence[int], capacity_cores: float = 1.0, speeds_hz: Sequence[float] = ()
 ) -> Cluster:
-    """Build nodes n0, n1, … with so many slots each."""
+    """Build nodes n0, n1, … with a number of slots each."""
     nodes = [f"n{n}" for n in range(len(slots))]
     workers = [
         (f"n{n}:{6700 + p}", f"n{n}", capacity_cores)

@@ -197,8 +197,8 @@ def test_odd_places_and_topologies_are_outcomes() -> None:
     for policy in (aniello_offline, aniello_online):
         alone = policy(cluster([1]), chain(2, 1), Limits(), Aniello())
         assert alone.outcome is Outcome.NOTHING_TO_GAIN
-        nobody = policy(cluster([1]), topology({"gone": 0}), Limits(), Aniello())
-        assert nobody.outcome is Outcome.NOTHING_TO_GAIN
+        unprofiled = policy(cluster([1]), topology({"gone": 0}), Limits(), Aniello())
+        assert unprofiled.outcome is Outcome.NOTHING_TO_GAIN
         nowhere = policy(cluster([]), topology({"gone": 0}), Limits(), Aniello())
         assert nowhere.outcome is Outcome.NOTHING_TO_GAIN
 

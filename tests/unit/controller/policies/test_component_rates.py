@@ -71,7 +71,7 @@ def test_traffic_within_a_component_and_with_system_components_does_not_count() 
         traffic=Traffic.build(ends[:, 0], ends[:, 1], np.array([1.0, 2.0, 4.0])),
     )
     assert planned_rates(acked) == {"bolt1": 0.0}
-    nobody = Traffic.build(ends[:0, 0], ends[:0, 1], np.zeros(0))
-    assert planned_rates(replace(snapshot(), traffic=nobody)) == pytest.approx(
+    no_pairs = Traffic.build(ends[:0, 0], ends[:0, 1], np.zeros(0))
+    assert planned_rates(replace(snapshot(), traffic=no_pairs)) == pytest.approx(
         {"bolt1": 0.0, "bolt2": 0.0}
     )

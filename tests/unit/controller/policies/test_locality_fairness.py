@@ -147,7 +147,7 @@ def test_cycles_branches_gaps_and_ackers() -> None:
     )
     assert pipelines(snapshot) == [[0, 1, 3], [2, 4], [5], [6]]
     place = lf_place(cluster([1, 1]), snapshot)
-    # Two executors of b talk to a, which is with them; the stream to nobody counts nothing.
+    # Two executors of b talk to a, which is with them; the stream to no executor counts nothing.
     assert cohesion(snapshot, place) == 1 + 2 + 2
     assert coupling(snapshot, place) == 4 / 40
 

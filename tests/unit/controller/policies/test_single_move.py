@@ -168,7 +168,7 @@ def test_safe_relieves_the_most_excess_first() -> None:
     assert decision.moves[0].executor == "3-3"
 
 
-def test_safe_skips_a_worker_nobody_can_relieve_and_names_the_giant() -> None:
+def test_safe_skips_a_worker_empty_can_relieve_and_names_the_giant() -> None:
     cluster, snapshot = load("hand_graph")
     giant = replace(snapshot, cpu_cores=np.array([1.2, 0.1, 0.1, 0.9, 0.1, 0.1]))
     giant = replace(giant, pinned=(None, None, None, "spout", None, None))
@@ -197,7 +197,7 @@ def test_where_nothing_could_gain_the_reason_says_why() -> None:
     shut = replace(cluster, closed=("full",) * 4)
     single = Cluster.build(["n0"], [("n0:6700", "n0", 4.0)])
     crowded = replace(snapshot, place=np.zeros(6, dtype=np.int64))
-    nobody = replace(
+    empty = replace(
         snapshot,
         executors=(),
         component_of=(),
@@ -212,7 +212,7 @@ def test_where_nothing_could_gain_the_reason_says_why() -> None:
         ((cluster, silent), "there is no traffic to bring together"),
         ((shut, snapshot), "nothing may move to any worker, all 4 are closed: full"),
         ((single, crowded), "there is only one worker, n0:6700, and nowhere to move to"),
-        ((cluster, nobody), "no executor may move, there is none"),
+        ((cluster, empty), "no executor may move, there is none"),
     ):
         decision = greedy(*case, Limits())
         assert (decision.outcome, decision.reason) == (Outcome.NOTHING_TO_GAIN, reason)
@@ -282,7 +282,7 @@ def test_a_policy_that_wants_what_it_might_have_had_is_not_held_against_the_veto
     cluster, snapshot = load("hand_graph")
 
     def fickle(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
-        """Want 1-1 to move, but only while nobody is pinned."""
+        """Want 1-1 to move, but only while none is pinned."""
         if not snapshot.is_movable.all():
             return Decision(Outcome.NOTHING_TO_GAIN, "not today")
         move = Move("1-1", "n1:6700", "n0:6700", 13.0)

@@ -45,7 +45,7 @@ def dense(snapshot: LoadSnapshot | Span, tps: np.ndarray) -> np.ndarray:
 
 def test_each_tick_holds_what_the_loop_measures(tmp_path: Path) -> None:
     def each(tick: int, run: Recorded) -> None:
-        if tick == 10:  # somebody's rebalance
+        if tick == 10:  # an operator's rebalance
             run.world.places[ExecutorId(4, 4)] = SLOTS[0]
 
     record(tmp_path, ticks=range(25), each=each)

@@ -121,7 +121,7 @@ def test_overload_is_counted_in_worker_seconds(tmp_path: Path) -> None:
 
 def test_what_storm_places_anew_is_followed_and_the_replays_own_moves_stay(tmp_path: Path) -> None:
     def each(tick: int, run: Recorded) -> None:
-        if tick == 10:  # somebody's rebalance
+        if tick == 10:  # an operator's rebalance
             run.world.places[ExecutorId(6, 6)] = SLOTS[0]
 
     record(tmp_path, ticks=range(20), mode="advise", each=each)

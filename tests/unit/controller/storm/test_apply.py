@@ -332,7 +332,7 @@ def test_what_is_held_of_a_topology_goes_with_its_plan() -> None:
 
 
 def test_an_epoch_out_of_reach_stops_nothing_else() -> None:
-    """Somebody wrote a plan by hand; JVMs have read it."""
+    """An operator wrote a plan by hand; JVMs have read it."""
     world = Led()
     world.agents_hold = False
     world.read_by_nimbus = PlanVersion(10**9, 4)

@@ -11,7 +11,7 @@ def test_tuples_add_up_by_topology_until_midnight() -> None:
     missed.add({"b": 10.0}, 1010.0, 15.0)  # `a` would not move now
     assert missed.tuples == {"a": 500.0, "b": 100.0}
     missed.add({"b": 10.0}, DAY_S - 1.0, 15.0)
-    assert missed.tuples == {"a": 500.0, "b": 100.0}, "a pause of hours, in which nobody looked"
+    assert missed.tuples == {"a": 500.0, "b": 100.0}, "a pause of hours, in which no cycle looked"
     missed.add({"a": 7.0}, DAY_S + 4.0, 15.0)
     assert missed.tuples == {"a": 0.0}
     missed.add({"a": 7.0}, DAY_S + 9.0, 15.0)

@@ -175,7 +175,7 @@ def test_cpu_follows_the_hops() -> None:
     assert found(there, elsewhere)[0] == pytest.approx(np.maximum(spans.cpu_cores[0] - less, 0))
 
 
-def test_where_nothing_would_move_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_would_move_none_placed_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = 0
 
     def counting(*args: Any) -> Decision:
@@ -197,22 +197,22 @@ def test_where_nothing_would_move_nobody_is_asked(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("policy", ["gather", "otd"])
 @pytest.mark.parametrize("explain", [True, False])
-def test_a_topology_without_executors_moves_nobody(policy: str, explain: bool) -> None:
+def test_a_topology_without_executors_moves_none_placed(policy: str, explain: bool) -> None:
     some = span(5, [1], lambda tick: [(0, HUBS, 5.0)])
-    nobody, no_core = np.zeros(0, dtype=np.int64), np.zeros((5, 0), dtype=np.float32)
+    none_placed, no_core = np.zeros(0, dtype=np.int64), np.zeros((5, 0), dtype=np.float32)
     first = replace(
         some.first,
         executors=(),
         component_of=(),
-        place=nobody,
+        place=none_placed,
         cpu_cores=np.zeros(0),
         queue=np.zeros(0),
         pinned=(),
-        traffic=Traffic(nobody, nobody, np.zeros(0)),
+        traffic=Traffic(none_placed, none_placed, np.zeros(0)),
     )
-    none = {"place": nobody, "cpu_cores": no_core, "traffic_tps": no_core}
+    none = {"place": none_placed, "cpu_cores": no_core, "traffic_tps": no_core}
     going = run.Rerun(build({"policy": policy}), explain=explain)
-    going.take(replace(some, first=first, source=nobody, target=nobody, **none))
+    going.take(replace(some, first=first, source=none_placed, target=none_placed, **none))
     assert going.series().moves == ()
     assert set(going.series().outcome) == {run.OUTCOMES.index(Outcome.NOTHING_TO_GAIN)}
 

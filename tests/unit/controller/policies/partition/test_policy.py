@@ -95,7 +95,7 @@ def test_what_is_found_while_loads_jitter_is_judged_by_later_load() -> None:
     towards = []
     for cycle, seen in enumerate(jittering(snapshot, JUDGED_AFTER + 3)):
         if cycle == 4:
-            # In the middle of it somebody else takes over.
+            # In the middle of it another leader takes over.
             another.recall(decode(Remembered, encode(one.remembered)))
             one = another
         if "towards a target" in one(cluster, seen, Limits()).reason:

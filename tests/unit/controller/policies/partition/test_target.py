@@ -233,7 +233,7 @@ def test_pinned_executors_stay_and_closed_workers_get_nobody() -> None:
 
 
 def annealed(place: list[int], tps: dict[tuple[int, int], float], cores: list[float]) -> Ints:
-    """Anneal executors of a core each on workers of so many cores, each on a node of its own."""
+    """Anneal executors of a core each on workers of `cores`, each on a node of its own."""
     rows = [(f"n{w}", size) for w, size in enumerate(cores)]
     cluster, snapshot = world(rows, place, [1.0] * len(place), tps)
     options = TargetOptions(move_price_frac=0.0, fill_frac=1.0)

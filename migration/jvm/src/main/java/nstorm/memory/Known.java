@@ -4,7 +4,7 @@ import java.util.Set;
 
 /** What is known of classes and methods whose code is not read: those of the JDK, of Storm, and a few libraries. */
 final class Known {
-    /** Objects that nobody can change: nothing is kept in one. */
+    /** Objects that no code can change: nothing is kept in one. */
     private static final Set<String> CONSTANT_TYPES = Set.of(
             "java/lang/String", "java/lang/Boolean", "java/lang/Byte", "java/lang/Character", "java/lang/Short",
             "java/lang/Integer", "java/lang/Long", "java/lang/Float", "java/lang/Double", "java/lang/Class",

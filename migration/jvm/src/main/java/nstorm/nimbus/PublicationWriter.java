@@ -35,7 +35,7 @@ final class PublicationWriter {
         written.replaceAll((path, content) -> OF_ANOTHER);
     }
 
-    /** Somebody else may have written some of it: that is to be written again. */
+    /** Another Nimbus may have written some of it: that is to be written again. */
     void forgetChanged() throws Exception {
         for (Map.Entry<String, Content> entry : written.entrySet()) {
             if (znodes.version(entry.getKey()) != entry.getValue().version) {

@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
  * The slots of this node in which a plan wants a worker that Storm does not assign yet.
  *
  * <p>Only this supervisor is told, and the worker reads the plan from the same file: where Storm's own assignment has the
- * executor all the while, nobody can take another for its owner.
+ * executor all the while, no reader can take another for its owner.
  */
 final class OpenedSlots {
 

@@ -34,7 +34,7 @@ final class ExecutorCopy {
     private static final int FLUSH_TUPLES = 16;
     /** An operator may have cancelled one. */
     private static final int SENT_IN_VAIN_MAX = 2;
-    /** A little less than a move waits: one that somebody cancelled says nothing. */
+    /** A little less than a move waits: one that was cancelled says nothing. */
     private static final long KEPT_TOO_LONG_SECS = 35;
 
     final ExecutorId id;

@@ -20,7 +20,7 @@ import nstorm.memory.BoltState;
 
 /**
  * States of bolts on their way: cut into pieces at the source, put together at the target. Pieces may come twice, and in
- * any order. Only those of a move to here are kept, and only from somebody who has its key, which is in no message.
+ * any order. Only those of a move to here are kept, and only from a sender that has its key, which is in no message.
  */
 final class StateArrivals {
     static final int PIECE_BYTES = 256 << 10;

@@ -28,7 +28,7 @@ import org.apache.storm.tuple.TupleImpl;
 final class StateTransfer {
     /** Not a route's: no connection is kept for it. */
     private static final int TASK = WorkerTables.LAST_END - 1;
-    /** Each time twice as long as before: while nobody goes on with the plan this has no end. */
+    /** Each time twice as long as before: while no controller goes on with the plan this has no end. */
     private static final long AGAIN_NANOS = TimeUnit.SECONDS.toNanos(3);
     private static final int DOUBLED_MAX = 6;
     /** A connection that is full blocks who sends: other moves of this worker must not wait for more than a piece. */

@@ -36,7 +36,7 @@ final class StopSwitch implements Callable<Long> {
     private volatile boolean looping;
     private volatile boolean still;
     private final AtomicReference<Runnable> whileStill = new AtomicReference<>();
-    /** Looked at after each turn, from a turn on in which no tuple was taken any more; null while nobody asks. */
+    /** Looked at after each turn, from a turn on in which no tuple was taken any more; null while none is asked for. */
     private volatile BooleanSupplier empty;
     private volatile boolean emptied;
     /** Where tuples go that this executor may not take any more; null while it may. */

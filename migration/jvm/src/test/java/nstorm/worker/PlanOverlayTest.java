@@ -144,7 +144,7 @@ class PlanOverlayTest {
         Assignment one = assignment(new HashMap<>(Map.of("s1", "host1")));
         overlay.remember(one);
         overlay.attach(BYSTANDER, slot -> true);
-        assertEquals(Set.of(), overlay.ends(), "nobody is there yet");
+        assertEquals(Set.of(), overlay.ends(), "no copy is there yet");
         assertEquals(Map.of(EXECUTOR.toStorm(), new NodeInfo("s1", Set.of(6700L))),
             overlay.over(one.deepCopy()).get_executor_node_port());
         write(dir, "c", move(Phase.SWITCH).replace(",100]", ",100],\"opens\":\"host2\""));

@@ -604,7 +604,7 @@ class ReconcilerIT {
         one.awaitTuples();
     }
 
-    /** It holds its partition as soon as it is open, and nobody else could open it. */
+    /** It holds its partition as soon as it is open, and no other task could open it. */
     @Test
     void aSpoutThatIsNotWantedAnyMoreWhenItHasOpenedIsClosed() throws Exception {
         ExecutorId spout = one.idOf("source");

@@ -7,7 +7,7 @@ import java.util.Map;
 import org.apache.storm.task.TopologyContext;
 import org.apache.storm.tuple.Tuple;
 
-/** Writes words in batches, when it has so many or at a tick, and acks them only then. */
+/** Writes words in batches, when a batch is full or at a tick, and acks them only then. */
 final class BatchBolt extends KeepingBolt {
     private transient List<Tuple> batch;
     private int size;

@@ -102,7 +102,7 @@ final class Ledger {
         }
     }
 
-    /** Leaves word what a task keeps, in place of what it left before in this JVM; for those whom nobody can ask. */
+    /** Leaves word what a task keeps, in place of its last word in this JVM; for tasks that cannot be asked. */
     void keep(int task, Map<String, ?> kept) {
         replace(task + "-" + ProcessHandle.current().pid() + ".kept", JSONValue.toJSONString(kept));
     }
@@ -121,7 +121,7 @@ final class Ledger {
         replace(task + ".offset", Long.toString(offset));
     }
 
-    /** Notes that this JVM reads a task's partition; false if somebody who lives does already. */
+    /** Notes that this JVM reads a task's partition; false if a living task does already. */
     boolean reads(int task) {
         Path reader = dir.resolve(task + ".reader");
         try {

@@ -5,7 +5,7 @@ import java.util.TreeSet;
 
 /**
  * What one reader of a partition knows, as with Kafka: it begins at the committed offset and commits up to where all is
- * acked, when it is deactivated and when it is closed. Nobody else may read the partition meanwhile.
+ * acked, when it is deactivated and when it is closed. No other task may read the partition meanwhile.
  */
 final class Partition {
     private final Ledger ledger;

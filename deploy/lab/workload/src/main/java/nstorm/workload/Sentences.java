@@ -85,7 +85,7 @@ final class Sentences {
         }
     }
 
-    /** How the words change along the lines: every so many lines the whole ranking moves on by so many words. */
+    /** How the words change along the lines: after a number of lines the whole ranking moves on by a number of words. */
     private record Shift(int everyLines, int byWords, int words) {
         int place(int rank, int line) {
             return (int) ((rank + (long) (line / everyLines) * byWords) % words);
