@@ -45,9 +45,9 @@ class Figures:
             ticks=len(span_s),
             moves=len(series.moves),
             span_s=float(span_s.sum()),
-            total=float(np.dot(series.total_tps, span_s)),
-            inter_node=float(np.dot(series.inter_node_tps, span_s)),
-            inter_worker=float(np.dot(series.inter_worker_tps, span_s)),
+            total=float((series.total_tps * span_s).sum()),
+            inter_node=float((series.inter_node_tps * span_s).sum()),
+            inter_worker=float((series.inter_worker_tps * span_s).sum()),
             overload_s=float(series.overload_s.sum()),
         )
 

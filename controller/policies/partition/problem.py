@@ -159,7 +159,7 @@ def _cost_tps(graph: Graph, place: Ints, node_of: Ints, weights: tuple[float, fl
     owner = np.repeat(np.arange(len(place)), np.diff(graph.first))
     apart = _apart(place[owner], place[graph.peers], node_of, weights)
     # Every pair is there twice, once from each end.
-    return float(graph.tps @ apart) / 2
+    return float((graph.tps * apart).sum()) / 2
 
 
 def _apart(one: Ints, other: Ints, node_of: Ints, weights: tuple[float, float]) -> Floats:

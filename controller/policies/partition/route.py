@@ -43,7 +43,7 @@ def gain_tps(problem: Problem, place: Ints, executor: int, worker: int) -> float
     peers = place[problem.graph.peers[row]]
     there = _nearness(problem, np.full_like(peers, worker), peers)
     here = _nearness(problem, np.full_like(peers, place[executor]), peers)
-    return float(problem.graph.tps[row] @ (there - here))
+    return float((problem.graph.tps[row] * (there - here)).sum())
 
 
 def route(problem: Problem, target: Ints) -> Route:

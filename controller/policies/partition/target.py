@@ -135,7 +135,7 @@ def _doubt_tps(view: View, problem: Problem, end: Ints) -> float:
         return 0.0
     ends = traffic.source, traffic.target
     closer = problem.apart(end, *ends) - problem.apart(problem.start, *ends)
-    return SURE * float(np.sqrt(traffic.var @ closer**2))
+    return SURE * float(np.sqrt((traffic.var * closer**2).sum()))
 
 
 def _steps(problem: Problem, way: Route, most: int) -> tuple[tuple[Step, ...], bool]:

@@ -74,6 +74,7 @@ class Meter:
         sigma, size = self._metering.noise, len(self._everyone)
         if sigma:
             wrong = np.exp(sigma * self._random.standard_normal((size + 1, size)) - sigma**2 / 2)
+            wrong = wrong.round(9)  # its last digits differ with the processor
             self._count_noise, self._cpu_noise = wrong[:-1], wrong[-1]
 
     def reborn(self, worker: int) -> None:

@@ -23,6 +23,16 @@ LEAST_S = 1e-9
 NOTHING_S = 1e-100
 
 
+def through(amount: Floats, routes: Floats) -> Floats:
+    """Multiply a row, shape (S,), by a matrix, shape (S, T); not by `@`.
+
+    That calls a library which adds in another order on each kind of processor. A last digit that
+    differs becomes another decision some steps later, and a run must be the same everywhere.
+    """
+    product: Floats = np.einsum("s,st->t", amount, routes)
+    return product
+
+
 class Hardware(Struct, frozen=True, forbid_unknown_fields=True):
     """What the topology runs on."""
 
@@ -101,7 +111,7 @@ class World:
         base = np.empty(len(self.component))
         for c, part in enumerate(self.parts):
             here = self.component == c
-            factor = np.exp(part.uneven * self._random.standard_normal(part.executors))
+            factor = np.exp(part.uneven * self._random.standard_normal(part.executors)).round(9)
             base[here] = part.cost_us / US_PER_S * factor / factor.mean()
         self._base_s = base
         self.reroute()
@@ -126,10 +136,9 @@ class World:
         self.remote = ~same_node
         flow = self._flow_of_one()
         send_s = (self.routes * hop_s).sum(axis=1)
-        incoming = flow @ self.routes
-        receive_s = np.divide(
-            flow @ (self.routes * hop_s), incoming, out=np.zeros_like(flow), where=incoming > 0
-        )
+        incoming = through(flow, self.routes)
+        hops_s = through(flow, self.routes * hop_s)
+        receive_s = np.divide(hops_s, incoming, out=np.zeros_like(flow), where=incoming > 0)
         # A spout works off acknowledgements for next to nothing; it sends when it emits.
         thread_s = np.where(self.is_spout, LEAST_S, self._base_s + send_s + LEAST_S)
         self._emit_s = np.where(self.is_spout, self._base_s + send_s + LEAST_S, 0.0)
@@ -140,7 +149,7 @@ class World:
             for rows in self._levels
         ]
         self.weight = self._weights(flow)
-        self._emit_weight = self.routes @ self.weight
+        self._emit_weight = through(self.weight, self.routes.T)
         self.way_s = self._way()
 
     def _routes(self, same_worker: NDArray[np.bool_], same_node: NDArray[np.bool_]) -> Floats:
@@ -160,7 +169,7 @@ class World:
         """Count the tuples of each executor for one sentence of all spouts together."""
         flow = np.where(self.is_spout, 1.0 / self.is_spout.sum(), 0.0)
         for rows in self._levels:
-            into = flow[rows] @ self.routes[rows]
+            into = through(flow[rows], self.routes[rows])
             flow += np.where(self.is_spout, 0.0, into)
         return flow
 
@@ -174,7 +183,7 @@ class World:
         self._finish = np.where(self.is_spout, 1.0, finish) if acked else finish
         weight = np.where(self.is_spout, 1.0 if acked else 0.0, finish)
         for rows in reversed(self._levels):
-            weight[rows] += np.where(self.is_spout[rows], 0.0, self.routes[rows] @ weight)
+            weight[rows] += np.where(self.is_spout[rows], 0.0, through(weight, self.routes[rows].T))
         return weight
 
     def _way(self) -> float:
@@ -182,7 +191,7 @@ class World:
         way_s = np.zeros(len(self.component))
         onward = self.routes.sum(axis=1)
         for rows in reversed(self._levels):
-            further_s = self.routes[rows] @ way_s / np.maximum(onward[rows], LEAST_S)
+            further_s = through(way_s, self.routes[rows].T) / np.maximum(onward[rows], LEAST_S)
             way_s[rows] = np.where(self.is_spout[rows], self._emit_s[rows], self._cost_s[rows])
             way_s[rows] += further_s
         return float(way_s[self.is_spout].mean())
@@ -195,7 +204,7 @@ class World:
     @property
     def queued(self) -> float:
         """Sentences in queues and on links, as shares of them."""
-        return float(self.weight @ self._waiting)
+        return float((self.weight * self._waiting).sum())
 
     @property
     def pending(self) -> float:
@@ -211,7 +220,7 @@ class World:
         """Drop what waits for the marked executors, shape (E,)."""
         gone = np.where(which, self.queue, 0.0)
         self.queue[which] = 0.0
-        self.lost += float(self.weight @ gone)
+        self.lost += float((self.weight * gone).sum())
         # The spouts replay each that has lost a part, so it is due once more.
         failed = in_flight(self._stages, gone)
         self.backlog += failed
@@ -282,7 +291,7 @@ class World:
         able = np.minimum(budget_s[rows] / cost_s, self._limit_tps[rows] * dt_s)
         worked: Floats = np.minimum(self.queue[rows], able)
         self.queue[rows] -= worked
-        self.done += float(self._finish[rows] @ worked)
+        self.done += float((self._finish[rows] * worked).sum())
         self._cpu_s[rows] += worked * cost_s
         return worked
 
@@ -290,7 +299,7 @@ class World:
         """Emit with what the acknowledgements have left of the budget."""
         left_s = budget_s[rows] - worked * self._cost_s[rows]
         emitted: Floats = np.minimum(want[rows], np.maximum(left_s, 0.0) / self._emit_s[rows])
-        sentences = float(self._emit_weight[rows] @ emitted)
+        sentences = float((self._emit_weight[rows] * emitted).sum())
         self.emitted += sentences
         self.backlog = max(self.backlog - sentences, 0.0)
         self._cpu_s[rows] += emitted * self._emit_s[rows]
@@ -298,12 +307,12 @@ class World:
 
     def _send(self, rows: Ints, worked: Floats, link: Floats) -> None:
         if math.isinf(self.hardware.link_tps):
-            self.queue += worked @ self.routes[rows]
+            self.queue += through(worked, self.routes[rows])
             return
         home = self.node_of[self.place]
         for node in range(self.hardware.nodes):
             here = home[rows] == node
-            sent = worked[here] @ self.routes[rows[here]]
+            sent = through(worked[here], self.routes[rows[here]])
             near = home == node
             self.queue += np.where(near, sent, 0.0)
             self.wire[node] += np.where(near, 0.0, sent)
