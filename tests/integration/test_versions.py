@@ -33,10 +33,10 @@ OLD, NEW = 1, wire.SPEAKS
 CONF = {
     # No sentence may fail for a slow machine.
     "topology.message.timeout.secs": 60,
-    # A supervisor that was restarted knows a dead worker by its silence alone, after Storm's 30 s:
-    # less would kill the living, whose heartbeats wait while no supervisor listens. It has to
-    # notice before Nimbus gives the executors to the other workers.
-    "nimbus.task.timeout.secs": 90,
+    # While its supervisor restarts, a worker's heartbeats wait, on a busy machine for longer than
+    # Storm's 30 s; the new supervisor would take the worker for dead.
+    "supervisor.worker.timeout.secs": 90,
+    "nimbus.task.timeout.secs": 120,
 }
 
 
