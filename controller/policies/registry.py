@@ -32,7 +32,6 @@ _PAPERS: Mapping[str, str] = MappingProxyType(
         "rsm": "model_driven.policies:rsm",
         "sam": "model_driven.policies:sam",
         "heterogeneity": "heterogeneity.policy:heterogeneity",
-        "exhaustive": "exhaustive.policy:exhaustive",
         "aniello-offline": "aniello.offline:aniello_offline",
         "aniello-online": "aniello.online:aniello_online",
     }

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.policies.exhaustive.problem import PlacementProblem
+from tests.papers.problem import PlacementProblem
 
 
 def between_nodes(problem: PlacementProblem) -> PlacementProblem:

@@ -9,7 +9,7 @@ from scipy import sparse  # type: ignore[import-untyped]
 from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import-untyped]
 
 from controller.core.cluster import Floats, Ints
-from controller.policies.exhaustive.problem import PlacementProblem
+from tests.papers.problem import PlacementProblem
 
 # What `milp` answers if nothing satisfies the constraints.
 INFEASIBLE = 2

@@ -10,8 +10,6 @@ from hypothesis.strategies import DrawFn, composite
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, Performance, Profile, Traffic
 from controller.core.decision import Decision, Outcome
-from controller.policies.exhaustive.policy import exhaustive, search
-from controller.policies.exhaustive.problem import PlacementProblem
 from controller.policies.greedy import greedy
 from controller.policies.heterogeneity.policy import heterogeneity
 from controller.policies.model_driven.mapping import Allocation, Lacking, Need
@@ -23,6 +21,7 @@ from migration.model import Component, Edge
 from tests.papers.acquisition import empty_slots, threads_of
 from tests.papers.bound import between_nodes
 from tests.papers.linear_program import solve
+from tests.papers.problem import PlacementProblem, cheapest
 
 World = tuple[Cluster, LoadSnapshot]
 KINDS = ("spout", "bolt", "bolt", "system")
@@ -190,21 +189,15 @@ def test_rsm_overfills_no_machine_and_no_slots_memory(
 
 @settings(max_examples=80)
 @given(worlds(), st.sampled_from([(1.0, 0.0), (0.8, 0.2), (0.0, 1.0)]), st.sampled_from([0.6, 1.0]))
-def test_no_policy_beats_exhaustive_on_its_own_objective(
+def test_no_policy_beats_the_best_of_all_placements(
     world: World, weights: tuple[float, float], high: float
 ) -> None:
     cluster, snapshot = world
     limits = Limits(weight_node=weights[0], weight_worker=weights[1], high_frac=high)
     problem = PlacementProblem.of(cluster, snapshot, limits)
-    decision = exhaustive(cluster, snapshot, limits)
-    best = search(problem, snapshot.place)
-    if best is None:
-        assert decision.outcome is Outcome.NO_LOW_WORKER
-        best_tps = float("inf")
-    else:
-        assert problem.fits(best)
-        assert after(world, decision).place.tolist() == best.tolist()
-        best_tps = problem.cost_tps(best)
+    best = cheapest(problem)
+    assert best is None or problem.fits(best)
+    best_tps = float("inf") if best is None else problem.cost_tps(best)
     for policy in (otd, greedy):
         walked = snapshot
         for _ in range(6):
@@ -219,14 +212,14 @@ def test_no_policy_beats_exhaustive_on_its_own_objective(
 
 @settings(max_examples=25)
 @given(worlds(most=5), st.sampled_from([(1.0, 0.0), (0.8, 0.2)]))
-def test_the_linear_program_agrees_with_the_search(
+def test_the_linear_program_finds_the_best_of_all_placements(
     world: World, weights: tuple[float, float]
 ) -> None:
     cluster, snapshot = world
     problem = PlacementProblem.of(
         cluster, snapshot, Limits(weight_node=weights[0], weight_worker=weights[1])
     )
-    best = search(problem, snapshot.place)
+    best = cheapest(problem)
     solution = solve(problem, 60.0)
     assert solution.is_proven
     if best is None:

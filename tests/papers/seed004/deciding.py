@@ -12,8 +12,6 @@ from controller.core.cluster import Cluster, LoadSnapshot, inter_node_ratio, int
 from controller.core.decision import Policy
 from controller.core.headroom import headroom
 from controller.core.view.pairs import Pairs
-from controller.policies.exhaustive.policy import search
-from controller.policies.exhaustive.problem import PlacementProblem
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
 from controller.policies.partition.policy import Gather
@@ -22,6 +20,7 @@ from kvstore.envelope import pack
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot
 from migration.wire import encode
 from tests.papers.bound import between_nodes, word_count_ratio
+from tests.papers.problem import PlacementProblem, cheapest
 from tests.papers.table import Chart, Line, Paper
 from tests.papers.worlds import cluster, hand_graph, ping_pong, saddle, topology
 
@@ -80,7 +79,7 @@ def _best_tps(places: Cluster, snapshot: LoadSnapshot, node_cores: float) -> flo
     full = np.full(len(places.nodes), node_cores)
     nodes = between_nodes(PlacementProblem.of(places, snapshot, NODES_ONLY))
     nodes = replace(nodes, place_cores=full, node_cores=full)
-    best = search(nodes, places.node_of[snapshot.place])
+    best = cheapest(nodes)
     return float("inf") if best is None else nodes.cost_tps(best)
 
 

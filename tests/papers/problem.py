@@ -82,3 +82,25 @@ class PlacementProblem:
         over_place = used > self.place_cores + TOLERANCE_CORES
         over_node = at_node > self.node_cores + TOLERANCE_CORES
         return not (over_place.any() or over_node.any())
+
+
+def cheapest(problem: PlacementProblem) -> Ints | None:
+    """Look at every placement there is for one that costs least; None if none fits.
+
+    It takes some hundred bytes for each placement: for a handful of executors.
+    """
+    choices = [np.flatnonzero(row) for row in problem.allowed]
+    every = np.stack([axis.ravel() for axis in np.meshgrid(*choices, indexing="ij")])
+    used = np.stack([problem.cpu_cores @ (every == w) for w in range(len(problem.node_of))])
+    at_node = np.stack(
+        [used[problem.node_of == n].sum(axis=0) for n in range(len(problem.node_cores))]
+    )
+    fits = (used <= problem.place_cores[:, None] + TOLERANCE_CORES).all(axis=0)
+    fits &= (at_node <= problem.node_cores[:, None] + TOLERANCE_CORES).all(axis=0)
+    if not fits.any():
+        return None
+    every, distance = every[:, fits], problem.distance()
+    cost_tps = np.zeros(every.shape[1])
+    for one, other, tps in zip(problem.one, problem.other, problem.tps, strict=True):
+        cost_tps += tps * distance[every[one], every[other]]
+    return np.asarray(every[:, np.argmin(cost_tps)])
