@@ -23,7 +23,6 @@ from controller.policies.registry import NAMES
 from controller.replay.ingest.tables import ingest
 from controller.replay.playback import Replayed, recorded_config, replay
 from controller.replay.recording import spans
-from controller.replay.rerun.pair_hops import OF_THE_DEMO
 from controller.replay.rerun.run import UNUSED_KEYS, AsRecorded, Rerun, Score
 from controller.replay.rerun.series import NO_CYCLE, OUTCOMES, Series
 
@@ -204,7 +203,7 @@ def _what_if(log: Log, window: tuple[float, float], changes: dict[str, Any]) -> 
     for span in spans(log):
         cut = span.within(*window)
         if len(cut.time_s) and cut.topology not in of:
-            runs = {kind: Rerun(one, cost=OF_THE_DEMO) for kind, one in configs.items()}
+            runs = {kind: Rerun(one) for kind, one in configs.items()}
             of[cut.topology] = {"as_it_was": AsRecorded(), **runs}
         if len(cut.time_s):
             for score in of[cut.topology].values():

@@ -8,7 +8,6 @@ import numpy as np
 
 from controller.compiling import prepare
 from controller.replay.recording import Span
-from controller.replay.rerun.pair_hops import OF_THE_DEMO
 from controller.replay.rerun.run import Rerun
 from controller.replay.rerun.series import Series
 from controller.tune.chunks import Chunk, Episode, waves
@@ -163,4 +162,4 @@ def _run(
 
 
 def _begin(parameters: ParameterSet) -> Rerun:
-    return Rerun(parameters.config, cost=OF_THE_DEMO, explain=False)
+    return Rerun(parameters.config, explain=False)

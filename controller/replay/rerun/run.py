@@ -2,39 +2,39 @@
 
 What a replay can know: who sent how much to whom, and what that cost. A replayed move changes where
 an executor is, so what is local and how full the workers are; its CPU goes with it, by as much more
-or less as its tuples' hops cost (`HopCost`). What it cannot know: that a shuffle prefers near tasks
-and so sends elsewhere, that an overloaded worker would have slowed the topology down, or that a
-move would have been undone. Moves take no time here, and workers that report late are smoothed with
-the others. Topologies run apart, so `max.moves.per.cycle` limits each of them, not the cluster.
+or less as its tuples' hops cost. What it cannot know: that a shuffle prefers near tasks and so
+sends elsewhere, that an overloaded worker would have slowed the topology down, or that a move would
+have been undone. Moves take no time here, and workers that report late are smoothed with the
+others. Topologies run apart, so `max.moves.per.cycle` limits each of them, not the cluster.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 
 from controller.config import Config
-from controller.core.choose import choose, row_of
-from controller.core.classify import Limits
+from controller.core.choose import choose
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome, Policy, Veto
 from controller.core.veto import Vetoes, first_of, placement_vetoes
 from controller.core.view.kernels import Marks
 from controller.policies.registry import policy
-from controller.replay.recording import PlacementChange, Span
-from controller.replay.rerun.no_move import PlacementRules, PolicyRules
-from controller.replay.rerun.pair_hops import FREE, HopCost, PairHops
-from controller.replay.rerun.series import OUTCOME, OUTCOMES, ReplayedMove, Series, joined
-from controller.replay.rerun.skip import (
-    ReplayCosts,
-    ReplayState,
-    Smoothed,
-    Ticks,
-    measure,
-    skip_to_next_decision,
+from controller.replay.recording import PlacementChange, Singles, Span
+from controller.replay.rerun.measure import measure
+from controller.replay.rerun.series import (
+    COLUMNS,
+    NO_CYCLE,
+    OUTCOME,
+    OUTCOMES,
+    ReplayedMove,
+    Series,
+    joined,
 )
 
+_Smoothed: TypeAlias = tuple[Floats, Floats]
 # Keys of storm.yaml that change nothing here.
 UNUSED_KEYS = (
     "mode",
@@ -48,19 +48,15 @@ UNUSED_KEYS = (
 )
 # Without the seconds left: a replay shows none, and to write them takes as long as to decide.
 _RESTS = Veto(Outcome.COOLDOWN, "it moved lately")
-# The same yardstick for every configuration: the default of load.high.
-OVERLOAD_FRAC = Limits().high_frac
 
 
 class Score:
     """Goes through the spans of one topology and keeps score.
 
-    Several can go through a log together, so that it is read once and never held. A worker above
-    `overload_frac` of its CPU counts as overloaded.
+    Several can go through a log together, so that it is read once and never held.
     """
 
-    def __init__(self, overload_frac: float = OVERLOAD_FRAC) -> None:
-        self._overload_frac = overload_frac
+    def __init__(self) -> None:
         self._moves: list[ReplayedMove] = []
         self._parts: list[Floats] = []
 
@@ -83,33 +79,26 @@ class Rerun(Score):
     """One configuration on its way through the spans of one topology.
 
     What counts are policy, limits, cycle, smoothing, cool-down and moves per cycle; moves are
-    always made, whatever the mode. Without `explain`, ticks at which nothing would move are passed
-    over quickly, and `gather` searches no target. Linear in ticks; a tick costs what the policy
-    costs plus O(pairs + executors).
+    always made, whatever the mode. Without `explain`, a decision without a move does not look for
+    what came closest, and `gather` searches no target. Linear in ticks; a tick costs what the
+    policy costs plus O(pairs + executors).
     """
 
-    def __init__(
-        self,
-        config: Config,
-        overload_frac: float = OVERLOAD_FRAC,
-        cost: HopCost = FREE,
-        explain: bool = True,
-    ) -> None:
-        super().__init__(overload_frac)
+    def __init__(self, config: Config, *, explain: bool = True) -> None:
+        super().__init__()
         self._config = config
         chosen = policy(config.policy, config.options)
         # A search would take longer than all else that a quick run does.
         self._policy: Policy = chosen if explain else getattr(chosen, "memoryless", chosen)
         self._limits = replace(config.limits, max_moves=config.max_moves, explain=explain)
-        self._may_look = not explain and config.policy in ("gather", "otd")
-        self._pace = ReplayCosts(overload_frac, cost, config.ewma)
         self._place: dict[str, str] = {}
         self._recorded: dict[str, str] = {}
         self._rests_until_s: dict[str, float] = {}
         # Counts on where the time of day is set back.
         self._clock_s = self._last_s = -np.inf
         self._next_s = -np.inf
-        self._smoothed: Smoothed | None = None
+        # Traffic (P,) and CPU (E,) that are decided by.
+        self._smoothed: _Smoothed | None = None
         self._before: Span | None = None
 
     def take(self, span: Span) -> None:
@@ -117,37 +106,30 @@ class Rerun(Score):
             return
         executors, workers = span.first.executors, span.cluster.workers
         place, recorded = self._enter(span), span.place.copy()
-        is_literal = self._config.policy == "otd"
-        rules = PolicyRules.of(span.cluster, self._limits, len(place), is_literal=is_literal)
-        carried = _carried(self._before, span, self._smoothed)
-        smoothed = carried or Smoothed(np.zeros(len(span.source)), np.zeros(len(place)))
-        ticks = self._ticks(span, is_first=carried is None)
-        is_changed, moved = True, False
+        smoothed = _carried(self._before, span, self._smoothed)
+        table, now_s = _table(span), self._now_s(span)
+        asks = self._asks(span, now_s, table)
+        is_changed = True
         for begin, end, shifts in _stretches(span):
             for shift in shifts:
                 recorded[shift.executor] = shift.worker
                 if not shift.own:
                     place[shift.executor], is_changed = shift.worker, True
-            as_was, row = PairHops.of(span, recorded), begin
-            while row < end:
+            for row in range(begin, end):
                 if is_changed:
-                    replayed, is_changed = PairHops.of(span, place), False
-                    vetoes, standing = self._allowed(span, replayed.place)
-                # After a move the next one is likely: to ask at once is quicker than to look.
-                looks = self._may_look and not moved
-                rests_until_s = self._by_row(executors)
-                where = ReplayState(rules, standing, replayed, as_was, rests_until_s, looks)
-                row = skip_to_next_decision(ticks, (row, end), where, self._pace, smoothed)
-                if row < end:
-                    snapshot = _snapshot(span, row, replayed.place, smoothed)
-                    decision = self._decide(span.cluster, snapshot, vetoes, float(ticks.now_s[row]))
+                    at, is_changed = place.copy(), False
+                    vetoes = self._vetoes(span, at)
+                cores = measure(table, row, span, at, recorded)
+                smoothed = self._smooth(smoothed, span.traffic_tps[row], cores)
+                if asks[row]:
+                    snapshot = _snapshot(span, row, at, smoothed)
+                    decision = self._decide(span.cluster, snapshot, vetoes, float(now_s[row]))
                     for move in decision.moves:
                         place[executors.index(move.executor)] = workers.index(move.target)
-                    is_changed = moved = bool(decision.moves)
-                    outcome = Outcome.MOVED if moved else decision.outcome
-                    ticks.table[row, OUTCOME] = OUTCOMES.index(outcome)
-                    row += 1
-        self._parts.append(ticks.table)
+                    is_changed = bool(decision.moves)
+                    outcome = Outcome.MOVED if is_changed else decision.outcome
+                    table[row, OUTCOME] = OUTCOMES.index(outcome)
+        self._parts.append(table)
         self._smoothed = smoothed
         # Without its ticks: the next span needs only its executors and its pairs.
         self._before = span.within(np.inf, np.inf)
@@ -165,19 +147,15 @@ class Rerun(Score):
                 place[e] = index[there]
         return place
 
-    def _ticks(self, span: Span, *, is_first: bool) -> Ticks:
-        """Lay the ticks out, with their outcome where the policy would have nothing to move."""
-        now_s = self._now_s(span)
-        ticks = Ticks.of(span, now_s, is_first=is_first)
+    def _asks(self, span: Span, now_s: Floats, table: Floats) -> Marks:
+        """Mark the ticks at which the policy is asked, (T,); the outcome of others is filled in."""
         due = self._due(now_s, span.span_s)
-        asked, outcome = due & ~span.held, ticks.table[:, OUTCOME]
-        outcome[due] = OUTCOMES.index(Outcome.STAND_BACK)
+        asked = due & ~span.held
+        table[due, OUTCOME] = OUTCOMES.index(Outcome.STAND_BACK)
         if self._config.excluded.has_topology(span.topology):
-            outcome[asked] = OUTCOMES.index(Outcome.EXCLUDED)
-        else:
-            outcome[asked] = OUTCOMES.index(Outcome.NOTHING_TO_GAIN)
-            ticks.asks[asked] = True
-        return ticks
+            table[asked, OUTCOME] = OUTCOMES.index(Outcome.EXCLUDED)
+            asked[:] = False
+        return asked
 
     def _now_s(self, span: Span) -> Floats:
         """Tell the time; where the clock was set back, the length of the tick counts instead."""
@@ -197,26 +175,19 @@ class Rerun(Score):
                 due[row], self._next_s = True, float(at_s) + self._config.cycle_s
         return due
 
-    def _allowed(self, span: Span, place: Ints) -> tuple[Vetoes, PlacementRules]:
-        """Say what a placement, (E,), does not allow by itself, for policies and for loops."""
-        first, cluster = span.first, span.cluster
+    def _vetoes(self, span: Span, place: Ints) -> Vetoes:
+        """Say what a placement, (E,), does not allow by itself."""
+        first = span.first
         snapshot = first.at(first.time_s, place, first.cpu_cores, first.traffic)
-        vetoes = placement_vetoes(cluster, snapshot, self._config.excluded.on(span.hosts))
-        row = row_of(first.executors)
-        is_vetoed = np.zeros(len(place), dtype=np.bool_)
-        is_vetoed[[row[name] for name in vetoes.executors]] = True
-        # A copy: an array that is read-only is of another type to the compiler.
-        is_open = cluster.is_open.copy()
-        is_open[[cluster.workers.index(name) for name in vetoes.workers]] = False
-        return vetoes, PlacementRules(place, first.is_movable & ~is_vetoed, is_open)
+        return placement_vetoes(span.cluster, snapshot, self._config.excluded.on(span.hosts))
 
-    def _by_row(self, executors: tuple[str, ...]) -> Floats:
-        """Lay out until when executors rest, (E,); minus infinity for all others."""
-        row, found = row_of(executors), np.full(len(executors), -np.inf)
-        for name, until_s in self._rests_until_s.items():
-            if name in row:
-                found[row[name]] = until_s
-        return found
+    def _smooth(self, before: _Smoothed | None, tps: Singles, cores: Floats) -> _Smoothed:
+        new = tps.astype(np.float64), cores
+        if before is None:
+            return new
+        ewma = self._config.ewma
+        one, other = (ewma * now + (1 - ewma) * was for now, was in zip(new, before, strict=True))
+        return one, other
 
     def _decide(
         self, cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes, now_s: float
@@ -239,8 +210,7 @@ class AsRecorded(Score):
 
     def take(self, span: Span) -> None:
         place, workers = span.place.copy(), span.cluster.workers
-        ticks = Ticks.of(span, span.time_s, is_first=True)
-        pace = ReplayCosts(self._overload_frac, FREE, ewma=1.0)
+        table = _table(span)
         for begin, end, shifts in _stretches(span):
             for shift in shifts:
                 if shift.own:
@@ -248,10 +218,9 @@ class AsRecorded(Score):
                     ends = workers[place[shift.executor]], workers[shift.worker]
                     self._moves.append(ReplayedMove(executor, *ends, 0.0, float(time_s)))
                 place[shift.executor] = shift.worker
-            hops = PairHops.of(span, place)
             for row in range(begin, end):
-                measure(ticks, row, hops, hops, pace)
-        self._parts.append(ticks.table)
+                measure(table, row, span, place, place)
+        self._parts.append(table)
 
 
 def _stretches(span: Span) -> Iterator[tuple[int, int, list[PlacementChange]]]:
@@ -263,9 +232,16 @@ def _stretches(span: Span) -> Iterator[tuple[int, int, list[PlacementChange]]]:
         yield begin, end, changes[begin]
 
 
-def _snapshot(span: Span, row: int, place: Ints, smoothed: Smoothed) -> LoadSnapshot:
+def _table(span: Span) -> Floats:
+    """Begin a table as for `joined`, (T, 8), with times alone."""
+    table = np.zeros((len(span.time_s), COLUMNS))
+    table[:, 0], table[:, 1], table[:, OUTCOME] = span.time_s, span.span_s, NO_CYCLE
+    return table
+
+
+def _snapshot(span: Span, row: int, place: Ints, smoothed: _Smoothed) -> LoadSnapshot:
     """Show the smoothed load of a tick as a policy sees it: without pairs that say nothing."""
-    tps, cpu_cores = (part.copy() for part in smoothed)
+    tps, cpu_cores = smoothed
     source, target = span.source, span.target
     if not tps.all():
         used = np.flatnonzero(tps)
@@ -274,7 +250,7 @@ def _snapshot(span: Span, row: int, place: Ints, smoothed: Smoothed) -> LoadSnap
     return span.first.at(float(span.time_s[row]), place, cpu_cores, traffic)
 
 
-def _carried(before: Span | None, span: Span, smoothed: Smoothed | None) -> Smoothed | None:
+def _carried(before: Span | None, span: Span, smoothed: _Smoothed | None) -> _Smoothed | None:
     """Lay smoothed rates out for the next span, if it is of the same executors."""
     if before is None or smoothed is None or before.first.executors != span.first.executors:
         return None
@@ -282,5 +258,5 @@ def _carried(before: Span | None, span: Span, smoothed: Smoothed | None) -> Smoo
     old, new = (s.source * count + s.target for s in (before, span))
     tps = np.zeros(len(new))
     _, at_old, at_new = np.intersect1d(old, new, assume_unique=True, return_indices=True)
-    tps[at_new] = smoothed.tps[at_old]
-    return Smoothed(tps, smoothed.cpu_cores)
+    tps[at_new] = smoothed[0][at_old]
+    return tps, smoothed[1]

@@ -108,14 +108,9 @@ def test_overload_is_counted_in_worker_seconds(tmp_path: Path) -> None:
     record(tmp_path, ticks=range(6), mode="advise")
     (span,) = measured(tmp_path)
     hot = replace(span, cpu_cores=np.where(span.place == 0, 9.0, 0.0) * np.ones((5, 1), np.float32))
-    series = through(
-        Rerun(
-            build({**KEYS, "asc.threshold": 1.0, "target.gain": 1.0, "load.high": 1.0}),
-            overload_frac=1.0,
-        ),
-        [hot],
-    )
-    assert through(AsRecorded(overload_frac=1.0), [hot]).overload_s.tolist() == [TICK_S] * 5
+    keys = {**KEYS, "asc.threshold": 1.0, "target.gain": 1.0, "load.high": 1.0}
+    series = through(Rerun(build(keys)), [hot])
+    assert through(AsRecorded(), [hot]).overload_s.tolist() == [TICK_S] * 5
     assert series.max_load_frac[0] == pytest.approx(9.0)
 
 

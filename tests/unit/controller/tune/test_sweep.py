@@ -2,18 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from controller.config import build
-from controller.core.choose import choose
-from controller.core.cluster import Floats, Traffic
-from controller.core.decision import Decision, Outcome
+from controller.core.cluster import Floats, Ints, Traffic
+from controller.core.decision import Outcome
 from controller.errors import TuneError
 from controller.replay.rerun import run
-from controller.replay.rerun.pair_hops import FREE, HopCost, PairHops, load
+from controller.replay.rerun.measure import HOP_COST_S, measure
 from controller.replay.rerun.run import Rerun
 from controller.tune import chunks as chunks_module
 from controller.tune.choice import MOVE_S, Objective, suggest
@@ -157,42 +155,22 @@ def test_cpu_follows_the_hops() -> None:
     spans = span(1, [0, 1], lambda tick: [(0, HUBS, 1e5), (2, HUBS, 2e5)])
     moved = spans.place.copy()
     moved[HUBS] = 1
-    paid = HopCost(worker_us=1.0, node_us=2.0)
-    there, elsewhere = PairHops.of(spans, spans.place), PairHops.of(spans, moved)
+    node_s = HOP_COST_S[2]
 
-    def found(replayed: PairHops, recorded: PairHops, cost: HopCost = paid) -> tuple[Floats, ...]:
-        recorded_load = spans.source, spans.target, spans.traffic_tps[0], spans.cpu_cores[0]
-        return load(*recorded_load, replayed.hops, recorded.hops, cost)
+    def found(place: Ints, recorded: Ints) -> tuple[Floats, ...]:
+        table = np.zeros((1, 8))
+        return measure(table, 0, spans, place, recorded), *table[0, 2:5]
 
+    there, elsewhere = spans.place, moved
     assert found(there, there)[0] == pytest.approx(spans.cpu_cores[0])
-    # 100,000 tuples a second more between nodes, 200,000 less, 2 µs at each end; none below zero.
-    added = np.array([0.2, 0.0, -0.1, 0.0, -0.1, 0.0])
+    # 100,000 tuples a second more between nodes, 200,000 less; none below zero.
+    more, less = 1e5 * node_s, 2e5 * node_s
+    added = np.array([more, 0.0, -less, 0.0, more - less, 0.0])
     now = found(elsewhere, there)
-    assert now[0] == pytest.approx(spans.cpu_cores[0] + added, abs=1e-6)
+    assert now[0] == pytest.approx(np.maximum(spans.cpu_cores[0] + added, 0), abs=1e-6)
     assert now[1:] == (1e5, 1e5, 3e5)
-    assert found(elsewhere, there, FREE)[0] == pytest.approx(spans.cpu_cores[0])
-    less = np.array([0.2, 0, -0.4, 0, -0.2, 0])
-    assert found(there, elsewhere)[0] == pytest.approx(np.maximum(spans.cpu_cores[0] - less, 0))
-
-
-def test_where_nothing_would_move_none_placed_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = 0
-
-    def counting(*args: Any) -> Decision:
-        nonlocal asked
-        asked += 1
-        return choose(*args)
-
-    monkeypatch.setattr(run, "choose", counting)
-    for policy in ("gather", "otd"):
-        config = build({"policy": policy, "asc.threshold": 0.02, "target.gain": 1.0})
-        for explain in (True, False):
-            rerun_ = run.Rerun(config, explain=explain)
-            rerun_.take(strong_and_fickle(100))
-            # Four guests have to move, one a tick; after each it is asked straight away.
-            assert len(rerun_.series().moves) == 4
-            assert asked == (100 if explain else 5)
-            asked = 0
+    now = found(there, elsewhere)
+    assert now[0] == pytest.approx(np.maximum(spans.cpu_cores[0] - added, 0), abs=1e-6)
 
 
 @pytest.mark.parametrize("policy", ["gather", "otd"])
