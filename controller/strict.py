@@ -7,20 +7,12 @@ import difflib
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Meta, inspect
+from msgspec import inspect
 
 from controller.errors import ControllerError
-
-# So that sums, products and quotients of quantities stay finite.
-MOST = 1e15
-Name = Annotated[str, Meta(min_length=1)]
-Quantity = Annotated[float, Meta(ge=0, le=MOST)]
-# Infinite where nothing binds.
-Unbounded = Annotated[float, Meta(ge=0)]
-Count = Annotated[int, Meta(ge=1, le=int(MOST))]
 
 T = TypeVar("T")
 _SAID = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)

@@ -8,15 +8,22 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
+from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 from numpy.typing import NDArray
 
 from migration.model import Component, Edge
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+# So that sums, products and quotients of quantities stay finite; what is less counts as nothing.
+MOST, LEAST = 1e15, 1e-15
+Name = Annotated[str, Meta(min_length=1)]
+Quantity = Annotated[float, Meta(ge=0, le=MOST)]
+Count = Annotated[int, Meta(ge=1, le=int(MOST))]
 
 
 @lru_cache(maxsize=2**16)
@@ -40,37 +47,46 @@ class Machine:
     speed_hz: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Performance:
+class Given(Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of a snapshot, as it is given in a file."""
+
+    def __post_init__(self) -> None:
+        for key in self.__struct_fields__:
+            value = getattr(self, key)
+            if isinstance(value, float) and value < LEAST:
+                force_setattr(self, key, 0.0)
+
+
+class Performance(
+    Given, rename={"rate_tps": "rate", "cpu_frac": "cpu", "memory_frac": "memory"}, frozen=True
+):
     """What some threads of a component reach together on one slot of their own (001, table P).
 
     `rate_tps` is the highest stable input rate; the shares of the slot are those at that rate.
     """
 
-    threads: int
-    rate_tps: float
-    cpu_frac: float
-    memory_frac: float
+    threads: Count
+    rate_tps: Quantity
+    cpu_frac: Quantity
+    memory_frac: Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Given, rename={"overhead_frac": "overhead"}, frozen=True):
     """What one instance of a component costs on one kind of machine (000, equation 1).
 
     `ms_per_tuple` is CPU time; `overhead_frac` is the share of the machine that an instance takes
     without any tuple.
     """
 
-    machine: str
-    ms_per_tuple: float
-    overhead_frac: float
+    machine: Name
+    ms_per_tuple: Quantity
+    overhead_frac: Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Given, frozen=True):
     """What was measured of a component beforehand; only some policies need it."""
 
-    selectivity: float = 1.0  # tuples out, to every consumer, for one tuple in
+    selectivity: Quantity = 1.0  # tuples out, to every consumer, for one tuple in
     performance: tuple[Performance, ...] = ()  # by rising number of threads
     costs: tuple[Cost, ...] = ()  # one a kind of machine
 

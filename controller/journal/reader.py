@@ -4,16 +4,15 @@ Nothing is held but one record, so a log may be as long as it likes.
 """
 
 import gc
+import gzip
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TypeVar
 
 import msgspec
 
@@ -36,11 +35,7 @@ _EPOCH = re.compile(
 
 # What has to be made more than is given back before Python looks for cycles.
 _COLLECT_AFTER = 1_000_000
-# Of a compressed segment: long enough that the thread seldom needs Python's lock.
-_PIECE_BYTES = 2**20
-_GZIP = 31
 
-R = TypeVar("R")
 _HEADS = msgspec.json.Decoder(Head)
 _RECORDS = msgspec.json.Decoder(Head | TickRecord)
 
@@ -216,39 +211,12 @@ def _segments(path: Path) -> Iterator[Segment]:
 def _lines(path: Path) -> Iterator[bytes]:
     """Read lines as far as the file goes; a cut-off compressed file gives what is whole in it."""
     try:
-        with path.open("rb") as file:
-            yield from _cut(_unpacked(file)) if path.suffix == ".gz" else file
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            yield from file
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        yield b"cut off"
     except OSError as error:
         raise JournalError(f"{path}: {error.strerror or error}") from error
-
-
-def _cut(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from (line + b"\n" for line in lines)
-    if rest:
-        yield rest
-
-
-def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
-    """Uncompress; each piece on a thread while the one before is read, which takes longer."""
-    unpacker = zlib.decompressobj(_GZIP)
-
-    def piece() -> bytes:
-        return unpacker.decompress(file.read(_PIECE_BYTES))
-
-    with ThreadPoolExecutor(1) as ahead:
-        next_piece = ahead.submit(piece)
-        try:
-            while found := next_piece.result():
-                next_piece = ahead.submit(piece)
-                yield found
-        except zlib.error:
-            yield b"cut off"
-        else:
-            if not unpacker.eof:
-                yield b"cut off"
 
 
 def _led(segment: Segment) -> Iterator[tuple[tuple[str, int], float]]:

@@ -27,7 +27,7 @@ class Options:
 _PAPERS: Mapping[str, str] = MappingProxyType(
     {
         "even": "even:even",
-        "lf": "locality_fairness:lf",
+        "lf": "even:lf",
         "dsm": "model_driven.policies:dsm",
         "rsm": "model_driven.policies:rsm",
         "sam": "model_driven.policies:sam",
@@ -37,7 +37,6 @@ _PAPERS: Mapping[str, str] = MappingProxyType(
     }
 )
 NAMES = ("gather", "otd", *_PAPERS)
-REPLACED = ("safe", "target")  # by `gather`
 
 
 def policy(name: str, options: Options, search: Search = search_inline) -> Policy:

@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta, Struct
 
-from controller.strict import MOST, Quantity
+from controller.core.cluster import MOST, Quantity
 
 
 class System(StrEnum):

@@ -16,10 +16,11 @@ from msgspec import Meta, Struct
 
 from controller.config import Config, Mode
 from controller.config import build as build_config
-from controller.strict import MOST, Count, Quantity, Unbounded, joined, read
+from controller.core.cluster import MOST, Count, Quantity
+from controller.strict import joined, read
 from deploy.sim import ScenarioError
 from deploy.sim.flow.load import Metering
-from deploy.sim.flow.workload import SimulatedTopology, Workload
+from deploy.sim.flow.workload import SimulatedTopology, Unbounded, Workload
 from deploy.sim.flow.world import Feed, Hardware
 from deploy.sim.restart_cost import Delays, System
 from migration import ConfigError

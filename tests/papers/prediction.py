@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from controller.core.cluster import Performance
-from controller.policies.model_driven.mapping import Placed
-from controller.policies.model_driven.performance import at
+from controller.policies.model_driven.mapping import Placed, at
 
 
 def task_rate(table: Sequence[Performance], slots: Sequence[int], *, evenly: bool = True) -> float:

@@ -7,16 +7,16 @@ from math import fsum
 from typing import Any
 
 from controller.core.cluster import Performance
-from controller.policies.component_rates import input_rates
+from controller.policies.component_graph import input_rates
 from controller.policies.model_driven.mapping import (
     Allocation,
     Lacking,
     Placed,
+    at,
     dsm,
     rsm,
     sam,
 )
-from controller.policies.model_driven.performance import at
 from tests.papers import seed001_pairs
 from tests.papers.acquisition import (
     cpu_of,

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from controller.core.cluster import Floats
-from controller.policies.component_rates import input_rates
-from controller.policies.model_driven.mapping import Allocation, Lacking, Need, Placed
+from controller.policies.component_graph import input_rates
+from controller.policies.model_driven.mapping import Allocation, Lacking, Need, Placed, at
 from controller.policies.model_driven.mapping import dsm as map_dsm
 from controller.policies.model_driven.mapping import rsm as map_rsm
 from controller.policies.model_driven.mapping import sam as map_sam
-from controller.policies.model_driven.performance import at
 from tests.papers.acquisition import (
     empty_slots,
     lsa,

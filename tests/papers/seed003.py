@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from controller.core.cluster import Ints, LoadSnapshot
 from controller.policies.component_graph import executors_of
-from controller.policies.even import even_place
-from controller.policies.locality_fairness import lf_place, pipelines
+from controller.policies.even import even_place, lf_place, pipelines
 from tests.papers.cohesion import cohesion, coupling
 from tests.papers.table import Chart, Line, Paper
 from tests.papers.worlds import chain, cluster, topology

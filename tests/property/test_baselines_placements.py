@@ -30,8 +30,7 @@ from controller.policies.aniello.online import (
     spread_out,
 )
 from controller.policies.aniello.options import Aniello
-from controller.policies.even import even, even_place
-from controller.policies.locality_fairness import lf, lf_place, pipelines
+from controller.policies.even import even, even_place, lf, lf_place, pipelines
 from migration.model import Component, Edge
 
 World = tuple[Cluster, LoadSnapshot]

@@ -10,10 +10,14 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.view.view import rounded
 from controller.errors import PolicyError
-from controller.policies.component_graph import component_graph, executors_of, left_out
-from controller.policies.component_rates import planned_rates, spouts
-from controller.policies.heterogeneity.model import SLACK, Model
-from controller.policies.heterogeneity.placing import Mask, first_assignment, replaced
+from controller.policies.component_graph import (
+    component_graph,
+    executors_of,
+    left_out,
+    planned_rates,
+    spouts,
+)
+from controller.policies.heterogeneity.placing import SLACK, Mask, Model, first_assignment, replaced
 from controller.policies.placement import as_decision
 
 

@@ -1,4 +1,8 @@
-"""Maps the threads of tasks to slots: DSM, RSM (R-Storm) and SAM (001, section 7)."""
+"""Maps the threads of tasks to slots: DSM, RSM (R-Storm) and SAM (001, section 7).
+
+What threads of a task reach together on one slot (section 5) is a table of performance: a tuple of
+`Performance`, by rising number of threads.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.core.cluster import Floats, Ints
+from controller.core.cluster import Floats, Ints, Performance
 from controller.core.view.view import rounded
 
 # Sums of shares miss whole numbers in the last digits; that must not cost a slot.
@@ -158,3 +162,31 @@ def _next_empty(empty: NDArray[np.bool_], machine: Ints, current: int) -> int | 
 def _best_fit(need: Need, cpu: Floats, memory: Floats) -> int | None:
     slots = np.flatnonzero((cpu >= need.cpu_frac - SLACK) & (memory >= need.memory_frac - SLACK))
     return int(slots[np.argmin(rounded((cpu + memory)[slots]))]) if slots.size else None
+
+
+def peak(table: Sequence[Performance]) -> Performance:
+    """Find the full bundle, τ̂ and ω̂ of 001: the fewest threads with the highest rate of all."""
+    return max(table, key=lambda point: (point.rate_tps, -point.threads))
+
+
+def enough(table: Sequence[Performance], rate_tps: float) -> Performance:
+    """Find the fewest profiled threads that reach a rate, at most the peak's: T(ω) of 001."""
+    return next(point for point in table if point.rate_tps >= rate_tps)
+
+
+def at(table: Sequence[Performance], threads: float) -> Performance:
+    """Read rate, CPU and memory of any number of threads: I(q), C(q) and M(q) of 001.
+
+    Linear between the profiled numbers and below the first, as at the last one above it.
+    """
+    known = [0.0, *(point.threads for point in table)]
+
+    def read(values: list[float]) -> float:
+        return float(np.interp(threads, known, [0.0, *values]))
+
+    return Performance(
+        int(threads),
+        read([point.rate_tps for point in table]),
+        read([point.cpu_frac for point in table]),
+        read([point.memory_frac for point in table]),
+    )

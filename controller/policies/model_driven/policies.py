@@ -9,13 +9,27 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Performance
 from controller.core.decision import Decision, Outcome
 from controller.errors import PolicyError
-from controller.policies.component_graph import acyclic, component_graph, executors_of, left_out
-from controller.policies.component_rates import planned_rates
-from controller.policies.model_driven.mapping import SLACK, Allocation, Lacking, Need, Placed, Slots
+from controller.policies.component_graph import (
+    acyclic,
+    component_graph,
+    executors_of,
+    left_out,
+    planned_rates,
+)
+from controller.policies.model_driven.mapping import (
+    SLACK,
+    Allocation,
+    Lacking,
+    Need,
+    Placed,
+    Slots,
+    at,
+    enough,
+    peak,
+)
 from controller.policies.model_driven.mapping import dsm as map_dsm
 from controller.policies.model_driven.mapping import rsm as map_rsm
 from controller.policies.model_driven.mapping import sam as map_sam
-from controller.policies.model_driven.performance import at, enough, peak
 from controller.policies.placement import as_decision
 
 # Executors that are mapped together, by name.

@@ -8,8 +8,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta, Struct
 
-from controller.core.cluster import Floats
-from controller.strict import MOST, Quantity
+from controller.core.cluster import MOST, Floats, Quantity
 from deploy.sim.flow.world import World
 from migration.model import ExecutorId, ExecutorLoad, NodeLoad, Slot, WorkerLoad, traffic_of
 

@@ -10,10 +10,11 @@ from typing import Annotated, Literal
 import networkx as nx  # type: ignore[import-untyped]
 from msgspec import Meta, Struct
 
-from controller.strict import MOST, Count, Name, Quantity, Unbounded
+from controller.core.cluster import MOST, Count, Name, Quantity
 from deploy.sim import ScenarioError
 
 ACKER = "__acker"
+Unbounded = Annotated[float, Meta(ge=0)]  # infinite where nothing binds
 
 
 class Part(Struct, frozen=True, forbid_unknown_fields=True):

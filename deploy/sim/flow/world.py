@@ -11,10 +11,9 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from controller.core.cluster import Floats, Ints
-from controller.strict import MOST, Count, Quantity, Unbounded
+from controller.core.cluster import MOST, Count, Floats, Ints, Quantity
 from deploy.sim.flow.flight import in_flight, stage
-from deploy.sim.flow.workload import ACKER, Link, SimulatedTopology
+from deploy.sim.flow.workload import ACKER, Link, SimulatedTopology, Unbounded
 
 US_PER_S = 1e6
 # No tuple is free: a nanosecond, so that nothing is divided by zero.

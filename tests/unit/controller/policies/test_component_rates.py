@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from controller.core.cluster import LoadSnapshot, Profile, Traffic
-from controller.policies.component_rates import input_rates, planned_rates, spouts
+from controller.policies.component_graph import input_rates, planned_rates, spouts
 from controller.snapshot import parse
 from migration.model import Component, Edge
 

@@ -11,7 +11,7 @@ from controller.core.cluster import Cluster, Cost, LoadSnapshot, Machine, Profil
 from controller.core.decision import Decision, Outcome
 from controller.errors import PolicyError
 from controller.policies.heterogeneity import placing
-from controller.policies.heterogeneity.model import Model
+from controller.policies.heterogeneity.placing import Model
 from controller.policies.heterogeneity.policy import heterogeneity
 from migration.model import Component, Edge
 from tests.papers.growth import add_instances, first_assignment, maximize_throughput

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from controller.core.classify import Limits
 from controller.core.cluster import Ints, LoadSnapshot
 from controller.core.decision import Outcome
-from controller.policies.even import even_place
-from controller.policies.locality_fairness import lf, lf_place, pipelines
+from controller.policies.even import even_place, lf, lf_place, pipelines
 from tests.papers.cohesion import closeness, cohesion, coupling
 from tests.unit.controller.policies.placement_worlds import chain, cluster, topology
 

@@ -9,22 +9,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Performance, Profile, Traffic
 from controller.core.decision import Decision, Outcome
 from controller.errors import PolicyError
-from controller.policies.component_rates import input_rates
+from controller.policies.component_graph import input_rates
 from controller.policies.model_driven.mapping import (
     Allocation,
     Lacking,
     Need,
     Placed,
+    at,
     dsm,
+    enough,
+    peak,
     rsm,
     sam,
 )
-from controller.policies.model_driven.performance import at, enough, peak
 from controller.policies.model_driven.policies import allocate_existing
 from controller.policies.model_driven.policies import dsm as dsm_policy
 from controller.policies.model_driven.policies import rsm as rsm_policy
@@ -280,7 +283,7 @@ def test_reading_a_table() -> None:
     assert peak(table).threads == 2
     assert (enough(table, 105).threads, enough(table, 106).threads) == (1, 2)
     assert at(table, 0).rate_tps == 0
-    assert at(table, 9) == replace(table[1], threads=9)
+    assert at(table, 9) == structs.replace(table[1], threads=9)
     flat = (Performance(1, 5, 0.1, 0.1), Performance(2, 5, 0.2, 0.1))
     assert peak(flat).threads == 1
 

@@ -8,8 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from controller.errors import SnapshotError
-from controller.snapshot import parse
-from controller.snapshot.format import Grouping
+from controller.snapshot import Grouping, parse
 
 PAGE = (Path(__file__).parents[4] / "docs" / "snapshot.md").read_text()
 HAND_GRAPH = Path(__file__).parents[3] / "golden" / "decide" / "hand_graph.json"

@@ -9,25 +9,26 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import astuple
+from msgspec import UNSET, Meta, UnsetType
 
 from controller.core.cluster import (
+    LEAST,
+    MOST,
     Cluster,
-    Cost,
+    Count,
+    Given,
     LoadSnapshot,
     Machine,
-    Performance,
+    Name,
     Profile,
+    Quantity,
     Traffic,
     natural_key,
 )
 from controller.errors import SnapshotError
-from controller.strict import MOST, Count, Name, Quantity, joined, read
+from controller.strict import joined, read
 from migration.model import Component, Edge
 
-# What is less counts as nothing.
-LEAST = 1e-15
 # As Storm's Grouping names them; global is its fields grouping without fields.
 Grouping = Literal[
     "shuffle",
@@ -44,60 +45,33 @@ _Capacity = Annotated[float, Meta(ge=LEAST, le=MOST)]
 _SOME = Meta(min_length=1)
 
 
-class _Given(Struct, forbid_unknown_fields=True):
-    def __post_init__(self) -> None:
-        for key in self.__struct_fields__:
-            value = getattr(self, key)
-            if isinstance(value, float) and value < LEAST:
-                setattr(self, key, 0.0)
-
-
-class _Performance(_Given):
-    threads: Count
-    rate: Quantity
-    cpu: Quantity
-    memory: Quantity
-
-
-class _Cost(_Given):
-    machine: Name
-    ms_per_tuple: Quantity
-    overhead: Quantity
-
-
-class _Profile(_Given):
-    selectivity: Quantity = 1.0
-    performance: tuple[_Performance, ...] = ()
-    costs: tuple[_Cost, ...] = ()
-
-
-class _Component(_Given):
+class _Component(Given, frozen=True):
     id: Name
     parallelism: Count
     kind: Literal["spout", "bolt", "system"]
-    profile: _Profile | UnsetType = UNSET
+    profile: Profile | UnsetType = UNSET
 
 
-class _Edge(_Given, rename={"source": "from", "target": "to"}):
+class _Edge(Given, rename={"source": "from", "target": "to"}, frozen=True):
     source: Name
     target: Name
     grouping: Grouping
     stream: Name = "default"
 
 
-class _Node(_Given):
+class _Node(Given, frozen=True):
     id: Name
     type: Name = ""
     speed_hz: Quantity = 0.0
 
 
-class _Worker(_Given):
+class _Worker(Given, frozen=True):
     id: Name
     node: Name
     cpu_capacity: _Capacity
 
 
-class _Executor(_Given):
+class _Executor(Given, frozen=True):
     id: Name
     component: Name
     worker: Name
@@ -106,13 +80,18 @@ class _Executor(_Given):
     pinned: Name | None = None
 
 
-class _Flow(_Given, array_like=True, rename={"source": "from", "target": "to", "tps": "tuples/s"}):
+class _Flow(
+    Given,
+    array_like=True,
+    rename={"source": "from", "target": "to", "tps": "tuples/s"},
+    frozen=True,
+):
     source: Name
     target: Name
     tps: Quantity
 
 
-class _Snapshot(_Given):
+class _Snapshot(Given, frozen=True):
     topology: Name
     time_s: Quantity
     components: Annotated[tuple[_Component, ...], _SOME]
@@ -196,16 +175,8 @@ def _load(given: _Snapshot, cluster: Cluster) -> LoadSnapshot:
         queue=np.array([one.queue for one in rows], dtype=np.float64),
         pinned=tuple(one.pinned for one in rows),
         traffic=_traffic(given.traffic, executors),
-        profiles={c.id: _profile(c.profile) for c in given.components if c.profile is not UNSET},
+        profiles={c.id: c.profile for c in given.components if c.profile is not UNSET},
         rate_tps=None if given.rate is UNSET else given.rate,
-    )
-
-
-def _profile(given: _Profile) -> Profile:
-    return Profile(
-        given.selectivity,
-        tuple(Performance(*astuple(row)) for row in given.performance),
-        tuple(Cost(*astuple(row)) for row in given.costs),
     )
 
 
