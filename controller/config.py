@@ -15,7 +15,7 @@ from controller.core.classify import Limits
 from controller.core.excluded import Excluded
 from controller.policies.aniello.options import Aniello
 from controller.policies.partition.problem import TargetOptions
-from controller.policies.registry import NAMES, REPLACED, Options
+from controller.policies.registry import NAMES, Options
 from controller.windows import checked
 from migration import ConfigError
 from migration.settings import DEFAULT, PREFIX, Reader, refuse_unknown, values
@@ -79,8 +79,6 @@ def build(given: Mapping[str, Any]) -> Config:
     Raises ConfigError, whose message starts with the key, if one is unknown or its value cannot be.
     """
     refuse_unknown(given)
-    if given.get("policy") in REPLACED:
-        raise ConfigError(f"{PREFIX}policy: {given['policy']} is no more, gather took its place")
     read = values(given, (Reader.CONTROLLER, Reader.DECIDE), {"policy": NAMES})
     if "load.low" not in given:
         # The upper limit alone may be lowered: the lower one goes down with it.

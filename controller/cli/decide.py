@@ -18,7 +18,7 @@ from controller.core.compiled import run_as_python_until
 from controller.core.headroom import headroom
 from controller.errors import SnapshotError
 from controller.output import Output, OutputOption
-from controller.policies.registry import NAMES, REPLACED
+from controller.policies.registry import NAMES
 from controller.snapshot import parse
 from controller.walk import WalkStep, as_document, walk
 
@@ -27,8 +27,6 @@ MOST_AS_PYTHON = 20_000
 
 
 def _known_policy(name: str | None) -> str | None:
-    if name in REPLACED:
-        raise typer.BadParameter(f"{name} is no more, gather took its place")
     if name is not None and name not in NAMES:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(NAMES)}")
     return name

@@ -2,9 +2,9 @@
 
 import base64
 import difflib
-import html
 import re
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +25,6 @@ CAVEAT = (
     "would have slowed the topology down, that a move takes seconds or may be undone, nor your "
     "network. Costs of tuples are those of the demo's machine."
 )
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>nstorm tune</title><style>
-body {{ font: 15px/1.5 sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em }}
-table {{ border-collapse: collapse }} td, th {{ padding: .2em .8em; text-align: right }}
-td:last-child, th:last-child {{ text-align: left }} tr:nth-child(even) {{ background: #eee }}
-pre {{ background: #eee; padding: 1em }} img {{ max-width: 100% }}
-</style></head><body><h1>nstorm tune</h1><p>{about}</p><p><b>{reason}</b></p>
-{diff}<h2>Local traffic against moves and overload</h2>
-<img alt="Pareto front" src="data:image/png;base64,{png}">
-<h2>On the front</h2>{front}<h2>Ranking</h2><p>{objective}</p>{ranking}
-<h2>What a replay cannot know</h2><p>{caveat}</p>
-</body></html>
-"""
 
 
 def proposed_diff(storm_yaml: str | None, suggestion: Suggestion, today: dict[str, Any]) -> str:
@@ -126,18 +113,16 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def print_found(console: Console, document: dict[str, Any], diff: str) -> None:
-    """Print the ranking, today's settings, what is without nstorm, and the suggestion."""
+def print_found(
+    console: Console, document: dict[str, Any], diff: str, shown: int | None = SHOWN
+) -> None:
+    """Print the ranking, today's settings, what is without nstorm, and the suggestion.
+
+    Of the ranking the best are `shown`; None shows all.
+    """
     different = _different(document["ranking"])
-    sets = len(document["ranking"])
-    table = Table(
-        title=f"The best of {sets} parameter sets with {len(different)} different outcomes",
-        caption=document["objective"],
-    )
-    for name in COLUMNS:
-        table.add_column(name, justify="left" if name == "settings" else "right", overflow="fold")
-    for row in different[:SHOWN]:
-        table.add_row(*_cells(row))
+    title = f"{len(document['ranking'])} parameter sets with {len(different)} different outcomes"
+    table = _table(different[:shown], title=f"The best of {title}", caption=document["objective"])
     table.add_section()
     table.add_row(*_cells(document["today"]))
     table.add_row(*_cells(document["no_moves"]))
@@ -145,6 +130,15 @@ def print_found(console: Console, document: dict[str, Any], diff: str) -> None:
     console.print(document["suggestion"]["reason"], highlight=False)
     if diff:
         console.print(diff, highlight=False, markup=False, soft_wrap=True, end="")
+
+
+def _table(rows: Sequence[dict[str, Any]], **said: str) -> Table:
+    table = Table(**said)  # type: ignore[arg-type]
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name == "settings" else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*_cells(row))
+    return table
 
 
 def _different(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -182,21 +176,11 @@ def _points(rows: Sequence[dict[str, Any]]) -> tuple[list[int], list[float], lis
 
 
 def page(document: dict[str, Any], diff: str, png: bytes, about: str) -> str:
-    """Write a page that needs nothing but itself."""
-    return _PAGE.format(
-        about=html.escape(about),
-        reason=html.escape(document["suggestion"]["reason"]),
-        diff=f"<pre>{html.escape(diff)}</pre>" if diff else "",
-        png=base64.b64encode(png).decode(),
-        front=_html_table(document["front"]),
-        objective=html.escape(document["objective"]),
-        ranking=_html_table([*_different(document["ranking"]), document["no_moves"]]),
-        caveat=html.escape(CAVEAT),
-    )
-
-
-def _html_table(rows: Sequence[dict[str, Any]]) -> str:
-    head = "".join(f"<th>{name}</th>" for name in COLUMNS)
-    lines = ("".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(row)) for row in rows)
-    body = "".join(f"<tr>{line}</tr>\n" for line in lines)
-    return f"<table><tr>{head}</tr>\n{body}</table>"
+    """Write what is printed, whole, as a page that needs nothing but itself."""
+    console = Console(record=True, file=StringIO(), width=160)
+    console.print(about, highlight=False)
+    print_found(console, document, diff, shown=None)
+    console.print(_table(document["front"], title="On the front"))
+    console.print(f"What a replay cannot know: {CAVEAT}", highlight=False)
+    image = f'<img alt="Pareto front" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
+    return console.export_html().replace("<body>", f"<body>{image}", 1)

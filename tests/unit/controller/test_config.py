@@ -61,8 +61,7 @@ def test_keys_are_read_beside_storms_own(tmp_path: Path) -> None:
         ({"nstorm.cycle.secs": True}, "nstorm.cycle.secs: must be a number"),
         ({"nstorm.excluded.hosts": "a"}, "nstorm.excluded.hosts: must be a list of names"),
         ({"nstorm.vetoes": True}, "nstorm.vetoes: only for"),
-        ({"nstorm.policy": "safe"}, "nstorm.policy: safe is no more, gather took its place"),
-        ({"nstorm.policy": "target"}, "nstorm.policy: target is no more, gather took its place"),
+        ({"nstorm.policy": "safe"}, "nstorm.policy: must be one of gather, otd"),
         (
             {"nstorm.load.low": 0.9},
             "nstorm.load.low: must be at most nstorm.load.high, which is 0.",

@@ -66,7 +66,7 @@ def test_it_ranks_draws_and_suggests(journal: Path) -> None:
     assert "as today" in result.stdout
     assert "no moves" in result.stdout
     assert "written: found/front.png, found/report.html" in result.stdout
-    assert (Path("found") / "report.html").read_text().startswith("<!doctype html>")
+    assert (Path("found") / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert as_json("journal") == as_json("journal")
 
 
