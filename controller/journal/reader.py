@@ -3,13 +3,11 @@
 Nothing is held but one record, so a log may be as long as it likes.
 """
 
-import gc
 import gzip
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,26 +31,9 @@ _EPOCH = re.compile(
     rb'"time_s":([-+.0-9e]+),"epoch":(\d+)'
 )
 
-# What has to be made more than is given back before Python looks for cycles.
-_COLLECT_AFTER = 1_000_000
 
 _HEADS = msgspec.json.Decoder(Head)
 _RECORDS = msgspec.json.Decoder(Head | TickRecord)
-
-
-@contextmanager
-def collecting_rarely() -> Iterator[None]:
-    """Let Python look for cycles of garbage less often while a log is read.
-
-    A record of 1,000 executors is some 10,000 tuples that go as they came, in no cycle; to look
-    through all of them again and again takes as long as everything else.
-    """
-    usual = gc.get_threshold()
-    gc.set_threshold(_COLLECT_AFTER, *usual[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +194,8 @@ def _lines(path: Path) -> Iterator[bytes]:
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             yield from file
+        if path.suffix == ".gz" and not path.stat().st_size:
+            raise EOFError
     except (EOFError, zlib.error, gzip.BadGzipFile):
         yield b"cut off"
     except OSError as error:

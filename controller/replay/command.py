@@ -16,7 +16,7 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from controller.config import build, keys_of
-from controller.journal.reader import Log, collecting_rarely
+from controller.journal.reader import Log
 from controller.journal.record import JournalError, compact
 from controller.output import Output, OutputOption, SectionedCommand, counted, example, quiet
 from controller.policies.registry import NAMES
@@ -128,7 +128,7 @@ def replay_log(
     changes = keys_of(assignments or [])
     if policy is not None:
         changes["policy"] = policy
-    with quiet(logging.CRITICAL), collecting_rarely():
+    with quiet(logging.CRITICAL):
         document = _what_if(log, window, changes) if changes else _verified(log, window)
     document["skipped"] = log.said()
     if output is Output.JSON:

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from controller.config import build, from_storm_yaml
 from controller.errors import TuneError
-from controller.journal.reader import Log, collecting_rarely
+from controller.journal.reader import Log
 from controller.output import Output, OutputOption, counted, quiet
 from controller.replay.recording import Span, spans
 from controller.tune.choice import Objective, suggest
@@ -81,8 +81,7 @@ def tune(
         raise TuneError(f"--out {out}: {error.strerror}") from None
     console = Console(stderr=True)
     with TemporaryDirectory(prefix="nstorm-tune-") as folder, quiet(logging.CRITICAL):
-        with collecting_rarely():
-            chunks = unpack(_told(spans(log), console), Path(folder), topology)
+        chunks = unpack(_told(spans(log), console), Path(folder), topology)
         fitted = asked or Space().narrowed(today)
         sets = parameter_sets(fitted, today)
         about = _about(chunks, sets, fitted)

@@ -82,9 +82,7 @@ def test_every_loop_of_a_decision_is_the_same(
         view = View.of(cluster, snapshot, rules)
         looked, carried = view.bounds.copy(), view.moved(e, w)
         best = kernels.best(view.world, looked[0], e, 0.0, 1e-9)
-        nothing = np.full(len(everybody), kernels.NOT_LOOKED_AT)
-        known = kernels.Known(nothing, np.zeros(len(everybody)), np.full(len(everybody), np.inf))
-        pairs = kernels.open_pairs(view.world, view.bounds, known, 0.0)
+        pairs = kernels.open_pairs(view.world, view.bounds, 0.0)
         traffic = snapshot.traffic
         ends = traffic.source, traffic.target
         return [
@@ -94,7 +92,7 @@ def test_every_loop_of_a_decision_is_the_same(
                 kernels.score(view.world, everybody, anywhere),
                 kernels.gather(view.world, everybody),
                 kernels.doubts(*ends, traffic.tps, 2.0, len(everybody)),
-                (*best, looked, *known[:2], pairs),
+                (*best, looked, pairs),
                 (kernels.score_of(view.world, e, w), kernels.may_move(view.world, e, w)),
                 (carried.bounds, carried.roomiest, carried.room, carried.classes.load_frac),
             )

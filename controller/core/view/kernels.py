@@ -18,7 +18,7 @@ Table: TypeAlias = tuple[Ints, Ints, Floats, Floats]
 Rows: TypeAlias = NDArray[np.uint32]
 Marks: TypeAlias = NDArray[np.bool_]
 # In place of a worker, where the best move of an executor is not known yet.
-NOT_LOOKED_AT = -2
+_NOT_LOOKED_AT = -2
 # Scores that differ by less may be one sum, added up in two orders.
 ROUNDING = 1e-9
 
@@ -46,16 +46,6 @@ class KernelWorld(NamedTuple):
     taken: Ints
     weight_node: float
     weight_worker: float
-
-
-class Known(NamedTuple):
-    """What is known already of the executors, each array of shape (E,)."""
-
-    # Worker of the best move among those of `gather`; -1 if there is none, `NOT_LOOKED_AT` if it is
-    # not known yet.
-    to: Ints
-    score: Floats  # of that move
-    loudest_tps: Floats  # no pair of the executor has more traffic; may be infinite
 
 
 class _Scratch(NamedTuple):
@@ -349,15 +339,15 @@ def best(world: KernelWorld, bound: Floats, first: int, above: float, slack: flo
 
 @compiled
 def open_pairs(
-    world: KernelWorld, bounds: Floats, known: Known, least: float
+    world: KernelWorld, bounds: Floats, least: float
 ) -> list[tuple[int, int, float, float]]:
     """List pairs of executors that gain together what neither gains alone.
 
     Each is the first move of the pair (executor, worker, ASC) and the score of both moves.
 
     `bounds` is as `View.bounds`, shape (3, E): the first row is of the moves of `gather`, the
-    others of all within the node, and to others. `known` is filled in where an executor is looked
-    at; `least` is what two moves have to gain more than the better one of them.
+    others of all within the node, and to others. `least` is what two moves have to gain more than
+    the better one of them.
     """
     found = [(0, 0, 0.0, 0.0) for _ in range(0)]  # so that its type is known
     place, node_of, scratch = world.place, world.node_of, _scratch(world)
@@ -365,9 +355,9 @@ def open_pairs(
     weight_node, weight_worker = world.weight_node, world.weight_worker
     most_missed = 2 * (weight_node + weight_worker)
     for one in range(len(bound)):
-        if not world.movable[one] or bound[one] + most_missed * known.loudest_tps[one] <= least:
+        if not world.movable[one]:
             continue
-        to, first = known.to[one], known.score[one]
+        to, first = _NOT_LOOKED_AT, 0.0
         home_one = place[one]
         node_one = node_of[home_one]
         for k in range(world.begin[one], world.begin[one + 1]):
@@ -392,9 +382,8 @@ def open_pairs(
                 most = min(bound[one], max(near[other], far[other])) + tps * missable
             if most <= least:
                 continue
-            if to == NOT_LOOKED_AT:
+            if to == _NOT_LOOKED_AT:
                 to, first = _best_of(world, scratch, one)
-                known.to[one], known.score[one] = to, first
                 bound[one] = first + ROUNDING
             if to == -1 or not world.movable[other] or not may_move(world, other, to):
                 continue
