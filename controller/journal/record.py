@@ -1,19 +1,24 @@
 """One record of the journal is one line of JSON that carries its own checksum.
 
 A line that was cut off or damaged is recognised by itself, and other tools read the file as it is.
+What the controller remembers stands at the head of each segment, so that it can be replayed without
+those before it: as MessagePack, which writes arrays as their bytes and takes any value for a key.
 """
 
 import json
 import re
 import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 from msgspec import Raw, Struct
 
 from controller.core.controls import Controls
 from controller.errors import ControllerError
+from migration.model import Slot
 
 # A reader refuses a segment of another format; raise it whenever a key changes its meaning.
 FORMAT = 5
@@ -27,6 +32,7 @@ _LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})",')
 _BRACE = zlib.crc32(b"{")
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class JournalError(ControllerError):
@@ -38,7 +44,7 @@ class Head(Struct, frozen=True, tag_field="kind", tag="head"):
 
     format: Any = None
     config: dict[str, Any] = {}  # every key of the settings in force
-    memory: Any = None  # a `Memory` as of `controller.journal.memory`; of another format, anything
+    memory: Any = None  # a `Memory` by `encode`; of another format, anything
 
 
 class ViewRecord(Struct, frozen=True):
@@ -69,7 +75,7 @@ class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick"):
     load_nodes: tuple[str, ...] = ()  # the nodes whose newest report was seen
     rests: tuple[tuple[str, str, float], ...] = ()
     not_begun: tuple[tuple[str, str], ...] = ()
-    # topology, `Answer` as of `controller.journal.memory`
+    # topology, `Answer` by `encode`
     answers: tuple[tuple[str, str], ...] = ()
     begun: tuple[tuple[float, str, str], ...] = ()
     error: str | None = None  # what kept the cycle from looking
@@ -134,3 +140,34 @@ def from_line(line: bytes, decoder: "msgspec.json.Decoder[R]") -> R | None:
     # The checksum may be right and this no JSON, if another tool wrote it.
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
+
+
+def encode(what: Any) -> str:
+    """Write a memory, or an answer of a search."""
+    return b64encode(msgspec.msgpack.encode(what, enc_hook=_plain)).decode()
+
+
+def decode(kind: type[T], text: Any) -> T:
+    """Read what `encode` wrote; raises `JournalError` where it is of another version of nstorm."""
+    try:
+        data = b64decode(text)
+        return msgspec.msgpack.decode(data, type=kind, dec_hook=_made)
+    except (TypeError, ValueError, msgspec.DecodeError) as error:
+        raise of_another_version(error) from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, np.ascontiguousarray(value).tobytes()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Slot):
+        return str(value)
+    raise NotImplementedError(type(value))
+
+
+def _made(kind: Any, value: Any) -> Any:
+    if kind is Slot:
+        return Slot.parse(value)
+    dtype, shape, data = value
+    return np.frombuffer(data, np.dtype(dtype)).reshape(shape)

@@ -15,8 +15,7 @@ import structlog
 from controller.config import Config
 from controller.core.cluster import inter_node_tps
 from controller.cycle import Memory, Seen
-from controller.journal.memory import encode
-from controller.journal.record import FORMAT, compact, joined
+from controller.journal.record import FORMAT, compact, encode, joined
 from controller.journal.writer import Writer
 from controller.report import Report, TopologyReport
 from migration import wire

@@ -23,8 +23,15 @@ from controller.policies.registry import NAMES
 from controller.replay.ingest.tables import ingest
 from controller.replay.playback import Replayed, recorded_config, replay
 from controller.replay.recording import spans
-from controller.replay.rerun.run import UNUSED_KEYS, AsRecorded, Rerun, Score
-from controller.replay.rerun.series import NO_CYCLE, OUTCOMES, Series
+from controller.replay.rerun import (
+    NO_CYCLE,
+    OUTCOMES,
+    UNUSED_KEYS,
+    AsRecorded,
+    Rerun,
+    Score,
+    Series,
+)
 
 # Sections of the help.
 PART = "A part of the log only"

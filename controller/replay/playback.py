@@ -12,9 +12,15 @@ from msgspec import Raw
 from controller.config import Config, build
 from controller.core.topology import TopologyView
 from controller.cycle import Memory, Seen, cycle, failed
-from controller.journal.memory import decode
 from controller.journal.reader import Log, Tick
-from controller.journal.record import Head, JournalError, TickRecord, compact, of_another_version
+from controller.journal.record import (
+    Head,
+    JournalError,
+    TickRecord,
+    compact,
+    decode,
+    of_another_version,
+)
 from controller.journal.recorder import cycle_record
 from controller.policies.partition.goal import Answer
 from controller.report import Report

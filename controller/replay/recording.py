@@ -21,9 +21,8 @@ from controller.core.metrics import Rates, by_topology, observe
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
 from controller.cycle import Memory
-from controller.journal.memory import decode
 from controller.journal.reader import Log, Tick
-from controller.journal.record import TickRecord, of_another_version
+from controller.journal.record import TickRecord, decode, of_another_version
 from controller.replay.playback import SeenReader, recorded_config
 from migration.model import Slot, WorkerLoad
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from controller.compiling import prepare
 from controller.replay.recording import Span
-from controller.replay.rerun.run import Rerun
-from controller.replay.rerun.series import Series
+from controller.replay.rerun import Rerun, Series
 from controller.tune.chunks import Chunk, Episode, waves
 from controller.tune.space import ParameterSet
 

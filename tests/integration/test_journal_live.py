@@ -11,7 +11,7 @@ from controller.core.decision import Outcome
 from controller.journal.reader import Log
 from controller.replay.playback import replay
 from controller.replay.recording import spans
-from controller.replay.rerun.run import AsRecorded, Rerun
+from controller.replay.rerun import AsRecorded, Rerun
 from controller.storm.live import LiveController
 from controller.storm.status import read
 from kvstore.zookeeper import Session

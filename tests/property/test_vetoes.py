@@ -13,7 +13,7 @@ from controller.core.decision import Outcome
 from controller.cycle import Memory, cycle, cycle_with_searches
 from controller.policies.registry import NAMES
 from controller.replay.recording import Span
-from controller.replay.rerun.run import Rerun
+from controller.replay.rerun import Rerun
 from controller.snapshot import parse
 from controller.walk import walk
 from migration.model import Node, NodeAcks, NodeLoad, Publication, Slot, WorkerLoad

@@ -19,7 +19,7 @@ from controller.journal.writer import Bounds, Writer
 from controller.replay.ingest.world import WindowWorld
 from controller.replay.playback import replay
 from controller.replay.recording import spans
-from controller.replay.rerun.run import Rerun
+from controller.replay.rerun import Rerun
 from migration import wire
 from migration.model import NodeAcks, NodeLoad, Publication
 from tests.bench.replay.cases import publication, windows

@@ -17,7 +17,7 @@ import numpy as np
 from controller.config import build
 from controller.journal.reader import Log
 from controller.replay.recording import spans
-from controller.replay.rerun.run import Rerun
+from controller.replay.rerun import Rerun
 from tests.bench.replay.cases import record
 from tests.bench.replay.cost import cpu_s
 

@@ -10,8 +10,7 @@ from controller.config import build
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.replay.recording import Span
-from controller.replay.rerun.measure import OVERLOAD_FRAC
-from controller.replay.rerun.run import Rerun
+from controller.replay.rerun import OVERLOAD_FRAC, Rerun
 from tests.bench.decide.plain import plain_otd
 from tests.bench.replay.cost import cpu_s
 from tests.bench.replay.score import through

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from controller.replay.recording import Span
-from controller.replay.rerun.run import Score
-from controller.replay.rerun.series import Series
+from controller.replay.rerun import Score, Series
 
 
 def through(score: Score, spans: Iterable[Span]) -> Series:

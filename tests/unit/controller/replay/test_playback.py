@@ -13,9 +13,8 @@ import pytest
 from controller import cycle as cycle_module
 from controller.core.decision import Outcome
 from controller.cycle import Memory
-from controller.journal.memory import decode, encode
 from controller.journal.reader import Log
-from controller.journal.record import JournalError, compact, to_line
+from controller.journal.record import JournalError, compact, decode, encode, to_line
 from controller.journal.writer import Bounds
 from controller.policies.partition.policy import JUDGED_AFTER
 from controller.replay.playback import replay

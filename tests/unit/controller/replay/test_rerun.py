@@ -11,8 +11,7 @@ from controller.config import build
 from controller.core.decision import Outcome
 from controller.journal.reader import Log
 from controller.replay.recording import Span, spans
-from controller.replay.rerun.run import AsRecorded, Rerun
-from controller.replay.rerun.series import NO_CYCLE, OUTCOMES
+from controller.replay.rerun import NO_CYCLE, OUTCOMES, AsRecorded, Rerun
 from controller.report import TopologyReport
 from migration.model import ExecutorId, topology_name
 from tests.bench.replay.score import through

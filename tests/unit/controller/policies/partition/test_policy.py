@@ -12,7 +12,7 @@ import pytest
 from controller.config import build
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
-from controller.journal.memory import decode, encode
+from controller.journal.record import decode, encode
 from controller.policies.greedy import greedy
 from controller.policies.partition.goal import Answer, Target
 from controller.policies.partition.policy import JUDGED_AFTER, RETRY_S, Gather, Remembered

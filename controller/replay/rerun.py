@@ -9,7 +9,7 @@ others. Topologies run apart, so `max.moves.per.cycle` limits each of them, not 
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -17,22 +17,14 @@ import numpy as np
 
 from controller.config import Config
 from controller.core.choose import choose
+from controller.core.classify import Limits, worker_sums
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
-from controller.core.decision import Decision, Outcome, Policy, Veto
+from controller.core.compiled import compiled
+from controller.core.decision import Decision, Move, Outcome, Policy, Veto
 from controller.core.veto import Vetoes, first_of, placement_vetoes
 from controller.core.view.kernels import Marks
 from controller.policies.registry import policy
 from controller.replay.recording import PlacementChange, Singles, Span
-from controller.replay.rerun.measure import measure
-from controller.replay.rerun.series import (
-    COLUMNS,
-    NO_CYCLE,
-    OUTCOME,
-    OUTCOMES,
-    ReplayedMove,
-    Series,
-    joined,
-)
 
 _Smoothed: TypeAlias = tuple[Floats, Floats]
 # Keys of storm.yaml that change nothing here.
@@ -48,6 +40,60 @@ UNUSED_KEYS = (
 )
 # Without the seconds left: a replay shows none, and to write them takes as long as to decide.
 _RESTS = Veto(Outcome.COOLDOWN, "it moved lately")
+OUTCOMES = tuple(Outcome)
+NO_CYCLE = -1
+# Of a table of which each row is a tick; the outcome is the last.
+COLUMNS, OUTCOME = 8, 7
+# By how far it goes, what a tuple costs each of its two ends more: inside a worker, inside a node,
+# between nodes. These are the costs of the simulator's scenario of the demo, scaled to a run on a
+# real cluster.
+HOP_COST_S = (0.0, 0.905e-6, 1.09e-6)
+WORKER, NODE = 1, 2
+# The same yardstick for every configuration: a worker above the default of load.high is overloaded.
+OVERLOAD_FRAC = Limits().high_frac
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedMove(Move):
+    time_s: float  # Unix seconds of its tick
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """How one configuration did, one row a tick."""
+
+    time_s: Floats  # (T,), Unix seconds
+    span_s: Floats  # (T,), for how long the tick's load stands
+    outcome: Ints  # (T,), index into `OUTCOMES`, `NO_CYCLE` between two cycles
+    inter_node_tps: Floats  # (T,), traffic as sent in the tick
+    inter_worker_tps: Floats  # (T,), with that to workers of other nodes
+    total_tps: Floats  # (T,)
+    max_load_frac: Floats  # (T,), load of the fullest worker
+    # (T,), seconds that workers were above the yardstick, added over the workers
+    overload_s: Floats
+    moves: tuple[ReplayedMove, ...]
+
+    @property
+    def inter_node_frac(self) -> float:
+        """Share of all tuples that crossed between nodes; 0 without tuples."""
+        total = float(self.total_tps @ self.span_s)
+        return float(self.inter_node_tps @ self.span_s) / total if total else 0.0
+
+
+def joined(parts: list[Floats], moves: list[ReplayedMove]) -> Series:
+    """Put a score together of tables, (T, 8): columns as in `Series`, the outcome last."""
+    table = np.concatenate([np.zeros((0, COLUMNS)), *parts])
+    return Series(
+        time_s=table[:, 0],
+        span_s=table[:, 1],
+        inter_node_tps=table[:, 2],
+        inter_worker_tps=table[:, 3],
+        total_tps=table[:, 4],
+        max_load_frac=table[:, 5],
+        overload_s=table[:, 6],
+        outcome=table[:, OUTCOME].astype(np.int64),
+        moves=tuple(moves),
+    )
 
 
 class Score:
@@ -260,3 +306,54 @@ def _carried(before: Span | None, span: Span, smoothed: _Smoothed | None) -> _Sm
     _, at_old, at_new = np.intersect1d(old, new, assume_unique=True, return_indices=True)
     tps[at_new] = smoothed[0][at_old]
     return tps, smoothed[1]
+
+
+def measure(table: Floats, row: int, span: Span, place: Ints, recorded: Ints) -> Floats:
+    """Measure a placement under the load of one tick, and give the CPU of each executor, (E,).
+
+    The row of the table, as for `joined`, is filled in, but for time and outcome.
+    """
+    pairs, capacity_cores = (span.source, span.target), span.cluster.capacity_cores
+    tps, cpu_cores = span.traffic_tps[row], span.cpu_cores[row]
+    cores, *sums = _load(*pairs, tps, cpu_cores, place, recorded, span.cluster.node_of)
+    used = worker_sums(place, cores, len(capacity_cores)) / capacity_cores
+    overload_s = (used > OVERLOAD_FRAC).sum() * span.span_s[row]
+    table[row, 2:7] = *sums, used.max(), overload_s
+    return cores
+
+
+@compiled
+def _load(  # noqa: PLR0917
+    source: Ints,
+    target: Ints,
+    tps: Singles,
+    cores: Singles,
+    place: Ints,
+    recorded: Ints,
+    node_of: Ints,
+) -> tuple[Floats, float, float, float]:
+    """Compute the load of one tick in a placement: CPU (E,), and traffic.
+
+    The CPU is the recorded one, less the hops of the recorded placement, with those of this one,
+    and never below zero. The traffic is that between nodes, that between workers (those of other
+    nodes too), and all, in tuples/s.
+    """
+    cpu_cores = cores.astype(np.float64)
+    crossing = leaving = total = 0.0
+    for k in range(len(source)):
+        # Machine code never looks at a sign of these.
+        said, one, other = float(tps[k]), np.uint64(source[k]), np.uint64(target[k])
+        hops = _hops(place[one], place[other], node_of)
+        total += said
+        leaving += said if hops >= WORKER else 0.0
+        crossing += said if hops == NODE else 0.0
+        before = _hops(recorded[one], recorded[other], node_of)
+        more = said * (HOP_COST_S[hops] - HOP_COST_S[before])
+        cpu_cores[one] += more
+        cpu_cores[other] += more
+    return np.maximum(cpu_cores, 0.0), crossing, leaving, total
+
+
+@compiled
+def _hops(at: int, to: int, node_of: Ints) -> int:
+    return int(at != to) + int(node_of[at] != node_of[to])

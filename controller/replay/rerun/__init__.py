@@ -1,1 +1,0 @@
-"""Runs configurations over recorded load, tick by tick, as fast as may be."""
