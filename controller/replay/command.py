@@ -27,9 +27,7 @@ from controller.replay.rerun import (
     NO_CYCLE,
     OUTCOMES,
     UNUSED_KEYS,
-    AsRecorded,
     Rerun,
-    Score,
     Series,
 )
 
@@ -206,12 +204,12 @@ def _what_if(log: Log, window: tuple[float, float], changes: dict[str, Any]) -> 
     # The recorded one first: a key of another version is no fault of the changes.
     recorded = recorded_config(head)
     configs = {"recorded": recorded, "changed": build(_with(recorded.keys, changes))}
-    of: dict[str, dict[str, Score]] = {}
+    of: dict[str, dict[str, Rerun]] = {}
     for span in spans(log):
         cut = span.within(*window)
         if len(cut.time_s) and cut.topology not in of:
             runs = {kind: Rerun(one) for kind, one in configs.items()}
-            of[cut.topology] = {"as_it_was": AsRecorded(), **runs}
+            of[cut.topology] = {"as_it_was": Rerun(None), **runs}
         if len(cut.time_s):
             for score in of[cut.topology].values():
                 score.take(cut)
@@ -239,7 +237,7 @@ def _nothing(log: Log, what: str) -> JournalError:
     return JournalError(f"the log holds {what}{skipped}")
 
 
-def _compared(name: str, scores: dict[str, Score]) -> dict[str, Any]:
+def _compared(name: str, scores: dict[str, Rerun]) -> dict[str, Any]:
     series = {kind: score.series() for kind, score in scores.items()}
     return {
         "topology": name,

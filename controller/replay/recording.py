@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.config import Config
-from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decision import Outcome
-from controller.core.layout import Layout, RowMap, layout_of
+from controller.core.layout import Layout, layout_of
 from controller.core.metrics import Rates, by_topology, observe
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
@@ -106,14 +106,10 @@ class _Open:
     time_s: list[float] = field(default_factory=list)
     span_s: list[float] = field(default_factory=list)
     cpu_cores: list[Singles] = field(default_factory=list)
-    traffic_tps: list[Singles] = field(default_factory=list)
+    traffic: list[tuple[Ints, Ints, Singles]] = field(default_factory=list)  # as in `Traffic`
     held: list[bool] = field(default_factory=list)
     shifts: list[PlacementChange] = field(default_factory=list)
     size_bytes: int = 0
-    # Column of each pair of executors, and those of the pairs that were reported last.
-    columns: dict[int, int] = field(default_factory=dict)
-    mapped: tuple[RowMap | None, Ints] = (None, np.zeros(0, dtype=np.int64))
-    ends: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def takes(self, layout: Layout) -> bool:
         own = self.layout
@@ -137,17 +133,16 @@ class _Open:
         held: bool,
     ) -> None:
         self._shift(layout)
-        tps = self._traffic(layout.rows, rates)
-        cpu_cores = layout.cpu_cores(rates, Traffic(*self._ends(), tps))
-        if self.first is None:
-            self.first = layout.snapshot(rates, time_s=time_s)
+        snapshot = layout.snapshot(rates, time_s=time_s)
+        self.first = self.first or snapshot
         self.layout = layout
         self.time_s.append(time_s)
         self.span_s.append(span_s)
-        self.cpu_cores.append(cpu_cores.astype(np.float32))
-        self.traffic_tps.append(tps.astype(np.float32))
+        self.cpu_cores.append(snapshot.cpu_cores.astype(np.float32))
+        said = snapshot.traffic
+        self.traffic.append((said.source, said.target, said.tps.astype(np.float32)))
         self.held.append(held)
-        self.size_bytes += self.cpu_cores[-1].nbytes + self.traffic_tps[-1].nbytes
+        self.size_bytes += self.cpu_cores[-1].nbytes + self.traffic[-1][2].nbytes
 
     def _shift(self, layout: Layout) -> None:
         """Note which executors are elsewhere than in the tick before."""
@@ -159,33 +154,15 @@ class _Open:
             self.shifts.append(PlacementChange(row, executor, worker, own))
         self.place = layout.place
 
-    def _traffic(self, rows: RowMap, rates: Rates) -> Floats:
-        """Add up what each pair of executors sent, in the order of the columns."""
-        if self.mapped[0] is not rows:
-            keys = rows.source * len(self.layout.executors) + rows.target
-            known = self.columns
-            found = [known.setdefault(key, len(known)) for key in keys.tolist()]
-            self.mapped = rows, np.array(found, dtype=np.int64)
-        tps = np.zeros(len(self.columns))
-        tps[self.mapped[1]] = rows.sums(rates.tps)
-        return tps
-
-    def _ends(self) -> tuple[Ints, Ints]:
-        """Give source and target of each column."""
-        if len(self.ends[0]) != len(self.columns):
-            keys = np.fromiter(self.columns, np.int64, len(self.columns))
-            count = len(self.layout.executors)
-            self.ends = keys // count, keys % count
-        return self.ends
-
     def closed(self) -> Span:
         assert self.first is not None  # a span is opened with its first tick
-        source, target = self._ends()
-        tps = np.zeros((len(self.traffic_tps), len(source)), dtype=np.float32)
-        for row, one in enumerate(self.traffic_tps):
-            tps[row, : len(one)] = one
-        order = np.lexsort((target, source))
-        order = order[np.asarray(tps.any(axis=0))[order]]
+        count = len(self.layout.executors)
+        # Of most ticks they are the very same arrays.
+        keys = {id(source): source * count + target for source, target, _ in self.traffic}
+        pairs = np.unique(np.concatenate(list(keys.values())))
+        tps = np.zeros((len(self.traffic), len(pairs)), dtype=np.float32)
+        for row, (source, _, said) in enumerate(self.traffic):
+            tps[row, np.searchsorted(pairs, keys[id(source)])] = said
         return Span(
             cluster=self.layout.cluster,
             hosts=self.layout.made_of.publication.hosts,
@@ -194,9 +171,9 @@ class _Open:
             time_s=np.array(self.time_s),
             span_s=np.array(self.span_s),
             cpu_cores=np.array(self.cpu_cores, dtype=np.float32),
-            traffic_tps=tps.take(order, axis=1),  # indexed, a tick would lie far apart in memory
-            source=source[order],
-            target=target[order],
+            traffic_tps=tps,
+            source=pairs // count,
+            target=pairs % count,
             held=np.array(self.held, dtype=np.bool_),
             shifts=tuple(self.shifts),
         )

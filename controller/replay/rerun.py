@@ -96,42 +96,22 @@ def joined(parts: list[Floats], moves: list[ReplayedMove]) -> Series:
     )
 
 
-class Score:
-    """Goes through the spans of one topology and keeps score.
-
-    Several can go through a log together, so that it is read once and never held.
-    """
-
-    def __init__(self) -> None:
-        self._moves: list[ReplayedMove] = []
-        self._parts: list[Floats] = []
-
-    def take(self, span: Span) -> None:
-        """Go through the next span, which may have no tick."""
-        raise NotImplementedError
-
-    def series(self) -> Series:
-        """Give the score so far, one row a tick."""
-        return joined(self._parts, self._moves)
-
-    def cut(self) -> Series:
-        """Give the score since the last cut, and forget it; the run goes on where it is."""
-        series = self.series()
-        self._parts, self._moves = [], []
-        return series
-
-
-class Rerun(Score):
-    """One configuration on its way through the spans of one topology.
+class Rerun:
+    """One configuration on its way through the spans of one topology, and its score.
 
     What counts are policy, limits, cycle, smoothing, cool-down and moves per cycle; moves are
-    always made, whatever the mode. Without `explain`, a decision without a move does not look for
-    what came closest, and `gather` searches no target. Linear in ticks; a tick costs what the
-    policy costs plus O(pairs + executors).
+    always made, whatever the mode. Without a configuration nothing is decided: the placement is as
+    it was, and the moves are the recorded controller's own. Without `explain`, a decision without a
+    move does not look for what came closest, and `gather` searches no target. Linear in ticks; a
+    tick costs what the policy costs plus O(pairs + executors). Several can go through a log
+    together, so that it is read once and never held.
     """
 
-    def __init__(self, config: Config, *, explain: bool = True) -> None:
-        super().__init__()
+    def __init__(self, config: Config | None, *, explain: bool = True) -> None:
+        self._moves: list[ReplayedMove] = []
+        self._parts: list[Floats] = []
+        self._decides = config is not None
+        config = config or Config()
         self._config = config
         chosen = policy(config.policy, config.options)
         # A search would take longer than all else that a quick run does.
@@ -147,7 +127,18 @@ class Rerun(Score):
         self._smoothed: _Smoothed | None = None
         self._before: Span | None = None
 
+    def series(self) -> Series:
+        """Give the score so far, one row a tick."""
+        return joined(self._parts, self._moves)
+
+    def cut(self) -> Series:
+        """Give the score since the last cut, and forget it; the run goes on where it is."""
+        series = self.series()
+        self._parts, self._moves = [], []
+        return series
+
     def take(self, span: Span) -> None:
+        """Go through the next span, which may have no tick."""
         if not len(span.time_s):
             return
         executors, workers = span.first.executors, span.cluster.workers
@@ -158,9 +149,12 @@ class Rerun(Score):
         is_changed = True
         for begin, end, shifts in _stretches(span):
             for shift in shifts:
-                recorded[shift.executor] = shift.worker
-                if not shift.own:
+                source, recorded[shift.executor] = recorded[shift.executor], shift.worker
+                if not shift.own or not self._decides:
                     place[shift.executor], is_changed = shift.worker, True
+                if shift.own and not self._decides:
+                    ends = executors[shift.executor], workers[source], workers[shift.worker]
+                    self._moves.append(ReplayedMove(*ends, 0.0, float(span.time_s[begin])))
             for row in range(begin, end):
                 if is_changed:
                     at, is_changed = place.copy(), False
@@ -198,7 +192,9 @@ class Rerun(Score):
         due = self._due(now_s, span.span_s)
         asked = due & ~span.held
         table[due, OUTCOME] = OUTCOMES.index(Outcome.STAND_BACK)
-        if self._config.excluded.has_topology(span.topology):
+        if not self._decides:
+            table[due, OUTCOME], asked[:] = NO_CYCLE, False
+        elif self._config.excluded.has_topology(span.topology):
             table[asked, OUTCOME] = OUTCOMES.index(Outcome.EXCLUDED)
             asked[:] = False
         return asked
@@ -249,24 +245,6 @@ class Rerun(Score):
             ends = move.executor, move.source, move.target
             self._moves.append(ReplayedMove(*ends, move.asc_tps, snapshot.time_s))
         return decision
-
-
-class AsRecorded(Score):
-    """The placement as it was; its moves are the recorded controller's own."""
-
-    def take(self, span: Span) -> None:
-        place, workers = span.place.copy(), span.cluster.workers
-        table = _table(span)
-        for begin, end, shifts in _stretches(span):
-            for shift in shifts:
-                if shift.own:
-                    executor, time_s = span.first.executors[shift.executor], span.time_s[begin]
-                    ends = workers[place[shift.executor]], workers[shift.worker]
-                    self._moves.append(ReplayedMove(executor, *ends, 0.0, float(time_s)))
-                place[shift.executor] = shift.worker
-            for row in range(begin, end):
-                measure(table, row, span, place, place)
-        self._parts.append(table)
 
 
 def _stretches(span: Span) -> Iterator[tuple[int, int, list[PlacementChange]]]:

@@ -11,7 +11,7 @@ from controller.core.decision import Outcome
 from controller.journal.reader import Log
 from controller.replay.playback import replay
 from controller.replay.recording import spans
-from controller.replay.rerun import AsRecorded, Rerun
+from controller.replay.rerun import Rerun
 from controller.storm.live import LiveController
 from controller.storm.status import read
 from kvstore.zookeeper import Session
@@ -60,9 +60,9 @@ def test_a_live_run_is_decided_again_byte_for_byte(
     ended = [move for record in records for move in record.get("ended", ())]
     assert [move["outcome"] for move in ended[:2]] == ["MOVED", "MOVED"]
     found = list(spans(log))
-    moves = [(m.executor, m.target) for m in through(AsRecorded(), found).moves]
+    moves = [(m.executor, m.target) for m in through(Rerun(None), found).moves]
     assert moves[:1] == [("2-2", "a:6700")]
     assert (
         through(Rerun(config), found).inter_node_frac
-        <= through(AsRecorded(), found).inter_node_frac + 0.1
+        <= through(Rerun(None), found).inter_node_frac + 0.1
     )

@@ -11,7 +11,7 @@ from controller.config import build
 from controller.core.decision import Outcome
 from controller.journal.reader import Log
 from controller.replay.recording import Span, spans
-from controller.replay.rerun import NO_CYCLE, OUTCOMES, AsRecorded, Rerun
+from controller.replay.rerun import NO_CYCLE, OUTCOMES, Rerun
 from controller.report import TopologyReport
 from migration.model import ExecutorId, topology_name
 from tests.bench.replay.score import through
@@ -34,7 +34,7 @@ def test_the_recorded_configuration_makes_the_live_moves(tmp_path: Path) -> None
     series = through(Rerun(build(KEYS)), [span])
     assert [(m.executor, m.source, m.target) for m in series.moves] == moves(reports)
     assert len(series.moves) > 2
-    live = through(AsRecorded(), [span])
+    live = through(Rerun(None), [span])
     assert series.inter_node_tps.tolist() == live.inter_node_tps.tolist()
     assert len(live.moves) == len(series.moves)
     measured_frac = [r.inter_node_frac for r in reports if r.inter_node_frac is not None]
@@ -49,8 +49,8 @@ def test_a_log_of_advice_shows_what_auto_would_have_done(tmp_path: Path) -> None
     (advised,) = measured(tmp_path / "advise")
     series = through(Rerun(build(KEYS)), [advised])
     assert [(m.executor, m.source, m.target) for m in series.moves] == moves(reports)
-    assert series.inter_node_frac < through(AsRecorded(), [advised]).inter_node_frac
-    assert through(AsRecorded(), [advised]).moves == ()
+    assert series.inter_node_frac < through(Rerun(None), [advised]).inter_node_frac
+    assert through(Rerun(None), [advised]).moves == ()
 
 
 def test_what_is_excluded_stays_where_it_is(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_overload_is_counted_in_worker_seconds(tmp_path: Path) -> None:
     hot = replace(span, cpu_cores=np.where(span.place == 0, 9.0, 0.0) * np.ones((5, 1), np.float32))
     keys = {**KEYS, "asc.threshold": 1.0, "target.gain": 1.0, "load.high": 1.0}
     series = through(Rerun(build(keys)), [hot])
-    assert through(AsRecorded(), [hot]).overload_s.tolist() == [TICK_S] * 5
+    assert through(Rerun(None), [hot]).overload_s.tolist() == [TICK_S] * 5
     assert series.max_load_frac[0] == pytest.approx(9.0)
 
 
@@ -126,7 +126,7 @@ def test_what_storm_places_anew_is_followed_and_the_replays_own_moves_stay(tmp_p
         Rerun(build({"asc.threshold": 1.0, "target.gain": 1.0, "load.high": 1.0})), [span]
     )
     assert nothing.moves == ()
-    assert nothing.inter_node_tps.tolist() == through(AsRecorded(), [span]).inter_node_tps.tolist()
+    assert nothing.inter_node_tps.tolist() == through(Rerun(None), [span]).inter_node_tps.tolist()
 
 
 def test_nothing_is_decided_while_storm_does_something_of_its_own(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_worker_that_comes_begins_a_new_span_and_replayed_places_stay(tmp_path
     series = through(
         Rerun(build({**KEYS, "asc.threshold": 1.0, "target.gain": 1.0, "load.high": 1.0})), found
     )
-    assert series.inter_node_tps.tolist() == through(AsRecorded(), found).inter_node_tps.tolist()
+    assert series.inter_node_tps.tolist() == through(Rerun(None), found).inter_node_tps.tolist()
 
 
 def test_a_recording_can_be_sent_to_other_processes(tmp_path: Path) -> None:
