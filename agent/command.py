@@ -7,8 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from agent import daemon
-from agent.config import from_storm_yaml
-from agent.errors import AgentError
+from agent.config import AgentError, from_storm_yaml
 from kvstore.errors import StoreError
 from kvstore.service import ended_by_signals, log_to_stderr
 from migration import ConfigError, jar, storm_yaml
@@ -48,11 +47,11 @@ def main(arguments: Sequence[str] | None = None, name: str = "nstorm-agent") -> 
 def _parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         name,
-        description="Run the agent of this node, between ZooKeeper and its JVMs. One runs on every "
-        "supervisor node, as the user of Storm; it may be stopped and started again at any time.",
+        description="Run the agent of this node, between ZooKeeper and its JVMs. One runs on\n"
+        "every supervisor node, as the user of Storm; it may be stopped and started at any time.",
         epilog=f"  Example:\n    {name} --conf /opt/storm/conf/storm.yaml\n"
         f"    {name} {_ADOPT} --conf /opt/storm/conf/storm.yaml\n    {name} {_JAR}",
-        formatter_class=_KeepsExamples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -84,12 +83,3 @@ def jar_parser(name: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-
-
-class _KeepsExamples(argparse.HelpFormatter):
-    """Fills what is prose; the examples keep their lines."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        if text.startswith("  Example:"):
-            return text
-        return super()._fill_text(text, width, indent)

@@ -10,10 +10,12 @@ from migration.settings import DEFAULT, PREFIX, Reader, load_s, metrics_at, valu
 from migration.storm_yaml import own_keys, storm_zookeeper
 
 
+class AgentError(Exception):
+    """What keeps an agent from its work, where, and what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """The agent's settings."""
-
     zookeeper: str  # ``host:port`` with commas, then Storm's root
     store_dir: Path
     # The node's supervisor id; None to take it from what the JVMs say.

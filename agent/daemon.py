@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from agent.config import AgentConfig
-from agent.errors import AgentError
+from agent.config import AgentConfig, AgentError
 from agent.pull import ADOPT_FILE, Puller
 from agent.push import Pusher
 from agent.samples import Samples, SampleStores

@@ -147,7 +147,6 @@ class SampleStores:
                 self._report(path, str(error))
 
     def close(self) -> None:
-        """Close all."""
         for path in list(self._open):
             self._forget(path)
 

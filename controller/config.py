@@ -4,7 +4,7 @@ A misspelt key that is silently ignored is worse than one that stops the start.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,8 @@ import yaml
 
 from controller.core.classify import Limits
 from controller.core.excluded import Excluded
-from controller.policies.aniello.options import Aniello
 from controller.policies.partition.problem import TargetOptions
-from controller.policies.registry import NAMES, Options
+from controller.policies.registry import NAMES, Aniello, Options
 from controller.windows import checked
 from migration import ConfigError
 from migration.settings import DEFAULT, PREFIX, Reader, refuse_unknown, values
@@ -133,19 +132,13 @@ def _limits(read: Mapping[str, Any]) -> Limits:
 
 
 def _options(read: Mapping[str, Any]) -> Options:
-    aniello = Aniello(
-        alpha=read["aniello.alpha"],
-        beta=read["aniello.beta"],
-        gamma=read.get("aniello.gamma"),
-        delta=read.get("aniello.delta"),
-        spread=read.get("aniello.spread"),
-    )
+    given: dict[str, Any] = {one.name: read.get(f"aniello.{one.name}") for one in fields(Aniello)}
     target = TargetOptions(
         gain_frac=read["target.gain"],
         move_price_frac=read["target.move.price"],
         fill_frac=read["target.fill"],
     )
-    return Options(aniello=aniello, target=target)
+    return Options(aniello=Aniello(**given), target=target)
 
 
 def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, str]:

@@ -14,8 +14,6 @@ from migration.model import ExecutorId, Plan
 
 @dataclass(frozen=True, slots=True)
 class TopologyReport:
-    """How one cycle ended for one topology."""
-
     tick: int
     topology: str  # its id; empty if the cycle did not get as far
     time_s: float  # Unix seconds
@@ -46,8 +44,6 @@ class TopologyReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How one cycle ended."""
-
     topologies: tuple[TopologyReport, ...]  # a nameless one if none could be looked at
     questions: tuple[Question, ...] = ()  # searches to begin, for answers in a later `Seen`
     error: Exception | None = None  # the surprise that ended the cycle

@@ -35,8 +35,6 @@ from migration.table import LEAVE, VOID, Transition, transitions_from
 
 
 class MoveOutcome(StrEnum):
-    """How a move ended."""
-
     MOVED = "MOVED"
     UNDONE = "UNDONE"
     VOID = "VOID"

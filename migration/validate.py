@@ -26,8 +26,6 @@ MOST_ENTRIES = 180
 
 
 class RefusalCode(StrEnum):
-    """Why a move may not be."""
-
     NOT_ACTIVE = "NOT_ACTIVE"
     UNKNOWN_EXECUTOR = "UNKNOWN_EXECUTOR"
     UNKNOWN_SLOT = "UNKNOWN_SLOT"

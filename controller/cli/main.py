@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from controller.cli import VERBS
 from controller.cli.control import approve, freeze, mode, pause, reject, resume
 from controller.cli.daemons import CONTROLLER_EXAMPLE, run_controller
 from controller.cli.decide import decide
 from controller.cli.doctor import doctor
-from controller.cli.node import VERBS
 from controller.cli.operate import drain, move, status, undrain
 from controller.cli.roll import roll
 from controller.cli.running import new_app, run

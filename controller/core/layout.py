@@ -53,8 +53,6 @@ _NO_ROWS = RowMap((), _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0), _NO
 
 
 class MadeOf(NamedTuple):
-    """What a layout is made of."""
-
     publication: Publication
     plan: Plan
     pinned: Mapping[ExecutorId, str]  # why executors must stay

@@ -51,8 +51,6 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """One tick as it was written down."""
-
     record: TickRecord
     head: Head | None  # the segment's, if this is its first tick that could be read
     gap: bool  # ticks of this writer are missing before this one

@@ -292,8 +292,6 @@ def _push(
 
 
 class _Reader:
-    """Goes through one controller's ticks."""
-
     def __init__(self) -> None:
         self._seen = SeenReader()
         self._topologies: dict[str, _Topology] = {}

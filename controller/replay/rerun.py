@@ -80,22 +80,6 @@ class Series:
         return float(self.inter_node_tps @ self.span_s) / total if total else 0.0
 
 
-def joined(parts: list[Floats], moves: list[ReplayedMove]) -> Series:
-    """Put a score together of tables, (T, 8): columns as in `Series`, the outcome last."""
-    table = np.concatenate([np.zeros((0, COLUMNS)), *parts])
-    return Series(
-        time_s=table[:, 0],
-        span_s=table[:, 1],
-        inter_node_tps=table[:, 2],
-        inter_worker_tps=table[:, 3],
-        total_tps=table[:, 4],
-        max_load_frac=table[:, 5],
-        overload_s=table[:, 6],
-        outcome=table[:, OUTCOME].astype(np.int64),
-        moves=tuple(moves),
-    )
-
-
 class Rerun:
     """One configuration on its way through the spans of one topology, and its score.
 
@@ -129,7 +113,18 @@ class Rerun:
 
     def series(self) -> Series:
         """Give the score so far, one row a tick."""
-        return joined(self._parts, self._moves)
+        table = np.concatenate([np.zeros((0, COLUMNS)), *self._parts])
+        return Series(
+            time_s=table[:, 0],
+            span_s=table[:, 1],
+            inter_node_tps=table[:, 2],
+            inter_worker_tps=table[:, 3],
+            total_tps=table[:, 4],
+            max_load_frac=table[:, 5],
+            overload_s=table[:, 6],
+            outcome=table[:, OUTCOME].astype(np.int64),
+            moves=tuple(self._moves),
+        )
 
     def cut(self) -> Series:
         """Give the score since the last cut, and forget it; the run goes on where it is."""
@@ -144,7 +139,8 @@ class Rerun:
         executors, workers = span.first.executors, span.cluster.workers
         place, recorded = self._enter(span), span.place.copy()
         smoothed = _carried(self._before, span, self._smoothed)
-        table, now_s = _table(span), self._now_s(span)
+        now_s, table = self._now_s(span), np.zeros((len(span.time_s), COLUMNS))
+        table[:, 0], table[:, 1], table[:, OUTCOME] = span.time_s, span.span_s, NO_CYCLE
         asks = self._asks(span, now_s, table)
         is_changed = True
         for begin, end, shifts in _stretches(span):
@@ -256,13 +252,6 @@ def _stretches(span: Span) -> Iterator[tuple[int, int, list[PlacementChange]]]:
         yield begin, end, changes[begin]
 
 
-def _table(span: Span) -> Floats:
-    """Begin a table as for `joined`, (T, 8), with times alone."""
-    table = np.zeros((len(span.time_s), COLUMNS))
-    table[:, 0], table[:, 1], table[:, OUTCOME] = span.time_s, span.span_s, NO_CYCLE
-    return table
-
-
 def _snapshot(span: Span, row: int, place: Ints, smoothed: _Smoothed) -> LoadSnapshot:
     """Show the smoothed load of a tick as a policy sees it: without pairs that say nothing."""
     tps, cpu_cores = smoothed
@@ -289,7 +278,7 @@ def _carried(before: Span | None, span: Span, smoothed: _Smoothed | None) -> _Sm
 def measure(table: Floats, row: int, span: Span, place: Ints, recorded: Ints) -> Floats:
     """Measure a placement under the load of one tick, and give the CPU of each executor, (E,).
 
-    The row of the table, as for `joined`, is filled in, but for time and outcome.
+    The row of the table is filled in, but for time and outcome.
     """
     pairs, capacity_cores = (span.source, span.target), span.cluster.capacity_cores
     tps, cpu_cores = span.traffic_tps[row], span.cpu_cores[row]

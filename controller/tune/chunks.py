@@ -36,7 +36,6 @@ class Chunk:
     held_back: bool  # serves only to test what was chosen
     path: Path  # where the span is
     ticks: int
-    executors: int
     size_bytes: int
     span_s: float  # the time it stands for
     free_s: float  # that in which something could be decided
@@ -116,7 +115,6 @@ def _write(path: Path, span: Span) -> Chunk:
         held_back=False,
         path=path,
         ticks=len(span.time_s),
-        executors=len(span.first.executors),
         size_bytes=len(data),
         span_s=float(span.span_s.sum()),
         free_s=float(span.span_s[~span.held].sum()),

@@ -25,8 +25,6 @@ _ONLY_FOR = {row.key: row.only_for for row in SETTINGS if row.only_for}
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What may be tried."""
-
     # by key of storm.yaml without ``nstorm.``
     values: Values = field(default_factory=lambda: TRIED)
     sets: int = SETS  # how many parameter sets at most

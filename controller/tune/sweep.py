@@ -62,8 +62,6 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class SweptChunk:
-    """What a task has found."""
-
     number: int  # of the parameter set
     episode: Episode
     run: Rerun | None  # to go on with, if the episode goes on
@@ -105,7 +103,7 @@ def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet]) -> None:
         row = int(np.argmin(span.held))  # the first at which anything could be decided
         begin = span.within(-np.inf, float(span.time_s[: row + 2].max()))
         for one in of_policy.values():
-            _begin(one).take(begin)
+            Rerun(one.config, explain=False).take(begin)
 
 
 def sweep(
@@ -119,7 +117,7 @@ def sweep(
     The same whoever did the work and in whatever order. `progress` is told which share is done, up
     to 1.
     """
-    runs: dict[tuple[Episode, int], Rerun] = {}
+    runs: dict[tuple[Episode, int], Rerun | None] = {}
     sums = [(Figures(), Figures()) for _ in sets]
     parts = list(waves(chunks))
     whole, so_far = sum(chunk.ticks for chunk in chunks), 0
@@ -127,7 +125,12 @@ def sweep(
         wave = _load(part)
         later = {chunk.episode for one in parts[index + 1 :] for chunk in one}
         tasks = [
-            Task(number, episode, _run(runs, (episode, number), one), episode in later)
+            Task(
+                number,
+                episode,
+                runs.pop((episode, number), None) or Rerun(one.config, explain=False),
+                episode in later,
+            )
             for episode in wave
             for number, one in enumerate(sets)
         ]
@@ -151,14 +154,3 @@ def _load(chunks: Sequence[Chunk]) -> Wave:
     for chunk in chunks:
         wave.setdefault(chunk.episode, []).append((chunk.held_back, chunk.load()))
     return wave
-
-
-def _run(
-    runs: dict[tuple[Episode, int], Rerun], key: tuple[Episode, int], parameters: ParameterSet
-) -> Rerun:
-    """Take up what was begun in the wave before, or begin."""
-    return runs.pop(key, None) or _begin(parameters)
-
-
-def _begin(parameters: ParameterSet) -> Rerun:
-    return Rerun(parameters.config, explain=False)

@@ -17,9 +17,8 @@ from typing import Any
 import pytest
 from messages import replace
 
-from agent.config import AgentConfig
+from agent.config import AgentConfig, AgentError
 from agent.daemon import adopt_cluster
-from agent.errors import AgentError
 from kvstore.env import Env
 from kvstore.envelope import pack
 from kvstore.errors import StoreError

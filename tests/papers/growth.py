@@ -6,7 +6,7 @@ import numpy as np
 
 from controller.core.cluster import Ints
 from controller.core.view.view import rounded
-from controller.policies.heterogeneity.placing import SLACK, Mask, Model
+from controller.policies.heterogeneity import SLACK, Mask, Model
 
 
 def first_assignment(model: Model, rate_tps: float, fixed: Ints, is_open: Mask) -> Ints | int:

@@ -8,7 +8,7 @@ for one per cent. Table 3 of the paper is missing in our copy; which machine is 
 import numpy as np
 
 from controller.core.cluster import Floats
-from controller.policies.heterogeneity.placing import Model
+from controller.policies.heterogeneity import Model
 
 # By component and machine: IR0 in tuples/s, tuples/s for one per cent of CPU, U0 in per cent.
 _ROLLING_COUNT = (

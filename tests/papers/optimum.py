@@ -6,7 +6,7 @@ from itertools import combinations, product
 import numpy as np
 
 from controller.core.cluster import Ints
-from controller.policies.heterogeneity.placing import Model
+from controller.policies.heterogeneity import Model
 
 
 def instance_numbers(components: int, total: int) -> Iterator[tuple[int, ...]]:

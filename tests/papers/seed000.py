@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller.core.cluster import Ints
-from controller.policies.heterogeneity.placing import Model, replaced
-from controller.policies.heterogeneity.placing import first_assignment as all_assigned
+from controller.policies.heterogeneity import Model, replaced
+from controller.policies.heterogeneity import first_assignment as all_assigned
 from tests.papers.growth import first_assignment, maximize_throughput
 from tests.papers.machine_profiles import rolling_count, unique_visitor
 from tests.papers.optimum import best_placement, instance_numbers, random_model

@@ -6,10 +6,15 @@ import numpy as np
 
 from controller.core.classify import Limits
 from controller.core.cluster import Machine, inter_node_tps
-from controller.policies.aniello.offline import executor_limit, limit_formula, offline_place
-from controller.policies.aniello.online import load_hz, online_place
-from controller.policies.aniello.options import Aniello
+from controller.policies.aniello import (
+    executor_limit,
+    limit_formula,
+    load_hz,
+    offline_place,
+    online_place,
+)
 from controller.policies.component_graph import executors_of
+from controller.policies.registry import Aniello
 from tests.papers.table import Chart, Line, Paper
 from tests.papers.triggers import Rules, Trigger, begin, look, worthwhile
 from tests.papers.worlds import chain, cluster, hand_graph, topology

@@ -11,7 +11,7 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, Performance, Profile, Traffic
 from controller.core.decision import Decision, Outcome
 from controller.policies.greedy import greedy
-from controller.policies.heterogeneity.policy import heterogeneity
+from controller.policies.heterogeneity import heterogeneity
 from controller.policies.model_driven.mapping import Allocation, Lacking, Need
 from controller.policies.model_driven.mapping import rsm as map_rsm
 from controller.policies.model_driven.mapping import sam as map_sam

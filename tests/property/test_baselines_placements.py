@@ -21,16 +21,18 @@ from controller.core.cluster import (
     inter_node_tps,
 )
 from controller.core.decision import Decision, Outcome
-from controller.policies.aniello.offline import aniello_offline, executor_limit, offline_place
-from controller.policies.aniello.online import (
+from controller.policies.aniello import (
+    aniello_offline,
     aniello_online,
+    executor_limit,
     load_hz,
+    offline_place,
     online_place,
     share_out,
     spread_out,
 )
-from controller.policies.aniello.options import Aniello
 from controller.policies.even import even, even_place, lf, lf_place, pipelines
+from controller.policies.registry import Aniello
 from migration.model import Component, Edge
 
 World = tuple[Cluster, LoadSnapshot]

@@ -11,8 +11,7 @@ from controller.core.cluster import Ints, Traffic
 from controller.core.view import kernels
 from controller.core.view.pairs import _LATELY
 from controller.core.view.view import Moves, View
-from controller.policies.candidates import best_gathering, opening_pairs
-from controller.policies.greedy import choose_greedy, greedy
+from controller.policies.greedy import best_gathering, choose_greedy, greedy, opening_pairs
 from controller.policies.otd import otd
 from controller.policies.single_move import Choice
 from tests.affinity import by_node, by_worker

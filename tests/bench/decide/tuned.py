@@ -14,9 +14,9 @@ import numpy as np
 from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Performance, Profile
 from controller.core.decision import Decision, Policy
-from controller.policies.aniello.online import aniello_online
-from controller.policies.aniello.options import Aniello
+from controller.policies.aniello import aniello_online
 from controller.policies.model_driven.policies import rsm
+from controller.policies.registry import Aniello
 from tests.bench.decide.measures import cpu_use, weighted_cost_tps
 
 # From as many executors in each worker to nearly all in one.

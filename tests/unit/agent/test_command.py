@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent import command, daemon
-from agent.config import AgentConfig
-from agent.errors import AgentError
+from agent.config import AgentConfig, AgentError
 from migration import jar
 
 HEAVY = {"numpy", "numba", "scipy", "networkx", "typer", "pyarrow", "matplotlib"}

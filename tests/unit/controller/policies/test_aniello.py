@@ -10,21 +10,19 @@ import pytest
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot, inter_node_tps
 from controller.core.decision import Outcome
-from controller.policies.aniello.offline import (
+from controller.policies.aniello import (
     aniello_offline,
+    aniello_online,
     executor_limit,
     limit_formula,
+    load_hz,
     node_target,
     offline_groups,
     offline_place,
-)
-from controller.policies.aniello.online import (
-    aniello_online,
-    load_hz,
     online_place,
     share_out,
 )
-from controller.policies.aniello.options import Aniello
+from controller.policies.registry import Aniello
 from controller.snapshot import parse
 from tests.unit.controller.policies.placement_worlds import chain, cluster, topology
 

@@ -10,9 +10,8 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Cost, LoadSnapshot, Machine, Profile, Traffic
 from controller.core.decision import Decision, Outcome
 from controller.errors import PolicyError
-from controller.policies.heterogeneity import placing
-from controller.policies.heterogeneity.placing import Model
-from controller.policies.heterogeneity.policy import heterogeneity
+from controller.policies import heterogeneity as placing
+from controller.policies.heterogeneity import Model, heterogeneity
 from migration.model import Component, Edge
 from tests.papers.growth import add_instances, first_assignment, maximize_throughput
 from tests.papers.machine_profiles import rolling_count, unique_visitor, utilisation

@@ -12,8 +12,7 @@ from controller.config import build, keys_of
 from controller.core.classify import Limits
 from controller.core.cluster import Performance, Profile, inter_node_tps
 from controller.core.decision import Outcome
-from controller.policies.aniello.options import Aniello
-from controller.policies.registry import Options, policy
+from controller.policies.registry import Aniello, Options, policy
 from controller.snapshot import parse
 from migration import ConfigError
 from tests.unit.controller.policies.placement_worlds import cluster, topology

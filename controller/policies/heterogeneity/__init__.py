@@ -1,1 +1,0 @@
-"""The scheduler for machines that differ of Nasiri and others (000)."""
