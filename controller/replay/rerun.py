@@ -76,8 +76,8 @@ class Series:
     @property
     def inter_node_frac(self) -> float:
         """Share of all tuples that crossed between nodes; 0 without tuples."""
-        total = float(self.total_tps @ self.span_s)
-        return float(self.inter_node_tps @ self.span_s) / total if total else 0.0
+        total = float((self.total_tps * self.span_s).sum())
+        return float((self.inter_node_tps * self.span_s).sum()) / total if total else 0.0
 
 
 class Rerun:
