@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from controller.config import Config, Mode
 from controller.core.choose import choose_each
 from controller.core.controls import NOTHING_SET, Controls
-from controller.core.decision import Outcome, Veto
+from controller.core.decision import Decision, Outcome, Veto
 from controller.core.drain import drain_each
 from controller.core.gate import gate_each
 from controller.core.layout import Layout
 from controller.core.metrics import Rates, observe_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import next_plan
+from controller.core.spare import spare_each
 from controller.core.topology import TopologyView, moves_under_way
 from controller.core.veto import veto_each
 from controller.hold import hold_each
@@ -25,7 +26,7 @@ from controller.policies.partition.policy import Gather, Remembered
 from controller.policies.partition.search import PendingSearches
 from controller.policies.registry import policy
 from controller.report import Report, TopologyReport, begun_by, report_each, surprised
-from migration.model import ExecutorId, NodeLoad, Slot
+from migration.model import ExecutorId, NodeLoad, Plan, Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,16 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
         worker_capacity_cores=settings.worker_capacity_cores,
     )
     begun = sum(len(decision.moves) for decision in drains.values())
+    choosable = spare_each(
+        gated | {topology: Veto(d.outcome, d.reason) for topology, d in drains.items()},
+        pictures,
+        views,
+        holds.excluded.drained | holds.excluded.hosts | holds.busy_nodes.keys(),
+        resting={topology for topology, _ in memory.moved_s},
+        free=seen.free,
+        high_frac=settings.limits.high_frac,
+        worker_capacity_cores=settings.worker_capacity_cores,
+    )
     vetoes = veto_each(
         gated,
         memory.moved_s,
@@ -132,7 +143,7 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
     )
     decisions = choose_each(
         decide,
-        gated | {topology: Veto(d.outcome, d.reason) for topology, d in drains.items()},
+        choosable,
         vetoes,
         settings.limits,
         free_moves - begun,
@@ -141,10 +152,15 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
         begins={topology for topology, mode in holds.modes.items() if mode is Mode.AUTO},
     )
     decisions |= drains
-    plans = {view.id: next_plan(view, decisions[view.id], epoch, seen.free) for view in views}
+    plans: dict[str, tuple[Plan | None, Decision]] = {}
+    free = {*seen.free}
+    for view in views:
+        plans[view.id] = _, decided = next_plan(view, decisions[view.id], epoch, free)
+        if holds.modes[view.id] is Mode.AUTO or view.id in drains:
+            free -= {Slot.parse(move.target) for move in decided.moves}
     reports = report_each(
         plans,
-        pictures,
+        pictures | {t: made for t, made in choosable.items() if isinstance(made, Picture)},
         vetoes,
         holds.modes,
         drains,

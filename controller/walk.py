@@ -11,6 +11,7 @@ from controller.core.classify import classify
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
 from controller.core.decision import Decision, Outcome, Policy
 from controller.core.headroom import headroom
+from controller.core.spare import with_emptied
 from controller.core.veto import Vetoes, cooldown, exclusions, first_of, placement_vetoes
 from controller.policies.registry import policy
 from migration.model import topology_name
@@ -56,7 +57,8 @@ def walk(
         }
         there = placement_vetoes(cluster, now, config.excluded)
         vetoes = first_of(cooldown(left_s), also(now), there)
-        return choose(chosen, cluster, now, limits, vetoes).cut_to(config.max_moves)
+        usable = with_emptied(cluster, now, vetoes)
+        return choose(chosen, usable, now, limits, vetoes).cut_to(config.max_moves)
 
     for step in range(steps):
         decision = decided(step, snapshot)

@@ -269,7 +269,7 @@ SETTINGS: tuple[Setting, ...] = (
         Reader.HOOKS, unset="those that its code changes"),
     Setting("vetoes", Kind.SWITCH, False,
         "Whether a decision on a file keeps the rules of a live run: an executor that has moved "
-        "rests, no worker is opened.",
+        "rests, and a worker without executors is a free slot.",
         Reader.DECIDE),
 )
 # fmt: on

@@ -52,7 +52,7 @@ def decide(
             metavar="KEY=VALUE",
             help="A setting by its key of storm.yaml, such as load.high=0.9 or "
             "excluded.components=[split]. vetoes=on adds the rules of a live run: what has moved "
-            "rests, no worker loses its last executor, none is opened. Repeatable.",
+            "rests, and a worker without executors is a free slot. Repeatable.",
         ),
     ] = None,
     output: OutputOption = Output.TABLE,

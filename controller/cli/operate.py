@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -18,7 +17,7 @@ from controller.cli.daemons import Conf
 from controller.cli.places import only, slot_of
 from controller.cli.status_view import as_document, as_tables, drain_lines, drain_progress
 from controller.config import Config, from_storm_yaml
-from controller.core.drain import cannot_drain, left_on, rooms_to_open
+from controller.core.drain import cannot_drain, left_on
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
 from controller.storm.collect import DRAINED, LiveCluster
@@ -263,15 +262,16 @@ def cannot_drain_now(
     if {"executors", "workers"} & {*told.get("left_out", ())}:
         return "the loads do not fit into /nstorm/status, so the room is not known"
     cpu_cores, room_cores = _loads(told, config.limits.high_frac)
-    to_open = partial(
-        rooms_to_open,
+    return cannot_drain(
+        views,
+        host,
+        drained,
+        cpu_cores,
+        room_cores,
         free=view.free(views),
         high_frac=config.limits.high_frac,
         worker_capacity_cores=config.worker_capacity_cores,
-    )
-    hosts = config.excluded.hosts
-    return cannot_drain(
-        views, host, drained, cpu_cores, room_cores, to_open=to_open, excluded=hosts
+        excluded=config.excluded.hosts,
     )
 
 

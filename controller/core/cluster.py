@@ -6,9 +6,9 @@ is the first index everywhere, whatever order a file or a report had.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Annotated, Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -91,6 +91,14 @@ class Profile(Given, frozen=True):
     costs: tuple[Cost, ...] = ()  # one a kind of machine
 
 
+class Spare(NamedTuple):
+    """A free slot where a worker of the topology could be started."""
+
+    worker: str  # its id, once it runs
+    node: str
+    capacity_cores: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
     """Nodes and workers a topology may use, ids in natural order."""
@@ -101,6 +109,8 @@ class Cluster:
     capacity_cores: Floats  # (W,), CPU a worker may use
     closed: tuple[str | None, ...]  # (W,), why nothing may move there now; None where it may
     machines: Mapping[str, Machine] = field(default_factory=dict)  # by node, where known
+    # What may be opened where workers are too full, or why nothing may; None where nothing is free.
+    spare: Spare | str | None = None
     is_open: NDArray[np.bool_] = field(init=False, repr=False)  # (W,), something may move there
 
     def __post_init__(self) -> None:
@@ -118,6 +128,22 @@ class Cluster:
             node_of=np.array([index[row[1]] for row in rows], dtype=np.int64),
             capacity_cores=np.array([row[2] for row in rows], dtype=np.float64),
             closed=(None,) * len(rows),
+        )
+
+    def with_opened(self, *slots: Spare) -> "Cluster":
+        """Let executors move to some slots, which come last where they are no workers yet."""
+        opened = {slot.worker for slot in slots}
+        new = [slot for slot in slots if slot.worker not in self.workers]
+        node_of = np.array([self.nodes.index(slot.node) for slot in new], dtype=np.int64)
+        workers = (*self.workers, *(slot.worker for slot in new))
+        closed = zip(workers, (*self.closed, *(None for _ in new)), strict=True)
+        return replace(
+            self,
+            workers=workers,
+            node_of=np.append(self.node_of, node_of),
+            capacity_cores=np.append(self.capacity_cores, [slot.capacity_cores for slot in new]),
+            closed=tuple(None if name in opened else why for name, why in closed),
+            spare=None,
         )
 
 

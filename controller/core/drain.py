@@ -1,17 +1,18 @@
 """Moves executors away from hosts that operators drain, before any policy is asked."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from controller.core.classify import TOLERANCE_CORES, Limits
-from controller.core.cluster import Cluster
+from controller.core.cluster import Cluster, Spare
 from controller.core.decision import Decision, Outcome, Veto
 from controller.core.excluded import Excluded, nodes_named
 from controller.core.layout import pinned_executors, settled_placement
 from controller.core.picture import Picture
+from controller.core.spare import slots_to_open
 from controller.core.topology import TopologyView
 from controller.core.view.pairs import proposals
 from migration.model import ExecutorId, Slot
@@ -55,7 +56,9 @@ def cannot_drain(
     cpu_cores: Mapping[tuple[str, str], float],  # by topology and executor
     room_cores: Mapping[tuple[str, str], float],  # by topology and worker, below the upper limit
     *,
-    to_open: Callable[[TopologyView, Collection[str]], Mapping[Slot, float]],  # `rooms_to_open`
+    free: Collection[Slot],
+    high_frac: float,
+    worker_capacity_cores: float | None,
     excluded: Collection[str] = (),  # hosts
 ) -> str | None:
     """Say why a host cannot be drained; None if the other hosts can carry it."""
@@ -75,39 +78,14 @@ def cannot_drain(
         needs = sum(cpu_cores[view.id, executor] for executor in leaving)
         others = (str(slot) for slot in view.observation.hooked if slot.supervisor not in nodes)
         room = sum(max(room_cores.get((view.id, slot), 0.0), 0.0) for slot in others)
-        room += sum(to_open(view, nodes).values())
+        to_open = slots_to_open(view, nodes, free=free, worker_capacity_cores=worker_capacity_cores)
+        room += high_frac * sum(spare.capacity_cores for spare in to_open)
         if leaving and needs > room:
             return (
                 f"{len(leaving)} executors of {name} need {needs:.3g} cores, and its workers and "
                 f"free slots on other hosts have {room:.3g} below load.high"
             )
     return None
-
-
-def rooms_to_open(
-    view: TopologyView,
-    closed: Collection[str],  # nodes
-    *,
-    free: Collection[Slot],
-    high_frac: float,
-    worker_capacity_cores: float | None,
-) -> dict[Slot, float]:
-    """Tell what could be opened for a topology, and its room below the upper limit, in cores.
-
-    It is one slot of each node where the topology has no worker, and of which the node's CPU still
-    has a share; none while one of its JVMs or agents does not know of slots that are opened.
-    """
-    if not view.observation.can_open:
-        return {}
-    shut = {*closed, *(slot.supervisor for slot in view.observation.slots)}
-    nodes = {node.id: node for node in view.publication.nodes if node.id not in shut}
-    found: dict[Slot, float] = {}
-    for slot in sorted(free):
-        node = nodes.pop(slot.supervisor, None)
-        if node is not None:
-            share = node.cpu_capacity / 100 / (node.slots_in_use + 1)
-            found[slot] = high_frac * (worker_capacity_cores or share)
-    return found
 
 
 def drain_each(
@@ -136,11 +114,10 @@ def drain_each(
         leaving = _leaving(made, excluded.drained, resting)
         if leaving:
             most = min(free_moves, MOST_ENTRIES - len(made.view.plan.entries))
-            to_open = rooms_to_open(
+            to_open = slots_to_open(
                 made.view,
                 excluded.drained | excluded.hosts,
                 free=left,
-                high_frac=limits.high_frac,
                 worker_capacity_cores=worker_capacity_cores,
             )
             limited = replace(limits, max_moves=most)
@@ -178,35 +155,22 @@ def _workers_at(cluster: Cluster, nodes: Collection[str]) -> NDArray[np.bool_]:
     return np.array([node in nodes for node in cluster.nodes])[cluster.node_of]
 
 
-def _with_opened(cluster: Cluster, opened: Mapping[Slot, float]) -> Cluster:
-    """Add workers that could be started, after all others."""
-    node = {name: n for n, name in enumerate(cluster.nodes)}
-    node_of = np.array([node[slot.supervisor] for slot in opened], np.int64)
-    return replace(
-        cluster,
-        workers=(*cluster.workers, *map(str, opened)),
-        node_of=np.concatenate([cluster.node_of, node_of]),
-        capacity_cores=np.concatenate([cluster.capacity_cores, np.array(list(opened.values()))]),
-        closed=(*cluster.closed, *(None for _ in opened)),
-    )
-
-
 def _drain(
     made: Picture,
     leaving: list[int],
     excluded: Excluded,
     limits: Limits,
-    to_open: Mapping[Slot, float],
+    to_open: Sequence[Spare],
 ) -> Decision:
     cluster, snapshot, observation = made.cluster, made.snapshot, made.view.observation
     running = len(cluster.workers)
-    cluster = _with_opened(cluster, to_open)
+    cluster = cluster.with_opened(*to_open)
     if limits.max_moves <= 0:
         return Decision(Outcome.MOVE_IN_FLIGHT, "executors wait for moves under way")
     room = np.where(
         _is_open(made, excluded.drained | excluded.hosts), made.classes.room_cores, -np.inf
     )
-    room = np.concatenate([room, np.array(list(to_open.values()))])
+    room = np.append(room, [limits.high_frac * spare.capacity_cores for spare in to_open])
     staying = {str(slot): count for slot, count in observation.staying.items()}
     # The largest first: what is small finds room at last, too.
     leaving.sort(key=lambda e: (-snapshot.cpu_cores[e], e))

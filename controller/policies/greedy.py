@@ -1,12 +1,14 @@
 """What `gather` does without a target: the best single move, and it never overfills a worker."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from controller.core.classify import TIE, TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decision import Decision
-from controller.core.view import kernels
-from controller.core.view.view import Moves, View
+from controller.core.decision import Decision, Outcome
+from controller.core.view.view import View
+from controller.policies.candidates import best_gathering, opening_pairs, relieving
 from controller.policies.single_move import (
     Choice,
     best_of,
@@ -35,6 +37,31 @@ def greedy(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision
     traffic), not O(E·W).
     """
     return disjoint(choose_greedy, View.of(cluster, snapshot, limits))
+
+
+def greedy_opening(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+    """Decide as `greedy` does, and open the spare slot where no worker has room."""
+    return or_open(greedy(cluster, snapshot, limits), cluster, snapshot, limits)
+
+
+def or_open(short: Decision, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
+    """Open the spare slot for an executor of a hot worker where a decision found no room for it.
+
+    That lowers the excess, as any relief does, so on frozen traffic no placement comes back.
+    """
+    spare = cluster.spare
+    if spare is None or short.outcome is not Outcome.NO_LOW_WORKER:
+        return short
+    if isinstance(spare, str):
+        return replace(short, reason=f"{short.reason}; no slot is opened: {spare}")
+    view = View.of(cluster.with_opened(spare), snapshot, replace(limits, max_moves=1))
+    found = disjoint(choose_greedy, view)
+    hot = {view.cluster.workers[w] for w in view.surely_hot}
+    if found.moves and found.moves[0].source in hot:
+        return replace(found, reason=f"no worker has room, so a slot is opened: {found.reason}")
+    room = limits.high_frac * spare.capacity_cores
+    why = f"no slot is opened: {spare.worker}, with {room:.3g} cores, would relieve none"
+    return replace(short, reason=f"{short.reason}; {why}")
 
 
 def choose_greedy(view: View) -> Choice | Decision:

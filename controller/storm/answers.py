@@ -9,7 +9,7 @@ import numpy as np
 
 from controller.config import Config
 from controller.core.classify import Limits, classify
-from controller.core.cluster import Floats, Ints, LoadSnapshot, inter_node_tps
+from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Spare, inter_node_tps
 from controller.core.decision import Decision, Move, Outcome, Veto
 from controller.core.headroom import headroom
 from controller.core.outcomes import what_to_do
@@ -17,6 +17,7 @@ from controller.core.picture import Picture
 from controller.core.veto import Vetoes, first_of, young
 from controller.core.view.view import View
 from controller.cycle import Memory
+from controller.policies.partition.goal import Answer
 from controller.policies.partition.policy import Gather, Remembered
 from controller.policies.registry import policy
 from controller.report import TopologyReport
@@ -44,8 +45,10 @@ def plan_of(
 
     A search that `gather` still waits for ends the way. `now_s` is that of what was seen.
     """
-    cluster, snapshot = made.cluster, made.snapshot
-    chosen = policy(config.policy, config.options, lambda question: None)
+    cluster, snapshot = _with_spare(made.cluster), made.snapshot
+    # A slot that opens is another cluster to a search; the cycle has waited for its own.
+    answer = Answer(None) if {m.target for m in report.moves} - {*made.cluster.workers} else None
+    chosen = policy(config.policy, config.options, lambda question: answer)
     if isinstance(chosen, Gather):
         chosen.recall(memory.targeting or Remembered())
     hosts = made.view.publication.hosts
@@ -110,14 +113,14 @@ def misfit(made: Picture, moves: tuple[Move, ...], limits: Limits) -> str | None
 
     One that has more than that already, and gets none, may stay so.
     """
-    cluster, snapshot = made.cluster, made.snapshot
+    cluster, snapshot = _with_spare(made.cluster), made.snapshot
     places = {*snapshot.executors, *cluster.workers}
     gone = [name for m in moves for name in (m.executor, m.target) if name not in places]
     if gone:
         return f"the load of {gone[0]} is not known yet"
     after = Decision(Outcome.WOULD_MOVE, "", moves).applied(cluster, snapshot)
-    then = classify(cluster, after, limits)
-    overfull = np.flatnonzero(then.high & (then.load_cores > made.classes.load_cores))
+    now, then = (classify(cluster, one, limits) for one in (snapshot, after))
+    overfull = np.flatnonzero(then.high & (then.load_cores > now.load_cores))
     if not overfull.size:
         return None
     w = int(overfull[np.argmax(then.load_frac[overfull])])
@@ -125,6 +128,10 @@ def misfit(made: Picture, moves: tuple[Move, ...], limits: Limits) -> str | None
         f"the loads have changed: {cluster.workers[w]} would use {then.load_frac[w]:.0%} of its "
         f"CPU, and load.high is {limits.high_frac:.0%}"
     )
+
+
+def _with_spare(cluster: Cluster) -> Cluster:
+    return cluster.with_opened(cluster.spare) if isinstance(cluster.spare, Spare) else cluster
 
 
 def _lasting(vetoes: Vetoes | None) -> Vetoes:

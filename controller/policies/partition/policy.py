@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Policy
-from controller.policies.greedy import greedy
+from controller.policies.greedy import greedy_opening, or_open
 from controller.policies.partition.goal import Target, digest
 from controller.policies.partition.problem import TargetOptions
 from controller.policies.partition.search import Question, Search, search_inline
@@ -82,11 +82,13 @@ class Gather:
             # The first decision of all cannot tell.
             options = replace(options, effort=1)
         ripe: Found | None = None
+        searches = False
 
         def propose() -> Target | None:
-            nonlocal ripe
+            nonlocal ripe, searches
             if topology not in self._found:
-                self._search_for(Question(cluster, snapshot, limits, options, memory.seen), wait)
+                question = Question(cluster, snapshot, limits, options, memory.seen)
+                searches = not self._search_for(question, wait)
             ripe = self._ripe(topology)
             return ripe.target if ripe else None
 
@@ -95,6 +97,9 @@ class Gather:
         refused = ripe if after.target is None else None
         if refused is not None and refused.asked == _asked(cluster, snapshot):
             self._in_vain[topology] = refused.asked, snapshot.time_s
+        if cluster.spare and (searches or topology in self._found):  # what runs may do
+            cluster = replace(cluster, spare="a search has not ended")
+        decision = or_open(decision, cluster, snapshot, limits)
         asked, beyond = self._beyond.get(topology, (0, ""))
         if beyond and not decision.moves and asked == _asked(cluster, snapshot):
             return replace(decision, reason=f"{decision.reason}; {beyond}")
@@ -103,7 +108,7 @@ class Gather:
     @property
     def memoryless(self) -> Policy:
         """What it comes down to without a target."""
-        return greedy
+        return greedy_opening
 
     @property
     def remembered(self) -> Remembered:
@@ -116,16 +121,16 @@ class Gather:
         self._found = dict(remembered.found or {})
         self._beyond = dict(remembered.beyond or {})
 
-    def _search_for(self, question: Question, wait: int) -> None:
-        """Search, unless that was lately in vain."""
+    def _search_for(self, question: Question, wait: int) -> bool:
+        """Search, unless that was lately in vain; false while there is no answer yet."""
         snapshot = question.snapshot
         asked = _asked(question.cluster, snapshot)
         in_vain, since_s = self._in_vain.get(snapshot.topology, (0, 0.0))
         if in_vain == asked and 0 <= snapshot.time_s - since_s < RETRY_S:
-            return
+            return True
         answer = self._search(question)
         if answer is None:
-            return
+            return False
         self._beyond.pop(snapshot.topology, None)
         if answer.beyond:
             self._beyond[snapshot.topology] = asked, answer.beyond
@@ -133,6 +138,7 @@ class Gather:
             self._in_vain[snapshot.topology] = asked, snapshot.time_s
         else:
             self._found[snapshot.topology] = Found(answer.target, asked, wait)
+        return True
 
     def _ripe(self, topology: str) -> Found | None:
         """Give what was found once its time has come."""

@@ -57,6 +57,7 @@ class World:
     now: float = 100.0
     drained: tuple[str, ...] = ()
     free: frozenset[Slot] = frozenset()
+    in_use: dict[str, int] = field(default_factory=lambda: {"a": 2, "b": 2})
     speaks: int = 2
     written: list[Plan] = field(default_factory=list)
 
@@ -80,8 +81,8 @@ class World:
         return Plan("uuid", 2, 6, "wc-1", self.entries)
 
     def publication(self) -> Publication:
-        names = sorted({"a", "b", *(slot.supervisor for slot in self.free)})
-        nodes = [Node(n, f"host-{n}", 200.0, (1, 2, 3), 2 * (n in "ab")) for n in names]
+        names = sorted({*self.in_use, *(slot.supervisor for slot in self.free)})
+        nodes = [Node(n, f"host-{n}", 200.0, (1, 2, 3), self.in_use.get(n, 0)) for n in names]
         made = publication(self.places, nodes, spouts=[1], status=self.status, speaks=self.speaks)
         return replace(made, mode=self.own_mode)
 
@@ -89,7 +90,7 @@ class World:
         slots = sorted(set(self.places.values()) - self.hookless)
         return tuple(
             node_acks(node, [self.ack(s) for s in slots if s.supervisor == node], "uuid")
-            for node in "ab"
+            for node in self.in_use
         )
 
     def ack(self, slot: Slot) -> WorkerAck:
@@ -104,8 +105,8 @@ class World:
     def loads(self) -> list[NodeLoad]:
         since_s = 100.0 if self.silent else self.now
         return [
-            NodeLoad(node, 0, tuple(self.load(slot, since_s) for slot in slots))
-            for node, slots in (("a", (A1, A2)), ("b", (B1, B2)))
+            NodeLoad(node, 0, tuple(self.load(Slot(node, port), since_s) for port in (1, 2)))
+            for node in self.in_use
         ]
 
     def load(self, slot: Slot, at_s: float) -> WorkerLoad:

@@ -74,10 +74,13 @@ def test_table_names_outcome_reason_and_placement() -> None:
 
 def test_standard_input_and_vetoes() -> None:
     text = (GOLDEN / "ping_pong.json").read_text()
-    done = nstorm("decide", "-", "--set", "vetoes=on", "-o", "json", text=text)
-    (step,) = json.loads(done.stdout)["steps"]
+    args = ("decide", "-", "--set", "vetoes=on", "-o", "json", "--policy")
+    (step,) = json.loads(nstorm(*args, "otd", text=text).stdout)["steps"]
     assert step["outcome"] == "NO_WORKER_IN_SLOT"
     assert "n1:6700" in step["reason"]
+    (step,) = json.loads(nstorm(*args, "gather", text=text).stdout)["steps"]
+    assert [move["to"] for move in step["moves"]] == ["n1:6700"]
+    assert "no worker has room, so a slot is opened: n0:6700" in step["reason"]
 
 
 @pytest.mark.parametrize(

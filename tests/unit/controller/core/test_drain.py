@@ -1,9 +1,12 @@
 """What a drain refuses before it begins, and how far it is."""
 
 from collections.abc import Collection
+from functools import partial
 
 from controller.cli.status_view import drain_lines, drain_progress
-from controller.core.drain import cannot_drain, on_hosts, rooms_to_open
+from controller.core.cluster import Spare
+from controller.core.drain import cannot_drain, on_hosts
+from controller.core.spare import slots_to_open
 from controller.core.topology import TopologyView
 from migration.model import Base, Entry, ExecutorId, Node, Phase, PinnedExecutor, Plan, Slot
 from tests.messages import node_acks, publication, worker_ack
@@ -23,13 +26,12 @@ def view(pinned: str | None = None) -> TopologyView:
     return TopologyView(publication(PLACES, nodes), Plan("uuid", 1, 0, "wc-1"), acks)
 
 
-def nothing(view: TopologyView, closed: Collection[str]) -> dict[Slot, float]:
-    return {}
+asked = partial(cannot_drain, free=(), high_frac=0.8, worker_capacity_cores=None)
 
 
 def refused(host: str, *drained: str, room: float = 1.0, pinned: str | None = None) -> str | None:
     room_cores = {("wc-1", str(B)): room}
-    return cannot_drain([view(pinned)], host, drained, CPU, room_cores, to_open=nothing)
+    return asked([view(pinned)], host, drained, CPU, room_cores)
 
 
 def test_what_the_other_hosts_cannot_carry_is_refused_with_the_numbers() -> None:
@@ -45,24 +47,24 @@ def test_what_the_other_hosts_cannot_carry_is_refused_with_the_numbers() -> None
 def test_neither_the_last_host_nor_what_is_no_host_is_drained() -> None:
     assert refused("host-c") == "host-c is no host of the cluster, which has host-a, host-b"
     assert refused("host-a", "host-b") == "host-a is the last host that is not drained"
-    assert cannot_drain([view()], "host-a", (), {}, {}, to_open=nothing) == (
+    assert asked([view()], "host-a", (), {}, {}) == (
         "the load of wc is not known yet: try again in some seconds"
     )
 
 
 def test_one_free_slot_counts_of_each_node_that_has_no_worker_of_the_topology() -> None:
     nodes = [Node(n, f"host-{n}", 100.0, (1, 2, 3), 0 if n == "c" else 1) for n in "abcd"]
-    made = TopologyView(publication(PLACES, nodes), Plan("uuid", 1, 0, "wc-1"), ())
+    made = TopologyView(publication(PLACES, nodes), Plan("uuid", 1, 0, "wc-1"), view().acks)
     free = [Slot(node, port) for node in "abcd" for port in (2, 3)]
 
-    def rooms(closed: Collection[str], cores: float | None = None) -> dict[Slot, float]:
-        return rooms_to_open(made, closed, free=free, high_frac=0.8, worker_capacity_cores=cores)
+    def slots(closed: Collection[str], cores: float | None = None) -> list[Spare]:
+        return slots_to_open(made, closed, free=free, worker_capacity_cores=cores)
 
-    assert rooms(()) == {Slot("c", 2): 0.8, Slot("d", 2): 0.4}
-    assert rooms({"c"}, 2.0) == {Slot("d", 2): 1.6}
-    room_cores = {("wc-1", str(B)): 0.5}
-    args = [made], "host-a", (), CPU, room_cores
-    assert cannot_drain(*args, to_open=lambda _, closed: rooms(closed)) is None
+    assert slots(()) == [Spare("c:2", "c", 1.0), Spare("d:2", "d", 0.5)]
+    assert slots({"c"}, 2.0) == [Spare("d:2", "d", 2.0)]
+    args = [made], "host-a", (), CPU, {("wc-1", str(B)): 0.5}
+    assert "have 0.5 below" in str(asked(*args))
+    assert asked(*args, free=free) is None
 
 
 def test_a_host_is_empty_once_storm_and_the_plan_have_left_it() -> None:

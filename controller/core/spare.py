@@ -1,0 +1,112 @@
+"""Finds free slots where a worker of a topology could be started."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from controller.core.cluster import Cluster, LoadSnapshot, Spare
+from controller.core.decision import Outcome, Veto
+from controller.core.picture import Picture
+from controller.core.topology import TopologyView
+from controller.core.veto import Vetoes
+from migration.model import Slot
+
+
+def slots_to_open(
+    view: TopologyView,
+    closed: Collection[str],  # nodes
+    *,
+    free: Collection[Slot],
+    worker_capacity_cores: float | None,
+) -> list[Spare]:
+    """List what could be opened for a topology, the one with the most CPU first.
+
+    It is one slot of each node where the topology has no worker, and of which the node's CPU still
+    has a share; none while one of its JVMs or agents does not know of slots that are opened.
+    """
+    if not view.observation.can_open:
+        return []
+    shut = {*closed, *(slot.supervisor for slot in view.observation.slots)}
+    nodes = {node.id: node for node in view.publication.nodes if node.id not in shut}
+    found: list[Spare] = []
+    for slot in sorted(free):
+        node = nodes.pop(slot.supervisor, None)
+        if node is not None:
+            share = node.cpu_capacity / 100 / (node.slots_in_use + 1)
+            found.append(Spare(str(slot), node.id, worker_capacity_cores or share))
+    return sorted(found, key=lambda spare: -spare.capacity_cores)
+
+
+def spare_each(
+    gated: Mapping[str, Picture | Veto],
+    pictures: Mapping[str, Picture | Veto],
+    views: Collection[TopologyView],
+    closed: Collection[str],  # nodes
+    *,
+    resting: Collection[str],  # topologies with an executor that has moved lately
+    free: Collection[Slot],
+    high_frac: float,
+    worker_capacity_cores: float | None,
+) -> dict[str, Picture | Veto]:
+    """Lay the free slot with the most CPU into the pictures that have a worker above the limit.
+
+    Each opens one slot at a time, and only where no worker, of all the `pictures`, is above the
+    limit because it shares its node with one more.
+    """
+    short = [
+        made for made in gated.values() if isinstance(made, Picture) and made.classes.high.any()
+    ]
+    if not free or not short:
+        return {**gated}
+    if worker_capacity_cores is None:
+        closed = {*closed, *_full_nodes(pictures, views, high_frac)}
+    opening = {slot.supervisor for view in views for slot in view.plan.opened_slots()}
+    found, closed = {**gated}, {*closed, *opening}
+    for made in short:
+        view, (version, who) = made.view, made.view.observation.speaks
+        slots = slots_to_open(view, closed, free=free, worker_capacity_cores=worker_capacity_cores)
+        spare: Spare | str = slots[0] if slots else "none is on a host with room for a worker more"
+        if not view.observation.can_open:
+            spare = f"{who} speaks version {version} of the protocol, which opens none"
+        elif view.plan.opened_slots():
+            spare = f"{min(view.plan.opened_slots())} is being opened"
+        elif view.id in resting:
+            spare = "an executor of the topology has moved lately"
+        cluster = replace(made.cluster, spare=spare)
+        found[view.id] = replace(made, layout=replace(made.layout, cluster=cluster))
+    return found
+
+
+def _full_nodes(
+    pictures: Mapping[str, Picture | Veto], views: Collection[TopologyView], high_frac: float
+) -> set[str]:
+    """Name the nodes where one more worker would leave another too little, as far as is known."""
+    full: set[str] = set()
+    for view in views:
+        made = pictures[view.id]
+        if isinstance(made, Veto):
+            full |= {slot.supervisor for slot in view.observation.slots}
+            continue
+        in_use = {node.id: node.slots_in_use for node in view.publication.nodes}
+        count = np.array([in_use[node] for node in made.cluster.nodes])[made.cluster.node_of]
+        left = high_frac * made.cluster.capacity_cores * count / (count + 1)
+        at = made.cluster.node_of[made.classes.load_cores > left]
+        full |= {made.cluster.nodes[n] for n in at}
+    return full
+
+
+def with_emptied(cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes) -> Cluster:
+    """Take for spare, of a file's workers without executors, the one with the most CPU.
+
+    It is on a node where the topology has no other, and nothing else is in its way.
+    """
+    used = set(cluster.node_of[snapshot.place].tolist())
+    empty = [
+        Spare(name, cluster.nodes[n], float(cluster.capacity_cores[w]))
+        for w, (name, n) in enumerate(zip(cluster.workers, cluster.node_of.tolist(), strict=True))
+        if n not in used
+        and cluster.closed[w] is None
+        and vetoes.workers[name].outcome is Outcome.NO_WORKER_IN_SLOT
+    ]
+    return replace(cluster, spare=max(empty, key=lambda one: one.capacity_cores, default=None))

@@ -1,0 +1,152 @@
+"""When a policy opens a free slot, and what it says where slots are free and none is opened."""
+
+import pytest
+from messages import executor, replace
+
+from controller.config import Config, Excluded, Mode
+from controller.core.classify import Limits
+from controller.core.decision import Outcome
+from controller.cycle import Memory, Seen, cycle
+from controller.policies.partition.goal import Answer
+from controller.report import TopologyReport
+from controller.storm.answers import misfit, plan_of
+from migration.model import Base, Entry, Phase, Slot
+from tests.unit.controller.test_cycle import A1, AUTO, B2, World, last, two_topologies
+
+C1 = Slot("c", 1)
+FREE = frozenset({Slot("a", 3), Slot("b", 3), C1, Slot("c", 2)})
+# All workers of two executors are too full, and the one with one has no room for another.
+FULL = replace(AUTO, limits=Limits(high_frac=0.15, low_frac=0.1))
+
+
+def searched(seen: Seen) -> Seen:
+    """Let a search have ended in vain."""
+    return replace(seen, answers=tuple((view.id, Answer(None)) for view in seen.topologies))
+
+
+def remembered(world: World, config: Config = FULL) -> tuple[TopologyReport, Memory]:
+    memory, _ = cycle(Memory(), world.seen(), config)
+    world.now += 1
+    memory, report = cycle(memory, searched(world.seen()), config)
+    return report.topologies[0], memory
+
+
+def decided(world: World, config: Config = FULL) -> TopologyReport:
+    return remembered(world, config)[0]
+
+
+def test_a_slot_is_opened_for_a_worker_that_is_too_full_where_none_has_room() -> None:
+    report = decided(World(free=FREE))
+    assert report.outcome is Outcome.MOVED
+    assert "so a slot is opened: a:1 at 0.2 of its CPU is above 0.15" in report.reason
+    assert report.plan is not None
+    (entry,) = report.plan.entries
+    assert (entry.source, entry.target) == (Slot("a", 1), C1), "the host without a worker of it"
+    assert (entry.phase, entry.opens) == (Phase.OPEN, "host-c")
+
+
+def test_nothing_is_opened_for_traffic_nor_where_a_worker_has_room() -> None:
+    roomy = replace(AUTO, limits=Limits(high_frac=0.85))
+    assert decided(World(free=FREE), roomy).moves == decided(World(), roomy).moves
+    # Only a worker of three is too full; that of one has room.
+    some = replace(AUTO, limits=Limits(high_frac=0.25))
+    places = {1: Slot("a", 1), 2: Slot("a", 1), 3: Slot("a", 1), 4: Slot("b", 1)}
+    assert [m.target for m in decided(World(places=places, free=FREE), some).moves] == ["b:1"]
+
+
+@pytest.mark.parametrize(
+    ("world", "config", "why"),
+    [
+        (World(free=FREE, speaks=1), FULL, "Nimbus or a controller speaks version 1 of the"),
+        (World(free=FREE - {C1, Slot("c", 2)}), FULL, "none is on a host with room for a worker"),
+        (World(free=FREE, drained=("host-c",)), FULL, "none is on a host with room for a worker"),
+        (
+            World(free=FREE),
+            replace(FULL, excluded=Excluded(hosts=frozenset({"host-c"}))),
+            "none is on a host with room for a worker more",
+        ),
+        (
+            World(free=FREE),
+            replace(FULL, worker_capacity_cores=0.5),
+            "c:1, with 0.075 cores, would relieve none",
+        ),
+    ],
+)
+def test_free_slots_that_may_not_be_opened_are_named_with_the_reason(
+    world: World, config: Config, why: str
+) -> None:
+    report = decided(replace(world), config)
+    assert report.outcome is Outcome.NO_LOW_WORKER
+    assert f"no slot is opened: {why}" in report.reason
+
+
+def test_a_slot_waits_for_searches_and_moves() -> None:
+    asks = last(World(free=FREE), FULL)
+    assert asks.outcome is Outcome.NO_LOW_WORKER
+    assert "no slot is opened: a search has not ended" in asks.reason
+    world = World(free=FREE)
+    memory, _ = cycle(Memory(), world.seen(), FULL)
+    world.now += 1
+    rests = replace(searched(world.seen()), rests=(("wc-1", executor(4), world.now),))
+    report = cycle(memory, rests, FULL)[1].topologies[0]
+    assert report.outcome is not Outcome.MOVED
+    opening = Entry("m1", executor(7), B2, C1, Phase.OPEN, Base(B2, 50), opens="host-c")
+    two = replace(FULL, max_moves=2)
+    report = decided(World(free=FREE - {C1}, entries=(opening,)), two)
+    assert report.outcome in (Outcome.NO_LOW_WORKER, Outcome.NO_WORKER_IN_SLOT)
+
+
+def test_of_two_topologies_that_want_one_slot_one_gets_it() -> None:
+    def both(config: Config, world: World) -> list[TopologyReport]:
+        memory, _ = cycle(Memory(), two_topologies(world), config)
+        world.now += 1
+        seen = replace(searched(two_topologies(world)), free=FREE)
+        return sorted(cycle(memory, seen, config)[1].topologies, key=lambda one: one.topology)
+
+    first, second = both(replace(FULL, max_moves=2), World(free=FREE))
+    assert {first.outcome, second.outcome} == {Outcome.MOVED, Outcome.NO_WORKER_IN_SLOT}
+    (waits,) = (one for one in (first, second) if not one.moves)
+    assert "no worker at c:1, and it is not free: another topology may have it" in waits.reason
+    assert all(one.moves for one in both(replace(FULL, mode=Mode.ADVISE), World(free=FREE)))
+
+
+def test_no_slot_is_opened_where_it_would_leave_another_topology_too_little() -> None:
+    in_use = {"a": 2, "b": 2, "c": 1}
+
+    def decided_beside(count: int) -> TopologyReport:
+        """Put so many executors of another topology onto host c, whose CPU one worker has alone."""
+        world = World({1: A1, 2: A1}, free=frozenset({Slot("c", 2)}), in_use=in_use)
+        beside = World(dict.fromkeys(range(1, count + 1), C1), in_use=in_use)
+        memory = Memory()
+        for _ in range(2):
+            seen, other = world.seen(), two_topologies(beside)
+            both = (seen.topologies[0], other.topologies[1])
+            loads = tuple(
+                replace(
+                    here,
+                    workers=(*here.workers, *(w for w in there.workers if w.topology == "xx-2")),
+                )
+                for here, there in zip(seen.loads, other.loads, strict=True)
+            )
+            seen = replace(searched(seen), topologies=both, loads=loads)
+            memory, report = cycle(memory, seen, FULL)
+            world.now = beside.now = world.now + 1
+        return next(one for one in report.topologies if one.topology == "wc-1")
+
+    assert [move.target for move in decided_beside(1).moves] == ["c:2"]
+    assert "none is on a host with room for a worker more" in decided_beside(2).reason
+
+
+def test_a_slot_that_waits_for_approval_is_looked_at_when_it_is_approved_and_planned() -> None:
+    config = replace(FULL, mode=Mode.APPROVE)
+    report, memory = remembered(World(free=FREE), config)
+    assert report.outcome is Outcome.AWAITING_APPROVAL
+    made = report.picture
+    assert made is not None
+    assert misfit(made, report.moves, FULL.limits) is None
+    assert "c:1 would use 5% of its CPU" in str(
+        misfit(made, report.moves, Limits(high_frac=0.04, low_frac=0.01))
+    )
+    found = plan_of(report, made, memory, config, 101.0)
+    (move,) = found["steps"][0]["moves"]
+    assert move[-1] == "c:1"
