@@ -83,6 +83,10 @@ class _Run:
             )
         self.meter = Meter(self.world, setting.metering, self.slots, noise)
         config = setting.controller or Config()
+        hardware = setting.hardware
+        if hardware.shared_by == "worker" and config.worker_capacity_cores is None:
+            # What a worker leaves is nobody's, in use or not.
+            config = replace(config, worker_capacity_cores=hardware.cores / hardware.workers)
         self.storm = Storm(
             self.world,
             self.meter,
@@ -133,6 +137,10 @@ class _Run:
             self.world.speed[int(happening.who[1:])] = happening.value
         elif happening.what is What.FEED:
             self.world.rate_tps = happening.value
+        elif happening.what is What.DRAIN:
+            self.storm.drained.add(happening.who)
+        elif happening.what is What.UNDRAIN:
+            self.storm.drained.discard(happening.who)
         else:
             self.world.new_keys()
 

@@ -36,6 +36,8 @@ class What(StrEnum):
     SLOW = "slow"
     FEED = "feed"
     KEYS = "keys"
+    DRAIN = "drain"
+    UNDRAIN = "undrain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Happening:
     at_s: float
     what: What
     every_s: float = 0.0  # after how long it comes again; 0: never
-    who: str = ""  # a worker (kill) or a node (slow)
+    who: str = ""  # a worker (kill) or a node (slow, drain, undrain)
     value: float = 0.0  # tuples per second (feed) or the part of the capacity that is left (slow)
 
 
@@ -249,26 +251,27 @@ def _controller(given: dict[str, Any] | None) -> Config | None:
         raise ScenarioError(f"controller: {error}") from None
 
 
-_EVENT = re.compile(
-    r"(?P<when>at|every) (?P<s>\S+): (?P<what>kill|slow|feed|keys)(?P<rest>( \S+)*)"
-)
+_EVENT = re.compile(rf"(?P<when>at|every) (?P<s>\S+): (?P<what>{'|'.join(What)})(?P<rest>( \S+)*)")
 
 
 def _happening(line: Any, hardware: Hardware) -> Happening:
     """Read such as `at 60: kill n0:6700` or `every 9: keys`."""
     found = _EVENT.fullmatch(str(line))
-    usage = "at SECONDS: kill WORKER | slow NODE PART | feed TPS | keys, or every SECONDS: the same"
+    usage = (
+        "at SECONDS: kill WORKER | slow NODE PART | feed TPS | keys | drain NODE | undrain NODE, "
+        "or every SECONDS: the same"
+    )
     if found is None:
         raise ScenarioError(f"events: {line!r} is not {usage}")
     what, words = What(found["what"]), found["rest"].split()
     time_s = _number(found["s"], Quantity, f"events: {line!r}")
     nodes = [f"n{n}" for n in range(hardware.nodes)]
     workers = [f"{n}:{6700 + w}" for n in nodes for w in range(hardware.workers)]
-    expected = {What.KILL: 1, What.SLOW: 2, What.FEED: 1, What.KEYS: 0}[what]
+    expected = {What.SLOW: 2, What.KEYS: 0}.get(what, 1)
     if len(words) != expected or (found["when"] == "every" and time_s == 0):
         raise ScenarioError(f"events: {line!r} is not {usage}")
     who, value = "", 0.0
-    if what in (What.KILL, What.SLOW):
+    if what not in (What.FEED, What.KEYS):
         who, known = words[0], workers if what is What.KILL else nodes
         if who not in known:
             raise ScenarioError(f"events: {line!r}: must be one of {', '.join(known)}, is {who!r}")

@@ -33,7 +33,7 @@ from migration.model import (
     WorkerAck,
 )
 from migration.observation import Observation
-from migration.validate import Refusal, validate_move
+from migration.validate import Refusal, free_slots, validate_move
 from migration.wire import SPEAKS
 
 TOPOLOGY, CLUSTER, EPOCH, VERSION = "sim-1", "simulated", 1, "0"
@@ -74,12 +74,25 @@ class Storm:
         self._number = 0
         self._published: Publication | None = None
         self.moved: list[tuple[float, SimulatedMove]] = []
+        self.drained: set[str] = set()
 
     def seen(self) -> Seen:
         """Show the one topology and the newest reports that have come, as the only controller."""
         now_s = self._world.now_s
-        view = TopologyView(self._publication(), self._held_plan.plan, self._acks())
-        return Seen(now_s, now_s, EPOCH, topologies=(view,), loads=tuple(self._meter.loads()))
+        publication, plan, acks = self._publication(), self._held_plan.plan, self._acks()
+        view, free = TopologyView(publication, plan, acks), frozenset[Slot]()
+        if self._system is System.NSTORM:
+            taken = publication.slots | plan.opened_slots()
+            free = free_slots(publication.nodes, taken, acks)
+        return Seen(
+            now_s,
+            now_s,
+            EPOCH,
+            topologies=(view,),
+            loads=tuple(self._meter.loads()),
+            drained=tuple(sorted(self.drained)),
+            free=free,
+        )
 
     def write(self, report: Report) -> None:
         """Begin the moves of a report; its cycle saw this very moment."""
@@ -96,6 +109,12 @@ class Storm:
         ]
         self.moved += [(now_s, shift) for shift in shifts]
         self._held_plan = protocol.begin(self._held_plan, entries, now_s).held_plan
+        for entry in entries:
+            if entry.phase is Phase.OPEN:
+                # A worker that was left still runs here, and does nothing: it ends before the new.
+                target, up_s = self._worker[entry.target], now_s + self._delays.worker_start_s
+                self.plan_change(Change(now_s, Act.KILL, target))
+                self.plan_change(Change(up_s, Act.START, target))
         if self._system is not System.NSTORM:
             made = changes(
                 self._system,
@@ -199,6 +218,9 @@ class Storm:
         # A rebalance is the only thing after which no worker at all is up.
         status = "ACTIVE" if world.up.any() else "REBALANCING"
         per_node = tuple(range(FIRST_PORT, FIRST_PORT + world.hardware.workers))
+        in_use = np.bincount(
+            world.node_of[sorted({*self._assigned})], minlength=world.hardware.nodes
+        )
         return Publication(
             topology=TOPOLOGY,
             name="sim",
@@ -210,8 +232,8 @@ class Storm:
                 for k in world.topology.data_links
             ),
             nodes=tuple(
-                Node(f"n{n}", f"n{n}", 100 * world.hardware.cores, per_node, len(per_node))
-                for n in range(world.hardware.nodes)
+                Node(f"n{n}", f"n{n}", 100 * world.hardware.cores, per_node, used)
+                for n, used in enumerate(in_use.tolist())
             ),
             executors=tuple(
                 PlacedExecutor(self._ids[e], names[c], self._slots[w], self._start[e])
@@ -236,7 +258,9 @@ class Storm:
             on_node = np.flatnonzero(world.node_of == n).tolist()
             workers = [self._ack(w, here[w], now_ms) for w in on_node if world.up[w]]
             persisted = tuple(
-                PersistedSlot(self._slots[w].port, TOPOLOGY, tuple(kept[w])) for w in on_node
+                PersistedSlot(self._slots[w].port, TOPOLOGY, tuple(kept[w]))
+                for w in on_node
+                if kept[w]
             )
             supervisor = SupervisorAck(
                 f"n{n}", 1, VERSION, SPEAKS, now_ms, CLUSTER, (read,), persisted
@@ -274,6 +298,8 @@ class Storm:
     def _state(self, entry: Entry, slot: Slot, since_s: float) -> EntryState:
         """Say what a worker has done for a phase: nothing at first, all of it after a while."""
         if self._world.now_s - since_s < self._delays.answer_s:
+            return EntryState.NONE
+        if entry.phase is Phase.OPEN:
             return EntryState.NONE
         if entry.phase is Phase.PREPARE:
             return EntryState.READY if slot == entry.target else EntryState.NONE
