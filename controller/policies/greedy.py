@@ -7,8 +7,8 @@ import numpy as np
 from controller.core.classify import TIE, TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Outcome
-from controller.core.view.view import View
-from controller.policies.candidates import best_gathering, opening_pairs, relieving
+from controller.core.view import kernels
+from controller.core.view.view import Moves, View
 from controller.policies.single_move import (
     Choice,
     best_of,
