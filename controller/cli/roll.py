@@ -1,6 +1,7 @@
 """``nstorm roll``: host after host is emptied, worked on by a command, and comes back."""
 
 import os
+import re
 import shlex
 import subprocess
 import time
@@ -21,16 +22,22 @@ from controller.cli.operate import (
 )
 from controller.cli.status_view import drain_progress
 from controller.config import Config, from_storm_yaml
+from controller.core.decision import Outcome
 from controller.core.drain import on_hosts
 from controller.core.excluded import nodes_named
+from controller.core.outcomes import what_to_do
 from controller.core.topology import TopologyView
 from controller.errors import CommandError
+from controller.output import counted
 from controller.storm.collect import DRAINED, LiveCluster
+from controller.storm.status import read
 from kvstore.zookeeper import Session
 from migration import storm_yaml, wire
 
 ROLL = f"{wire.ROOT}/roll"
 LOOK_S = 1.0
+_HOLD_A_DRAIN = frozenset({Outcome.NO_LOW_WORKER, Outcome.STALE_METRICS, Outcome.STAND_BACK})
+_LOAD = re.compile(r"\d+\.\d+")  # it jitters, which is no news
 
 
 class Roll(msgspec.Struct, frozen=True):
@@ -193,13 +200,20 @@ class _Rolling:
         return None
 
     def _not_empty(self, host: str) -> str | None:
-        views = self._view.topologies()
-        left = sum(on_hosts(view, (host,)) for view in views)
-        if not left:
-            return None
-        stay = drain_progress(views, host, 0)["stay"]
-        why = f"; {stay[0]['executor']} stays: {stay[0]['reason']}" if stay else ""
-        return f"{left} executors left{why}"
+        """Say by topology what is left, what stands in its way, and what to do."""
+        frozen = self._view.controls().frozen(time.time())
+        told = {one["topology"]: one for one in (read(self._session) or {}).get("cycles", ())}
+        left = []
+        for view in self._view.topologies():
+            decided, why = told.get(view.id, {}), frozen and f"; {frozen}: see `nstorm resume`"
+            if stay := drain_progress([view], host, 0)["stay"]:
+                why = f"; {stay[0]['executor']} stays: {stay[0]['reason']}"
+            elif not why and (outcome := decided.get("outcome")) in _HOLD_A_DRAIN:
+                why = f"; {outcome}: {decided['reason']}. {what_to_do(Outcome(outcome))}"
+            if count := on_hosts(view, (host,)):
+                executors = counted(count, "executor")
+                left.append(f"{executors} of {view.publication.name} left{why or ''}")
+        return "; ".join(left) or None
 
     def _away(self, host: str, said_ms: dict[str, tuple[int, int] | None]) -> str | None:
         nodes = self._nodes(host)
@@ -215,10 +229,10 @@ class _Rolling:
         """Wait for a host, and say what for each time that changes."""
         said = None
         while (waits := patient(why_not, self._console)) is not None:
-            if waits != said:
+            if _LOAD.sub("", waits) != said:
                 at = self._roll.hosts.index(host) + 1
                 print(f"{host} ({at} of {len(self._roll.hosts)}{self._eta()}): {waits}", flush=True)
-                said = waits
+                said = _LOAD.sub("", waits)
             time.sleep(LOOK_S)
 
     def _eta(self) -> str:

@@ -1,19 +1,25 @@
 """A roll: one host after the other, over a command that fails, and on from where it stopped."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from controller.cli import operate, roll
 from controller.config import Config
+from controller.core.controls import Controls, Pause
+from controller.core.decision import Outcome
 from controller.core.excluded import Excluded
+from controller.core.outcomes import what_to_do
 from controller.core.topology import TopologyView
 from controller.errors import CommandError
 from controller.storm.collect import DRAINED
+from controller.storm.status import STATUS
 from kvstore.errors import NotConnectedError
 from kvstore.zookeeper import Stored
+from migration import wire
 from migration.model import Node, NodeAcks, Plan, Slot
 from tests.messages import node_acks, publication, replace
 
@@ -44,6 +50,9 @@ class Cluster:
         slot = next(Slot(node.id, 1) for node in NODES if node.host not in self.drained())
         made = publication({1: slot}, NODES, status=self.status)
         return [TopologyView(made, Plan("uuid", 1, 0, "wc-1"), ())]
+
+    def controls(self) -> Controls:
+        return Controls()
 
     def acks(self) -> list[NodeAcks]:
         self.looks += 1
@@ -130,6 +139,63 @@ def test_a_topology_that_no_drain_moves_is_named_before_anything_is_done(cluster
     with pytest.raises(CommandError, match="host-a: topology wc is INACTIVE"):
         rolled(cluster, "true")
     assert cluster.data == {}
+
+
+@pytest.mark.parametrize(
+    ("decided", "controls", "stays", "said"),
+    [
+        ({}, Controls(), [], ""),
+        ({"outcome": "MOVE_IN_FLIGHT", "reason": "under way: 2-2"}, Controls(), [], ""),
+        (
+            {"outcome": "NO_LOW_WORKER", "reason": "1-1 needs 0.5 cores"},
+            Controls(),
+            [],
+            f"; NO_LOW_WORKER: 1-1 needs 0.5 cores. {what_to_do(Outcome.NO_LOW_WORKER)}",
+        ),
+        (
+            {"outcome": "PAUSED", "reason": "frozen: release"},
+            Controls(freeze=Pause("release")),
+            [],
+            "; frozen: release: see `nstorm resume`",
+        ),
+        (
+            {"outcome": "NO_LOW_WORKER", "reason": "2-2 needs 0.5 cores"},
+            Controls(),
+            [{"executor": "1-1", "reason": "keeps state"}],
+            "; 1-1 stays: keeps state",
+        ),
+    ],
+)
+def test_a_host_that_is_not_empty_says_by_topology_why_and_what_to_do(
+    cluster: Cluster,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    decided: dict[str, str],
+    controls: Controls,
+    stays: list[dict[str, str]],
+    said: str,
+) -> None:
+    cluster.put(
+        STATUS, wire.packed(json.dumps({"cycles": [{"topology": "wc-1", **decided}]}).encode())
+    )
+    monkeypatch.setattr(cluster, "controls", lambda: controls)
+    monkeypatch.setattr(roll, "drain_progress", lambda *_: {"stay": stays})
+    rolling = roll._Rolling(cast(Any, cluster), Config(), "true")
+    assert rolling._not_empty("host-a") == f"1 executor of wc left{said}"
+    assert rolling._not_empty("host-b") is None
+
+
+def test_a_load_that_jitters_is_no_news(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rolling = roll._Rolling(cast(Any, cluster), Config(), "true")
+    rolling._roll = roll.Roll("true", ("host-a",))
+    waits = iter(["2 left, 0.51 cores", "2 left, 0.52 cores", "1 left, 0.52 cores", None])
+    rolling._wait("host-a", lambda: next(waits))
+    assert [line[-18:] for line in capsys.readouterr().out.splitlines()] == [
+        "2 left, 0.51 cores",
+        "1 left, 0.52 cores",
+    ]
 
 
 def test_hosts_drained_outside_count_as_away(
