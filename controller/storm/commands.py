@@ -63,7 +63,7 @@ def answered(command: Command, found: list[Any], what: str) -> Command:
     answer = replace(command, state=DONE, answer=found)
     if not found:
         of = f" of {command.topology}" * bool(command.topology)
-        return replace(command, state=REFUSED, reason=f"no {what}{of} in the last cycle")
+        return replace(command, state=REFUSED, reason=f"no {what}{of} in that cycle")
     if len(encode(answer)) > wire.LARGEST_NODE_BYTES:
         return replace(command, state=REFUSED, reason="the answer is too long: name one topology")
     return answer
@@ -203,7 +203,7 @@ class CommandQueue:
         named = find(views, command.topology)
         chosen = views if not command.topology else [named] if named else []
         found = [(v.id, e) for v in chosen for e in v.plan.entries if e.id == command.what]
-        reason = f"no move {command.what} is under way"
+        reason = f"no move {command.what} is under way: see `nstorm history`"
         if len(found) > 1:
             reason = f"{command.what} is a move of {', '.join(t for t, _ in found)}: name one"
         elif found:

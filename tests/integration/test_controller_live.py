@@ -531,6 +531,9 @@ def test_modes_proposals_plans_and_history(storm: str, puppets: Puppets, conf: P
             (["undo", "2"], "only 1 can be undone"),
             (["show", "m99"], "no move m99 is among"),
             (["cancel", "m99"], "no move m99 is under way"),
+            (["cancel", move["id"]], f"no move {move['id']} is under way"),
+            (["approve", "p-000000"], "no proposal p-000000 waits"),
+            (["reject", "p-000000"], "no proposal p-000000 waits"),
             (["freeze", "--until", "2020-01-01"], "is past"),
         ):
             assert said in typed(conf, *words, code=2)

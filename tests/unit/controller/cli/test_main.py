@@ -14,6 +14,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from controller.cli.main import app
+from controller.cli.running import run
 from deploy.command import app as deploy_app
 from tests.bench.command import app as bench_app
 from tests.papers.command import app as papers_app
@@ -71,6 +72,66 @@ def test_every_help_ends_with_examples_that_can_be_typed(name: str, path: tuple[
         assert found[: len(path)] == path or path[-1] == "log"
         if arguments != ["--help"]:
             known[found].make_context(" ".join(found), arguments).close()
+
+
+# They say a word or two, or draw a screen.
+WITHOUT_A_TABLE = {
+    ("replay", "ingest"),
+    *((verb,) for verb in ("agent", "controller", "jar", "top", "mode", "reject", "pause")),
+    *((verb,) for verb in ("freeze", "resume", "drain", "undrain", "roll")),
+}
+VERBS = [path for path in COMMANDS["nstorm"] if path]
+
+
+@pytest.mark.parametrize("path", VERBS, ids=" ".join)
+def test_every_verb_that_prints_a_table_prints_it_for_programs_too(path: tuple[str, ...]) -> None:
+    has = "-o, --output <table|json>" in help_of(*path)
+    assert has == (path not in WITHOUT_A_TABLE)
+
+
+@pytest.mark.parametrize("path", [p for p in VERBS if p != ("jar",)], ids=" ".join)
+def test_every_verb_refuses_in_one_sentence_and_by_exit_code_2(
+    path: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("controller.cli.running.log_to_stderr", lambda: None)
+    monkeypatch.setattr("agent.command.log_to_stderr", lambda: None)
+    monkeypatch.chdir(tmp_path)  # none of the files is there that its example names
+    example = help_of(*path).partition("  Example:\n")[2].splitlines()[0]
+    monkeypatch.setattr(sys, "argv", shlex.split(example, comments=True))
+    with pytest.raises(SystemExit) as ended:
+        run(app, "nstorm")
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (2, "")
+    assert said.err.startswith("nstorm: ")
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("until", "said"),
+    [
+        ("2026-02-30", "--until: '2026-02-30' is no time such as 2026-12-01T06:00"),
+        ("tomorrow", "--until: 'tomorrow' is no time such as 2026-12-01T06:00"),
+        ("2020-01-01", "--until: 2020-01-01 is past"),
+    ],
+)
+def test_a_freeze_that_cannot_be_is_refused_before_zookeeper_is_asked(
+    until: str, said: str
+) -> None:
+    result = CliRunner().invoke(app, ["freeze", "--until", until, "--conf", "/nowhere"])
+    assert str(result.exception) == said
+
+
+@pytest.mark.parametrize("verb", ["controller", "status", "drain h", "explain 4"])
+def test_a_window_that_never_opens_is_refused_before_zookeeper_is_asked(
+    verb: str, tmp_path: Path
+) -> None:
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("nstorm.windows: ['0 0 30 2 * UTC']\n")
+    result = CliRunner().invoke(app, [*verb.split(), "--conf", str(conf)])
+    assert str(result.exception) == "nstorm.windows: '0 0 30 2 * UTC': Bad day-of-month"
 
 
 def test_the_list_of_commands_says_what_each_does_in_one_line() -> None:

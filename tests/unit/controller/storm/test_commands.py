@@ -149,7 +149,7 @@ def test_while_frozen_operators_move_nothing_and_still_may_look() -> None:
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
-        ((), "no move m7 is under way"),
+        ((), "no move m7 is under way: see `nstorm history`"),
         ((moving(Phase.STOP),), "m7 is in STOP and can no longer go back"),
         ((moving(Phase.UNDO),), "m7 is in UNDO and can no longer go back"),
         ((moving(Phase.DRAIN, "a rebalance"),), "m7 is void and can no longer go back"),
@@ -184,7 +184,7 @@ def test_an_answer_that_is_too_long_is_refused() -> None:
     assert (answer.state, answer.answer) == ("REFUSED", None)
     assert "too long" in answer.reason
     assert answered(Command("wc", verb="plan"), [], "topology").reason == (
-        "no topology of wc in the last cycle"
+        "no topology of wc in that cycle"
     )
 
 
