@@ -1,7 +1,7 @@
 """How a cycle ended, topology by topology."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controller.config import Mode
 from controller.core.cluster import inter_node_tps
@@ -94,6 +94,12 @@ def _outcome(plan: Plan | None, decision: Decision, mode: Mode, *, drains: bool)
     if mode is Mode.AUTO or drains:
         return Outcome.MOVED
     return Outcome.AWAITING_APPROVAL if mode is Mode.APPROVE else decision.outcome
+
+
+def not_written(report: TopologyReport) -> TopologyReport:
+    """Say that the plan of a report was not written, because another one came first."""
+    reason = "the plan was changed by another controller meanwhile"
+    return replace(report, outcome=Outcome.STAND_BACK, reason=reason, moves=(), plan=None)
 
 
 def begun_by(reports: Iterable[TopologyReport]) -> set[tuple[str, ExecutorId]]:

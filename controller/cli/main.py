@@ -56,7 +56,12 @@ _add(top, ASK, "nstorm top --conf storm.yaml --topology wc")
 _add(doctor, ASK, "nstorm doctor --conf storm.yaml")
 _add(move, ASK, "nstorm move wc 7-7 node-2:6701 --conf storm.yaml --wait")
 _add(plan, ASK, "nstorm plan wc --conf storm.yaml")
-_add(explain, ASK, "nstorm explain 7-7 --conf storm.yaml")
+_add(
+    explain,
+    ASK,
+    "nstorm explain 7-7 --conf storm.yaml",
+    "nstorm explain 7-7 2026-11-25T03:12 --conf storm.yaml",
+)
 _add(history, ASK, "nstorm history wc --conf storm.yaml")
 _add(show, ASK, "nstorm show m17 --conf storm.yaml")
 _add(cancel, ASK, "nstorm cancel m17 --conf storm.yaml")

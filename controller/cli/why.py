@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -13,11 +12,15 @@ from rich.table import Table
 from controller.cli.control import Topology
 from controller.cli.daemons import Conf
 from controller.cli.operate import ask, connected, end
+from controller.cli.recorded import cycle_named, in_journal
+from controller.config import from_storm_yaml
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
+from controller.storm.answers import explained, utc
 from controller.storm.commands import Command
 from controller.storm.history import HISTORY, MoveRecord, stored_moves
 from kvstore.zookeeper import Session
+from migration import storm_yaml
 from migration.model import topology_name
 
 _UNDO = "undo of "
@@ -34,18 +37,43 @@ def plan(conf: Conf, topology: Name = "", output: OutputOption = Output.TABLE) -
 
 def explain(
     conf: Conf,
-    what: Annotated[str, typer.Argument(metavar="[EXECUTOR|WORKER|HOST]")] = "",
+    what: Annotated[str, typer.Argument(metavar="[EXECUTOR|WORKER|HOST|CYCLE]")] = "",
+    cycle: Annotated[
+        str,
+        typer.Argument(
+            metavar="[CYCLE]",
+            help="Its number, as `nstorm status` shows it, or a time such as 2026-11-25T03:12 "
+            "(UTC), for the first cycle from then on.  [default: the last cycle]",
+        ),
+    ] = "",
     topology: Topology = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say why the last decision is as it is, or why something stays."""
-    _look(conf, Command(topology, verb="explain", what=what), output)
+    """Say why a decision is as it is, or why something stays.
+
+    A cycle that is named is decided again from the journal of this machine.
+    """
+    named = cycle_named(cycle or what)
+    if named is None and cycle:
+        raise CommandError(f"{cycle!r} is neither the number of a cycle nor a time")
+    wish = Command(topology, verb="explain", what=what if cycle or named is None else "")
+    if named is None:
+        _look(conf, wish, output)
+    else:
+        folder = from_storm_yaml(storm_yaml.read(conf))[0].journal.dir
+        if folder is None:
+            raise CommandError("there is no journal: set nstorm.journal.dir or storm.local.dir")
+        reports, config = in_journal(folder, named)
+        _answer(explained(reports, wish, config), output)
 
 
 def _look(conf: Conf, wish: Command, output: Output) -> None:
     with connected(conf) as session:
-        last = ask(session, wish, output)
-    end(last, Output.TABLE, wish.verb)
+        _answer(ask(session, wish, output), output)
+
+
+def _answer(last: Command, output: Output) -> None:
+    end(last, Output.TABLE, last.verb)
     _show(last.answer, output)
 
 
@@ -76,10 +104,16 @@ def _cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def history(conf: Conf, topology: Name = "", output: OutputOption = Output.TABLE) -> None:
+def history(
+    conf: Conf,
+    topology: Name = "",
+    executor: Annotated[str, typer.Option(help="Only its moves, such as 7-7.")] = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
     """List the last moves of the cluster, and what each has changed."""
     with connected(conf) as session:
         moves = _of(_moves(session), topology)
+    moves = [move for move in moves if executor in ("", move.executor)]
     if output is Output.JSON:
         _show([asdict(move) for move in moves], output)
         return
@@ -89,14 +123,14 @@ def history(conf: Conf, topology: Name = "", output: OutputOption = Output.TABLE
             "topology": move.topology,
             "executor": move.executor,
             "to": move.target,
-            "begun": _time(move.begun_s),
+            "begun": utc(move.begun_s),
             "asked by": move.asked_by,
             "end": move.outcome,
             "inter-node": [figures.get("inter_node_frac") for figures in (move.before, move.after)],
         }
         for move in moves
     ]
-    _show([{"moves": rows}], output)
+    _show([{"moves": rows or "none"}], output)
 
 
 def show(
@@ -114,7 +148,7 @@ def show(
         named = ", ".join(one.topology for one in found)
         raise CommandError(f"{move} is a move of {named}: name one with --topology")
     (one,) = found
-    times = {"begun": _time(one.begun_s), "ended": _time(one.ended_s)}
+    times = {"begun": utc(one.begun_s), "ended": utc(one.ended_s)}
     _show([{**times, **asdict(one)}], output)
 
 
@@ -173,7 +207,3 @@ def _of(moves: list[MoveRecord], topology: str) -> list[MoveRecord]:
 
 def _key(move: MoveRecord) -> str:
     return f"{move.id} of {move.topology}"
-
-
-def _time(unix_s: float | None) -> str:
-    return "" if not unix_s else f"{datetime.fromtimestamp(unix_s, UTC):%Y-%m-%d %H:%M:%SZ}"

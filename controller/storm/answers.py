@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from controller.policies.partition.goal import Answer
 from controller.policies.partition.policy import Gather, Remembered
 from controller.policies.registry import policy
 from controller.report import TopologyReport
+from controller.storm.commands import Command, answered
 from controller.walk import walk
+from migration.model import topology_name
 
 MOST_STEPS = 100
 MOST_CANDIDATES = 50
@@ -33,9 +36,14 @@ _PASSING = frozenset(
 Rows = list[dict[str, Any]]
 
 
+def utc(unix_s: float | None) -> str:
+    """Write a time for people, and nothing for none."""
+    return "" if not unix_s else f"{datetime.fromtimestamp(unix_s, UTC):%Y-%m-%d %H:%M:%SZ}"
+
+
 def of_topology(reports: Iterable[TopologyReport], name: str) -> list[TopologyReport]:
-    """Choose the report of a topology, by its id; all reports without one."""
-    return [report for report in reports if name in ("", report.topology)]
+    """Choose the report of a topology, by its id or name; all reports without one."""
+    return [r for r in reports if name in ("", r.topology, topology_name(r.topology))]
 
 
 def plan_of(
@@ -154,11 +162,20 @@ def _crossing_tps(snapshot: LoadSnapshot, place: Ints) -> Floats:
 def _head(report: TopologyReport) -> dict[str, Any]:
     return {
         "topology": report.topology,
+        "cycle": report.tick,
+        "time": utc(report.time_s),
         "mode": report.mode.value,
         "outcome": report.outcome.value,
         "reason": report.reason,
         "what_to_do": what_to_do(report.outcome),
     }
+
+
+def explained(reports: Iterable[TopologyReport], command: Command, config: Config) -> Command:
+    """Answer ``nstorm explain`` by how a cycle ended."""
+    found = [explain(one, command.what, config) for one in of_topology(reports, command.topology)]
+    what = f"executor, worker or host {command.what}" if command.what else "topology"
+    return answered(command, [one for one in found if one is not None], what)
 
 
 def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any] | None:
@@ -180,7 +197,7 @@ def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any]
             "worker": name,
             "node": (node := cluster.nodes[cluster.node_of[w]]),
             "host": host[node],
-            "load_frac": classes.load_frac[w],
+            "load_frac": float(classes.load_frac[w]),
             "class": "high" if classes.high[w] else "low" if classes.low[w] else "normal",
             "closed": closed[w],
         }
@@ -191,8 +208,8 @@ def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any]
             "executor": name,
             "component": snapshot.component_of[e],
             "worker": cluster.workers[snapshot.place[e]],
-            "cpu_cores": snapshot.cpu_cores[e],
-            "queue": snapshot.queue[e],
+            "cpu_cores": float(snapshot.cpu_cores[e]),
+            "queue": float(snapshot.queue[e]),
             "stays": snapshot.pinned[e] or _reason(vetoes.executors, name),
         }
         for e, name in enumerate(snapshot.executors)

@@ -16,8 +16,8 @@ from controller.cycle import Memory, Seen, cycle, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.policies.partition.search import SubprocessSearches
-from controller.report import Report, TopologyReport
-from controller.storm.answers import explain, misfit, of_topology, plan_of
+from controller.report import Report, TopologyReport, not_written
+from controller.storm.answers import explained, misfit, of_topology, plan_of
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, CommandQueue, answered
@@ -94,7 +94,7 @@ class LiveController:
             misfit=self._misfit,
             others={
                 "plan": self._plan,
-                "explain": self._explain,
+                "explain": lambda asked: explained(self._last[1], asked, config),
             },
         )
         self._proposals: dict[str, dict[str, Any]] = {}
@@ -226,7 +226,7 @@ class LiveController:
             self._searches.begin(report.questions)
         except OSError as error:  # the policy asks again in the next cycle
             log.warning("search_not_begun", reason=str(error))
-        reports = tuple(_unwritten(r) if r.topology in unwritten else r for r in report.topologies)
+        reports = tuple(not_written(r) if r.topology in unwritten else r for r in report.topologies)
         self._last = (self._last[0], reports)
         self._show(reports)
         self._history.measure({r.topology: _figures(r) for r in reports if r.picture}, time_s)
@@ -395,12 +395,6 @@ class LiveController:
         ]
         return answered(command, ways, "topology can be measured")
 
-    def _explain(self, command: Command) -> Command:
-        reports = of_topology(self._last[1], command.topology)
-        found = [explain(one, command.what, self._config) for one in reports]
-        what = f"executor, worker or host {command.what}" if command.what else "topology"
-        return answered(command, [one for one in found if one is not None], what)
-
     def _sleep(self, stop: threading.Event, until_s: float, *, moving: bool) -> None:
         pause_s = min(STEP_S if moving else IDLE_S, max(until_s - time.monotonic(), 0.0))
         if self._wake.wait(pause_s):
@@ -416,9 +410,3 @@ def _figures(report: TopologyReport) -> Figures:
         "most_load_frac": max(loads, default=None),
         "total_tps": report.picture.snapshot.traffic.total_tps if report.picture else None,
     }
-
-
-def _unwritten(report: TopologyReport) -> TopologyReport:
-    """Say that the plan of a report was not written, because another one came first."""
-    reason = "the plan was changed by another controller meanwhile"
-    return replace(report, outcome=Outcome.STAND_BACK, reason=reason, moves=(), plan=None)

@@ -1,0 +1,84 @@
+"""Finds one cycle in the journal of this machine, and decides it again."""
+
+import logging
+from bisect import bisect_right
+from contextlib import suppress
+from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
+
+from controller.config import Config
+from controller.errors import CommandError
+from controller.journal.reader import Log, collecting_rarely
+from controller.output import quiet
+from controller.replay.playback import recorded_config, replay
+from controller.report import TopologyReport, not_written
+
+
+def cycle_named(text: str) -> int | datetime | None:
+    """Read a number or a time, UTC if it has no zone; None if it is neither."""
+    if text.isdecimal():
+        return int(text)
+    with suppress(ValueError):
+        named = datetime.fromisoformat(text)
+        return named if named.tzinfo else named.replace(tzinfo=UTC)
+    return None
+
+
+def in_journal(folder: Path, named: int | datetime) -> tuple[list[TopologyReport], Config]:
+    """Decide a cycle again; gives how it ended, and its settings.
+
+    It is the newest one of this number, or the first one from this time on, in which a controller
+    of this journal led. Of the journal no more is decided again than its segment.
+    """
+    with quiet(logging.CRITICAL), collecting_rarely():
+        log, config = Log.open([folder]), Config()
+        places = (_place(log, writer, named) for writer in range(len(log.writers)))
+        found = min(filter(None, places), default=None)
+        if found is None:
+            raise CommandError(
+                f"{folder} has no cycle {named} in which its controller led: ask where the one is "
+                f"that did; `nstorm replay {folder}` lists what a journal has"
+            )
+        _, writer, since_s, number = found
+        for one in replay(log, writer, since_s):
+            if one.tick.head is not None:
+                config = recorded_config(one.tick.head)
+            record = one.tick.record
+            if record.seq == number and one.identical:
+                lost, reports = record.unwritten, one.report.topologies
+                return [not_written(r) if r.topology in lost else r for r in reports], config
+            if record.seq >= number:
+                break
+        raise CommandError(
+            f"cycle {number} cannot be decided again as it was: its segment of the journal is "
+            "damaged, or of another version of nstorm"
+        )
+
+
+def _place(log: Log, writer: int, named: int | datetime) -> tuple[float, int, float, int] | None:
+    """Find the cycle among those of a controller process, which counts them, and records, from 1.
+
+    Gives its rank (the least counts), the process, from when on to read, and the number.
+    """
+    if isinstance(named, datetime):
+        number, since_s = inf, named.timestamp()
+    else:
+        segments = log.writers[writer]
+        row = bisect_right(
+            segments, float(named), key=lambda one: _first_number(log, writer, one.begun_s)
+        )
+        number, since_s = named, segments[max(row - 1, 0)].begun_s
+    for tick in log.ticks(writer, since_s):
+        record = tick.record
+        if record.seq > number:
+            break
+        reached = record.seq == number if number < inf else record.time_s >= since_s
+        if reached and record.epoch is not None and not tick.superseded:
+            rank = -record.time_s if number < inf else record.time_s
+            return rank, writer, since_s, record.seq
+    return None
+
+
+def _first_number(log: Log, writer: int, since_s: float) -> float:
+    return next((tick.record.seq for tick in log.ticks(writer, since_s)), inf)

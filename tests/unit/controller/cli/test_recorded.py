@@ -1,0 +1,184 @@
+"""A cycle of the journal is explained as the leader would have done then, and found by its name."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from controller.cli import recorded
+from controller.cli.main import app
+from controller.cli.recorded import cycle_named, in_journal
+from controller.config import build
+from controller.core.decision import Outcome
+from controller.errors import CommandError
+from controller.journal.writer import Bounds
+from controller.report import TopologyReport, not_written
+from controller.storm.answers import explained
+from controller.storm.commands import Command, encode
+from tests.recorded_world import BEGIN_S, TICK_S, Recorded, record
+
+CONFIG = build({"mode": "auto", "policy": "gather", "cooldown.executor.secs": 12})
+SMALL = Bounds(segment_bytes=10_000)
+
+
+def at(tick: int) -> datetime:
+    return datetime.fromtimestamp(BEGIN_S + TICK_S * tick, UTC)
+
+
+def dated(folder: Path) -> None:
+    """Name segments by the time of what is in them, as a live writer does."""
+    for path in sorted(folder.iterdir()):
+        _, _, rest = path.name.partition("-")
+        with path.open("rb") as file:
+            begun_s = json.loads(file.readline())["time_s"]
+        begun = datetime.fromtimestamp(begun_s, UTC).strftime("%Y%m%dT%H%M%S")
+        path.rename(path.with_name(f"{begun}-{rest}"))
+
+
+def recorded_in(folder: Path, monkeypatch: pytest.MonkeyPatch, **how: Any) -> list[TopologyReport]:
+    """Record in small segments that stay plain."""
+    monkeypatch.setattr("controller.journal.writer.pack", lambda path: None)
+    reports = record(folder, bounds=SMALL, **how)
+    dated(folder)
+    return reports
+
+
+def said(reports: list[TopologyReport], what: str = "") -> bytes:
+    return encode(explained(reports, Command("", verb="explain", what=what), CONFIG))
+
+
+@pytest.mark.parametrize("what", ["", "2-2", "a:1", "host-b"])
+def test_every_cycle_is_explained_as_it_would_have_been_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    reports = recorded_in(tmp_path, monkeypatch)
+    assert len({*tmp_path.iterdir()}) > 3
+    assert {report.outcome for report in reports} >= {Outcome.MOVED, Outcome.STALE_METRICS}
+    for tick, report in enumerate(reports):
+        assert report.tick == tick + 1
+        for named in (report.tick, at(tick), at(tick).replace(microsecond=0)):
+            found, config = in_journal(tmp_path, named)
+            assert said(found, what) == said([report], what)
+            assert config == CONFIG
+
+
+def test_no_segment_before_the_cycles_own_is_decided_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded_in(tmp_path, monkeypatch)
+    decided: list[int] = []
+    real = recorded.replay
+
+    def counting(*where: Any) -> Any:
+        for one in real(*where):
+            decided.append(one.tick.record.seq)
+            yield one
+
+    monkeypatch.setattr(recorded, "replay", counting)
+    for named in (12, at(11)):
+        decided.clear()
+        in_journal(tmp_path, named)
+        assert decided[-1] == 12
+        assert decided[0] > 6
+
+
+def test_a_time_means_the_first_cycle_from_then_on_in_which_a_controller_led(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leads_from_tick_4(tick: int, run: Recorded) -> None:
+        run.epoch = None if tick < 4 else 0
+
+    recorded_in(tmp_path, monkeypatch, each=leads_from_tick_4)
+    for named in (at(0), at(4)):
+        ((one,), _) = in_journal(tmp_path, named)
+        assert one.time_s == at(4).timestamp()
+    with pytest.raises(CommandError, match="has no cycle 3 in which its controller led"):
+        in_journal(tmp_path, 3)
+
+
+def test_of_two_processes_the_one_that_led_and_of_a_number_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded_in(tmp_path, monkeypatch, name="one")
+    recorded_in(tmp_path, monkeypatch, name="two", ticks=range(20, 26), epoch=1)
+    for named, tick in ((3, 22), (9, 8), (at(5), 5), (at(15), 20), (at(22), 22)):
+        ((one,), _) = in_journal(tmp_path, named)
+        assert one.time_s == at(tick).timestamp()
+    for named in (99, at(30)):
+        with pytest.raises(CommandError, match="has no cycle") as refused:
+            in_journal(tmp_path, named)
+        assert "\n" not in str(refused.value)
+
+
+def test_a_plan_that_was_not_written_is_told_as_it_was_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(tick: int, run: Recorded) -> None:
+        run.unwritten = tick == 3
+
+    reports = recorded_in(tmp_path, monkeypatch, each=lost)
+    assert reports[3].outcome is Outcome.MOVED
+    found, _ = in_journal(tmp_path, 4)
+    assert said(found) == said([not_written(reports[3])])
+
+
+def test_what_cannot_be_decided_again_as_it_was_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded_in(tmp_path, monkeypatch)
+    real = recorded.replay
+
+    def otherwise(*where: Any) -> Any:
+        for one in real(*where):
+            one.cycles[0]["reason"] = "another"
+            yield one
+
+    monkeypatch.setattr(recorded, "replay", otherwise)
+    with pytest.raises(CommandError, match="cycle 5 cannot be decided again as it was"):
+        in_journal(tmp_path, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("4711", 4711),
+        ("2026-11-25T03:12", datetime(2026, 11, 25, 3, 12, tzinfo=UTC)),
+        ("2026-11-25 03:12:04Z", datetime(2026, 11, 25, 3, 12, 4, tzinfo=UTC)),
+        ("2026-11-25T04:12+01:00", datetime(2026, 11, 25, 3, 12, tzinfo=UTC)),
+        *((other, None) for other in ("", "7-7", "a:6700", "host-7", "10.0.0.1", "03:12")),
+    ],
+)
+def test_a_cycle_is_named_by_a_number_or_a_time(text: str, named: Any) -> None:
+    assert cycle_named(text) == named
+
+
+def typed(*words: str) -> Any:
+    return CliRunner().invoke(app, ["explain", *words])
+
+
+def test_a_cycle_is_explained_from_the_command_line_without_zookeeper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, conf = tmp_path / "journal", tmp_path / "storm.yaml"
+    reports = recorded_in(folder, monkeypatch)
+    conf.write_text(f"nstorm.journal.dir: {folder}\n")
+    where = ["--conf", str(conf)]
+    found = json.loads(typed("7-7", "2023-11-14T22:13:35", *where, "-o", "json").output)
+    wish = Command("", verb="explain", what="7-7")
+    assert found == msgspec.to_builtins(explained([reports[3]], wish, CONFIG).answer)
+    assert found[0]["cycle"] == 4
+    table = typed("4", *where).output
+    assert "cycle: 4\ntime: 2023-11-14 22:13:35Z\n" in table
+    assert "what to do: " in table
+    for words, refused in (
+        (["7-7", "noon"], "'noon' is neither the number of a cycle nor a time"),
+        (["9-9", "4"], "explain refused: no executor, worker or host 9-9 in that cycle"),
+        (["4", "--topology", "gone"], "explain refused: no topology of gone in that cycle"),
+    ):
+        assert str(typed(*words, *where).exception) == refused
+    conf.write_text("storm.local.dir: relative\n")
+    assert str(typed("4", *where).exception).startswith("there is no journal: ")
