@@ -1,10 +1,13 @@
 """Hosts, as people know them, for the supervisor ids that Storm uses."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from controller.errors import CommandError
 from migration.model import Node, Slot
+
+_BEFORE_PORT = re.compile(r"[\w.-]+(?=:\d)")
 
 
 def slot_of(text: str, nodes: Sequence[Node]) -> Slot:
@@ -21,10 +24,9 @@ def slot_of(text: str, nodes: Sequence[Node]) -> Slot:
     return Slot(there[0], typed.port)
 
 
-def shown(slot: str, hosts: Mapping[str, str]) -> str:
-    """Write a slot with its host; with the supervisor's id where that is not known."""
-    supervisor, _, port = slot.rpartition(":")
-    return f"{hosts.get(supervisor, supervisor)}:{port}"
+def shown(text: str, hosts: Mapping[str, str]) -> str:
+    """Write hosts for the ids of supervisors before a port, or for an id alone, where known."""
+    return hosts.get(text) or _BEFORE_PORT.sub(lambda id_: hosts.get(id_[0], id_[0]), text)
 
 
 def only(document: dict[str, Any], topology: str | None, host: str | None) -> dict[str, Any]:

@@ -28,13 +28,13 @@ def cycle_named(text: str) -> int | datetime | None:
 def in_journal(folder: Path, named: int | datetime) -> tuple[list[TopologyReport], Config]:
     """Decide a cycle again; gives how it ended, and its settings.
 
-    It is the newest one of this number, or the first one from this time on, in which a controller
-    of this journal led. Of the journal no more is decided again than its segment.
+    It is the newest one of this number, or the last one by the end of this second, in which a
+    controller of this journal led. No more of the journal is decided again than its segment.
     """
     with quiet(logging.CRITICAL), collecting_rarely():
         log, config = Log.open([folder]), Config()
         places = (_place(log, writer, named) for writer in range(len(log.writers)))
-        found = min(filter(None, places), default=None)
+        found = max(filter(None, places), default=None)
         if found is None:
             raise CommandError(
                 f"{folder} has no cycle {named} in which its controller led: ask where the one is "
@@ -59,26 +59,25 @@ def in_journal(folder: Path, named: int | datetime) -> tuple[list[TopologyReport
 def _place(log: Log, writer: int, named: int | datetime) -> tuple[float, int, float, int] | None:
     """Find the cycle among those of a controller process, which counts them, and records, from 1.
 
-    Gives its rank (the least counts), the process, from when on to read, and the number.
+    Gives its time, the process, from when on to read, and the number.
     """
+    number, until_s = inf, inf
     if isinstance(named, datetime):
-        number, since_s = inf, named.timestamp()
+        since_s = named.timestamp()
+        until_s = since_s + 1
     else:
         segments = log.writers[writer]
-        row = bisect_right(
-            segments, float(named), key=lambda one: _first_number(log, writer, one.begun_s)
-        )
+        row = bisect_right(segments, float(named), key=lambda s: _number(log, writer, s.begun_s))
         number, since_s = named, segments[max(row - 1, 0)].begun_s
+    found = None
     for tick in log.ticks(writer, since_s):
         record = tick.record
-        if record.seq > number:
+        if record.seq > number or record.time_s >= until_s:
             break
-        reached = record.seq == number if number < inf else record.time_s >= since_s
-        if reached and record.epoch is not None and not tick.superseded:
-            rank = -record.time_s if number < inf else record.time_s
-            return rank, writer, since_s, record.seq
-    return None
+        if record.epoch is not None and not tick.superseded and number in (record.seq, inf):
+            found = record.time_s, writer, since_s, record.seq
+    return found
 
 
-def _first_number(log: Log, writer: int, since_s: float) -> float:
+def _number(log: Log, writer: int, since_s: float) -> float:
     return next((tick.record.seq for tick in log.ticks(writer, since_s)), inf)

@@ -262,15 +262,16 @@ def decided(topology: Document, hosts: Mapping[str, str]) -> Iterator[str]:
     yield f"\n{topology['topology']} {topology['status']}{mode}{crosses}"
     left = topology["headroom"]
     if left and left["factor"] is not None:
-        binds = f"{left['binds']} of {left['where']}"
+        binds = f"{left['binds']} of {shown(left['where'], hosts)}"
         yield f"head-room: {left['factor']:.3g} times the input, then {binds}"
     decision = topology["decision"]
     if decision:
-        yield f"cycle {decision['tick']} {decision['outcome']}: {decision['reason']}"
+        reason = shown(decision["reason"], hosts)
+        yield f"cycle {decision['tick']} {decision['outcome']}: {reason}"
         if decision["proposal"]:
             yield f"proposal {decision['proposal']}: approve or reject it"
         for warning in decision["warnings"]:
-            yield f"warning: {warning}"
+            yield f"warning: {shown(warning, hosts)}"
     if topology["way"]:
         moves, (before, after) = topology["way"]["moves"], topology["way"]["inter_node_frac"]
         missed = topology["way"].get("missed_tuples_today", 0.0)

@@ -6,17 +6,20 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from controller.cli.control import Topology
 from controller.cli.daemons import Conf
 from controller.cli.operate import ask, connected, end
+from controller.cli.places import shown
 from controller.cli.recorded import cycle_named, in_journal
 from controller.config import from_storm_yaml
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
 from controller.storm.answers import explained, utc
+from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command
 from controller.storm.history import HISTORY, MoveRecord, stored_moves
 from kvstore.zookeeper import Session
@@ -43,7 +46,7 @@ def explain(
         typer.Argument(
             metavar="[CYCLE]",
             help="Its number, as `nstorm status` shows it, or a time such as 2026-11-25T03:12 "
-            "(UTC), for the first cycle from then on.  [default: the last cycle]",
+            "(UTC), for the last cycle by then.  [default: the last of all]",
         ),
     ] = "",
     topology: Topology = "",
@@ -77,31 +80,41 @@ def _answer(last: Command, output: Output) -> None:
     _show(last.answer, output)
 
 
-def _show(found: Sequence[Mapping[str, Any]], output: Output) -> None:
-    """Print one fact as a line, and many of a kind as a table."""
+def _show(
+    found: Sequence[Mapping[str, Any]], output: Output, hosts: Mapping[str, str] | None = None
+) -> None:
+    """Print one fact as a line, and many of a kind as a table, with hosts for supervisors' ids."""
     if output is Output.JSON:
         print(json.dumps(found, indent=1))
         return
-    console = Console()
-    for key, value in (pair for one in found for pair in one.items()):
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            table = Table(*value[0], title=key)
-            for row in value:
-                table.add_row(*map(_cell, row.values()))
-            console.print(table)
-        elif value not in (None, "", [], {}):
-            line = f"{key.replace('_', ' ')}: {_cell(value)}"
-            console.print(line, highlight=False, soft_wrap=True, markup=False)
+    console = Console(markup=False, highlight=False)
+    for one in found:
+        known = one.get("hosts", hosts or {})
+        for key, value in one.items():
+            if isinstance(value, list) and value and isinstance(value[0], dict):
+                rows = [[_cell(of, known) for of in row.values()] for row in value]
+                # What has no spaces, such as a slot, stays in one piece.
+                columns = (
+                    Column(name.replace("_", " "), min_width=max(map(len, " ".join(of).split(" "))))
+                    for name, of in zip(value[0], zip(*rows, strict=True), strict=True)
+                )
+                table = Table(*columns, title=key, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+                for row in rows:
+                    table.add_row(*row)
+                console.print(table, crop=False)
+            elif key != "hosts" and value not in (None, "", [], {}):
+                line = f"{key.replace('_', ' ')}: {_cell(value, known)}"
+                console.print(line, soft_wrap=True)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, hosts: Mapping[str, str]) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_cell(of)}" for name, of in value.items())
+        return ", ".join(f"{name} {_cell(of, hosts)}" for name, of in value.items())
     if isinstance(value, list):
-        return ", ".join(map(_cell, value))
+        return ", ".join(_cell(of, hosts) for of in value)
     if isinstance(value, float):
         return f"{value:.4g}"
-    return "" if value is None else str(value)
+    return "" if value is None else shown(str(value), hosts)
 
 
 def history(
@@ -112,7 +125,7 @@ def history(
 ) -> None:
     """List the last moves of the cluster, and what each has changed."""
     with connected(conf) as session:
-        moves = _of(_moves(session), topology)
+        moves, hosts = _of(_moves(session), topology), _hosts(session)
     moves = [move for move in moves if executor in ("", move.executor)]
     if output is Output.JSON:
         _show([asdict(move) for move in moves], output)
@@ -120,7 +133,7 @@ def history(
     rows = [
         {
             "id": move.id,
-            "topology": move.topology,
+            "topology": topology_name(move.topology),
             "executor": move.executor,
             "to": move.target,
             "begun": utc(move.begun_s),
@@ -130,7 +143,7 @@ def history(
         }
         for move in moves
     ]
-    _show([{"moves": rows or "none"}], output)
+    _show([{"moves": rows or "none"}], output, hosts)
 
 
 def show(
@@ -138,18 +151,21 @@ def show(
 ) -> None:
     """Show who asked for a move and why, its phases, and its gain.
 
-    `asc_tps` is what it was to gain; `before` and `after` were measured.
+    `asc tps` is what it was to gain; `before` and `after` were measured.
     """
     with connected(conf) as session:
         found = [one for one in _of(_moves(session), topology) if one.id == move]
+        hosts = _hosts(session)
     if not found:
         raise CommandError(f"no move {move} is among those of `nstorm history`")
     if len(found) > 1:
         named = ", ".join(one.topology for one in found)
         raise CommandError(f"{move} is a move of {named}: name one with --topology")
     (one,) = found
-    times = {"begun": utc(one.begun_s), "ended": utc(one.ended_s)}
-    _show([{**times, **asdict(one)}], output)
+    told = {"begun": utc(one.begun_s), "ended": utc(one.ended_s), **asdict(one)}
+    if output is Output.TABLE:
+        del told["begun_s"], told["ended_s"]
+    _show([told], output, hosts)
 
 
 def cancel(
@@ -199,6 +215,11 @@ def last_moves(moves: list[MoveRecord], count: int) -> list[MoveRecord]:
 def _moves(session: Session) -> list[MoveRecord]:
     stored = session.read(HISTORY)
     return stored_moves(None if stored is None else stored.data)
+
+
+def _hosts(session: Session) -> dict[str, str]:
+    views = LiveCluster.of_session(session).topologies()
+    return {node.id: node.host for view in views for node in view.publication.nodes}
 
 
 def _of(moves: list[MoveRecord], topology: str) -> list[MoveRecord]:

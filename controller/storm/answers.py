@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from controller.config import Config
 from controller.core.classify import Limits, classify
@@ -168,14 +169,20 @@ def _head(report: TopologyReport) -> dict[str, Any]:
         "outcome": report.outcome.value,
         "reason": report.reason,
         "what_to_do": what_to_do(report.outcome),
+        "hosts": dict(report.picture.view.publication.hosts) if report.picture else {},
     }
 
 
 def explained(reports: Iterable[TopologyReport], command: Command, config: Config) -> Command:
     """Answer ``nstorm explain`` by how a cycle ended."""
-    found = [explain(one, command.what, config) for one in of_topology(reports, command.topology)]
+    chosen = of_topology(reports, command.topology)
+    found = [explain(one, command.what, config) for one in chosen]
     what = f"executor, worker or host {command.what}" if command.what else "topology"
-    return answered(command, [one for one in found if one is not None], what)
+    answer = answered(command, [one for one in found if one is not None], what)
+    dark = [f"; {r.topology} {r.outcome}: {r.reason}" for r in chosen if r.picture is None]
+    return (
+        answer if answer.answer else structs.replace(answer, reason=answer.reason + "".join(dark))
+    )
 
 
 def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any] | None:
@@ -187,7 +194,7 @@ def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any]
     if made is None:
         return None if what else _head(report)
     cluster, snapshot, classes = made.cluster, made.snapshot, made.classes
-    host = made.view.publication.hosts
+    hosts = made.view.publication.hosts
     closed = [
         why or _reason(vetoes.workers, name)
         for why, name in zip(cluster.closed, cluster.workers, strict=True)
@@ -195,8 +202,7 @@ def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any]
     workers: Rows = [
         {
             "worker": name,
-            "node": (node := cluster.nodes[cluster.node_of[w]]),
-            "host": host[node],
+            "node": cluster.nodes[cluster.node_of[w]],
             "load_frac": float(classes.load_frac[w]),
             "class": "high" if classes.high[w] else "low" if classes.low[w] else "normal",
             "closed": closed[w],
@@ -219,7 +225,12 @@ def explain(report: TopologyReport, what: str, config: Config) -> dict[str, Any]
         candidates = _candidates(made, closed, e, config)
         return {**_head(report), "executors": [executors[e]], "candidates": candidates}
     if what:
-        at = [w for w in workers if what in (w["worker"], w["host"], w["node"])]
+        at = [
+            one
+            for one in workers
+            for host in [hosts[one["node"]]]
+            if what in (one["worker"], one["node"], host, one["worker"].replace(one["node"], host))
+        ]
         here = {w["worker"] for w in at}
         executors = [e for e in executors if e["worker"] in here]
         return {**_head(report), "workers": at, "executors": executors} if at else None

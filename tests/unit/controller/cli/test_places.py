@@ -44,6 +44,9 @@ def test_of_two_supervisors_of_a_host_the_port_tells() -> None:
 def test_a_slot_is_shown_by_its_host() -> None:
     assert shown("id-1:6700", {"id-1": "alpha"}) == "alpha:6700"
     assert shown("id-9:6700", {"id-1": "alpha"}) == "id-9:6700"
+    assert shown("id-1", {"id-1": "alpha"}) == "alpha"
+    said = "7-7 from id-1:6700 to id-9:6701, a gain of id-1: 5"
+    assert shown(said, {"id-1": "alpha"}) == "7-7 from alpha:6700 to id-9:6701, a gain of id-1: 5"
 
 
 def topology(name: str, *slots: str) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """A cycle of the journal is explained as the leader would have done then, and found by its name."""
 
 import json
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from controller.storm.commands import Command, encode
 from tests.recorded_world import BEGIN_S, TICK_S, Recorded, record
 
 CONFIG = build({"mode": "auto", "policy": "gather", "cooldown.executor.secs": 12})
+DARK = "explain refused: no executor, worker or host 7-7 in that cycle; wc-1 STALE_METRICS: "
 SMALL = Bounds(segment_bytes=10_000)
 
 
@@ -86,18 +88,20 @@ def test_no_segment_before_the_cycles_own_is_decided_again(
         assert decided[0] > 6
 
 
-def test_a_time_means_the_first_cycle_from_then_on_in_which_a_controller_led(
+def test_a_time_means_the_last_cycle_by_then_in_which_a_controller_led(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def leads_from_tick_4(tick: int, run: Recorded) -> None:
         run.epoch = None if tick < 4 else 0
 
     recorded_in(tmp_path, monkeypatch, each=leads_from_tick_4)
-    for named in (at(0), at(4)):
+    second = timedelta(seconds=1)
+    for named, tick in ((at(4), 4), (at(4) - second / 2, 4), (at(5) - second, 4), (at(6), 6)):
         ((one,), _) = in_journal(tmp_path, named)
-        assert one.time_s == at(4).timestamp()
-    with pytest.raises(CommandError, match="has no cycle 3 in which its controller led"):
-        in_journal(tmp_path, 3)
+        assert one.time_s == at(tick).timestamp()
+    for none in (3, at(4) - second):
+        with pytest.raises(CommandError, match=f"has no cycle {re.escape(str(none))} in which"):
+            in_journal(tmp_path, none)
 
 
 def test_of_two_processes_the_one_that_led_and_of_a_number_the_newest(
@@ -105,12 +109,12 @@ def test_of_two_processes_the_one_that_led_and_of_a_number_the_newest(
 ) -> None:
     recorded_in(tmp_path, monkeypatch, name="one")
     recorded_in(tmp_path, monkeypatch, name="two", ticks=range(20, 26), epoch=1)
-    for named, tick in ((3, 22), (9, 8), (at(5), 5), (at(15), 20), (at(22), 22)):
+    for named, tick in ((3, 22), (9, 8), (at(5), 5), (at(15), 11), (at(22), 22), (at(30), 25)):
         ((one,), _) = in_journal(tmp_path, named)
         assert one.time_s == at(tick).timestamp()
-    for named in (99, at(30)):
+    for none in (99, at(-1)):
         with pytest.raises(CommandError, match="has no cycle") as refused:
-            in_journal(tmp_path, named)
+            in_journal(tmp_path, none)
         assert "\n" not in str(refused.value)
 
 
@@ -171,14 +175,18 @@ def test_a_cycle_is_explained_from_the_command_line_without_zookeeper(
     wish = Command("", verb="explain", what="7-7")
     assert found == msgspec.to_builtins(explained([reports[3]], wish, CONFIG).answer)
     assert found[0]["cycle"] == 4
+    assert found == json.loads(typed("7-7", "4", *where, "-o", "json").output)
     table = typed("4", *where).output
     assert "cycle: 4\ntime: 2023-11-14 22:13:35Z\n" in table
     assert "what to do: " in table
+    assert "host-a:1 " in table
+    assert typed("host-a:1", "4", *where).output == typed("a:1", "4", *where).output
     for words, refused in (
         (["7-7", "noon"], "'noon' is neither the number of a cycle nor a time"),
         (["9-9", "4"], "explain refused: no executor, worker or host 9-9 in that cycle"),
+        (["7-7", "1"], DARK),
         (["4", "--topology", "gone"], "explain refused: no topology of gone in that cycle"),
     ):
-        assert str(typed(*words, *where).exception) == refused
+        assert str(typed(*words, *where).exception).startswith(refused)
     conf.write_text("storm.local.dir: relative\n")
     assert str(typed("4", *where).exception).startswith("there is no journal: ")

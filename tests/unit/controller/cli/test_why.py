@@ -1,10 +1,13 @@
 """Which moves an undo takes back, and what is refused in one sentence."""
 
+import json
+
 import pytest
 
 from controller.cli.operate import seconds
-from controller.cli.why import _cell, last_moves
+from controller.cli.why import _cell, _show, last_moves
 from controller.errors import CommandError
+from controller.output import Output
 from controller.storm.history import MoveRecord
 
 
@@ -39,4 +42,20 @@ def test_a_time_is_a_number_and_a_unit() -> None:
 
 def test_cells_are_read_by_people() -> None:
     told = {"PREPARE": 0.25123, "STOP": 1.0}
-    assert _cell([told, None, "x", 7]) == "PREPARE 0.2512, STOP 1, , x, 7"
+    assert _cell([told, None, "x", 7], {}) == "PREPARE 0.2512, STOP 1, , x, 7"
+
+
+def test_people_read_hosts_and_programs_ids(capsys: pytest.CaptureFixture[str]) -> None:
+    ids = {"9989472a-b859-4894-8e2a-dad5dfca7c40-127.0.0.1": "node-1"}
+    (id_,) = ids
+    reason = f"7-7 [count] from {id_}:6700 to {id_}:6701"
+    rows = [{"worker": f"{id_}:6700", "why_not": "closed [by you]"}]
+    found = [{"reason": reason, "places": rows, "hosts": ids}]
+    _show(found, Output.TABLE)
+    said = capsys.readouterr().out
+    assert "reason: 7-7 [count] from node-1:6700 to node-1:6701" in said
+    assert "node-1:6700 " in said
+    assert "[by you]" in said
+    assert "hosts" not in said
+    _show(found, Output.JSON)
+    assert json.loads(capsys.readouterr().out) == found

@@ -147,6 +147,7 @@ def test_why_an_executor_stays_and_why_a_worker_takes_nothing() -> None:
 def test_workers_and_hosts_are_explained_and_the_unknown_is_not() -> None:
     report, _ = decided(World())
     worker = explain(report, "b:1", ADVISE)
+    assert worker == explain(report, "host-b:1", ADVISE)
     assert worker is not None
     assert [row["executor"] for row in worker["executors"]] == ["2-2", "5-5"]
     for name in ("b", "host-b"):
