@@ -8,7 +8,7 @@ import typer
 from msgspec.structs import replace
 
 from controller.cli.daemons import Conf
-from controller.cli.operate import ask, connected, end, heeded, seconds
+from controller.cli.operate import Topology, ask, connected, end, heeded, seconds
 from controller.config import Mode, from_storm_yaml
 from controller.core.controls import EVERYWHERE, Controls, Pause, Rejected
 from controller.core.decision import Outcome
@@ -24,7 +24,6 @@ from migration import storm_yaml
 
 DAY_S = 86_400.0
 
-Topology = Annotated[str, typer.Option("--topology", help="Only this one, by name or id.")]
 Proposal = Annotated[str, typer.Argument(metavar="ID", help="As `nstorm status` shows it.")]
 Reason = Annotated[str, typer.Option(help="Shown by `nstorm status`.")]
 

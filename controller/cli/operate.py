@@ -74,12 +74,8 @@ def heeded(session: Session, what: str) -> None:
             )
 
 
-TopologyOption = Annotated[
-    str | None, typer.Option("--topology", help="Only this one, by name or id.")
-]
-HostOption = Annotated[
-    str | None, typer.Option("--host", help="Only this host, by name or supervisor id.")
-]
+Topology = Annotated[str, typer.Option("--topology", help="Only this one, by name or id.")]
+Host = Annotated[str, typer.Option("--host", help="Only this host, by name or supervisor id.")]
 
 
 def look(session: Session, view: LiveCluster) -> dict[str, Any]:
@@ -99,8 +95,8 @@ def look(session: Session, view: LiveCluster) -> dict[str, Any]:
 
 def status(
     conf: Conf,
-    topology: TopologyOption = None,
-    host: HostOption = None,
+    topology: Topology = "",
+    host: Host = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show where executors run, the load, and the last decision.

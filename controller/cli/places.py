@@ -29,15 +29,15 @@ def shown(text: str, hosts: Mapping[str, str]) -> str:
     return hosts.get(text) or _BEFORE_PORT.sub(lambda id_: hosts.get(id_[0], id_[0]), text)
 
 
-def only(document: dict[str, Any], topology: str | None, host: str | None) -> dict[str, Any]:
+def only(document: dict[str, Any], topology: str, host: str) -> dict[str, Any]:
     """Leave of a status what concerns a topology, by id or name, and a host, by name or id."""
     topologies, ended = document["topologies"], document["ended_moves"]
-    if topology is not None:
+    if topology:
         names = [one["name"] for one in topologies]
         topologies = [one for one in topologies if topology in (one["topology"], one["name"])]
         _refuse_none(topologies, "topology", topology, names)
         ended = [move for move in ended if move["topology"] == topologies[0]["topology"]]
-    if host is None:
+    if not host:
         return {**document, "topologies": topologies, "ended_moves": ended}
     ids = {id_ for id_, name in document["hosts"].items() if host in (id_, name)}
     _refuse_none(ids, "host", host, document["hosts"].values())

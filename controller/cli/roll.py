@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -13,13 +14,7 @@ import typer
 from rich.console import Console
 
 from controller.cli.daemons import Conf
-from controller.cli.operate import (
-    begin_drain,
-    cannot_drain_now,
-    connected,
-    heeded,
-    patient,
-)
+from controller.cli.operate import begin_drain, cannot_drain_now, connected, heeded, patient
 from controller.cli.status_view import drain_progress
 from controller.config import Config, from_storm_yaml
 from controller.core.decision import Outcome
@@ -152,7 +147,7 @@ class _Rolling:
             for host in batch:
                 begin_drain(self._session, self._view, self._config, host)
             for host in batch:
-                self._wait(host, lambda host=host: self._not_empty(host))  # type: ignore[misc]
+                self._wait(host, partial(self._not_empty, host))
             if failed := self._command(batch):
                 return failed
             self._took_s.append((time.monotonic() - began_s) / len(batch))
@@ -177,8 +172,8 @@ class _Rolling:
                     f"Repeat the roll to go on here, or take it back with `nstorm undrain {host}`"
                 )
                 continue
-            said_ms = patient(lambda host=host: self._said(host), self._console)  # type: ignore[misc]
-            self._wait(host, lambda said=said_ms, host=host: self._away(host, said))  # type: ignore[misc]
+            said_ms = patient(self._said_ms, self._console)
+            self._wait(host, partial(self._away, host, said_ms))
             self._session.delete(f"{DRAINED}/{host}")
             self._roll = msgspec.structs.replace(self._roll, done=(*self._roll.done, host))
             self._keep()
@@ -189,15 +184,10 @@ class _Rolling:
         views = self._view.topologies()
         return nodes_named(views[0].publication.hosts, (host,)) if views else frozenset()
 
-    def _said(self, host: str) -> dict[str, tuple[int, int] | None]:
-        return {node: self._said_ms(node) for node in self._nodes(host)}
-
-    def _said_ms(self, node: str) -> tuple[int, int] | None:
-        """Return when a node's agent and its supervisor have last spoken, by their clock."""
-        for acks in self._view.acks():
-            if acks.node == node and acks.supervisor is not None:
-                return acks.time_ms, acks.supervisor.time_ms
-        return None
+    def _said_ms(self) -> dict[str, tuple[int, int]]:
+        """Return when each node's agent and its supervisor have last spoken, by their clock."""
+        acks = self._view.acks()
+        return {a.node: (a.time_ms, a.supervisor.time_ms) for a in acks if a.supervisor}
 
     def _not_empty(self, host: str) -> str | None:
         """Say by topology what is left, what stands in its way, and what to do."""
@@ -215,15 +205,14 @@ class _Rolling:
                 left.append(f"{executors} of {view.publication.name} left{why or ''}")
         return "; ".join(left) or None
 
-    def _away(self, host: str, said_ms: dict[str, tuple[int, int] | None]) -> str | None:
-        nodes = self._nodes(host)
+    def _away(self, host: str, before_ms: dict[str, tuple[int, int]]) -> str | None:
+        nodes, now_ms = self._nodes(host), self._said_ms()
         if not nodes:
             return "Storm has not got its supervisor back"
-        for node in nodes:
-            now, before = self._said_ms(node), said_ms.get(node) or (0, 0)
-            if now is None or now[0] <= before[0] or now[1] <= before[1]:
-                return "its agent, or its supervisor with the hooks, has not spoken again"
-        return None
+        spoken = (zip(now_ms.get(n, (0, 0)), before_ms.get(n, (0, 0)), strict=True) for n in nodes)
+        if all(now > before for pair in spoken for now, before in pair):
+            return None
+        return "its agent, or its supervisor with the hooks, has not spoken again"
 
     def _wait(self, host: str, why_not: Callable[[], str | None]) -> None:
         """Wait for a host, and say what for each time that changes."""

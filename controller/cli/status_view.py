@@ -110,7 +110,9 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
         "decision": {k: cycle[k] for k in ("tick", "outcome", "reason", "warnings", "proposal")}
         if cycle
         else None,
-        "inter_node_ratio": _ratio(cycle),
+        "inter_node_ratio": told["inter_node_tps"] / tps
+        if (tps := told.get("total_tps"))
+        else None,
         "headroom": told.get("headroom"),
         "nimbus_hooks": view.nimbus.hooks if view.nimbus else None,
         "scheduler": view.nimbus.scheduler if view.nimbus else None,
@@ -186,12 +188,6 @@ def _executors(view: TopologyView, cycle: Document | None) -> Iterator[Document]
             "queue": load.get("queue"),
             "pinned": pinned.get(placed.executor),
         }
-
-
-def _ratio(cycle: Document | None) -> float | None:
-    if not cycle or not cycle.get("total_tps"):
-        return None
-    return float(cycle["inter_node_tps"]) / float(cycle["total_tps"])
 
 
 def head(document: Document) -> Iterator[str]:

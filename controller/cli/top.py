@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 
 from controller.cli.daemons import Conf
-from controller.cli.operate import HostOption, TopologyOption, connected, look
+from controller.cli.operate import Host, Topology, connected, look
 from controller.cli.places import only, shown
 from controller.cli.status_view import decided, ended, head, share
 from controller.storm.collect import LiveCluster
@@ -22,8 +22,8 @@ _BAR = 20
 
 def top(
     conf: Conf,
-    topology: TopologyOption = None,
-    host: HostOption = None,
+    topology: Topology = "",
+    host: Host = "",
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
 ) -> None:
     """Show placement, load, traffic and moves, live, until Ctrl-C.

@@ -10,9 +10,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
-from controller.cli.control import Topology
 from controller.cli.daemons import Conf
-from controller.cli.operate import ask, connected, end
+from controller.cli.operate import Topology, ask, connected, end
 from controller.cli.places import shown
 from controller.cli.recorded import cycle_named, in_journal
 from controller.config import from_storm_yaml
