@@ -169,7 +169,7 @@ def _follow(session: Session, path: str, console: Console, *, until_begun: bool)
         changed.clear()
         command, away_s = _look(session, path, changed, console)
         asked_s += away_s
-        if command != before:
+        if command != before and command.state != REFUSED:  # which `end` says
             before = command
             reason = f": {command.reason}" if command.reason else ""
             took = f" ({command.stopped_after_s:.3f} s)" if command.stopped_after_s else ""
