@@ -15,6 +15,7 @@ from rich.console import Console
 
 from controller.cli.daemons import Conf
 from controller.cli.operate import begin_drain, cannot_drain_now, connected, heeded, patient
+from controller.cli.places import shown
 from controller.cli.status_view import drain_progress
 from controller.config import Config, from_storm_yaml
 from controller.core.decision import Outcome
@@ -199,7 +200,8 @@ class _Rolling:
             if stay := drain_progress([view], host, 0)["stay"]:
                 why = f"; {stay[0]['executor']} stays: {stay[0]['reason']}"
             elif not why and (outcome := decided.get("outcome")) in _HOLD_A_DRAIN:
-                why = f"; {outcome}: {decided['reason']}. {what_to_do(Outcome(outcome))}"
+                reason = shown(decided["reason"], view.publication.hosts)
+                why = f"; {outcome}: {reason}. {what_to_do(Outcome(outcome))}"
             if count := on_hosts(view, (host,)):
                 executors = counted(count, "executor")
                 left.append(f"{executors} of {view.publication.name} left{why or ''}")

@@ -147,10 +147,10 @@ def test_a_topology_that_no_drain_moves_is_named_before_anything_is_done(cluster
         ({}, Controls(), [], ""),
         ({"outcome": "MOVE_IN_FLIGHT", "reason": "under way: 2-2"}, Controls(), [], ""),
         (
-            {"outcome": "NO_LOW_WORKER", "reason": "1-1 needs 0.5 cores"},
+            {"outcome": "NO_LOW_WORKER", "reason": "a:1 has no room"},
             Controls(),
             [],
-            f"; NO_LOW_WORKER: 1-1 needs 0.5 cores. {what_to_do(Outcome.NO_LOW_WORKER)}",
+            f"; NO_LOW_WORKER: host-a:1 has no room. {what_to_do(Outcome.NO_LOW_WORKER)}",
         ),
         (
             {"outcome": "PAUSED", "reason": "frozen: release"},
