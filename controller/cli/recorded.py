@@ -9,7 +9,7 @@ from pathlib import Path
 
 from controller.config import Config
 from controller.errors import CommandError
-from controller.journal.reader import Log, collecting_rarely
+from controller.journal.reader import Log
 from controller.output import quiet
 from controller.replay.playback import recorded_config, replay
 from controller.report import TopologyReport, not_written
@@ -31,7 +31,7 @@ def in_journal(folder: Path, named: int | datetime) -> tuple[list[TopologyReport
     It is the newest one of this number, or the last one by the end of this second, in which a
     controller of this journal led. No more of the journal is decided again than its segment.
     """
-    with quiet(logging.CRITICAL), collecting_rarely():
+    with quiet(logging.CRITICAL):
         log, config = Log.open([folder]), Config()
         places = (_place(log, writer, named) for writer in range(len(log.writers)))
         found = max(filter(None, places), default=None)
