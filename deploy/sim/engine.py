@@ -85,7 +85,7 @@ class _Run:
         config = setting.controller or Config()
         hardware = setting.hardware
         if hardware.shared_by == "worker" and config.worker_capacity_cores is None:
-            # What a worker leaves is nobody's, in use or not.
+            # What a worker leaves no other gets, in use or not.
             config = replace(config, worker_capacity_cores=hardware.cores / hardware.workers)
         self.storm = Storm(
             self.world,

@@ -33,7 +33,7 @@ def rules(policy: str, max_moves: int, gain_frac: float, weight_worker: float) -
 
 configs = st.builds(
     rules,
-    # Two need profiles, without which they move nobody.
+    # Two need profiles, without which they move none.
     st.sampled_from([name for name in NAMES if name not in {"sam", "heterogeneity"}]),
     st.integers(1, 6),
     st.sampled_from([0.0, 0.01]),

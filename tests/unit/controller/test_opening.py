@@ -114,7 +114,7 @@ def test_no_slot_is_opened_where_it_would_leave_another_topology_too_little() ->
     in_use = {"a": 2, "b": 2, "c": 1}
 
     def decided_beside(count: int) -> TopologyReport:
-        """Put so many executors of another topology onto host c, whose CPU one worker has alone."""
+        """Put executors of another topology onto host c, whose CPU one worker has alone."""
         world = World({1: A1, 2: A1}, free=frozenset({Slot("c", 2)}), in_use=in_use)
         beside = World(dict.fromkeys(range(1, count + 1), C1), in_use=in_use)
         memory = Memory()

@@ -57,7 +57,7 @@ def test_pinned_executors_stay_and_closed_workers_get_nothing() -> None:
     closed = replace(cluster, closed=("no hooks", None))
     best = cheapest(PlacementProblem.of(closed, snapshot, Limits()))
     assert best is not None
-    # Nobody may come to the spout, and without it 20 of 40 t/s meet wherever the third one is.
+    # No executor may come to the spout, and without it 20 of 40 t/s meet wherever the third one is.
     assert best.tolist() == [0, 1, 0, 1]
 
 
@@ -76,8 +76,8 @@ def test_no_traffic_and_one_worker() -> None:
     assert solve(PlacementProblem.of(cluster, silent, Limits()), 30.0).cost_tps == 0
     one = Cluster.build(["n0"], [("n0:1", "n0", 1.0)])
     here = replace(snapshot, place=np.zeros(4, dtype=np.int64))
-    nobody = np.zeros(0, dtype=np.int64)
-    alone = replace(here, traffic=replace(here.traffic, source=nobody, target=nobody, tps=nobody))
+    none = np.zeros(0, dtype=np.int64)
+    alone = replace(here, traffic=replace(here.traffic, source=none, target=none, tps=none))
     assert solve(PlacementProblem.of(one, alone, Limits()), 30.0).cost_tps == 0
 
 
