@@ -195,7 +195,8 @@ def restart(lab: Lab, *names: str) -> None:
 def test_jvms_of_today_beside_agents_and_controller_of_before(
     fed: Lab, operator: Operator, session: Session, jar_link: Path
 ) -> None:
-    assert versions(session) == Versions({OLD}, {OLD}, {OLD}, {OLD}, {OLD})
+    before = Versions({OLD}, {OLD}, {OLD}, {OLD}, {OLD})
+    fed.wait_until("all of before have said so", lambda: versions(session) == before)
     jar_link.unlink()
     jar_link.symlink_to(AGENT_JAR)
     # The new worker will have a spout, whose way the others do not understand.
@@ -210,7 +211,7 @@ def test_jvms_of_today_beside_agents_and_controller_of_before(
         lambda: fed.worker_pids().get(str(other), pids[str(other)]) != pids[str(other)],
     )
     fed.wait_ready(TOPOLOGY)
-    before = undisturbed(fed)
+    failed_before = undisturbed(fed)
     pids, registered = fed.worker_pids(), registrations(session)
     assert len(registered) == len(fed.nodes)
     restart(fed, "nimbus", *(node.host for node in fed.nodes))
@@ -220,7 +221,7 @@ def test_jvms_of_today_beside_agents_and_controller_of_before(
     fed.wait_until("all workers answer their agents", operator.ready)
     move_each_way(fed, operator, one, other)
     assert fed.worker_pids() == pids
-    assert failed(fed) == before
+    assert failed(fed) == failed_before
 
 
 def wait_registered(lab: Lab, session: Session, registered: dict[str, int]) -> None:
