@@ -3,13 +3,13 @@
 import logging
 from bisect import bisect_right
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from math import inf
 from pathlib import Path
 
 from controller.config import Config
 from controller.errors import CommandError
-from controller.journal.reader import Log
+from controller.journal.reader import Log, moment
 from controller.output import quiet
 from controller.replay.playback import recorded_config, replay
 from controller.report import TopologyReport, not_written
@@ -20,8 +20,7 @@ def cycle_named(text: str) -> int | datetime | None:
     if text.isdecimal():
         return int(text)
     with suppress(ValueError):
-        named = datetime.fromisoformat(text)
-        return named if named.tzinfo else named.replace(tzinfo=UTC)
+        return moment(text)
     return None
 
 

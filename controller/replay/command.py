@@ -16,7 +16,7 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from controller.config import build, keys_of
-from controller.journal.reader import Log
+from controller.journal.reader import Log, moment
 from controller.journal.record import JournalError, compact
 from controller.output import Output, OutputOption, SectionedCommand, counted, example, quiet
 from controller.policies.registry import NAMES
@@ -59,10 +59,9 @@ def _moment(text: str | None) -> float | None:
     except ValueError:
         pass
     try:
-        moment = datetime.fromisoformat(text)
+        return moment(text).timestamp()
     except ValueError:
         raise typer.BadParameter(f"{text!r} is neither ISO 8601 nor Unix seconds") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 @app.command(
