@@ -225,6 +225,8 @@ def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recordi
             pairs = run.compare(operator, {"a": storms, "b": new})
     screen.next_step()
     totals = run.ledger.drain()
+    # The other workers end once they are empty, and begin anew when executors go back to them.
+    kept = {str(slot) for slot in storms.values()} & {str(slot) for slot in new.values()}
     network = lab.layout.options.network
     return Recording(
         storm_version=STORM_VERSION,
@@ -241,7 +243,7 @@ def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recordi
         load_averages=tuple(run.load_averages),
         link_bps=None if network is None else network.link_bps,
         totals=totals,
-        restarted_pids=sum(lab.worker_pids().get(slot) != pid for slot, pid in pids.items()),
+        restarted_pids=sum(lab.worker_pids().get(slot) != pids[slot] for slot in kept),
         meters_risen={name: n - meters[name] for name, n in kill_meters(lab).items()},
         took_s=time.monotonic() - began_s,
     )

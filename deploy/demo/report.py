@@ -24,8 +24,7 @@ DEFINITIONS: Mapping[str, str] = {
     "ack_p50_ms, ack_p99_ms": "from the emission of a sentence to its ack, saturated; at most 6 "
     "per cent too high",
     "inter_node_tuple_frac": "share of all tuples, acks included, that are sent to an executor on "
-    "another node, by the totals that the workers count. Spouts and ackers are pinned where Storm "
-    "put them and ackers carry about half of all tuples, so expect about 0.3 at best",
+    "another node, by the totals that the workers count",
     "inter_node_byte_frac": "share of the bytes between workers that went over a link",
     "gc_frac": "share of the time in which a worker stood still for its collector",
     "move_pause_ms": "of each move of the controller, the longest ack latency in the seconds "
@@ -36,8 +35,10 @@ DEFINITIONS: Mapping[str, str] = {
     "of the moves and among those of the control stretch before them",
     "cooldown_executor_s": "how long an executor that has moved rests; the default is made "
     "for days and not for a run of minutes",
-    "worker_restarts": "by_pid: workers whose process is another one at the end; "
-    "by_storm_meters: by how much Storm's own meters of killed and relaunched workers rose",
+    "worker_restarts": "by_pid: workers whose process is another one at the end, of those that had "
+    "executors at both placements; by_storm_meters: by how much Storm's own meters of killed and "
+    "relaunched workers rose. They also count a worker that ends since it was emptied: the new "
+    "placement may need fewer, and each switch back starts and ends one again",
 }
 
 
@@ -152,8 +153,8 @@ def lines(report: Mapping[str, Any]) -> list[str]:
     return [
         f"Storm {report['storm_version']}: {report['moves']} executors moved, {rest}; "
         f"{len(report['moves_not_made'])} moves were not made",
-        f"workers restarted: {restarts['by_pid']} by process id, {restarts['by_storm_meters']} by "
-        "Storm's own meters",
+        f"workers restarted: {restarts['by_pid']} by process id, of those never emptied; "
+        f"{restarts['by_storm_meters']} by Storm's own meters, which count the emptied ones",
         f"tuples: {report['emitted']} emitted, {report['acked']} acked, "
         f"{report['failed_tuples']} failed; words: {report['words_emitted']} emitted, "
         f"{report['words_counted']} counted",
@@ -180,7 +181,7 @@ _NAMES: Mapping[str, str] = {
     "fullest_link_bytes_per_sentence": "bytes on the fullest direction of a link per sentence",
     "ack_p50_ms": "ack latency p50, ms",
     "ack_p99_ms": "ack latency p99, ms",
-    "inter_node_tuple_frac": "inter-node share of tuples (spouts and ackers are pinned)",
+    "inter_node_tuple_frac": "inter-node share of tuples",
     "inter_node_byte_frac": "inter-node share of bytes",
     "gc_frac": "share of the collector's pauses",
 }
@@ -189,6 +190,8 @@ _NAMES: Mapping[str, str] = {
 def _said(row: Mapping[str, float | None] | None) -> str:
     if row is None:
         return "not taken"
+    if row["ratio"] is None:  # nothing is no multiple
+        return f"{row['storm']:.4g} and {row['new']:.4g}"
     low, high = row["low"], row["high"]
     between = f"{low:.3f} to {high:.3f}" if high is not None else "one pair alone has no interval"
     return f"{row['storm']:.4g} and {row['new']:.4g}: {row['ratio']:.3f} ({between})"

@@ -17,7 +17,7 @@ from controller.storm.collect import LiveCluster
 from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from deploy.lab.ledger import WRITE_DELAY_S, LedgerWindow, latency_ms
-from deploy.lab.operator import published
+from deploy.lab.operator import places, published
 from kvstore.zookeeper import Session
 
 # Of a node's network devices: what stays on the node, and its link.
@@ -34,7 +34,7 @@ class Figures:
     acked_tps : float
         Sentences acked per second.
     cpu_us_per_sentence : float or None
-        CPU time of all workers, user and system.
+        CPU time of all workers that have executors, user and system.
     link_bytes_per_sentence : float or None
         All that went over the links of the nodes, each byte counted where it left.
     fullest_link_bytes_per_sentence : float or None
@@ -204,8 +204,10 @@ class Meter:
         return figures(before, after, seconds, self._tuples.inter_node_frac(rates), self._link_bps)
 
     def _counters(self) -> Counters:
-        pids = {self._place(slot): pid for slot, pid in self._lab.worker_pids().items()}
-        used = {slot: psutil.Process(pid).cpu_times() for slot, pid in pids.items()}
+        # A worker that was emptied ends when nothing is left to forward.
+        used = {str(slot) for slot in places(self._tuples.found()).values()}
+        pids = {self._place(s): pid for s, pid in self._lab.worker_pids().items() if s in used}
+        times = {slot: psutil.Process(pid).cpu_times() for slot, pid in pids.items()}
         link_bytes: dict[tuple[str, str], int] = {}
         within_bytes: dict[str, int] = {}
         if self._lab.layout.options.network is not None:
@@ -222,7 +224,7 @@ class Meter:
         return Counters(
             time_s=time.time(),
             pids=pids,
-            cpu_s={slot: times.user + times.system for slot, times in used.items()},
+            cpu_s={slot: spent.user + spent.system for slot, spent in times.items()},
             gc_s={slot: spent_s for slot, spent_s in paused.items() if spent_s is not None},
             link_bytes=link_bytes,
             within_bytes=within_bytes,

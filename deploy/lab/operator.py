@@ -78,12 +78,7 @@ class Operator:
     def placement(self) -> Placement:
         """Look where executors are."""
         view = published(self._view, self._topology)
-        slot_of = {
-            placed.executor: placed.slot
-            for placed in view.publication.executors
-            if placed.slot is not None
-        }
-        slot_of.update({entry.executor: entry.owner for entry in view.plan.entries})
+        slot_of = places(view)
         acks = [ack for node in view.acks for ack in node.workers]
         pinned = {pin.executor for ack in acks for pin in ack.pinned}
         by_ways = {one.executor for ack in acks for one in ack.ways}
@@ -179,6 +174,16 @@ def published(cluster: LiveCluster, topology: str) -> TopologyView:
     if view is None:
         raise LabError(f"no topology {topology!r} is published by the hooks in Nimbus")
     return view
+
+
+def places(view: TopologyView) -> dict[ExecutorId, Slot]:
+    """Tell where executors are, by the plan laid over Storm's assignment."""
+    slot_of = {
+        placed.executor: placed.slot
+        for placed in view.publication.executors
+        if placed.slot is not None
+    }
+    return slot_of | {entry.executor: entry.owner for entry in view.plan.entries}
 
 
 @contextmanager

@@ -158,20 +158,19 @@ def compared(pairs: Sequence[Pair]) -> dict[str, dict[str, float | None] | None]
     -------
     dict
         By figure, ready for JSON: the mean of Storm's placement (A) and of the new one (B), the
-        ratio and the ends of its interval. None for a figure that is missing in a pair, or 0.
+        ratio and the ends of its interval. None for a figure that is missing in a pair; only the
+        ratio and its interval are None where the figure is 0 in one.
     """
     return {figure: _side_by_side(pairs, figure) for figure in COMPARED}
 
 
 def _side_by_side(pairs: Sequence[Pair], figure: str) -> dict[str, float | None] | None:
-    found = ratio(pairs, figure)
-    if found is None:
+    storms = [getattr(pair.a, figure) for pair in pairs]
+    new = [getattr(pair.b, figure) for pair in pairs]
+    if not pairs or None in storms or None in new:
         return None
-    row = {
-        "storm": fmean(getattr(pair.a, figure) for pair in pairs),
-        "new": fmean(getattr(pair.b, figure) for pair in pairs),
-        **asdict(found),
-    }
+    found = ratio(pairs, figure) or Ratio(math.nan, math.nan, math.nan)
+    row = {"storm": fmean(storms), "new": fmean(new), **asdict(found)}
     return {name: round(value, 4) if math.isfinite(value) else None for name, value in row.items()}
 
 

@@ -90,6 +90,8 @@ def as_tables(found: Mapping[str, Any]) -> Iterator[Table]:
 def _ratio(row: Mapping[str, float | None] | None) -> str:
     if row is None:
         return "not taken"
+    if row["ratio"] is None:  # nothing is no multiple
+        return f"{row['storm']:.4g} and {row['new']:.4g}"
     if row["high"] is None:
         return f"{row['ratio']}, one pair"
     return f"{row['ratio']:.3f} ({row['low']:.3f} to {row['high']:.3f})"

@@ -69,6 +69,8 @@ class _Bench:
         self._tell = tell
         self.storms = operator.placement().slot_of
         self.names = names_of(self.storms)
+        # Slots that were never without executors; the workers of others end and begin anew.
+        self.kept = {str(slot) for slot in self.storms.values()}
         self._fed_tps = 0.0
 
     def warm_up(self) -> None:
@@ -93,7 +95,9 @@ class _Bench:
 
     def go(self, goal: SlotOf) -> int:
         """Place executors, fed at the rate that leaves room."""
-        return place(self._operator, goal)
+        made = place(self._operator, goal)
+        self.kept &= {str(slot) for slot in self._operator.placement().slot_of.values()}
+        return made
 
     def take(self) -> Figures:
         """Take the figures at saturation, but the latencies at the fed rate."""
@@ -194,7 +198,7 @@ def run_case(
                     bench.follow(name, policy, target, rounds)
             totals = lab.ledger(TOPOLOGY).drain()
             wrong = {"failed": totals.failed, "pending": totals.pending}
-            wrong |= {"restarts": sum(lab.worker_pids().get(s) != pid for s, pid in pids.items())}
+            wrong |= {"restarts": sum(lab.worker_pids().get(s) != pids[s] for s in bench.kept)}
             wrong |= kill_meters(lab) - before
             rounds.add(name, "", tuples={"emitted": totals.emitted, **wrong})
             tell(

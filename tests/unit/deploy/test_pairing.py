@@ -12,7 +12,7 @@ from messages import replace
 from controller.storm.commands import Command
 from deploy.lab import LabError
 from deploy.lab.operator import Operator, Placement
-from deploy.lab.pairing import Pair, in_turn, known, place, ratio, verdict
+from deploy.lab.pairing import Pair, compared, in_turn, known, place, ratio, verdict
 from migration.model import ExecutorId, Slot
 
 ONE, TWO = ExecutorId(1, 1), ExecutorId(2, 2)
@@ -113,6 +113,14 @@ def test_a_figure_that_is_missing_once_or_zero_is_not_compared() -> None:
     assert ratio([whole, hole], "gc_frac") is None
     assert ratio([Pair(side(0), side(1))], "acked_tps") is None
     assert ratio([], "acked_tps") is None
+
+
+def test_a_figure_that_falls_to_nothing_is_shown_without_a_ratio() -> None:
+    pairs = [Pair(side(1000), replace(side(1100), inter_node_tuple_frac=0.0))] * 2
+    row = compared(pairs)["inter_node_tuple_frac"]
+    assert row is not None
+    assert row == {**row, "new": 0.0, "ratio": None, "low": None, "high": None}
+    assert row["storm"]
 
 
 def test_known_is_when_all_that_could_be_taken_is_narrow() -> None:

@@ -1,0 +1,110 @@
+"""Moves counters with more and more state, and measures for how long none of them works."""
+
+import os
+import random
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from controller.storm.history import HISTORY, MoveRecord, stored_moves
+from deploy.lab.cluster import Lab
+from deploy.lab.ledger import WRITE_DELAY_S, Ledger, latency_ms, longest_gap_s, throughput_tps
+from deploy.lab.operator import Operator, beside
+from deploy.lab.workloads import judge
+from kvstore.zookeeper import Session
+from migration.model import ExecutorId, Phase
+
+TOPOLOGY = "state"
+RATE_TPS = 500.0
+CONTROL_S = 20.0
+# A restart, and the lab's message timeout, after which what was in flight has failed.
+REBALANCE_S = 60.0
+MOVE_LIMIT_S = 120.0
+
+
+def run_state(
+    lab: Lab, size_mb: int, moves: int, seed: int, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    """Move counters that keep `size_mb` each, at random, and then let Storm rebalance them.
+
+    Returns
+    -------
+    dict
+        Ready for JSON. A pause is the time from the end of PREPARE until the source has stopped,
+        as in `nstorm_move_pause_seconds`: the most for which no copy of a counter works.
+    """
+    conf = {"workload.heap.mb": size_mb, "workload.tick.secs": 1}
+    lab.submit(TOPOLOGY, conf, RATE_TPS, "heap")
+    lab.wait_ready(TOPOLOGY)
+    ledger = lab.ledger(TOPOLOGY)
+    with beside(lab, TOPOLOGY) as operator, Session(lab.storm_zookeeper) as session:
+        session.connect()
+        time.sleep(CONTROL_S)  # until the counters have filled
+        progress(f"{size_mb} MB: {judge(ledger)}")
+        began_s = time.time()
+        time.sleep(CONTROL_S)
+        control = _felt(ledger, began_s)
+        began_s = time.time()
+        chosen = random.Random(seed)
+        refused = [reason for _ in range(moves) if (reason := _move(lab, operator, chosen))]
+        moving = _felt(ledger, began_s)
+        lab.wait_until("every move has ended", lambda: operator.entries() == 0, MOVE_LIMIT_S)
+        stored = session.read(HISTORY)
+    ended = stored_moves(stored.data if stored else None)[-moves:]
+    moved = {"verdict": str(judge(ledger)), "failed": ledger.totals().failed}
+    pids, began_s = lab.worker_pids(), time.time()
+    lab.rebalance(TOPOLOGY)
+    time.sleep(REBALANCE_S)
+    restarts = sum(lab.worker_pids().get(slot) != pid for slot, pid in pids.items())
+    rebalanced = {**_felt(ledger, began_s), "restarts": restarts, "verdict": str(judge(ledger))}
+    lab.kill_topology(TOPOLOGY)
+    return {
+        "size_mb": size_mb,
+        "outcomes": dict(Counter(move.outcome for move in ended)),
+        "refused": refused,
+        **_pauses(ended),
+        "without_moves": control,
+        "with_moves": {**moving, **moved},
+        "rebalanced": rebalanced,
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+
+
+def _move(lab: Lab, operator: Operator, chosen: random.Random) -> str | None:
+    """Move a counter and wait until another may; the reason, if it has not moved."""
+    placement = operator.placement()
+    counts = {ExecutorId(*e.executor) for e in lab.assignment(TOPOLOGY) if e.component == "count"}
+    executor = chosen.choice(sorted(counts & set(placement.handed_over)))
+    others = set(placement.slot_of.values()) - {placement.slot_of[executor]}
+    path = operator.ask(executor, chosen.choice(sorted(others)))
+    ended = operator.follow(path, lambda now: now.state == "SETTLE", MOVE_LIMIT_S)
+    return None if ended.state in ("SETTLE", "MOVED") else f"{ended.state}: {ended.reason}"
+
+
+def _felt(ledger: Ledger, began_s: float) -> dict[str, float]:
+    """Tell what the sources have felt since a moment."""
+    ended_s = time.time()
+    time.sleep(2 * WRITE_DELAY_S)  # a busy machine writes late
+    seconds = ledger.windows(began_s, ended_s)
+    return {
+        "acked_tps": throughput_tps(seconds),
+        "seconds_under_half": sum(second.acked < RATE_TPS / 2 for second in seconds),
+        "longest_gap_s": longest_gap_s(ledger.acked_10ms(began_s, ended_s)),
+        "ack_p99_ms": latency_ms(seconds, 0.99),
+    }
+
+
+def _pauses(ended: Sequence[MoveRecord]) -> dict[str, float]:
+    """Give median and maximum of the pauses, and the median of each phase, in seconds."""
+    pauses = [
+        move.stopped_after_s - move.phase_s.get(Phase.PREPARE, 0.0)
+        for move in ended
+        if move.stopped_after_s is not None
+    ]
+    if not pauses:
+        return {}
+    phases = {phase: [m.phase_s[phase] for m in ended if phase in m.phase_s] for phase in Phase}
+    medians = {f"{p.lower()}_s_median": statistics.median(s) for p, s in phases.items() if s}
+    return {"pause_s_median": statistics.median(pauses), "pause_s_max": max(pauses), **medians}
