@@ -64,6 +64,9 @@ def bench_moves(
         int,
         typer.Option(min=0, help="Kill the source worker of every N-th move in DRAIN; 0: none."),
     ] = 0,
+    counters: Annotated[
+        bool, typer.Option("--counters", help="Counts travel, and must be right at the end.")
+    ] = False,
 ) -> None:
     """Move executors, in turn with rest, and account for all tuples.
 
@@ -76,8 +79,9 @@ def bench_moves(
     from tests.bench.moves import run_moves, submit  # noqa: PLC0415
 
     topology, itself = "bench", by is By.CONTROLLER
+    workload = "counters" if counters else "wordcount"
     with plan_lab("bench-moves", agent_jar=AGENT_JAR, conf=RESTLESS if itself else None) as lab:
-        submit(lab, topology, variant, rate)
+        submit(lab, topology, variant, rate, workload)
         with beside(lab, topology, mode="auto" if itself else "observe") as operator:
             at_random = AtRandom(
                 lab,
@@ -89,6 +93,7 @@ def bench_moves(
             with by_itself(lab, operator, seed) if itself else nullcontext(at_random) as mover:
                 report = run_moves(lab, mover, topology, moves=moves)
     asked = {"by": by.value, "variant": variant.value, "rate": rate, "kill_every": kill_every}
+    asked["workload"] = workload
     typer.echo(json.dumps({**asked, "seed": seed, **report}, indent=1))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from deploy.lab.cluster import Lab
 from deploy.lab.ledger import SATURATE, Ledger, LedgerWindow, Totals, latency_ms
 from deploy.lab.operator import kill_meters
+from deploy.lab.workloads import judge
 from tests.bench import Variant
 from tests.bench.movers import Moved, Mover
 
@@ -113,6 +114,7 @@ def run_moves(
     # A tuple that was lost is pending for up to two message timeouts, and then it has failed.
     totals = ledger.drain(2 * message_timeout_s(lab))
     return {
+        "verdict": str(judge(ledger)),
         **_durations(ended),
         **_by_component(lab, topology, ended),
         **_fates(totals),
@@ -128,7 +130,9 @@ def run_moves(
     }
 
 
-def submit(lab: Lab, topology: str, variant: Variant, rate_tps: float) -> None:
+def submit(
+    lab: Lab, topology: str, variant: Variant, rate_tps: float, workload: str = "wordcount"
+) -> None:
     """Submit the WordCount of a variant and wait until it runs.
 
     Parameters
@@ -141,9 +145,11 @@ def submit(lab: Lab, topology: str, variant: Variant, rate_tps: float) -> None:
         Which.
     rate_tps : float
         Sentences per second, where the variant leaves that open.
+    workload : str
+        "counters" for one whose counts are checked, and travel.
     """
     rate_tps = SATURATE if variant in FED_TO_THE_FULL else rate_tps
-    lab.submit(topology, CONF_OF[variant], rate_tps)
+    lab.submit(topology, CONF_OF[variant], rate_tps, workload)
     lab.wait_ready(topology)
     if variant in FED_TO_THE_FULL:
         time.sleep(WARM_UP_S)
