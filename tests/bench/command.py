@@ -122,17 +122,17 @@ def bench_round_trips(
 @app.command("state", epilog=example("python -m tests.bench state --mb 1 --mb 10"))
 def bench_state(
     *,
-    mb: Annotated[list[int], typer.Option(min=1, help="What each counter keeps.")] = [1, 10, 100],  # noqa: B006
+    mb: Annotated[list[int], typer.Option(min=1, help="What each counter keeps.")] = [1, 10, 90],  # noqa: B006
     moves: Annotated[int, typer.Option(min=1, help="How many moves of each size.")] = 20,
     seed: Annotated[int, typer.Option(help="Of what is chosen at random.")] = 1,
 ) -> None:
     """Move counters with their state, and measure the pause; then let Storm rebalance them."""
     from deploy.lab.cluster import AGENT_JAR, plan_lab  # noqa: PLC0415
-    from tests.bench.state import run_state  # noqa: PLC0415
+    from tests.bench.state import CONF, run_state  # noqa: PLC0415
 
-    with plan_lab("bench-state", agent_jar=AGENT_JAR) as lab:
-        found = [run_state(lab, size_mb, moves, seed, _progress) for size_mb in mb]
-    typer.echo(json.dumps(found, indent=1))
+    with plan_lab("bench-state", agent_jar=AGENT_JAR, conf=CONF) as lab:
+        for size_mb in mb:
+            typer.echo(json.dumps(run_state(lab, size_mb, moves, seed, _progress), indent=1))
 
 
 @app.command("overhead", epilog=example("python -m tests.bench overhead --rounds 4 --no-jmh"))

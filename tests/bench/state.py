@@ -22,6 +22,8 @@ CONTROL_S = 20.0
 # A restart, and the lab's message timeout, after which what was in flight has failed.
 REBALANCE_S = 60.0
 MOVE_LIMIT_S = 120.0
+# What is larger than a sixteenth of its worker's heap does not travel.
+CONF = {"worker.heap.memory.mb": 2048}
 
 
 def run_state(
@@ -76,7 +78,10 @@ def _move(lab: Lab, operator: Operator, chosen: random.Random) -> str | None:
     """Move a counter and wait until another may; the reason, if it has not moved."""
     placement = operator.placement()
     counts = {ExecutorId(*e.executor) for e in lab.assignment(TOPOLOGY) if e.component == "count"}
-    executor = chosen.choice(sorted(counts & set(placement.handed_over)))
+    able = sorted(counts & set(placement.handed_over))
+    if not able:
+        return "no counter may move"
+    executor = chosen.choice(able)
     others = set(placement.slot_of.values()) - {placement.slot_of[executor]}
     path = operator.ask(executor, chosen.choice(sorted(others)))
     ended = operator.follow(path, lambda now: now.state == "SETTLE", MOVE_LIMIT_S)
