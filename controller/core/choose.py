@@ -5,10 +5,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, LoadSnapshot, Spare
 from controller.core.decision import Decision, Outcome, Policy, Veto
 from controller.core.picture import Picture
-from controller.core.veto import Vetoes
+from controller.core.veto import PASSING, Vetoes
 
 
 def choose_each(
@@ -26,6 +26,7 @@ def choose_each(
 ) -> dict[str, Decision]:
     """Decide topology by topology, as long as the cluster may have one more move."""
     decisions: dict[str, Decision] = {}
+    opened: dict[str, str] = {}  # nodes, and the topology that opens a slot there
     turns = list(pictures.items())
     start = first % max(len(turns), 1)
     for topology, made in turns[start:] + turns[:start]:
@@ -35,8 +36,12 @@ def choose_each(
             reason = "other topologies take all the moves that the cluster may have at a time"
             decision = Decision(Outcome.MOVE_IN_FLIGHT, reason)
         else:
-            limited = replace(limits, max_moves=free_moves)
-            decision = choose(policy, made.cluster, made.snapshot, limited, vetoes[topology])
+            limited, cluster = replace(limits, max_moves=free_moves), made.cluster
+            spare = cluster.spare
+            if isinstance(spare, Spare) and spare.node in opened:
+                why = f"{spare.worker} is on a host where {opened[spare.node]} opens one"
+                cluster = replace(cluster, spare=why)
+            decision = choose(policy, cluster, made.snapshot, limited, vetoes[topology])
             decision = decision.cut_to(free_moves)
             count = len(decision.moves)
             if count > free_moves and not may_exceed:
@@ -44,6 +49,8 @@ def choose_each(
                 decision = Decision(Outcome.MOVE_IN_FLIGHT, f"{reason}; {decision.reason}")
             elif topology in begins and count:
                 free_moves, may_exceed = free_moves - count, False
+                if isinstance(spare, Spare) and _opens(decision, spare):
+                    opened[spare.node] = made.view.publication.name
         decisions[topology] = decision
     return decisions
 
@@ -54,20 +61,20 @@ def choose(
     """Decide among what is allowed.
 
     Without a move, the decision is the veto on the policy's best one, if a veto stands in its way.
+    No slot is opened for what a worker has room for once a veto has passed by itself.
     """
-    closed = _with_reasons(cluster.closed, cluster.workers, vetoes.workers)
-    usable = cluster if closed == cluster.closed else replace(cluster, closed=closed)
-    index = row_of(snapshot.executors)
-    movable = snapshot.holding(
-        {index[name]: vetoes.executors[name].reason for name in vetoes.executors if name in index}
-    )
+    usable, movable = _under(cluster, snapshot, vetoes)
     allowed = policy(usable, movable, limits)
+    # A question of "what if" must not touch a policy's memory: such a policy has a twin without.
+    unbound: Policy = getattr(policy, "memoryless", policy)
+    if isinstance(cluster.spare, Spare) and _opens(allowed, cluster.spare):
+        later = _under(replace(cluster, spare=None), snapshot, vetoes.without(PASSING))
+        relief = unbound(*later, replace(limits, max_moves=1))
+        return _instead(allowed, relief, vetoes) or allowed
     if allowed.moves or (usable is cluster and movable is snapshot):
         return allowed
     if not limits.explain:
         return allowed
-    # A question of "what if" must not touch a policy's memory: such a policy has a twin without.
-    unbound: Policy = getattr(policy, "memoryless", policy)
     # It weighs each executor by itself, so only one that a veto holds could do better.
     narrows = unbound is not policy and usable is cluster and bool(movable.is_movable.any())
     asked = snapshot.of_those(snapshot.is_movable & ~movable.is_movable) if narrows else snapshot
@@ -81,6 +88,32 @@ def choose(
     if veto is None:  # only a policy that weighs all places together wants a move that is allowed
         return allowed
     return Decision(veto.outcome, f"{veto.reason}, but {free.reason}", (), free.warnings)
+
+
+def _under(
+    cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes
+) -> tuple[Cluster, LoadSnapshot]:
+    """Close the workers and hold the executors that vetoes concern."""
+    closed = _with_reasons(cluster.closed, cluster.workers, vetoes.workers)
+    usable = cluster if closed == cluster.closed else replace(cluster, closed=closed)
+    index = row_of(snapshot.executors)
+    held = {index[name]: veto.reason for name, veto in vetoes.executors.items() if name in index}
+    return usable, snapshot.holding(held)
+
+
+def _opens(decision: Decision, spare: Spare) -> bool:
+    return any(move.target == spare.worker for move in decision.moves)
+
+
+def _instead(opening: Decision, relief: Decision, vetoes: Vetoes) -> Decision | None:
+    """Name the veto on a relief of the same worker that needs no slot; None if there is none."""
+    if not relief.moves or relief.moves[0].source != opening.moves[0].source:
+        return None
+    (move,) = relief.moves
+    veto = vetoes.executors.get(move.executor) or vetoes.workers.get(move.target)
+    if veto is None:
+        return None
+    return Decision(veto.outcome, f"{veto.reason}, but {relief.reason}", (), relief.warnings)
 
 
 @lru_cache(maxsize=16)

@@ -3,6 +3,7 @@
 It is worked out anew only when something of it has changed.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -211,13 +212,15 @@ def pinned_executors(view: TopologyView) -> dict[ExecutorId, str]:
 def build_cluster(publication: Publication, slots: Iterable[Slot], cores: float | None) -> Cluster:
     """List the slots that a topology uses, or is about to use, with their capacity.
 
-    Each has `cores`; None divides a node's CPU by its slots in use.
+    Each has `cores`; None divides a node's CPU by its slots in use. One that is being opened is not
+    yet among those that Storm counts.
     """
     nodes = {node.id: node for node in publication.nodes}
+    known = [slot for slot in slots if slot.supervisor in nodes]
+    opened = Counter(slot.supervisor for slot in {*known} - publication.slots)
 
     def capacity(slot: Slot) -> float:
         node = nodes[slot.supervisor]
-        return node.cpu_capacity / 100 / max(node.slots_in_use, 1)
+        return node.cpu_capacity / 100 / max(node.slots_in_use + opened[node.id], 1)
 
-    known = [slot for slot in slots if slot.supervisor in nodes]
     return Cluster.build(nodes, [(str(s), s.supervisor, cores or capacity(s)) for s in known])

@@ -28,14 +28,22 @@ def slots_to_open(
     if not view.observation.can_open:
         return []
     shut = {*closed, *(slot.supervisor for slot in view.observation.slots)}
-    nodes = {node.id: node for node in view.publication.nodes if node.id not in shut}
-    found: list[Spare] = []
-    for slot in sorted(free):
-        node = nodes.pop(slot.supervisor, None)
-        if node is not None:
-            share = node.cpu_capacity / 100 / (node.slots_in_use + 1)
-            found.append(Spare(str(slot), node.id, worker_capacity_cores or share))
-    return sorted(found, key=lambda spare: -spare.capacity_cores)
+    one_a_node = {slot.supervisor: slot for slot in sorted(free, reverse=True)}
+    slots = [slot for node, slot in sorted(one_a_node.items()) if node not in shut]
+    found = [opened_slot(view, slot, worker_capacity_cores) for slot in slots]
+    return sorted((s for s in found if s is not None), key=lambda spare: -spare.capacity_cores)
+
+
+def opened_slot(
+    view: TopologyView, slot: Slot, worker_capacity_cores: float | None
+) -> Spare | None:
+    """Tell what a slot would be with a worker more on its node; None if its node has gone."""
+    nodes = {node.id: node for node in view.publication.nodes}
+    if slot.supervisor not in nodes:
+        return None
+    node = nodes[slot.supervisor]
+    share = node.cpu_capacity / 100 / (node.slots_in_use + 1)
+    return Spare(str(slot), node.id, worker_capacity_cores or share)
 
 
 def spare_each(
@@ -44,7 +52,7 @@ def spare_each(
     views: Collection[TopologyView],
     closed: Collection[str],  # nodes
     *,
-    resting: Collection[str],  # topologies with an executor that has moved lately
+    opened: Collection[str],  # topologies that have opened a slot lately
     free: Collection[Slot],
     high_frac: float,
     worker_capacity_cores: float | None,
@@ -59,20 +67,22 @@ def spare_each(
     ]
     if not free or not short:
         return {**gated}
-    if worker_capacity_cores is None:
-        closed = {*closed, *_full_nodes(pictures, views, high_frac)}
+    full = _full_nodes(pictures, views, high_frac) if worker_capacity_cores is None else {}
     opening = {slot.supervisor for view in views for slot in view.plan.opened_slots()}
     found, closed = {**gated}, {*closed, *opening}
     for made in short:
         view, (version, who) = made.view, made.view.observation.speaks
         slots = slots_to_open(view, closed, free=free, worker_capacity_cores=worker_capacity_cores)
-        spare: Spare | str = slots[0] if slots else "none is on a host with room for a worker more"
+        roomy = [slot for slot in slots if slot.node not in full]
+        spare: Spare | str = "none is on a host that may take a worker more"
+        if slots:
+            spare = roomy[0] if roomy else full[slots[0].node]
         if not view.observation.can_open:
             spare = f"{who} speaks version {version} of the protocol, which opens none"
         elif view.plan.opened_slots():
             spare = f"{min(view.plan.opened_slots())} is being opened"
-        elif view.id in resting:
-            spare = "an executor of the topology has moved lately"
+        elif view.id in opened:
+            spare = "one was opened lately"
         cluster = replace(made.cluster, spare=spare)
         found[view.id] = replace(made, layout=replace(made.layout, cluster=cluster))
     return found
@@ -80,19 +90,22 @@ def spare_each(
 
 def _full_nodes(
     pictures: Mapping[str, Picture | Veto], views: Collection[TopologyView], high_frac: float
-) -> set[str]:
-    """Name the nodes where one more worker would leave another too little, as far as is known."""
-    full: set[str] = set()
+) -> dict[str, str]:
+    """Say of nodes why one more worker may leave another there too little."""
+    full: dict[str, str] = {}
     for view in views:
         made = pictures[view.id]
         if isinstance(made, Veto):
-            full |= {slot.supervisor for slot in view.observation.slots}
+            name, hosts = view.publication.name, view.publication.hosts
+            for node in {slot.supervisor for slot in view.observation.slots}:
+                full[node] = f"the load of {name} on {hosts.get(node, node)} is not known"
             continue
         in_use = {node.id: node.slots_in_use for node in view.publication.nodes}
         count = np.array([in_use[node] for node in made.cluster.nodes])[made.cluster.node_of]
         left = high_frac * made.cluster.capacity_cores * count / (count + 1)
-        at = made.cluster.node_of[made.classes.load_cores > left]
-        full |= {made.cluster.nodes[n] for n in at}
+        for w in np.flatnonzero(made.classes.load_cores > left):
+            worker, node = made.cluster.workers[w], made.cluster.nodes[made.cluster.node_of[w]]
+            full[node] = f"{worker} would have too little with a worker more on its host"
     return full
 
 

@@ -4,7 +4,7 @@ Each veto concerns one executor or one target worker, so `choose` lays it into t
 the policy looks; a vetoed candidate gives way to the next by itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,9 @@ from controller.core.picture import Picture
 from migration.model import ExecutorId, Publication
 from migration.observation import Observation
 
+# Some time takes these away, and no operator has to.
+PASSING = frozenset({Outcome.COOLDOWN, Outcome.MOVE_IN_FLIGHT, Outcome.CAPPED})
+
 
 @dataclass(frozen=True, slots=True)
 class Vetoes:
@@ -23,6 +26,13 @@ class Vetoes:
 
     executors: Mapping[str, Veto] = field(default_factory=dict)
     workers: Mapping[str, Veto] = field(default_factory=dict)
+
+    def without(self, outcomes: Collection[Outcome]) -> "Vetoes":
+        executors, workers = (
+            {name: veto for name, veto in of.items() if veto.outcome not in outcomes}
+            for of in (self.executors, self.workers)
+        )
+        return Vetoes(executors, workers)
 
 
 def first_of(*found: Vetoes) -> Vetoes:

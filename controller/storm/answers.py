@@ -10,13 +10,14 @@ import numpy as np
 from msgspec import structs
 
 from controller.config import Config
-from controller.core.classify import Limits, classify
+from controller.core.classify import classify
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Spare, inter_node_tps
 from controller.core.decision import Decision, Move, Outcome, Veto
 from controller.core.headroom import headroom
 from controller.core.outcomes import what_to_do
 from controller.core.picture import Picture
-from controller.core.veto import Vetoes, first_of, young
+from controller.core.spare import opened_slot
+from controller.core.veto import PASSING, Vetoes, first_of, young
 from controller.core.view.view import View
 from controller.cycle import Memory
 from controller.policies.partition.goal import Answer
@@ -25,15 +26,10 @@ from controller.policies.registry import policy
 from controller.report import TopologyReport
 from controller.storm.commands import Command, answered
 from controller.walk import walk
-from migration.model import topology_name
+from migration.model import Slot, topology_name
 
 MOST_STEPS = 100
 MOST_CANDIDATES = 50
-# Vetoes that the next moves, or some time, take away.
-_PASSING = frozenset(
-    {Outcome.COOLDOWN, Outcome.MOVE_IN_FLIGHT, Outcome.LAST_IN_WORKER, Outcome.CAPPED}
-)
-
 Rows = list[dict[str, Any]]
 
 
@@ -70,7 +66,9 @@ def plan_of(
     for name, left_s in young(made.view.publication, config.min_age_s, report.time_s).items():
         rests_from = (left_s - config.cooldown_s) / config.cycle_s
         moved_at[name] = max(moved_at.get(name, -math.inf), rests_from)
-    lasting, why = _lasting(report.vetoes), made.view.observation.cannot_close
+    # What some time, or the next moves, take away.
+    passing, why = PASSING | {Outcome.LAST_IN_WORKER}, made.view.observation.cannot_close
+    lasting = report.vetoes.without(passing) if report.vetoes else Vetoes()
 
     def also(now: LoadSnapshot) -> Vetoes:
         """Keep the last executor of a worker there, where the worker may not end."""
@@ -117,12 +115,15 @@ def plan_of(
     }
 
 
-def misfit(made: Picture, moves: tuple[Move, ...], limits: Limits) -> str | None:
+def misfit(made: Picture, moves: tuple[Move, ...], config: Config) -> str | None:
     """Say which worker these moves would fill beyond the limit; None if all fit.
 
     One that has more than that already, and gets none, may stay so.
     """
-    cluster, snapshot = _with_spare(made.cluster), made.snapshot
+    cluster, snapshot, limits = made.cluster, made.snapshot, config.limits
+    new = [Slot.parse(move.target) for move in moves if move.target not in cluster.workers]
+    opened = [opened_slot(made.view, slot, config.worker_capacity_cores) for slot in new]
+    cluster = cluster.with_opened(*(spare for spare in opened if spare is not None))
     places = {*snapshot.executors, *cluster.workers}
     gone = [name for m in moves for name in (m.executor, m.target) if name not in places]
     if gone:
@@ -141,15 +142,6 @@ def misfit(made: Picture, moves: tuple[Move, ...], limits: Limits) -> str | None
 
 def _with_spare(cluster: Cluster) -> Cluster:
     return cluster.with_opened(cluster.spare) if isinstance(cluster.spare, Spare) else cluster
-
-
-def _lasting(vetoes: Vetoes | None) -> Vetoes:
-    found = vetoes or Vetoes()
-    executors, workers = (
-        {name: veto for name, veto in of.items() if veto.outcome not in _PASSING}
-        for of in (found.executors, found.workers)
-    )
-    return Vetoes(executors, workers)
 
 
 def _crossing_tps(snapshot: LoadSnapshot, place: Ints) -> Floats:

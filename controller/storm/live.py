@@ -379,7 +379,7 @@ class LiveController:
         if not reports or reports[0].picture is None:
             why = reports[0].reason if reports else "there was no cycle yet"
             return f"the load of {topology} is not known now: {why}"
-        return misfit(reports[0].picture, moves, self._config.limits)
+        return misfit(reports[0].picture, moves, self._config)
 
     def _plan_of(self, report: TopologyReport) -> dict[str, Any]:
         assert report.picture is not None

@@ -58,12 +58,20 @@ def test_nothing_is_opened_for_traffic_nor_where_a_worker_has_room() -> None:
     ("world", "config", "why"),
     [
         (World(free=FREE, speaks=1), FULL, "Nimbus or a controller speaks version 1 of the"),
-        (World(free=FREE - {C1, Slot("c", 2)}), FULL, "none is on a host with room for a worker"),
-        (World(free=FREE, drained=("host-c",)), FULL, "none is on a host with room for a worker"),
+        (
+            World(free=FREE - {C1, Slot("c", 2)}),
+            FULL,
+            "none is on a host that may take a worker more",
+        ),
+        (
+            World(free=FREE, drained=("host-c",)),
+            FULL,
+            "none is on a host that may take a worker more",
+        ),
         (
             World(free=FREE),
             replace(FULL, excluded=Excluded(hosts=frozenset({"host-c"}))),
-            "none is on a host with room for a worker more",
+            "none is on a host that may take a worker more",
         ),
         (
             World(free=FREE),
@@ -84,16 +92,37 @@ def test_a_slot_waits_for_searches_and_moves() -> None:
     asks = last(World(free=FREE), FULL)
     assert asks.outcome is Outcome.NO_LOW_WORKER
     assert "no slot is opened: a search has not ended" in asks.reason
-    world = World(free=FREE)
-    memory, _ = cycle(Memory(), world.seen(), FULL)
-    world.now += 1
-    rests = replace(searched(world.seen()), rests=(("wc-1", executor(4), world.now),))
-    report = cycle(memory, rests, FULL)[1].topologies[0]
-    assert report.outcome is not Outcome.MOVED
     opening = Entry("m1", executor(7), B2, C1, Phase.OPEN, Base(B2, 50), opens="host-c")
     two = replace(FULL, max_moves=2)
     report = decided(World(free=FREE - {C1}, entries=(opening,)), two)
     assert report.outcome in (Outcome.NO_LOW_WORKER, Outcome.NO_WORKER_IN_SLOT)
+
+
+def again(memory: Memory, world: World, config: Config, *moved: int) -> TopologyReport:
+    world.now += 1
+    rests = tuple(("wc-1", executor(n), world.now) for n in moved)
+    return cycle(memory, replace(searched(world.seen()), rests=rests), config)[1].topologies[0]
+
+
+def test_a_topology_opens_one_slot_in_a_cool_down_whatever_else_moves() -> None:
+    world = World(free=FREE)
+    memory, _ = cycle(Memory(), world.seen(), FULL)
+    assert again(memory, world, FULL, 4).outcome is Outcome.MOVED, "4 has moved, for traffic"
+    _, memory = remembered(world)
+    assert "one was opened lately" in again(memory, world, FULL).reason
+    world.now += FULL.cooldown_s
+    assert again(memory, world, FULL).outcome is Outcome.MOVED
+
+
+def test_a_slot_is_not_opened_for_what_has_room_once_a_cap_is_over() -> None:
+    config = replace(AUTO, limits=Limits(high_frac=0.25), max_moves_host_hour=1)
+    places = {1: Slot("a", 1), 2: Slot("a", 1), 3: Slot("a", 1), 4: Slot("b", 1)}
+    waits = decided(World(places=places, free=FREE, begun=((1.7e9, "b", "b"),)), config)
+    assert waits.outcome is Outcome.CAPPED
+    assert "moves from or to it have begun within an hour, 1 may, but a:1 at 0.3" in waits.reason
+    full = {**places, 5: Slot("b", 1)}
+    opens = decided(World(places=full, free=FREE, begun=((1.7e9, "b", "b"),)), config)
+    assert [move.target for move in opens.moves] == ["c:1"], "b:1 has no room anyway"
 
 
 def test_of_two_topologies_that_want_one_slot_one_gets_it() -> None:
@@ -104,9 +133,9 @@ def test_of_two_topologies_that_want_one_slot_one_gets_it() -> None:
         return sorted(cycle(memory, seen, config)[1].topologies, key=lambda one: one.topology)
 
     first, second = both(replace(FULL, max_moves=2), World(free=FREE))
-    assert {first.outcome, second.outcome} == {Outcome.MOVED, Outcome.NO_WORKER_IN_SLOT}
+    assert {first.outcome, second.outcome} == {Outcome.MOVED, Outcome.NO_LOW_WORKER}
     (waits,) = (one for one in (first, second) if not one.moves)
-    assert "no worker at c:1, and it is not free: another topology may have it" in waits.reason
+    assert "no slot is opened: c:1 is on a host where " in waits.reason
     assert all(one.moves for one in both(replace(FULL, mode=Mode.ADVISE), World(free=FREE)))
 
 
@@ -134,7 +163,7 @@ def test_no_slot_is_opened_where_it_would_leave_another_topology_too_little() ->
         return next(one for one in report.topologies if one.topology == "wc-1")
 
     assert [move.target for move in decided_beside(1).moves] == ["c:2"]
-    assert "none is on a host with room for a worker more" in decided_beside(2).reason
+    assert "c:1 would have too little with a worker more on its host" in decided_beside(2).reason
 
 
 def test_a_slot_that_waits_for_approval_is_looked_at_when_it_is_approved_and_planned() -> None:
@@ -143,9 +172,9 @@ def test_a_slot_that_waits_for_approval_is_looked_at_when_it_is_approved_and_pla
     assert report.outcome is Outcome.AWAITING_APPROVAL
     made = report.picture
     assert made is not None
-    assert misfit(made, report.moves, FULL.limits) is None
+    assert misfit(made, report.moves, FULL) is None
     assert "c:1 would use 5% of its CPU" in str(
-        misfit(made, report.moves, Limits(high_frac=0.04, low_frac=0.01))
+        misfit(made, report.moves, replace(FULL, limits=Limits(high_frac=0.04, low_frac=0.01)))
     )
     found = plan_of(report, made, memory, config, 101.0)
     (move,) = found["steps"][0]["moves"]

@@ -89,14 +89,14 @@ def test_a_proposal_fits_as_long_as_no_worker_that_it_fills_is_over_the_limit() 
     report, _ = decided(World())
     assert report.picture is not None
     to_a1 = (Move("2-2", "b:1", "a:1", 160.0),)
-    assert misfit(report.picture, to_a1, Limits(high_frac=0.3)) is None
-    assert misfit(report.picture, to_a1, Limits(high_frac=0.29)) == (
+    assert misfit(report.picture, to_a1, Config(limits=Limits(high_frac=0.3))) is None
+    assert misfit(report.picture, to_a1, Config(limits=Limits(high_frac=0.29))) == (
         "the loads have changed: a:1 would use 30% of its CPU, and load.high is 29%"
     )
     # b:1 is over the limit before and after, and the moves relieve it.
     away = (Move("2-2", "b:1", "a:2", 50.0),)
-    assert misfit(report.picture, away, Limits(high_frac=0.2)) is None
-    assert misfit(report.picture, (Move("9-9", "b:1", "a:1", 0.0),), Limits()) == (
+    assert misfit(report.picture, away, Config(limits=Limits(high_frac=0.2))) is None
+    assert misfit(report.picture, (Move("9-9", "b:1", "a:1", 0.0),), Config(limits=Limits())) == (
         "the load of 9-9 is not known yet"
     )
 
