@@ -36,8 +36,8 @@ def hold_each(
     time_s: float,
 ) -> Holds:
     """Say of each topology, executor and node what keeps it from being moved."""
-    excluded_topologies = _excluded(views, settings.excluded)
     capped, busy_nodes = _caps(begun, settings)
+    excluded_topologies = _excluded(views, settings.excluded)
     outside = closed(settings.windows, time_s)
     hosts = {id: host for view in views for id, host in view.publication.hosts.items()}
     excluded = replace(settings.excluded, drained=frozenset(drained)).on(hosts)

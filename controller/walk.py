@@ -46,8 +46,9 @@ def walk(
     rests = dict(moved_at)
 
     def decided(step: int, now: LoadSnapshot) -> Decision:
-        if config.excluded.has_topology(now.topology):
-            reason = f"topology {topology_name(now.topology)} is excluded"
+        name = topology_name(now.topology)
+        if config.excluded.has_topology(now.topology, name):
+            reason = f"topology {name} is excluded"
             return Decision(Outcome.EXCLUDED, reason)
         if not config.vetoes:
             return choose(chosen, cluster, now, limits, exclusions(cluster, now, config.excluded))

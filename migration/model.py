@@ -241,13 +241,6 @@ class Plan(Struct, frozen=True, gc=False):
         opening = (one for one in self.entries if one.opens is not None and one.void is None)
         return frozenset(entry.target for entry in opening)
 
-    def followed_by(self, entries: tuple[Entry, ...], epoch: int) -> Plan:
-        """Make the plan that a leader of this epoch writes next, with these entries.
-
-        A `ModelError` if two of them have one id or one executor.
-        """
-        return Plan(self.cluster, epoch, self.version + 1, self.topology, entries)
-
 
 class LocalPlan(Struct, frozen=True, gc=False):
     """The plans that the workers of one node need."""

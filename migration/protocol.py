@@ -84,6 +84,14 @@ class Step:
     events: tuple[Event, ...] = ()
 
 
+def following(plan: Plan, entries: tuple[Entry, ...], epoch: int) -> Plan:
+    """Make the plan that a leader of this epoch writes next, with these entries.
+
+    A `ModelError` if two of them have one id or one executor.
+    """
+    return Plan(plan.cluster, epoch, plan.version + 1, plan.topology, entries)
+
+
 def resume(plan: Plan, epoch: int, now_s: float) -> HeldPlan:
     """Take a plan over, from the store or from an earlier leader; all limits start anew.
 
@@ -101,7 +109,7 @@ def begin(held_plan: HeldPlan, entries: Iterable[Entry], now_s: float) -> Step:
     A `ModelError` if the plan has an entry of such an id or executor.
     """
     added = tuple(entries)
-    plan = held_plan.plan.followed_by((*held_plan.plan.entries, *added), held_plan.epoch)
+    plan = following(held_plan.plan, (*held_plan.plan.entries, *added), held_plan.epoch)
     made = (Progress(entry.id, now_s, now_s, plan.stamp, plan.stamp) for entry in added)
     return Step(plan, replace(held_plan, plan=plan, progress=(*held_plan.progress, *made)))
 
@@ -198,7 +206,7 @@ def _next_entry(entry: Entry, row: Transition) -> Entry | None:
 def _next_step(held_plan: HeldPlan, looks: list[_Judged], now_s: float) -> Step:
     entries = tuple(look.after for look in looks if look.after is not None)
     changed = entries != held_plan.plan.entries
-    plan = held_plan.plan.followed_by(entries, held_plan.epoch) if changed else held_plan.plan
+    plan = following(held_plan.plan, entries, held_plan.epoch) if changed else held_plan.plan
     progress = tuple(
         look.progress
         if look.after == look.before

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from migration.model import topology_name
-
 
 def nodes_named(hosts: Mapping[str, str], named: Collection[str]) -> frozenset[str]:
     """Give the nodes that are named by their id or their host, given the host of each node."""
@@ -20,9 +18,9 @@ class Excluded:
     hosts: frozenset[str] = frozenset()
     drained: frozenset[str] = frozenset()  # hosts that operators drain: nothing moves there
 
-    def has_topology(self, topology: str, name: str | None = None) -> bool:
-        """Tell whether a topology is among them, by its id or its name; without one, the id's."""
-        return bool(self.topologies & {topology, name or topology_name(topology)})
+    def has_topology(self, topology: str, name: str) -> bool:
+        """Tell whether a topology is among them, by its id or its name."""
+        return topology in self.topologies or name in self.topologies
 
     def on(self, hosts: Mapping[str, str]) -> "Excluded":
         """Put ids of nodes in place of hosts, given the host of each node."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from controller.core.decision import Decision, Outcome
 from controller.core.topology import TopologyView
 from migration.model import Entry, ExecutorId, Plan, Slot
+from migration.protocol import following
 from migration.validate import Refusal, RefusalCode, validate_move
 
 # What the vetoes could not foresee.
@@ -47,5 +48,5 @@ def next_plan(
         return None, Decision(outcome, refusal.reason, (), decision.warnings)
     if not entries:
         return None, decision
-    plan = view.plan.followed_by((*view.plan.entries, *entries), epoch)
+    plan = following(view.plan, (*view.plan.entries, *entries), epoch)
     return plan, replace(decision, moves=decision.moves[: len(entries)])

@@ -26,6 +26,7 @@ from controller.core.veto import Vetoes, first_of, placement_vetoes
 from controller.core.view.kernels import Marks
 from controller.policies.registry import policy
 from controller.replay.recording import PlacementChange, Singles, Span
+from migration.model import topology_name
 
 _Smoothed: TypeAlias = tuple[Floats, Floats]
 # Keys of storm.yaml that change nothing here.
@@ -191,7 +192,7 @@ class Rerun:
         table[due, OUTCOME] = OUTCOMES.index(Outcome.STAND_BACK)
         if not self._decides:
             table[due, OUTCOME], asked[:] = NO_CYCLE, False
-        elif self._config.excluded.has_topology(span.topology):
+        elif self._config.excluded.has_topology(span.topology, topology_name(span.topology)):
             table[asked, OUTCOME] = OUTCOMES.index(Outcome.EXCLUDED)
             asked[:] = False
         return asked

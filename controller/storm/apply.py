@@ -18,7 +18,7 @@ from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
 from migration.model import Entry, Phase, Plan, PlanVersion, Timing
-from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, resume, step
+from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, following, resume, step
 from migration.recovery import KnownPlan
 
 log = structlog.get_logger()
@@ -208,7 +208,7 @@ class Applier:
         if held is None or held.held_plan.epoch != epoch:
             held = _Held(resume(last, epoch, self._now_s()))
             self._held[last.topology] = held
-        plan = last.followed_by(last.entries, epoch)
+        plan = following(last, last.entries, epoch)
         log.warning("plan_written_anew", topology=last.topology, reason=f"the plan {lost}")
         with suppress(NodeExistsError):
             self._session.create(wire.PLANS, b"")

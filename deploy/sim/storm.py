@@ -181,7 +181,7 @@ class Storm:
         self._assigned[executor] = int(self._world.place[executor])
         self._start[executor] = round(self._world.now_s)
         self._known = list(self._assigned)
-        plan = plan.followed_by(left, EPOCH)
+        plan = protocol.following(plan, left, EPOCH)
         self._held_plan = protocol.resume(plan, EPOCH, self._world.now_s)
 
     def _absorb(self) -> None:

@@ -20,6 +20,7 @@ from kvstore.errors import ConflictError
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import Candidacy, Phase, Slot, Way
+from migration.protocol import following
 from tests.chaos.services import agent_of
 from tests.chaos.stand import TOPOLOGY, Move, Stand, listens, phases_from
 
@@ -102,7 +103,7 @@ class Faults:
             structs.replace(entry, phase=Phase.UNDO) if entry.phase is Phase.PREPARE else entry
             for entry in plan.entries
         )
-        after, path = plan.followed_by(entries, plan.epoch), wire.plan_path(plan.topology)
+        after, path = following(plan, entries, plan.epoch), wire.plan_path(plan.topology)
         fence = (wire.EPOCH, plan.epoch)
         with suppress(ConflictError):
             self._stand.session.put_checked(path, wire.encode(after), plan.version, fence)

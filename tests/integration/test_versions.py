@@ -22,6 +22,7 @@ from deploy.lab.operator import Operator, beside, published
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import Base, Entry, EntryState, Phase, Slot, Way
+from migration.protocol import following
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "versions-test"
@@ -296,7 +297,7 @@ def test_an_entry_in_an_unknown_phase_changes_nothing(
     assert placed is not None
     assert placed.start_secs is not None
     entry = Entry("later", executor, one, other, Phase.UNDO, Base(one, placed.start_secs))
-    written = view.plan.followed_by((entry,), view.plan.epoch)
+    written = following(view.plan, (entry,), view.plan.epoch)
     text = wire.encode(written).replace(b'"phase":"UNDO"', b'"phase":"LEAP","state":{"bytes":7}')
     session.set(path, text, view.plan.version)
 
@@ -313,7 +314,7 @@ def test_an_entry_in_an_unknown_phase_changes_nothing(
     assert operator.placement().slot_of[executor] in (one, other)
     assert fed.worker_pids() == pids
     # The later controller ends its move.
-    session.set(path, wire.encode(written.followed_by((), written.epoch)), written.version)
+    session.set(path, wire.encode(following(written, (), written.epoch)), written.version)
     fed.wait_until("moves may begin again", operator.ready)
     move(fed, operator, one, other)
     assert failed(fed) == before

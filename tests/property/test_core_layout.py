@@ -15,6 +15,7 @@ from migration.model import (
     Publication,
     Slot,
 )
+from migration.protocol import following
 
 slots = st.builds(Slot, st.sampled_from(["a", "b"]), st.integers(6700, 6702))
 Placement = dict[ExecutorId, Slot]
@@ -45,7 +46,7 @@ def test_a_plan_of_the_difference_settles_at_the_new_placement(
     moves = differing(before, after)
     for i, (executor, source, target) in enumerate(moves):
         entry = Entry(f"m{i}", executor, source, target, Phase.PREPARE, Base(source, 100))
-        plan = plan.followed_by((*plan.entries, entry), epoch)
+        plan = following(plan, (*plan.entries, entry), epoch)
     assert plan.version == len(moves) - 1
     assert settled_placement(storm, plan) == after
     assert settled_placement(storm, None) == before

@@ -20,7 +20,13 @@ ALLOWED: dict[str, frozenset[str]] = {
     "agent": frozenset({"kvstore", "migration"}),
     "controller": frozenset(),
     "controller.core": frozenset(
-        {"migration.observation", "migration.model", "migration.validate", "migration.settings"}
+        {
+            "migration.model",
+            "migration.observation",
+            "migration.protocol",
+            "migration.settings",
+            "migration.validate",
+        }
     ),
     "controller.errors": frozenset(),
     "controller.strict": frozenset({"controller.errors"}),

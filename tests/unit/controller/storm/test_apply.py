@@ -26,7 +26,7 @@ from migration.model import (
     PublishedTopology,
     Way,
 )
-from migration.protocol import Step
+from migration.protocol import Step, following
 from migration.wire import SPEAKS
 
 PLAN = wire.plan_path(TOPOLOGY)
@@ -161,7 +161,7 @@ class Led(World):
         view = self.view()
         entry = self.move(self.executors[0], self.slots[target])
         assert isinstance(entry, Entry)
-        after = view.plan.followed_by((entry,), self.leader.epoch or 0)
+        after = following(view.plan, (entry,), self.leader.epoch or 0)
         assert self.applier.begin(view.plan, after, {})
         self.turn_led()
 
