@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None, name: str = "nstorm-agent") -> 
         if given.verb == _JAR:
             print(jar.path())
             return 0
-        config = from_storm_yaml(storm_yaml.read(given.conf))
+        config = storm_yaml.read_as(given.conf, from_storm_yaml)
         if given.verb == _ADOPT:
             print(f"this node follows cluster {daemon.adopt_cluster(config)}")
             return 0

@@ -6,7 +6,7 @@ class MigrationError(Exception):
 
 
 class ConfigError(MigrationError):
-    """A setting that is unknown or cannot be; the message begins with its key."""
+    """A setting that is unknown or cannot be; the message begins with its file or key."""
 
 
 class ModelError(MigrationError, ValueError):

@@ -1,15 +1,17 @@
 """What agent, controller and hooks have in one storm.yaml, read and refused alike by all."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from yaml.reader import ReaderError
 
 from migration import ConfigError
 from migration.settings import PREFIX, SETTINGS, Reader, nested, refuse_unknown
+
+T = TypeVar("T")
 
 # Where Storm keeps its own nodes in ZooKeeper unless told otherwise.
 STORM_ROOT = "/storm"
@@ -64,6 +66,15 @@ def read(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
         raise ConfigError(f"{path}: must hold keys with values, like Storm's own")
     return document
+
+
+def read_as(path: Path, make: Callable[[dict[str, Any]], T]) -> T:
+    """Make something of a storm.yaml; a `ConfigError` begins with the path of the file."""
+    document = read(path)
+    try:
+        return make(document)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
 
 
 def prefixed(document: Mapping[str, Any]) -> dict[str, Any]:

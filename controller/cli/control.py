@@ -46,7 +46,7 @@ def mode(
     chosen = words[-1]
     if len(words) > 2 or chosen not in (*Mode, "default"):
         raise CommandError(f"type [TOPOLOGY] MODE; MODE is one of {', '.join(Mode)}, default")
-    config, _ = from_storm_yaml(storm_yaml.read(conf))
+    config, _ = storm_yaml.read_as(conf, from_storm_yaml)
     with connected(conf) as session:
         heeded(session, "nstorm mode")
         views = _views(session)

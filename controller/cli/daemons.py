@@ -48,9 +48,8 @@ def run_controller(
     It steps down at once when ZooKeeper does not answer, and begins anew in another session when
     its own is lost. Moves under way stay in the plan for the next leader.
     """
-    document = storm_yaml.read(conf)
-    config, zookeeper = from_storm_yaml(document)
-    metrics = metrics_at(storm_yaml.own_keys(document), "metrics.port")
+    config, zookeeper = storm_yaml.read_as(conf, from_storm_yaml)
+    metrics = metrics_at(config.keys, "metrics.port")
     if mode is not None:
         config = replace(config, mode=mode)
     with ended_by_signals() as stop:

@@ -49,7 +49,8 @@ def doctor(conf: Conf, output: OutputOption = Output.TABLE) -> None:
 
     It changes nothing. Exit code 0: nothing was found. 1: something was. 2: it could not look.
     """
-    found = list(of_storm_yaml(document := storm_yaml.read(conf)))
+    document = storm_yaml.read(conf)
+    found = [(f"{conf}: {what}", do) for what, do in of_storm_yaml(document)]
     if not found:
         with connected(conf) as session:
             found += of_zookeeper(_latency_s(session))

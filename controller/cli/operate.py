@@ -40,7 +40,7 @@ AWAY_LIMIT_S = 60.0
 @contextmanager
 def connected(conf: Path) -> Iterator[Session]:
     """Connect to Storm's part of ZooKeeper; gives up after `NO_ANSWER_S`."""
-    _, zookeeper = from_storm_yaml(storm_yaml.read(conf))
+    _, zookeeper = storm_yaml.read_as(conf, from_storm_yaml)
     until_s, given_up = time.monotonic() + NO_ANSWER_S, threading.Event()
 
     def wait(waiting: Waiting) -> None:
@@ -229,7 +229,7 @@ def drain(
     or some executors stay. Exit code 2: refused, with the reason.
     """
     limit_s = seconds("--within", within) if within else None
-    config = from_storm_yaml(storm_yaml.read(conf))[0]
+    config = storm_yaml.read_as(conf, from_storm_yaml)[0]
     with connected(conf) as session:
         heeded(session, "nstorm drain")
         view = LiveCluster.of_session(session)

@@ -68,7 +68,7 @@ def roll(
     the same roll goes on where it was broken off. Exit code 1: a command failed; its host stays
     drained. Exit code 2: refused, with the reason.
     """
-    config = from_storm_yaml(storm_yaml.read(conf))[0]
+    config = storm_yaml.read_as(conf, from_storm_yaml)[0]
     with connected(conf) as session:
         heeded(session, "nstorm roll")
         rolling = _Rolling(session, config, run)

@@ -62,7 +62,7 @@ def explain(
     if named is None:
         _look(conf, wish, output)
     else:
-        folder = from_storm_yaml(storm_yaml.read(conf))[0].journal.dir
+        folder = storm_yaml.read_as(conf, from_storm_yaml)[0].journal.dir
         if folder is None:
             raise CommandError("there is no journal: set nstorm.journal.dir or storm.local.dir")
         reports, config = in_journal(folder, named)

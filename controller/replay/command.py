@@ -180,6 +180,7 @@ def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:
             different += not one.identical
             cycles += _cycles(one)
     if not ticks:
+        log.newest_head()  # a log of another format is refused as that
         raise _nothing(log, "no tick of that time")
     counts = {"ticks": ticks, "identical": ticks - different, "different": different}
     return {**counts, "cycles": cycles}

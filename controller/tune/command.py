@@ -109,7 +109,7 @@ def tune(
 def _today(log: Log, conf: Path | None) -> dict[str, Any]:
     """Give the keys in force: those of the file, else those the log was last written with."""
     if conf is not None:
-        return dict(from_storm_yaml(storm_yaml.read(conf))[0].keys)
+        return dict(storm_yaml.read_as(conf, from_storm_yaml)[0].keys)
     return dict(build(log.newest_head().config).keys)
 
 

@@ -54,9 +54,8 @@ def test_what_a_user_can_mend_is_one_line(
     assert capsys.readouterr().err == "nstorm: there is no cluster\n"
     Path(conf).write_text("nstorm.load.sesc: 1\n")
     assert command.main(["--conf", conf]) == 2
-    assert (
-        "nstorm.load.sesc: unknown key, did you mean nstorm.load.secs?" in capsys.readouterr().err
-    )
+    refused = "nstorm.load.sesc: unknown key, did you mean nstorm.load.secs?"
+    assert capsys.readouterr().err == f"nstorm: {conf}: {refused}\n"
 
 
 def test_the_jar_is_found_without_a_storm_yaml(

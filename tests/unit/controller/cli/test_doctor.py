@@ -145,7 +145,7 @@ def test_a_key_that_cannot_be_is_found_without_zookeeper(
     done = CliRunner().invoke(app, ["doctor", "--conf", str(conf), "-o", "json"])
     (one,) = json.loads(done.output)
     assert done.exit_code == 1
-    assert one["what"].startswith(what)
+    assert one["what"].startswith(f"{conf}: {what}")
     assert one["do"]
 
 

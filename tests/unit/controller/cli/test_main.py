@@ -131,7 +131,7 @@ def test_a_window_that_never_opens_is_refused_before_zookeeper_is_asked(
     conf = tmp_path / "storm.yaml"
     conf.write_text("nstorm.windows: ['0 0 30 2 * UTC']\n")
     result = CliRunner().invoke(app, [*verb.split(), "--conf", str(conf)])
-    assert str(result.exception) == "nstorm.windows: '0 0 30 2 * UTC': Bad day-of-month"
+    assert str(result.exception) == f"{conf}: nstorm.windows: '0 0 30 2 * UTC': Bad day-of-month"
 
 
 def test_the_list_of_commands_says_what_each_does_in_one_line() -> None:
