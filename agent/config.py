@@ -11,7 +11,7 @@ from migration.storm_yaml import own_keys, storm_zookeeper
 
 
 class AgentError(Exception):
-    """What keeps an agent from its work, where, and what to do."""
+    """An agent cannot do its work; the message says where, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class Shown:
-    """What the agent shows of itself; another thread may read it at any time."""
+    """The agent as its metrics show it; another thread may read it at any time."""
 
     samples: Samples = field(default_factory=Samples)
     plans: LocalPlan | None = None

@@ -40,30 +40,15 @@ class Puller:
         self._said: dict[str, str] = {}
         # The bytes that the plans came in, by topology.
         self._data: dict[str, bytes] = {}
-        self._local = self._stored()
-        self._lost: tuple[Plan, ...] = ()
+        self.local = self._stored()  # the plans of this node, None if it has seen no cluster
+        self.lost: tuple[Plan, ...] = ()  # that this node holds and ZooKeeper has lost
         self._asked: frozenset[str] = frozenset()
-        self._epoch: int | None = None
-
-    @property
-    def epoch(self) -> int | None:
-        """The epoch of the newest leader, None if there was none yet."""
-        return self._epoch
+        self.epoch: int | None = None  # of the newest leader, None if there was none yet
 
     @property
     def cluster(self) -> str:
         """The cluster that this node follows, empty if it has seen none."""
-        return "" if self._local is None else self._local.cluster
-
-    @property
-    def local(self) -> LocalPlan | None:
-        """The plans of this node, None if it has seen no cluster."""
-        return self._local
-
-    @property
-    def lost(self) -> tuple[Plan, ...]:
-        """The plans that this node holds and ZooKeeper has lost."""
-        return self._lost
+        return "" if self.local is None else self.local.cluster
 
     def tend_store(self) -> None:
         """Free what dead readers of the plan's store hold, and mend it if it is damaged."""
@@ -100,24 +85,24 @@ class Puller:
         ZooKeeper does not answer or the store cannot be written.
         """
         leading = self._watched.stat(EPOCH)
-        self._epoch = None if leading is None else leading.version
+        self.epoch = None if leading is None else leading.version
         held = self._of_cluster()
         if held is None:
-            self._lost = ()
+            self.lost = ()
             return False
         newest, lost = self._of_node(held, node, here)
         for plan in lost:
-            if plan not in self._lost:
+            if plan not in self.lost:
                 log.info("plan_kept", topology=plan.topology, plan_version=_text(plan))
-        self._lost = lost
-        if newest == self._local:
+        self.lost = lost
+        if newest == self.local:
             return False
         self._data = {plan.topology: self._data[plan.topology] for plan in newest.plans}
         self._writer.write(encode_local(newest.cluster, self._data))
-        if self._local is not None and self._local.cluster != newest.cluster:
-            log.warning("cluster_adopted", cluster=newest.cluster, before=self._local.cluster)
+        if self.local is not None and self.local.cluster != newest.cluster:
+            log.warning("cluster_adopted", cluster=newest.cluster, before=self.local.cluster)
         self._adopt_file.unlink(missing_ok=True)
-        self._local = newest
+        self.local = newest
         for plan in newest.plans:
             if held.find(plan.topology) != plan:
                 log.info("plan_stored", topology=plan.topology, plan_version=_text(plan))
@@ -162,13 +147,13 @@ class Puller:
         if stored is None:
             return None
         found = stored.data.decode(errors="replace").strip()
-        if self._local is None or found == self._local.cluster:
-            return self._local or LocalPlan(found)
+        if self.local is None or found == self.local.cluster:
+            return self.local or LocalPlan(found)
         if self._adopt_file.exists() and self._adopt_file.read_text("utf-8").strip() == found:
             return LocalPlan(found)
         self._say(
             CLUSTER,
-            f"ZooKeeper is of cluster {found}, this node follows {self._local.cluster}; if it was "
+            f"ZooKeeper is of cluster {found}, this node follows {self.local.cluster}; if it was "
             "rebuilt on purpose, run `nstorm-agent adopt-cluster` here",
         )
         return None

@@ -32,7 +32,7 @@ Sample = TypeVar("Sample", SupervisorAck, WorkerAck, WorkerLoad)
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What the JVMs of the node say at this moment."""
+    """The newest acks and loads of the JVMs of the node."""
 
     workers: tuple[WorkerAck, ...] = ()
     loads: tuple[WorkerLoad, ...] = ()

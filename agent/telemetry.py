@@ -1,4 +1,4 @@
-"""What the agent tells Prometheus of the JVMs of its node."""
+"""The agent's metrics for Prometheus, of the JVMs of its node."""
 
 from collections.abc import Iterable
 

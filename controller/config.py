@@ -68,7 +68,7 @@ class Config:
 
     @property
     def keys_in_force(self) -> dict[str, Any]:
-        """What `build` makes this configuration of again, after an argument of the command too."""
+        """The keys of which `build` makes this configuration again, those of the command too."""
         return {**self.keys, "mode": self.mode.value, "policy": self.policy}
 
 

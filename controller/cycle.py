@@ -52,7 +52,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What one cycle leaves for the next."""
+    """The values that one cycle leaves for the next."""
 
     tick: int = 0  # number of the last cycle
     rates: Mapping[str, Rates] = field(default_factory=dict)  # by topology

@@ -10,7 +10,7 @@ class SnapshotError(ControllerError):
 
 
 class CommandError(ControllerError):
-    """What an operator asked for was refused or not heard; the message says why."""
+    """A wish of an operator was refused or not heard; the message says why."""
 
 
 class PolicyError(ControllerError):

@@ -14,7 +14,7 @@ from controller.windows import closed
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """What may not be decided, whatever the load is; the maps are by topology."""
+    """The holds on decisions, whatever the load is; the maps are by topology."""
 
     modes: Mapping[str, Mode]
     # An operator has asked for a drain, as for a single move: of what holds, only a freeze and an

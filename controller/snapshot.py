@@ -45,33 +45,33 @@ _Capacity = Annotated[float, Meta(ge=LEAST, le=MOST)]
 _SOME = Meta(min_length=1)
 
 
-class _Component(Given, frozen=True):
+class _GivenComponent(Given, frozen=True):
     id: Name
     parallelism: Count
     kind: Literal["spout", "bolt", "system"]
     profile: Profile | UnsetType = UNSET
 
 
-class _Edge(Given, rename={"source": "from", "target": "to"}, frozen=True):
+class _GivenEdge(Given, rename={"source": "from", "target": "to"}, frozen=True):
     source: Name
     target: Name
     grouping: Grouping
     stream: Name = "default"
 
 
-class _Node(Given, frozen=True):
+class _GivenNode(Given, frozen=True):
     id: Name
     type: Name = ""
     speed_hz: Quantity = 0.0
 
 
-class _Worker(Given, frozen=True):
+class _GivenWorker(Given, frozen=True):
     id: Name
     node: Name
     cpu_capacity: _Capacity
 
 
-class _Executor(Given, frozen=True):
+class _GivenExecutor(Given, frozen=True):
     id: Name
     component: Name
     worker: Name
@@ -80,7 +80,7 @@ class _Executor(Given, frozen=True):
     pinned: Name | None = None
 
 
-class _Flow(
+class _GivenTraffic(
     Given,
     array_like=True,
     rename={"source": "from", "target": "to", "tps": "tuples/s"},
@@ -91,15 +91,15 @@ class _Flow(
     tps: Quantity
 
 
-class _Snapshot(Given, frozen=True):
+class _GivenSnapshot(Given, frozen=True):
     topology: Name
     time_s: Quantity
-    components: Annotated[tuple[_Component, ...], _SOME]
-    edges: tuple[_Edge, ...]
-    nodes: Annotated[tuple[_Node, ...], _SOME]
-    workers: Annotated[tuple[_Worker, ...], _SOME]
-    executors: Annotated[tuple[_Executor, ...], _SOME]
-    traffic: tuple[_Flow, ...]
+    components: Annotated[tuple[_GivenComponent, ...], _SOME]
+    edges: tuple[_GivenEdge, ...]
+    nodes: Annotated[tuple[_GivenNode, ...], _SOME]
+    workers: Annotated[tuple[_GivenWorker, ...], _SOME]
+    executors: Annotated[tuple[_GivenExecutor, ...], _SOME]
+    traffic: tuple[_GivenTraffic, ...]
     rate: Quantity | UnsetType = UNSET
 
 
@@ -128,7 +128,7 @@ def parse(snapshot: str) -> tuple[Cluster, LoadSnapshot]:
             raise SnapshotError(f"{joined(path, key)}: is given twice")
     if not isinstance(document, dict):
         raise SnapshotError("the snapshot must be a JSON object")
-    given = read(document, _Snapshot, SnapshotError)
+    given = read(document, _GivenSnapshot, SnapshotError)
     cluster = _cluster(given)
     return cluster, _load(given, cluster)
 
@@ -141,7 +141,7 @@ def _find(wanted: Any, value: Any, path: str = "") -> Iterator[str]:
             yield from _find(wanted, item, joined(path, key))
 
 
-def _cluster(given: _Snapshot) -> Cluster:
+def _cluster(given: _GivenSnapshot) -> Cluster:
     nodes = _ids(given.nodes, "nodes")
     _ids(given.workers, "workers")
     for i, worker in enumerate(given.workers):
@@ -151,7 +151,7 @@ def _cluster(given: _Snapshot) -> Cluster:
     return replace(Cluster.build(list(nodes), workers), machines=machines)
 
 
-def _load(given: _Snapshot, cluster: Cluster) -> LoadSnapshot:
+def _load(given: _GivenSnapshot, cluster: Cluster) -> LoadSnapshot:
     components = _ids(given.components, "components")
     workers = {name: i for i, name in enumerate(cluster.workers)}
     for i, one in enumerate(given.executors):
@@ -180,7 +180,7 @@ def _load(given: _Snapshot, cluster: Cluster) -> LoadSnapshot:
     )
 
 
-def _traffic(rows: Sequence[_Flow], executors: tuple[str, ...]) -> Traffic:
+def _traffic(rows: Sequence[_GivenTraffic], executors: tuple[str, ...]) -> Traffic:
     index = {name: i for i, name in enumerate(executors)}
     seen: set[tuple[str, str]] = set()
     for i, row in enumerate(rows):
@@ -196,7 +196,9 @@ def _traffic(rows: Sequence[_Flow], executors: tuple[str, ...]) -> Traffic:
     )
 
 
-def _ids(rows: Sequence[_Component | _Node | _Worker | _Executor], key: str) -> dict[str, None]:
+def _ids(
+    rows: Sequence[_GivenComponent | _GivenNode | _GivenWorker | _GivenExecutor], key: str
+) -> dict[str, None]:
     seen: dict[str, None] = {}
     for i, row in enumerate(rows):
         if row.id in seen:

@@ -2,7 +2,7 @@
 
 
 class StoreError(Exception):
-    """What went wrong with stored bytes, where, and what to do."""
+    """Stored bytes cannot be read or written; the message says where, and what to do."""
 
 
 class EnvelopeError(StoreError):

@@ -1,4 +1,4 @@
-"""What agent and controller are as processes: they log, end on a signal, and serve where Storm is.
+"""Agent and controller as processes: they log, end on a signal, and serve where Storm is.
 
 Where there is no Storm in ZooKeeper, nothing is touched.
 """

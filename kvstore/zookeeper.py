@@ -67,7 +67,7 @@ class PollHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a node holds; the version rises with each write, mzxid with each write anywhere.
+    """The data of a node; the version rises with each write, mzxid with each write anywhere.
 
     `mtime_ms` is when it was written, by the clock of the ensemble's leader.
     """

@@ -1,8 +1,8 @@
-"""What moving one executor means: the values, their bytes, the protocol, and its errors."""
+"""The meaning of a move: the values, their bytes, the protocol, and its errors."""
 
 
 class MigrationError(Exception):
-    """What is wrong with a plan, a report, a setting or the protocol's own table."""
+    """A plan, a report, a setting or the protocol's own table is wrong."""
 
 
 class ConfigError(MigrationError):

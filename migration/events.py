@@ -1,4 +1,4 @@
-"""What has happened to a move, told from Storm's word and the answers of the JVMs."""
+"""The events of a move, told from Storm's word and the answers of the JVMs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROUTED = _HAS_COPY | {EntryState.STOPPED}
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a leader remembers of one entry; `_s` are monotonic seconds of its own clock."""
+    """A leader's memory of one entry; `_s` are monotonic seconds of its own clock."""
 
     id: str
     began_s: float | None  # when the move was made; None if an earlier leader made it

@@ -1,4 +1,4 @@
-"""What moving an executor is about: the values that plans and reports are made of.
+"""The values that plans and reports are made of.
 
 The formats are in PROTOCOL.md; the order of the fields here is the order of the keys there.
 """
@@ -76,7 +76,7 @@ MOVING = SOURCE_OWNS | {Phase.SWITCH, Phase.DRAIN, Phase.CARRY, Phase.STOP}
 
 
 class EntryState(StrEnum):
-    """What a worker has done for an entry, in the phase of the plan it has applied."""
+    """How far a worker is with an entry, in the phase of the plan it has applied."""
 
     NONE = "NONE"
     READY = "READY"
@@ -85,7 +85,7 @@ class EntryState(StrEnum):
     LOADED = "LOADED"
     """The target's copy has what the source's kept."""
     REFUSED = "REFUSED"
-    """What the source's copy keeps cannot be written, or not be read."""
+    """The state of the source's copy cannot be written, or not be read."""
     STOPPED = "STOPPED"
     STUCK = "STUCK"
     NOT_UNDERSTOOD = "NOT_UNDERSTOOD"
@@ -172,7 +172,7 @@ class PlanVersion(Struct, frozen=True, gc=False, array_like=True, order=True):
 
 
 class Base(Struct, frozen=True, gc=False, array_like=True):
-    """What Storm's assignment had for the executor when its move was made."""
+    """Storm's assignment of the executor when its move was made."""
 
     slot: Slot
     start_secs: Count
@@ -271,7 +271,7 @@ class LocalPlan(Struct, frozen=True, gc=False):
 
 
 class EntryAck(Struct, frozen=True, gc=False):
-    """What one worker has done for one entry, and where it last saw Storm assign the executor."""
+    """How far one worker is with one entry, and where it last saw Storm assign the executor."""
 
     id: str
     state: EntryState
@@ -374,7 +374,7 @@ class SupervisorAck(Struct, frozen=True, gc=False):
 
 
 class NodeAcks(Struct, frozen=True, gc=False):
-    """What the JVMs of one node say, as its agent publishes it.
+    """The word of the JVMs of one node, as its agent publishes it.
 
     `held` are plans of this node that ZooKeeper has lost; the leader writes them there anew.
     """
@@ -406,7 +406,7 @@ class ExecutorLoad(Struct, frozen=True, gc=False):
 
 
 class WorkerLoad(Struct, frozen=True, gc=False):
-    """What one worker measured; a total never falls while an incarnation goes on to report it.
+    """The load that one worker measured; a total never falls while an incarnation reports it.
 
     `traffic` has a `TrafficRow` for each pair of tasks, as JSON: it is most of all that nstorm
     reads, and only the controller wants it as numbers. `folded` has what the worker sent beside
@@ -442,7 +442,7 @@ def traffic_of(rows: Iterable[TrafficRow]) -> Raw:
 
 
 class NodeLoad(Struct, frozen=True, gc=False):
-    """What the workers of one node measured.
+    """The load that the workers of one node measured.
 
     `left_out` counts the traffic rows, those of the fewest tuples, that found no room in the node.
     """
@@ -490,7 +490,7 @@ class PlacedExecutor(Struct, frozen=True, gc=False):
 
 
 class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What Storm knows about a topology, as the hook in Nimbus publishes it when it changes.
+    """A topology as Storm knows it; the hook in Nimbus publishes it when it changes.
 
     `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is the word
     of Nimbus, and in a view the lowest of it and the controllers. `mode` is as the topology's own
@@ -530,7 +530,7 @@ class Nodes(Struct, frozen=True, gc=False):
 
 
 class PublishedTopology(Struct, frozen=True, gc=False):
-    """What the hook in Nimbus says of an active topology each time.
+    """The word of the hook in Nimbus on an active topology, each time.
 
     `plan` is the newest one that it has read; `problem` says why it publishes the topology no more.
     """

@@ -29,7 +29,7 @@ CLOSES_SINCE = 2  # the version of the protocol that lets a worker lose its last
 
 
 class SlotStatus(Enum):
-    """What is known of the worker in a slot."""
+    """Whether there is a worker in a slot."""
 
     LIVE = "live"
     """Storm assigns the slot, or a move opens it, and a hooked worker is there."""

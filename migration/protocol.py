@@ -141,7 +141,7 @@ def step(
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """What became of one entry: None as the next entry says that it leaves."""
+    """One entry after a look: None as the next entry says that it leaves."""
 
     before: Entry
     after: Entry | None

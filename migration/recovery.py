@@ -1,4 +1,4 @@
-"""What the nodes know of a plan, for the case that ZooKeeper has lost it."""
+"""A plan as the nodes know it, for the case that ZooKeeper has lost it."""
 
 from __future__ import annotations
 

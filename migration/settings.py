@@ -20,8 +20,6 @@ UNBOUNDED = 1e9
 
 
 class Kind(StrEnum):
-    """What a value has to be."""
-
     NUMBER = "number"
     COUNT = "whole number"
     CHOICE = "one of a few words"
@@ -228,14 +226,6 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("aniello.gamma", Kind.NUMBER, None,
         "Policy `aniello-online`: the most CPU of a worker, as a multiple of the mean.",
         least=1.0, unset="no limit"),
-    Setting("aniello.delta", Kind.NUMBER, None,
-        "Policies `aniello-*`: 0 uses equally many workers on each node, 1 lets nearly all used "
-        "workers be on one.",
-        most=1.0, unset="only the slots limit the workers of a node"),
-    Setting("aniello.spread", Kind.NUMBER, None,
-        "Policies `aniello-*`: 0 uses as few nodes as have room, 1 as many as possible; the "
-        "authors' code calls it beta.",
-        most=1.0, unset="as in the paper"),
     Setting("agent.sync.secs", Kind.NUMBER, 3.0,
         "How often the agent reads its plans in ZooKeeper, should a watch fail.",
         Reader.AGENT, unit="s", least=0.1, most=3600.0),

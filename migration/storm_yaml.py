@@ -1,4 +1,4 @@
-"""What agent, controller and hooks have in one storm.yaml, read and refused alike by all."""
+"""The storm.yaml of agent, controller and hooks, read and refused alike by all."""
 
 import re
 from collections.abc import Callable, Mapping

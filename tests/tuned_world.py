@@ -10,7 +10,7 @@ from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.replay.recording import Span
 from controller.tune.chunks import Chunk, unpack
 from controller.tune.space import Space, parameter_sets
-from controller.tune.sweep import SetOutcome, SweptChunk, Task, Wave, step, sweep
+from controller.tune.sweep import SetOutcome, SweptChunk, Trial, Wave, step, sweep
 from migration.model import Component
 
 BEGIN_S, TICK_S = 1_700_006_400.0, 5.0
@@ -83,9 +83,9 @@ def strong_and_fickle(ticks: int) -> Span:
     return span(ticks, [1] * 8, tps)
 
 
-def here(wave: Wave, tasks: Sequence[Task], done: Callable[[int], None]) -> list[SweptChunk]:
+def here(wave: Wave, trials: Sequence[Trial], done: Callable[[int], None]) -> list[SweptChunk]:
     """Work all off in this process, the last first."""
-    found = [step(wave, task) for task in reversed(tasks)]
+    found = [step(wave, trial) for trial in reversed(trials)]
     done(len(found))
     return found
 

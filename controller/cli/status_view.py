@@ -1,4 +1,4 @@
-"""What ``nstorm status`` shows: one document, and the tables made of it."""
+"""The document of ``nstorm status``, and the tables made of it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a decision is made on: places of one topology, load of its executors, and their traffic.
+"""The input of a decision: places of one topology, load of its executors, and their traffic.
 
 Executors, workers and nodes are kept in the natural order of their ids, so that "ties break by id"
 is the first index everywhere, whatever order a file or a report had.
@@ -37,7 +37,7 @@ def natural_key(name: str) -> tuple[tuple[int, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a policy that compares machines knows of a node.
+    """A node as a policy knows it that compares machines.
 
     `kind` is the type that profiles name, empty if unknown; `speed_hz` is clock rate times cores, 0
     if unknown.
@@ -60,7 +60,7 @@ class Given(Struct, frozen=True, forbid_unknown_fields=True):
 class Performance(
     Given, rename={"rate_tps": "rate", "cpu_frac": "cpu", "memory_frac": "memory"}, frozen=True
 ):
-    """What some threads of a component reach together on one slot of their own (001, table P).
+    """The rate that some threads of a component reach on a slot of their own (001, table P).
 
     `rate_tps` is the highest stable input rate; the shares of the slot are those at that rate.
     """
@@ -72,7 +72,7 @@ class Performance(
 
 
 class Cost(Given, rename={"overhead_frac": "overhead"}, frozen=True):
-    """What one instance of a component costs on one kind of machine (000, equation 1).
+    """The cost of one instance of a component on one kind of machine (000, equation 1).
 
     `ms_per_tuple` is CPU time; `overhead_frac` is the share of the machine that an instance takes
     without any tuple.
@@ -84,7 +84,7 @@ class Cost(Given, rename={"overhead_frac": "overhead"}, frozen=True):
 
 
 class Profile(Given, frozen=True):
-    """What was measured of a component beforehand; only some policies need it."""
+    """A component as it was measured beforehand; only some policies need it."""
 
     selectivity: Quantity = 1.0  # tuples out, to every consumer, for one tuple in
     performance: tuple[Performance, ...] = ()  # by rising number of threads

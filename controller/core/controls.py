@@ -1,4 +1,4 @@
-"""What operators have set at run time: modes, pauses, a freeze, and moves that they do not want."""
+"""The controls that operators set at run time: modes, pauses, a freeze, unwanted moves."""
 
 from datetime import UTC, datetime
 from typing import Literal

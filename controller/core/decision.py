@@ -72,7 +72,7 @@ def proposal_id(topology: str, moves: Iterable[Move]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a policy wants, and why.
+    """The moves that a policy wants, and why.
 
     The outcome is WOULD_MOVE exactly if there are moves; the reason is one line that names the
     numbers; warnings say what placement cannot repair. The moves of an exchange begin together or

@@ -1,4 +1,4 @@
-"""What settings and operators exclude."""
+"""The topologies, components and hosts that settings and operators exclude."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -11,8 +11,6 @@ def nodes_named(hosts: Mapping[str, str], named: Collection[str]) -> frozenset[s
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """What is never touched, by name."""
-
     topologies: frozenset[str] = frozenset()
     components: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()

@@ -10,7 +10,7 @@ from controller.core.cluster import Cluster, LoadSnapshot
 
 
 class Resource(StrEnum):
-    """What is full first."""
+    """The resource that is full first."""
 
     CPU = "cpu"
     NETWORK = "network"

@@ -1,4 +1,4 @@
-"""What is known of one topology besides its load."""
+"""A topology as the cycle sees it, without its load."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

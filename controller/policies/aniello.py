@@ -100,19 +100,7 @@ def _rings(
 def offline_place(cluster: Cluster, snapshot: LoadSnapshot, options: Aniello) -> Ints:
     """Place by the offline scheduler: the slots of `offline_groups` go to the nodes round robin."""
     used = min(len(snapshot.executors), len(cluster.workers))
-    nodes = None if options.spread is None else node_target(cluster, used, options.spread)
-    return sort_slots(cluster, nodes)[offline_groups(snapshot, used, options)]
-
-
-def node_target(cluster: Cluster, used: int, spread: float) -> int:
-    """Compute how many nodes the authors' code wants to use for the workers to place, at least 1.
-
-    `spread` is from 0, the fewest nodes with enough slots, to 1, as many as there can be.
-    """
-    slots = np.bincount(cluster.node_of, minlength=len(cluster.nodes))
-    fewest = int(np.searchsorted(np.cumsum(np.sort(slots)[::-1]), used)) + 1
-    most = min(int((slots > 0).sum()), used)
-    return fewest + ceil(spread * (most - fewest) - _SLACK)
+    return sort_slots(cluster)[offline_groups(snapshot, used, options)]
 
 
 def aniello_offline(
@@ -160,29 +148,21 @@ def share_out(load: Floats, traffic: Traffic, workers: int, options: Aniello) ->
     stuck = gather(packing)
     if stuck is not None:
         return stuck
-    occupy(packing, workers)
+    occupy(packing)
     return packing.bin_of
 
 
-def spread_out(
-    load: Floats, traffic: Traffic, cluster: Cluster, room: Floats, options: Aniello
-) -> Ints | int:
+def spread_out(load: Floats, traffic: Traffic, cluster: Cluster, room: Floats) -> Ints | int:
     """Put workers onto nodes (phase 2), the same greedy one level up.
 
     Gives the node of each worker; or a worker that fits no node. Traffic is between workers, both
     directions added; `room` is the capacity of each node, B of the paper, in the unit of `load`.
-    Only slots and capacity bind unless `delta` or `spread` is given.
+    Only slots and capacity bind.
     """
     slots = np.bincount(cluster.node_of, minlength=len(cluster.nodes))
-    if options.delta is not None:
-        slots = np.minimum(slots, executor_limit(options.delta, len(load), int((slots > 0).sum())))
     packing = Packing(load, traffic, slots, room)
     stuck = gather(packing)
-    if stuck is not None:
-        return stuck
-    if options.spread is not None:
-        occupy(packing, node_target(cluster, len(load), options.spread))
-    return packing.bin_of
+    return packing.bin_of if stuck is None else stuck
 
 
 def online_place(
@@ -201,7 +181,7 @@ def online_place(
         return f"{_names(snapshot, [group])} fits no worker below gamma times the mean load"
     group_load = np.bincount(group, load, minlength=workers).astype(np.float64)
     both_ways = _both_ways(_between(snapshot.traffic, group))
-    node = spread_out(group_load, both_ways, cluster, limits.high_frac * speed, options)
+    node = spread_out(group_load, both_ways, cluster, limits.high_frac * speed)
     if isinstance(node, int):
         together = np.flatnonzero(group == node).tolist()
         what = f"the worker of {_names(snapshot, together)}"
@@ -361,14 +341,12 @@ def _place_again(packing: Packing, one: int, other: int, choice: list[int]) -> i
     return None
 
 
-def occupy(packing: Packing, target: int) -> None:
-    """Bring single items into empty bins until `target` bins are used; fewer if no item may go.
+def occupy(packing: Packing) -> None:
+    """Bring single items into empty bins until all are used; fewer if no item may go.
 
     Each empty bin in turn gets, of the items that are not alone, the one that loses least traffic.
     """
     for empty in np.flatnonzero((packing.size == 0) & (packing.most > 0)):
-        if (packing.size > 0).sum() >= target:
-            return
         may = (packing.size[packing.bin_of] > 1) & (packing.load <= packing.room[empty] + TIE)
         lost = np.where(may, packing.kept_at_home(), np.inf)
         if may.any():

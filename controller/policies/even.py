@@ -15,14 +15,14 @@ from controller.policies.component_graph import component_graph, consumers, exec
 from controller.policies.placement import as_decision
 
 
-def sort_slots(cluster: Cluster, nodes: int | None = None) -> Ints:
+def sort_slots(cluster: Cluster) -> Ints:
     """List the workers, one of each node in turn, until none is left (003, algorithm 1).
 
-    Nodes with more slots go first, ties by id. With `nodes`, only that many nodes are used, those
-    with the most slots. Every worker is a slot that is free for the topology.
+    Nodes with more slots go first, ties by id. Every worker is a slot that is free for the
+    topology.
     """
     by_node = [np.flatnonzero(cluster.node_of == n) for n in range(len(cluster.nodes))]
-    fullest_first = sorted(by_node, key=len, reverse=True)[:nodes]
+    fullest_first = sorted(by_node, key=len, reverse=True)
     rounds = max((len(slots) for slots in fullest_first), default=0)
     turns = [slots[i] for i in range(rounds) for slots in fullest_first if i < len(slots)]
     return np.array(turns, dtype=np.int64)

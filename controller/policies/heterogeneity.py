@@ -35,7 +35,7 @@ PATIENCE = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """What instances cost, as shares of machines.
+    """The costs of instances, as shares of machines.
 
     `gain` is what a component takes in, all instances together, for one tuple into the
     topology. `cost_s` is the share of the machine times seconds that a tuple takes,

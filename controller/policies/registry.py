@@ -28,14 +28,11 @@ class Aniello:
     alpha: float = DEFAULT["aniello.alpha"]
     beta: float = DEFAULT["aniello.beta"]
     gamma: float | None = DEFAULT["aniello.gamma"]  # not in the paper
-    delta: float | None = DEFAULT["aniello.delta"]  # not in the paper
-    # None: as in the paper, all nodes in turn offline and those that come out online.
-    spread: float | None = DEFAULT["aniello.spread"]
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What single policies are told besides the limits that all of them share."""
+    """The options of single policies, besides the limits that all of them share."""
 
     aniello: Aniello = field(default_factory=Aniello)
     target: TargetOptions = field(default_factory=TargetOptions)

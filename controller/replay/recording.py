@@ -179,31 +179,33 @@ class _Open:
         )
 
 
-class _Move(msgspec.Struct, rename={"source": "from", "target": "to"}):
+class _RecordedMove(msgspec.Struct, rename={"source": "from", "target": "to"}):
     executor: str
     source: str
     target: str
 
 
-class _Cycle(msgspec.Struct):
-    """What is read of how a cycle ended; it has a total if it could be measured then."""
+class _RecordedCycle(msgspec.Struct):
+    """The end of a recorded cycle; it has a total if the load could be measured then."""
 
     topology: str
     outcome: str
-    moves: tuple[_Move, ...] = ()
+    moves: tuple[_RecordedMove, ...] = ()
     total_tps: float | None = None
 
 
-def _cycles(told: msgspec.Raw) -> dict[str, _Cycle]:
+def _cycles(told: msgspec.Raw) -> dict[str, _RecordedCycle]:
     try:
-        return {one.topology: one for one in msgspec.json.decode(told, type=tuple[_Cycle, ...])}
+        return {
+            one.topology: one for one in msgspec.json.decode(told, type=tuple[_RecordedCycle, ...])
+        }
     except msgspec.ValidationError as error:
         raise of_another_version(error) from error
 
 
 @dataclass(slots=True)
 class _Topology:
-    """What is remembered of one topology while a journal is read."""
+    """The memory of one topology while a journal is read."""
 
     rates: Rates
     plain: Layout | None = None  # as the live cycle has it
@@ -221,7 +223,7 @@ class _Topology:
         view: TopologyView,
         config: Config,
         record: TickRecord,
-        cycle: _Cycle,
+        cycle: _RecordedCycle,
         span_s: float,
     ) -> Iterator[Span]:
         """Take a tick in; gives the span before it if that has come to its end."""
@@ -276,7 +278,7 @@ def spans(log: Log) -> Iterator[Span]:
     while waiting or begun:
         while waiting and (not begun or waiting[0][0] <= begun[0][0]):
             _, writer = waiting.pop(0)
-            _push(begun, writer, _Reader().read(log, writer))
+            _push(begun, writer, _SpanReader().read(log, writer))
         if begun:
             _, writer, span, rest = heapq.heappop(begun)
             yield span
@@ -291,7 +293,7 @@ def _push(
         heapq.heappush(begun, (float(span.time_s[0]), writer, span, rest))
 
 
-class _Reader:
+class _SpanReader:
     def __init__(self) -> None:
         self._seen = SeenReader()
         self._topologies: dict[str, _Topology] = {}

@@ -1,4 +1,4 @@
-"""What the leading controller answers to ``nstorm plan`` and ``nstorm explain``, in rows."""
+"""The answers of the leading controller to ``nstorm plan`` and ``nstorm explain``, in rows."""
 
 import math
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What operators ask for: a queue in ZooKeeper that the leading controller works off.
+"""The commands of operators: a queue in ZooKeeper that the leading controller works off.
 
 A command lives as long as the session of its operator, so none is done once that has left.
 """

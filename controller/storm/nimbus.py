@@ -12,7 +12,7 @@ SILENCE_LIMIT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class SignOfLife:
-    """What the hooks in Nimbus said last, and ZooKeeper's number of that write."""
+    """The last word of the hooks in Nimbus, and ZooKeeper's number of that write."""
 
     report: NimbusReport
     mzxid: int

@@ -1,4 +1,4 @@
-"""What the leading controller tells about itself, for ``nstorm status`` and the demo."""
+"""The leading controller's word on itself, for ``nstorm status`` and the demo."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict

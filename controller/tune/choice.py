@@ -20,7 +20,7 @@ _PLAIN = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What counts, in seconds in which all tuples cross between nodes."""
+    """The weights of a cost, in seconds in which all tuples cross between nodes."""
 
     traffic: float = 1.0  # such a second
     overload: float = 1.0  # a second in which a worker is overloaded
@@ -53,7 +53,7 @@ class Objective:
 
     @property
     def said(self) -> str:
-        """What a cost is, in one sentence."""
+        """The meaning of a cost, in one sentence."""
         return (
             f"cost: {self.traffic:g} if all tuples crossed between nodes; a second of a worker's "
             f"overload counts {self.overload:g} s of that, a move {self.moves:g} s"
@@ -118,8 +118,6 @@ def _three(outcome: SetOutcome) -> tuple[float, int, float]:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What to change, or why nothing."""
-
     today: SetOutcome  # the settings in force
     best: SetOutcome  # did best with the load to choose by
     gain_frac: float  # by what share the best lowers today's cost there

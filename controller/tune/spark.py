@@ -1,4 +1,4 @@
-"""Lets Spark work the tasks off, on this machine or on a cluster; the only use of pyspark."""
+"""Lets Spark work the trials off, on this machine or on a cluster; the only use of pyspark."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from controller.errors import TuneError
-from controller.tune.sweep import Engine, SweptChunk, Task, Wave, step
+from controller.tune.sweep import Engine, SweptChunk, Trial, Wave, step
 
 INSTALL = "pip install 'nstorm[replay]'"
 JDK = "apt-get install openjdk-17-jre-headless"
@@ -99,11 +99,11 @@ def _patient(master: str) -> str:
 
 
 def _run(
-    context: Any, most: int, wave: Wave, tasks: Sequence[Task], done: Callable[[int], None]
+    context: Any, most: int, wave: Wave, trials: Sequence[Trial], done: Callable[[int], None]
 ) -> Sequence[SweptChunk]:
-    """Hand every worker the load once, then slices of the tasks, `most` of them at most."""
+    """Hand every worker the load once, then slices of the trials, `most` of them at most."""
     load = context.broadcast(wave)
-    work = context.parallelize(tasks, min(len(tasks), most)).map(partial(_step, load))
+    work = context.parallelize(trials, min(len(trials), most)).map(partial(_step, load))
     slices, finished = work.getNumPartitions(), 0
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(work.collect)
@@ -111,19 +111,19 @@ def _run(
             while wait([result], LOOK_S).not_done:
                 # At the very end no stage is active any more.
                 finished = max(finished, _finished(context))
-                done(len(tasks) * finished // slices)
+                done(len(trials) * finished // slices)
         except BaseException:
             # Or else the block would end with the job.
             context.cancelAllJobs()
             raise
     found: list[SweptChunk] = result.result()
     load.destroy()
-    done(len(tasks))
+    done(len(trials))
     return found
 
 
-def _step(load: Any, task: Task) -> SweptChunk:
-    return step(load.value, task)
+def _step(load: Any, trial: Trial) -> SweptChunk:
+    return step(load.value, trial)
 
 
 def _finished(context: Any) -> int:

@@ -51,7 +51,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Trial:
     """One parameter set on its way through one episode."""
 
     number: int  # of the parameter set
@@ -76,17 +76,17 @@ class SetOutcome:
     held_back: Figures  # with the load that came later
 
 
-# Works tasks off, in any order, and tells now and then how many are done.
-Engine: TypeAlias = Callable[[Wave, Sequence[Task], Callable[[int], None]], Iterable[SweptChunk]]
+# Works trials off, in any order, and tells now and then how many are done.
+Engine: TypeAlias = Callable[[Wave, Sequence[Trial], Callable[[int], None]], Iterable[SweptChunk]]
 
 
-def step(wave: Wave, task: Task) -> SweptChunk:
+def step(wave: Wave, trial: Trial) -> SweptChunk:
     figures = {False: Figures(), True: Figures()}
-    for held_back, span in wave[task.episode]:
-        task.run.take(span)
-        figures[held_back] += Figures.of(task.run.cut())
-    run = task.run if task.goes_on else None
-    return SweptChunk(task.number, task.episode, run, figures[False], figures[True])
+    for held_back, span in wave[trial.episode]:
+        trial.run.take(span)
+        figures[held_back] += Figures.of(trial.run.cut())
+    run = trial.run if trial.goes_on else None
+    return SweptChunk(trial.number, trial.episode, run, figures[False], figures[True])
 
 
 def rehearse(chunks: Sequence[Chunk], sets: Sequence[ParameterSet]) -> None:
@@ -124,8 +124,8 @@ def sweep(
     for index, part in enumerate(parts):
         wave = _load(part)
         later = {chunk.episode for one in parts[index + 1 :] for chunk in one}
-        tasks = [
-            Task(
+        trials = [
+            Trial(
                 number,
                 episode,
                 runs.pop((episode, number), None) or Rerun(one.config, explain=False),
@@ -136,11 +136,11 @@ def sweep(
         ]
         ticks = sum(chunk.ticks for chunk in part)
 
-        def tell(done: int, before: int = so_far, each: float = ticks / len(tasks)) -> None:
+        def tell(done: int, before: int = so_far, each: float = ticks / len(trials)) -> None:
             progress((before + each * done) / whole)
 
         # In a fixed order: sums of floats depend on it.
-        for one in sorted(engine(wave, tasks, tell), key=lambda done: (done.episode, done.number)):
+        for one in sorted(engine(wave, trials, tell), key=lambda done: (done.episode, done.number)):
             chosen_by, held_back = sums[one.number]
             sums[one.number] = chosen_by + one.chosen_by, held_back + one.held_back
             if one.run is not None:

@@ -83,8 +83,6 @@ options = st.builds(
     alpha=frac,
     beta=frac,
     gamma=st.sampled_from([None, None, 1.0, 1.5]),
-    delta=st.sampled_from([None, None, 0.0, 1.0]),
-    spread=st.sampled_from([None, None, 0.0, 0.5, 1.0]),
 )
 Decide = Callable[[Cluster, LoadSnapshot, Aniello], Decision]
 DECIDE: dict[str, Decide] = {
@@ -270,7 +268,7 @@ def test_phase_2_is_the_same_rule_with_slots_and_capacities(
     eighths = st.integers(0, 8)
     load = np.array(data.draw(st.lists(eighths, min_size=count, max_size=count))) / 8
     room = np.array(data.draw(st.lists(eighths, min_size=len(slots), max_size=len(slots)))) / 4
-    node = spread_out(load, traffic, cluster, room, Aniello())
+    node = spread_out(load, traffic, cluster, room)
     expected = greedy(load, traffic, slots, room.tolist())
     assert isinstance(node, int) == (expected is None)
     if expected is not None:

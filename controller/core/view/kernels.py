@@ -24,7 +24,7 @@ ROUNDING = 1e-9
 
 
 class KernelWorld(NamedTuple):
-    """What the loops look at, in contiguous arrays.
+    """The input of the loops, in contiguous arrays.
 
     `begin`, `peer` and `row` are as in `Pairs`; `movable`, `room`, `roomiest` and `taken` as in
     `View`; the weights as in `Limits`. By row of the traffic: `tps`. By executor: its worker in

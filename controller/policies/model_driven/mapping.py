@@ -39,7 +39,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What threads take, in shares of a slot."""
+    """The need of threads, in shares of a slot."""
 
     cpu_frac: float
     memory_frac: float

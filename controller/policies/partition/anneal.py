@@ -36,7 +36,7 @@ ROUNDING_CORES = 1e-12
 
 
 class _Board(NamedTuple):
-    """What the compiled loop looks at; as in `Problem` and `Graph`, `movable` as indices, too."""
+    """The input of the compiled loop; as in `Problem` and `Graph`, `movable` as indices, too."""
 
     first: Ints
     peers: Ints

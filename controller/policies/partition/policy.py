@@ -36,7 +36,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What `Gather` remembers, all by topology.
+    """The memory of `Gather`, all by topology.
 
     `memory` is what the last decision left. `in_vain` is the last search, as `_asked` names it,
     that found nothing, or nothing that was worth it when it was judged; and its Unix seconds.
@@ -107,12 +107,12 @@ class Gather:
 
     @property
     def memoryless(self) -> Policy:
-        """What it comes down to without a target."""
+        """The policy that is left without a target."""
         return greedy_opening
 
     @property
     def remembered(self) -> Remembered:
-        """What it remembers now; only valid until the next decision."""
+        """The memory as it is now; only valid until the next decision."""
         return Remembered(self._memory, self._in_vain, self._found or None, self._beyond or None)
 
     def recall(self, remembered: Remembered) -> None:

@@ -1,4 +1,4 @@
-"""What is to be placed: which executors talk, how much fits where, and what today costs."""
+"""The problem of a placement: who talks to whom, how much fits where, the cost of today."""
 
 from dataclasses import dataclass, replace
 
@@ -19,12 +19,12 @@ TIE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class TargetOptions:
-    """What `gather` is told of targets besides the limits."""
+    """The options of `gather` for targets, besides the limits."""
 
     gain_frac: float = DEFAULT["target.gain"]  # δ, of what today's placement costs
     move_price_frac: float = DEFAULT["target.move.price"]  # λ times E, of the same
     fill_frac: float = DEFAULT["target.fill"]  # of the upper threshold
-    # Whether the way to a target may cost any more than to stay, in the mean of its placements;
+    # Whether the way to a target may cost any more than to stay, on average over its placements;
     # else by no more than its end gains. While loads jitter it may end anywhere: a worker gets hot,
     # or an executor no longer fits.
     detours: bool = False
@@ -32,7 +32,7 @@ class TargetOptions:
 
     @property
     def on_still_loads(self) -> "TargetOptions":
-        """What holds where loads stand still, as in a file.
+        """The options where loads stand still, as in a file.
 
         Workers are filled up to the threshold, ways may cost more than to stay, and as nothing
         makes a placement look better than it is, the best is worth a longer search.
@@ -41,7 +41,7 @@ class TargetOptions:
 
     @property
     def on_jittering_loads(self) -> "TargetOptions":
-        """What holds where loads jitter: twice the gain and price, for some finds are noise."""
+        """The options where loads jitter: twice the gain and price, for some finds are noise."""
         times = JITTER_TIMES
         gain, price = times * self.gain_frac, times * self.move_price_frac
         return replace(self, gain_frac=gain, move_price_frac=price)

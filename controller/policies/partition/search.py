@@ -20,8 +20,6 @@ from controller.policies.partition.problem import TargetOptions
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a search is asked."""
-
     cluster: Cluster
     snapshot: LoadSnapshot
     limits: Limits

@@ -19,7 +19,7 @@ from controller.policies.single_move import disjoint
 
 @dataclass(frozen=True, slots=True)
 class TargetMemory:
-    """What one decision leaves to the next.
+    """The target that one decision leaves to the next.
 
     `target` is the placement under way. `seen` are the placements that the load and traffic of
     `load` was seen on; with live, never still traffic only the last one.

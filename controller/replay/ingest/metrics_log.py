@@ -82,7 +82,7 @@ def _value(
 
 @dataclass(slots=True)
 class Loads:
-    """What the metrics say, in the terms of the other files."""
+    """The metrics in the terms of the other files."""
 
     edges: list[tuple[float, str, str, float]]  # time, source task, target task, tuples
     cpu: list[tuple[float, str, float]]

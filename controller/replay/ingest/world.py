@@ -37,7 +37,7 @@ NS_PER_S = 1e9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """What was measured up to a moment."""
+    """The load as it was measured up to a moment."""
 
     time_s: float  # Unix seconds at its end
     span_s: float

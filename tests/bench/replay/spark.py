@@ -18,7 +18,7 @@ from controller.replay.recording import spans
 from controller.tune.chunks import Chunk, unpack
 from controller.tune.space import ParameterSet, Space, parameter_sets
 from controller.tune.spark import spark
-from controller.tune.sweep import SweptChunk, Task, Wave, step, sweep
+from controller.tune.sweep import SweptChunk, Trial, Wave, step, sweep
 from tests.bench.replay.cases import TICK_S, record
 
 
@@ -140,14 +140,14 @@ def day(executors: int, recorded: int, times: int, sets: int, folder: Path) -> d
     }
 
 
-def alone(wave: Wave, tasks: Sequence[Task], done: Callable[[int], None]) -> Iterable[SweptChunk]:
-    """Work tasks off one after the other, in this process.
+def alone(wave: Wave, trials: Sequence[Trial], done: Callable[[int], None]) -> Iterable[SweptChunk]:
+    """Work trials off one after the other, in this process.
 
     Parameters
     ----------
     wave : Wave
         The load.
-    tasks : sequence of Task
+    trials : sequence of Trial
         What to run.
     done : callable
         Told how many are done.
@@ -155,10 +155,10 @@ def alone(wave: Wave, tasks: Sequence[Task], done: Callable[[int], None]) -> Ite
     Yields
     ------
     SweptChunk
-        One a task.
+        One a trial.
     """
-    for count, task in enumerate(tasks, 1):
-        yield step(wave, task)
+    for count, trial in enumerate(trials, 1):
+        yield step(wave, trial)
         done(count)
 
 

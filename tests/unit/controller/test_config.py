@@ -113,8 +113,6 @@ BOUNDS = {
     "aniello.alpha": (0, 1),
     "aniello.beta": (0, 1),
     "aniello.gamma": (1, 1e9),
-    "aniello.delta": (0, 1),
-    "aniello.spread": (0, 1),
     "journal.days": (0.01, 1e9),
     "journal.size.mb": (1, 1e9),
 }

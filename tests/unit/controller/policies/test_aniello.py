@@ -16,7 +16,6 @@ from controller.policies.aniello import (
     executor_limit,
     limit_formula,
     load_hz,
-    node_target,
     offline_groups,
     offline_place,
     online_place,
@@ -77,8 +76,6 @@ def test_offline_by_hand(alpha: float, beta: float, groups: list[int]) -> None:
 def test_offline_slots_go_to_the_nodes_round_robin() -> None:
     options = Aniello(beta=1.0)
     assert offline_place(cluster([2, 2]), chain(1, 1), options).tolist() == [0, 2]
-    fewest = replace(options, spread=0.0)
-    assert offline_place(cluster([2, 2]), chain(1, 1), fewest).tolist() == [0, 1]
 
 
 def test_offline_takes_cycles_gaps_and_ackers() -> None:
@@ -88,12 +85,6 @@ def test_offline_takes_cycles_gaps_and_ackers() -> None:
     )
     # Spouts to 0 and 1; a to a spout; b to a, which fills slot 0 (M is 3); the acker to the rest.
     assert offline_groups(snapshot, 2, Aniello()).tolist() == [1, 0, 0, 0, 1]
-
-
-def test_node_target_lies_between_fewest_and_most() -> None:
-    places = cluster([2, 0, 2, 2])
-    assert [node_target(places, 3, spread) for spread in (0.0, 0.5, 1.0)] == [2, 3, 3]
-    assert [node_target(places, 6, spread) for spread in (0.0, 1.0)] == [3, 3]
 
 
 @pytest.mark.parametrize(
@@ -175,12 +166,10 @@ def test_gamma_limits_a_worker_by_the_mean() -> None:
     assert "1-1 with 0.9 cores fits no worker below gamma" in decision.reason
 
 
-@pytest.mark.parametrize("option", [Aniello(delta=0.0), Aniello(spread=1.0)])
-def test_delta_and_spread_use_more_nodes_and_are_off_by_default(option: Aniello) -> None:
+def test_executors_that_talk_share_a_node_though_another_is_free() -> None:
     pair = topology({"c": 2}, (), [(0, 1, 5)])
     places = cluster([2, 2])
     assert places.node_of[placed(places, pair, Aniello())].tolist() == [0, 0]
-    assert sorted(places.node_of[placed(places, pair, option)].tolist()) == [0, 1]
 
 
 def test_no_traffic_is_spread_by_load_and_every_worker_is_used() -> None:

@@ -11,19 +11,18 @@ from tests.unit.controller.policies.placement_worlds import chain, cluster, topo
 
 
 @pytest.mark.parametrize(
-    ("slots", "nodes", "expected"),
+    ("slots", "expected"),
     [
-        ([1, 3, 2], None, [1, 4, 0, 2, 5, 3]),
-        ([2, 2], None, [0, 2, 1, 3]),
-        ([1, 3, 2], 2, [1, 4, 2, 5, 3]),
-        ([0, 2], None, [0, 1]),
-        ([], None, []),
+        ([1, 3, 2], [1, 4, 0, 2, 5, 3]),
+        ([2, 2], [0, 2, 1, 3]),
+        ([0, 2], [0, 1]),
+        ([], []),
     ],
 )
 def test_slots_go_node_by_node_in_turn_the_roomiest_first(
-    slots: list[int], nodes: int | None, expected: list[int]
+    slots: list[int], expected: list[int]
 ) -> None:
-    assert sort_slots(cluster(slots), nodes).tolist() == expected
+    assert sort_slots(cluster(slots)).tolist() == expected
 
 
 def test_even_deals_in_the_order_of_the_components_system_last() -> None:
