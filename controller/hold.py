@@ -37,14 +37,18 @@ def hold_each(
 ) -> Holds:
     """Say of each topology, executor and node what keeps it from being moved."""
     capped, busy_nodes = _caps(begun, settings)
-    excluded_topologies = _excluded(views, settings.excluded)
     outside = closed(settings.windows, time_s)
     hosts = {id: host for view in views for id, host in view.publication.hosts.items()}
     excluded = replace(settings.excluded, drained=frozenset(drained)).on(hosts)
-    frozen, modes = controls.frozen(time_s), {}
-    drains, policies = dict(excluded_topologies), dict(excluded_topologies)
+    frozen = controls.frozen(time_s)
+    modes: dict[str, Mode] = {}
+    drains: dict[str, Veto] = {}
+    policies: dict[str, Veto] = {}
     for view in views:
         name = view.publication.name
+        if settings.excluded.has_topology(view.id, name):
+            veto = Veto(Outcome.EXCLUDED, f"topology {name} is excluded")
+            drains[view.id] = policies[view.id] = veto
         word, by = controls.mode_of(name, view.publication.mode, settings.mode)
         is_mode = word in set(Mode)
         mode = modes[view.id] = Mode(word) if is_mode else Mode.OBSERVE
@@ -61,14 +65,6 @@ def hold_each(
             policies[view.id] = capped
     unwanted = {view.id: controls.unwanted(view.id, time_s) for view in views}
     return Holds(modes, drains, policies, unwanted, excluded, busy_nodes)
-
-
-def _excluded(views: Iterable[TopologyView], excluded: Excluded) -> dict[str, Veto]:
-    return {
-        view.id: Veto(Outcome.EXCLUDED, f"topology {view.publication.name} is excluded")
-        for view in views
-        if excluded.has_topology(view.id, view.publication.name)
-    }
 
 
 def _caps(

@@ -85,7 +85,10 @@ class Observation:
         ):
             if ack.topology == publication.topology:
                 # A dying JVM and its successor may both be there: the newest word counts.
-                workers[ack.slot] = ack if ack.cluster == plan.cluster else _unread(ack)
+                workers[ack.slot] = ack
+                if ack.cluster != plan.cluster:  # it has read no plan of this one
+                    unread = structs.replace(ack, cluster="", epoch=0, version=-1, entries=())
+                    workers[ack.slot] = unread
         assigned = publication.slots
         there = {node.id for node in publication.nodes}
         slots = assigned | {slot for slot in plan.opened_slots() if slot.supervisor in there}
@@ -149,11 +152,6 @@ class Observation:
         """Tell whether Storm has given up the slot and its whole node."""
         unknown = all(node.id != slot.supervisor for node in self.publication.nodes)
         return unknown and self.status(slot) is SlotStatus.UNASSIGNED
-
-
-def _unread(ack: WorkerAck) -> WorkerAck:
-    """Return the answer of a worker that has read no plan of this cluster."""
-    return structs.replace(ack, cluster="", epoch=0, version=-1, entries=())
 
 
 def _staying(publication: Publication, plan: Plan) -> list[PlacedExecutor]:
