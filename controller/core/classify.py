@@ -25,7 +25,7 @@ FULL_SHARE_EXECUTORS = 40
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a policy gets besides the load."""
+    """The limits that a policy gets besides the load."""
 
     high_frac: float = DEFAULT["load.high"]  # of a worker's CPU
     low_frac: float = DEFAULT["load.low"]  # of a worker's CPU

@@ -41,7 +41,7 @@ def _no() -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rates:
-    """What the workers of a topology do per second, smoothed.
+    """The rates of the workers of a topology per second, smoothed.
 
     W workers, X executors in them and P pairs of tasks. An executor that has left its worker keeps
     its row: it may come back. Key arrays are the very same as before while no row has come or gone.
@@ -294,7 +294,7 @@ def _renumbered(rates: Rates, slots: tuple[Slot, ...]) -> Rates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """What reports say, keys in order."""
+    """The totals of reports, keys in order."""
 
     executors: Ints  # (X,), keys
     ns: Ints  # (X,)

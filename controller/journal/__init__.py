@@ -1,1 +1,1 @@
-"""What the controller saw and did, tick by tick, in files that a replay can read."""
+"""The sights and decisions of the controller, tick by tick, in files that a replay can read."""

@@ -40,7 +40,7 @@ class JournalError(ControllerError):
 
 
 class Head(Struct, frozen=True, tag_field="kind", tag="head"):
-    """What must be known before the first tick of a segment."""
+    """The values that a replay needs before the first tick of a segment."""
 
     format: Any = None
     config: dict[str, Any] = {}  # every key of the settings in force
@@ -57,7 +57,7 @@ class ViewRecord(Struct, frozen=True):
 
 
 class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick"):
-    """What a cycle saw and decided; a key that is not here is for people alone.
+    """The input and the outcome of a cycle; a key that is not here is for people alone.
 
     Of the messages (`publications`, `acks` and `loads`) it has those that had changed. Their JSON
     stays as it is until it is read.

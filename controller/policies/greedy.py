@@ -1,4 +1,4 @@
-"""What `gather` does without a target: the best single move, and it never overfills a worker."""
+"""The policy `gather` without a target: the best single move, and it never overfills a worker."""
 
 from dataclasses import replace
 

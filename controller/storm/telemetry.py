@@ -1,4 +1,4 @@
-"""What the controller tells Prometheus: of itself, and of what Storm cannot know.
+"""The controller's metrics for Prometheus: of itself, and of what Storm cannot know.
 
 Counters count what this process did since its start. The series of a topology end with it.
 """

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
@@ -11,6 +12,8 @@ from controller.policies.partition.goal import Target, digest
 from controller.policies.partition.problem import TargetOptions
 from controller.policies.partition.search import Question, Search, search_inline
 from controller.policies.partition.target import TargetMemory, target
+
+T = TypeVar("T")
 
 # After a search in vain there is none for this long, while all executors are where they were and
 # the same ones may move.
@@ -49,14 +52,11 @@ class Remembered:
     beyond: Mapping[str, tuple[int, str]] | None = None
 
     def only(self, topologies: Collection[str]) -> "Remembered":
-        found = {t: one for t, one in (self.found or {}).items() if t in topologies}
-        beyond = {t: one for t, one in (self.beyond or {}).items() if t in topologies}
-        return Remembered(
-            {t: one for t, one in self.memory.items() if t in topologies},
-            {t: one for t, one in self.in_vain.items() if t in topologies},
-            found or None,
-            beyond or None,
-        )
+        def of(kept: Mapping[str, T] | None) -> dict[str, T]:
+            return {t: one for t, one in (kept or {}).items() if t in topologies}
+
+        found, beyond = of(self.found) or None, of(self.beyond) or None
+        return Remembered(of(self.memory), of(self.in_vain), found, beyond)
 
 
 class Gather:
@@ -65,10 +65,7 @@ class Gather:
     def __init__(self, options: TargetOptions, search: Search = search_inline) -> None:
         self._options = options
         self._search = search
-        self._memory: dict[str, TargetMemory] = {}
-        self._in_vain: dict[str, tuple[int, float]] = {}
-        self._found: dict[str, Found] = {}
-        self._beyond: dict[str, tuple[int, str]] = {}
+        self.recall(Remembered())
 
     def __call__(self, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decision:
         topology = snapshot.topology
