@@ -19,28 +19,35 @@ from controller.policies.partition.problem import TargetOptions
 
 # It keeps what it compiles on disk. What the machine is there for comes first.
 _COMPILE = "import os; os.nice(10); from controller.compiling import prepare; prepare()"
+_LOOK_S = 0.2
 _END_LIMIT_S = 2.0
 
 log = structlog.get_logger()
 
 
 @contextmanager
-def compiling_beside() -> Iterator[threading.Event]:
+def compiling_beside(decided: threading.Event) -> Iterator[threading.Event]:
     """Let this thread decide at once, as Python, and as machine code once that is there.
 
-    A process compiles, since the compiler holds the interpreter's lock for seconds at a time on a
+    Compiling would take CPU that the first decision waits for: it begins once that is `decided`. A
+    process compiles, since the compiler holds the interpreter's lock for seconds at a time on a
     busy machine. What it has kept is then loaded by a thread; where nothing could be kept, the
     thread compiles, which is slow but changes no answer. The event is set when decisions are
     compiled.
     """
-    begun_s = time.monotonic()
     done, ended = threading.Event(), threading.Event()
-    compiler = subprocess.Popen([sys.executable, "-c", _COMPILE], stdin=subprocess.DEVNULL)
 
     def load() -> None:
-        code = compiler.wait()
+        decided.wait()
+        begun_s = time.monotonic()
         if ended.is_set():
             return
+        compiler = subprocess.Popen([sys.executable, "-c", _COMPILE], stdin=subprocess.DEVNULL)
+        while (code := compiler.poll()) is None:
+            if ended.wait(_LOOK_S):
+                compiler.kill()
+                compiler.wait()
+                return
         if code:
             log.warning("compiler_failed", exit_code=code)
         prepare()
@@ -54,8 +61,7 @@ def compiling_beside() -> Iterator[threading.Event]:
             yield done
     finally:
         ended.set()
-        compiler.kill()
-        compiler.wait()
+        decided.set()
         loader.join(_END_LIMIT_S)
 
 

@@ -1,5 +1,6 @@
 """The command ``nstorm``."""
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
@@ -11,6 +12,18 @@ def run_agent(arguments: Sequence[str]) -> int:
     return agent.command.main(arguments, "nstorm agent")
 
 
+def run_controller(arguments: Sequence[str]) -> int:
+    """Run the controller; of several, one leads, the others wait."""
+    # It has to lead within seconds, on a tenth of a core too. It loads no other command and no
+    # typer; numpy starts no thread for products of matrices, which no decision asks for; and
+    # structlog writes tracebacks without rich.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
+    import controller.cli.daemons  # noqa: PLC0415
+
+    return controller.cli.daemons.main(arguments)
+
+
 def print_jar(arguments: Sequence[str]) -> int:
     """Print where the jar with the hooks is."""
     import agent.command  # noqa: PLC0415
@@ -20,20 +33,22 @@ def print_jar(arguments: Sequence[str]) -> int:
 
 
 # Each reads its arguments itself, and gives the exit code: typer may not be installed.
-VERBS: Mapping[str, Callable[[Sequence[str]], int]] = {"agent": run_agent, "jar": print_jar}
+VERBS: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "agent": run_agent,
+    "controller": run_controller,
+    "jar": print_jar,
+}
 
 
 def main() -> None:
     """Run the command line, and say what to install where a package is missing."""
     verb = "".join(sys.argv[1:2])
-    if verb in VERBS:
-        sys.exit(VERBS[verb](sys.argv[2:]))
     try:
-        # Late: the packages may be missing, and each command waits for its own alone.
-        if verb == "controller":
-            from controller.cli.daemons import controller_alone as run  # noqa: PLC0415
-        else:
-            from controller.cli.main import main as run  # noqa: PLC0415
+        if verb in VERBS:
+            sys.exit(VERBS[verb](sys.argv[2:]))
+        # Late: the packages may be missing.
+        from controller.cli.main import main as run  # noqa: PLC0415
+
         run()
     except ModuleNotFoundError as error:
         print(

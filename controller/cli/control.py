@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 from msgspec.structs import replace
 
-from controller.cli.daemons import Conf
 from controller.cli.operate import Topology, ask, connected, end, heeded, seconds
+from controller.cli.running import Conf
 from controller.config import Mode, from_storm_yaml
 from controller.core.controls import EVERYWHERE, Controls, Pause, Rejected
 from controller.core.decision import Outcome

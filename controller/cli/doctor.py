@@ -17,9 +17,9 @@ import psutil
 import typer
 
 from agent.config import from_storm_yaml as agent_config
-from controller.cli.daemons import Conf
 from controller.cli.operate import ask, connected, look
 from controller.cli.places import shown
+from controller.cli.running import Conf
 from controller.config import from_storm_yaml
 from controller.errors import CommandError
 from controller.output import Output, OutputOption

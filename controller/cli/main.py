@@ -8,7 +8,6 @@ import typer
 
 from controller.cli import VERBS
 from controller.cli.control import approve, freeze, mode, pause, reject, resume
-from controller.cli.daemons import CONTROLLER_EXAMPLE, run_controller
 from controller.cli.decide import decide
 from controller.cli.doctor import doctor
 from controller.cli.operate import drain, move, status, undrain
@@ -33,7 +32,7 @@ def _add(command: Callable[..., None], section: str, *lines: str) -> None:
 
 
 def _pass_on(name: str) -> None:
-    """List a verb of a node, which has a help of its own and reads its arguments itself."""
+    """List a verb that has a help of its own and reads its arguments itself."""
     as_given = {"allow_extra_args": True, "ignore_unknown_options": True}
 
     @app.command(
@@ -49,7 +48,7 @@ def _pass_on(name: str) -> None:
 
 # In the order of the help.
 _pass_on("agent")
-app.command("controller", rich_help_panel=BESIDE, epilog=CONTROLLER_EXAMPLE)(run_controller)
+_pass_on("controller")
 _pass_on("jar")
 _add(status, ASK, "nstorm status --conf storm.yaml", "nstorm status --conf storm.yaml -o json")
 _add(top, ASK, "nstorm top --conf storm.yaml --topology wc")

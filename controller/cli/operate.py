@@ -13,8 +13,8 @@ import typer
 from msgspec.structs import asdict
 from rich.console import Console
 
-from controller.cli.daemons import Conf
 from controller.cli.places import only, slot_of
+from controller.cli.running import Conf
 from controller.cli.status_view import as_document, as_tables, drain_lines, drain_progress
 from controller.config import Config, from_storm_yaml
 from controller.core.drain import cannot_drain, left_on

@@ -13,9 +13,9 @@ import msgspec
 import typer
 from rich.console import Console
 
-from controller.cli.daemons import Conf
 from controller.cli.operate import begin_drain, cannot_drain_now, connected, heeded, patient
 from controller.cli.places import shown
+from controller.cli.running import Conf
 from controller.cli.status_view import drain_progress
 from controller.config import Config, from_storm_yaml
 from controller.core.decision import Outcome

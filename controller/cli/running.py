@@ -2,6 +2,8 @@
 
 import signal
 import sys
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -10,6 +12,10 @@ from controller.output import SectionedGroup
 from kvstore.errors import StoreError
 from kvstore.service import log_to_stderr
 from migration import ConfigError
+
+Conf = Annotated[
+    Path, typer.Option("--conf", help="The storm.yaml of this node, with its nstorm.* keys.")
+]
 
 
 def new_app(*, completes: bool = False) -> typer.Typer:

@@ -11,9 +11,9 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 
-from controller.cli.daemons import Conf
 from controller.cli.operate import Host, Topology, connected, look
 from controller.cli.places import only, shown
+from controller.cli.running import Conf
 from controller.cli.status_view import decided, ended, head, share
 from controller.storm.collect import LiveCluster
 

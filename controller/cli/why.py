@@ -10,10 +10,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
-from controller.cli.daemons import Conf
 from controller.cli.operate import Topology, ask, connected, end
 from controller.cli.places import shown
 from controller.cli.recorded import cycle_named, in_journal
+from controller.cli.running import Conf
 from controller.config import from_storm_yaml
 from controller.errors import CommandError
 from controller.output import Output, OutputOption

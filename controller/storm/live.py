@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from msgspec import structs
@@ -26,11 +26,13 @@ from controller.storm.leader import Leader
 from controller.storm.message_cache import Mirror
 from controller.storm.missed import Missed
 from controller.storm.status import document, publish
-from controller.storm.telemetry import Telemetry
 from kvstore.errors import StoreError
 from kvstore.pulse import Pulse
 from kvstore.zookeeper import Session
 from migration.model import ExecutorId, Plan, Timing
+
+if TYPE_CHECKING:  # metrics that are not asked for take no time
+    from controller.storm.telemetry import Telemetry
 
 log = structlog.get_logger()
 
@@ -64,13 +66,15 @@ class LiveController:
         *,
         name: str,
         pulse: Pulse | None = None,
-        telemetry: Telemetry | None = None,
+        telemetry: "Telemetry | None" = None,
+        decided: threading.Event | None = None,
     ) -> None:
         self._session = session
         self._config = config
         self._name = name
         self._pulse = pulse or Pulse({})
         self._telemetry = telemetry
+        self._decided = decided or threading.Event()
         self._untold: list[MoveRecord] = []  # moves that have ended in this cycle
         self._wake = threading.Event()
         timing = replace(Timing(), lazy_kill_ms=config.lazy_kill_ms)
@@ -145,6 +149,8 @@ class LiveController:
                     moving = self._cycle() or moving
                     if self._knows_too_little and now_s - led_s < self._config.cycle_s:
                         cycle_at_s = time.monotonic() + NEW_LEADER_S
+                    else:
+                        self._decided.set()
                 away = False
                 self._pulse.beat()
             except StoreError as error:
@@ -222,16 +228,16 @@ class LiveController:
                 for move in one.moves
             )
         self._keep_history()  # before anybody is told of it
-        try:
-            self._searches.begin(report.questions)
-        except OSError as error:  # the policy asks again in the next cycle
-            log.warning("search_not_begun", reason=str(error))
         reports = tuple(not_written(r) if r.topology in unwritten else r for r in report.topologies)
         self._last = (self._last[0], reports)
         self._show(reports)
         self._history.measure({r.topology: _figures(r) for r in reports if r.picture}, time_s)
         self._log(replace(report, topologies=reports))
         self._publish(reports)
+        try:
+            self._searches.begin(report.questions)
+        except OSError as error:  # the policy asks again in the next cycle
+            log.warning("search_not_begun", reason=str(error))
         self._tell(seen, reports, time.monotonic() - began_s)
         return len(unwritten) < len(report.plans)
 

@@ -15,7 +15,8 @@ from controller.compiling import compiling_beside, prepare
 from controller.core.compiled import compiled
 
 ASKED = """
-import sys, time
+import time
+from threading import Event
 from controller.compiling import compiling_beside
 from controller.compiling import prepare
 from controller.core.view import kernels
@@ -23,9 +24,10 @@ from kvstore.service import log_to_stderr
 
 log_to_stderr()
 begun_s = time.monotonic()
-with compiling_beside() as done:
+with compiling_beside(decided := Event()) as done:
     prepare()
     print(len(kernels.best.machine.signatures), time.monotonic() - begun_s)
+    decided.set()
     assert done.wait(300)
     print(len(kernels.best.machine.signatures), sum(kernels.best.machine.stats.cache_hits.values()))
     prepare()
@@ -47,19 +49,26 @@ def test_a_cold_start_decides_as_python_and_then_by_what_another_process_compile
     assert after == "1"
 
 
-class Compiler:
+class Process:
     """Stands for the process that compiles."""
 
-    def __init__(self, code: int, ends: threading.Event) -> None:
-        self.code, self.ends, self.killed = code, ends, False
+    def __init__(self, code: int) -> None:
+        self.code, self.killed = code, False
+        self.started, self.ends = threading.Event(), threading.Event()
 
-    def wait(self) -> int:
-        self.ends.wait()
-        return self.code
+    def start(self, *_: object, **__: object) -> "Process":
+        self.started.set()
+        return self
+
+    def poll(self) -> int | None:
+        return self.code if self.ends.is_set() else None
 
     def kill(self) -> None:
         self.killed = True
         self.ends.set()
+
+    def wait(self) -> None:
+        assert self.ends.is_set()
 
 
 @compiled
@@ -67,27 +76,30 @@ def half(number: int) -> int:
     return number // 2
 
 
-def stand_in(monkeypatch: pytest.MonkeyPatch, code: int) -> tuple[Compiler, list[int]]:
-    compiler, asked = Compiler(code, threading.Event()), []
-    stand_in = SimpleNamespace(Popen=lambda *_, **__: compiler, DEVNULL=subprocess.DEVNULL)
+def stand_in(monkeypatch: pytest.MonkeyPatch, code: int) -> tuple[Process, list[int]]:
+    process, asked = Process(code), []
+    stand_in = SimpleNamespace(Popen=process.start, DEVNULL=subprocess.DEVNULL)
     monkeypatch.setattr(compiling, "subprocess", stand_in)
     # What the thread runs is compiled there, whatever this thread does.
     monkeypatch.setattr(compiling, "prepare", lambda: asked.append(half(8)))
-    return compiler, asked
+    return process, asked
 
 
 @pytest.mark.parametrize("code", [0, 1])
 def test_loops_are_compiled_from_the_compilers_end_on(
     monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    compiler, asked = stand_in(monkeypatch, code)
-    ran = []
+    process, asked = stand_in(monkeypatch, code)
+    ran, decided = [], threading.Event()
     assert half(2) == half.machine(2) == 1  # made of the function as it is, not as it is watched
     monkeypatch.setattr(half, "python", lambda number: ran.append(number) or number // 2)
-    with capture_logs() as logs, compiling_beside() as done:
+    with capture_logs() as logs, compiling_beside(decided) as done:
         assert half(6) == 3
+        assert not process.started.is_set()  # it would take CPU that this decision waits for
+        decided.set()
+        assert process.started.wait(60)
         assert (ran, asked) == ([6], [])
-        compiler.ends.set()
+        process.ends.set()
         assert done.wait(60)
         assert half(6) == 3
     assert (ran, asked) == ([6], [4])
@@ -95,11 +107,17 @@ def test_loops_are_compiled_from_the_compilers_end_on(
     assert events == ["compiler_failed"] * code + ["decisions_compiled"]
 
 
-def test_the_end_of_the_controller_ends_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiler, asked = stand_in(monkeypatch, 0)
-    with capture_logs() as logs, compiling_beside() as done:
-        pass
-    assert compiler.killed
+@pytest.mark.parametrize("has_decided", [False, True])
+def test_the_end_of_the_controller_ends_the_compiler(
+    monkeypatch: pytest.MonkeyPatch, has_decided: bool
+) -> None:
+    process, asked = stand_in(monkeypatch, 0)
+    decided = threading.Event()
+    with capture_logs() as logs, compiling_beside(decided) as done:
+        if has_decided:
+            decided.set()
+            assert process.started.wait(60)
+    assert process.started.is_set() == process.killed == has_decided
     assert not done.is_set()
     assert (asked, logs) == ([], [])
     prepare()  # afterwards this thread compiles again, as any other
