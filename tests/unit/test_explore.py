@@ -73,7 +73,7 @@ def test_it_goes_on_until_nothing_is_left_that_does_not_break(tmp_path: Path) ->
 
 
 def test_it_finds_the_tests_from_where_make_runs_it() -> None:
-    one = "tests/property/test_core_rest.py::test_safe_never_returns_to_a_placement"
+    one = "tests/property/controller/policies/test_rest.py::test_safe_never_returns_to_a_placement"
     plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, EXPLORE, "--seed", "1", one]
     root = EXPLORE.parent.parent

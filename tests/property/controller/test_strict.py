@@ -15,7 +15,7 @@ from controller.errors import SnapshotError
 from controller.snapshot import parse
 from deploy.sim import ScenarioError, scenario
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 SNAPSHOT = json.loads((GOLDEN / "decide" / "hand_graph.json").read_text()) | {
     "edges": [{"from": "bolt", "to": "bolt", "grouping": "all"}]
 }

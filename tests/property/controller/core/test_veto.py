@@ -17,9 +17,9 @@ from controller.replay.rerun import Rerun
 from controller.snapshot import parse
 from controller.walk import walk
 from migration.model import Node, NodeAcks, NodeLoad, Publication, Slot, WorkerLoad
-from tests.property.test_core_policies import World
-from tests.property.test_core_target import worlds
-from tests.property.test_snapshot_files import two_workers
+from tests.property.controller.cli.test_decide import two_workers
+from tests.property.controller.policies.partition.test_policy import worlds
+from tests.property.controller.policies.test_single_move import World
 from tests.unit.controller.test_cycle import World as LiveWorld
 
 SLOTS = tuple(Slot(node, port) for node in "abc" for port in (1, 2))

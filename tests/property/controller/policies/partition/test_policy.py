@@ -15,7 +15,7 @@ from controller.policies.partition.adopt import find
 from controller.policies.partition.anneal import anneal
 from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import Problem, TargetOptions
-from tests.property.test_core_policies import World, small_snapshots
+from tests.property.controller.policies.test_single_move import World, small_snapshots
 
 
 @composite

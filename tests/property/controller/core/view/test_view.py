@@ -15,8 +15,8 @@ from controller.policies.greedy import best_gathering, choose_greedy, greedy, op
 from controller.policies.otd import otd
 from controller.policies.single_move import Choice
 from tests.affinity import by_node, by_worker
-from tests.property.test_core_policies import World, limits, worlds
-from tests.property.test_core_target import worlds as uneven_worlds
+from tests.property.controller.policies.partition.test_policy import worlds as uneven_worlds
+from tests.property.controller.policies.test_single_move import World, limits, worlds
 
 
 def gathering(view: View, executors: Ints) -> Moves:

@@ -16,8 +16,8 @@ from controller.policies.greedy import greedy
 from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import TargetOptions
 from migration.model import Component
-from tests.property.test_core_policies import World
-from tests.property.test_core_target import after, limits, options, worlds
+from tests.property.controller.policies.partition.test_policy import after, limits, options, worlds
+from tests.property.controller.policies.test_single_move import World
 
 
 def rests(policy: Policy, world: World, rules: Limits) -> None:

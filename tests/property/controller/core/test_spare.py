@@ -9,8 +9,8 @@ from controller.core.classify import Limits, classify
 from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.registry import Options
 from controller.walk import walk
-from tests.property.test_core_policies import World
-from tests.property.test_core_target import limits, options, worlds
+from tests.property.controller.policies.partition.test_policy import limits, options, worlds
+from tests.property.controller.policies.test_single_move import World
 
 
 def crowded(world: World) -> World:
