@@ -6,16 +6,16 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 MVN := mvn -q -B
-AGENT_JAR := migration/jvm/target/nstorm-agent.jar
+HOOKS_JAR := migration/jvm/target/nstorm-hooks.jar
 WORKLOAD_JAR := deploy/lab/workload/target/nstorm-workload.jar
-AGENT_SOURCES := $(shell find migration/jvm -path '*/target' -prune -o -type f -print)
+HOOKS_SOURCES := $(shell find migration/jvm -path '*/target' -prune -o -type f -print)
 WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o -type f -print)
 FAILSAFE := integration-test@worker integration-test@supervisor integration-test@nimbus verify@verify
 PYTHON_FOLDERS := agent controller deploy kvstore migration
 
 .PHONY: setup fetch demo lint test test-java test-python test-cluster test-cluster-apart test-zookeeper explore chaos clean
 
-setup: build/tools.stamp build/venv.stamp $(AGENT_JAR) $(WORKLOAD_JAR) build/homes.stamp
+setup: build/tools.stamp build/venv.stamp $(HOOKS_JAR) $(WORKLOAD_JAR) build/homes.stamp
 
 # What Debian has to provide; deploy/setup.sh installs it where it may.
 build/tools.stamp: deploy/setup.sh
@@ -34,11 +34,11 @@ $(WORKLOAD_JAR): $(WORKLOAD_SOURCES) | build/tools.stamp
 	$(MVN) -f deploy/lab/workload/pom.xml -DskipTests package
 	touch $@
 
-$(AGENT_JAR): $(AGENT_SOURCES) | build/venv.stamp $(WORKLOAD_JAR)
+$(HOOKS_JAR): $(HOOKS_SOURCES) | build/venv.stamp $(WORKLOAD_JAR)
 	$(MVN) -f migration/jvm/pom.xml -DskipTests package
 	touch $@
 
-build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) | build/venv.stamp $(AGENT_JAR)
+build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) | build/venv.stamp $(HOOKS_JAR)
 	rm -rf build/storm-* build/zookeeper-*
 	.venv/bin/python -m deploy.lab.home.assemble
 	touch $@
@@ -87,7 +87,7 @@ test-zookeeper:
 	.venv/bin/python -m pytest tests/integration -m 'not cluster'
 
 # Not `verify`, which would pack the jar again under the clusters that run on it.
-test-java: $(AGENT_JAR)
+test-java: $(HOOKS_JAR)
 	$(MVN) -f migration/jvm/pom.xml test $(FAILSAFE:%=failsafe:%)
 	$(MVN) -f deploy/lab/workload/pom.xml test
 	$(MVN) -f tests/bench/jmh-project/pom.xml process-classes

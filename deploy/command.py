@@ -115,7 +115,7 @@ def up(
     Prints as JSON where they are; `conf` is the storm.yaml to give to the other commands. What
     this machine cannot show is said on standard error before anything starts.
     """
-    from deploy.lab.cluster import AGENT_JAR, plan_lab, sweep  # noqa: PLC0415
+    from deploy.lab.cluster import HOOKS_JAR, plan_lab, sweep  # noqa: PLC0415
 
     conf = conf_of(settings or [])
     for key in conf.keys() & _REFUSED.keys():
@@ -130,7 +130,7 @@ def up(
         name,
         nodes=nodes,
         slots=slots,
-        agent_jar=None if stock else AGENT_JAR,
+        hooks_jar=None if stock else HOOKS_JAR,
         conf=conf,
         cores=cores,
         link=link,

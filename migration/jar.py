@@ -8,7 +8,7 @@ from migration import ConfigError
 
 def path() -> Path:
     """Find the jar that a `-javaagent:` in storm.yaml names; a `ConfigError` if it is not built."""
-    found = Path(str(files("migration") / "jvm" / "target" / "nstorm-agent.jar"))
+    found = Path(str(files("migration") / "jvm" / "target" / "nstorm-hooks.jar"))
     if not found.is_file():
         raise ConfigError(
             f"{found}: the jar was not built; with a JDK of 17 or later and Maven, type in a "

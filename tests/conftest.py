@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, settings
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
-from deploy.lab.cluster import AGENT_JAR, RUNS_DIR, Lab, plan_lab, sweep
+from deploy.lab.cluster import HOOKS_JAR, RUNS_DIR, Lab, plan_lab, sweep
 from deploy.lab.home.assemble import ZOOKEEPER_VERSION
 
 # The same examples each time, and no verdict that a slow machine can change.
@@ -93,9 +93,9 @@ def zookeeper(request: pytest.FixtureRequest) -> str:
 def lab() -> Iterator[Lab]:
     """One Storm cluster for the session, with the hooks when their jar is built."""
     sweep()
-    agent_jar = AGENT_JAR if AGENT_JAR.is_file() else None
-    with plan_lab(f"tests-{os.getpid()}", agent_jar=agent_jar) as cluster:
-        log.info("lab_for_tests", agent_jar=str(agent_jar), zookeeper=cluster.zookeeper)
+    hooks_jar = HOOKS_JAR if HOOKS_JAR.is_file() else None
+    with plan_lab(f"tests-{os.getpid()}", hooks_jar=hooks_jar) as cluster:
+        log.info("lab_for_tests", hooks_jar=str(hooks_jar), zookeeper=cluster.zookeeper)
         yield cluster
 
 

@@ -20,7 +20,7 @@ from deploy.demo.report import Recording, assemble
 from deploy.demo.screen import Screen
 from deploy.demo.windows import WARM_S, DemoSpan, is_warm
 from deploy.lab import LabError
-from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab, sweep
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep
 from deploy.lab.figures import Figures, Meter
 from deploy.lab.home.assemble import REPOSITORY, STORM_VERSION
 from deploy.lab.ledger import SATURATE, Ledger, throughput_tps
@@ -187,7 +187,7 @@ def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
     sweep()
     shutil.rmtree(JOURNAL_DIR, ignore_errors=True)  # of an earlier run, of another cluster
     began_s = time.monotonic()
-    planned = plan_lab(NAME, agent_jar=AGENT_JAR, conf=LAB_CONF, link=LINK, trimmed=True)
+    planned = plan_lab(NAME, hooks_jar=HOOKS_JAR, conf=LAB_CONF, link=LINK, trimmed=True)
     for line in planned.layout.options.cannot_show:
         screen.say(f"cannot be shown here: {line}")
     screen.next_step()

@@ -30,7 +30,7 @@ from deploy.lab.processes import Processes, start_ticks
 from deploy.lab.workloads import check_rate, configure, record
 
 RUNS_DIR = REPOSITORY / "build" / "lab"
-AGENT_JAR = REPOSITORY / "migration/jvm/target/nstorm-agent.jar"
+HOOKS_JAR = REPOSITORY / "migration/jvm/target/nstorm-hooks.jar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,7 @@ def plan_lab(
     *,
     nodes: int = 2,
     slots: int = 2,
-    agent_jar: Path | None = None,
+    hooks_jar: Path | None = None,
     conf: Mapping[str, Any] | None = None,
     worker_heap_mb: int = 256,
     cores: float | None = None,
@@ -301,7 +301,7 @@ def plan_lab(
         a network namespace.
     slots : int
         Of each node.
-    agent_jar : Path or None
+    hooks_jar : Path or None
         The jar that every JVM of Storm loads; None for a stock cluster.
     conf : Mapping[str, Any] or None
         Keys of every storm.yaml beside the lab's own.
@@ -332,7 +332,7 @@ def plan_lab(
         cannot be.
     """
     refuse_cores(cores, nodes, slots)
-    for jar in (WORKLOAD_JAR, *([agent_jar] if agent_jar else [])):
+    for jar in (WORKLOAD_JAR, *([hooks_jar] if hooks_jar else [])):
         if not jar.is_file():
             raise LabError(f"{jar} is not built: run `make setup`")
     run_dir = _run_dir(name)
@@ -365,7 +365,7 @@ def plan_lab(
             LabNode(host, "", tuple(thrift_and_slots[1:]), thrift_and_slots[0], run_dir / host)
             for host, thrift_and_slots in zip(hosts, own, strict=True)
         ),
-        agent_jar=agent_jar,
+        hooks_jar=hooks_jar,
         worker_heap_mb=worker_heap_mb,
         conf=dict(conf or {}),
         options=options,

@@ -136,7 +136,7 @@ class LabLayout:
         ZooKeeper's port.
     nimbus_port : int
         Thrift port of every Nimbus.
-    agent_jar : Path or None
+    hooks_jar : Path or None
         The jar that every JVM of Storm loads; None for a stock cluster.
     worker_heap_mb : int
         Heap of a worker.
@@ -149,7 +149,7 @@ class LabLayout:
     zookeeper_port: int
     nimbus_port: int
     nodes: tuple[LabNode, ...]
-    agent_jar: Path | None
+    hooks_jar: Path | None
     worker_heap_mb: int
     conf: Mapping[str, Any]
     options: LabOptions = field(default_factory=LabOptions)
@@ -265,7 +265,7 @@ class LabLayout:
         }
 
     def _agent_option(self) -> str:
-        return "" if self.agent_jar is None else f"-javaagent:{self.agent_jar}"
+        return "" if self.hooks_jar is None else f"-javaagent:{self.hooks_jar}"
 
     def zookeeper_command(self) -> list[str]:
         """Give the command that runs ZooKeeper."""
@@ -427,7 +427,7 @@ def save(layout: LabLayout) -> None:
         "zookeeper_port": layout.zookeeper_port,
         "nimbus_port": layout.nimbus_port,
         "nodes": [[n.host, n.supervisor_id, n.ports, n.thrift_port] for n in layout.nodes],
-        "agent_jar": layout.agent_jar,
+        "hooks_jar": layout.hooks_jar,
         "worker_heap_mb": layout.worker_heap_mb,
         "conf": dict(layout.conf),
         "options": asdict(layout.options),
@@ -465,7 +465,7 @@ def load(run_dir: Path) -> LabLayout:
         zookeeper_port=row["zookeeper_port"],
         nimbus_port=row["nimbus_port"],
         nodes=tuple(nodes),
-        agent_jar=Path(row["agent_jar"]) if row["agent_jar"] else None,
+        hooks_jar=Path(row["hooks_jar"]) if row["hooks_jar"] else None,
         worker_heap_mb=row["worker_heap_mb"],
         conf=row["conf"],
         options=_options(row["options"]),

@@ -73,14 +73,14 @@ def bench_moves(
     Where the controller finds nothing to move for some seconds, one executor is moved at random;
     the report counts these as "shaken".
     """
-    from deploy.lab.cluster import AGENT_JAR, plan_lab  # noqa: PLC0415
+    from deploy.lab.cluster import HOOKS_JAR, plan_lab  # noqa: PLC0415
     from deploy.lab.operator import beside  # noqa: PLC0415
     from tests.bench.movers import AtRandom, by_itself, slots_of  # noqa: PLC0415
     from tests.bench.moves import run_moves, submit  # noqa: PLC0415
 
     topology, itself = "bench", by is By.CONTROLLER
     workload = "counters" if counters else "wordcount"
-    with plan_lab("bench-moves", agent_jar=AGENT_JAR, conf=RESTLESS if itself else None) as lab:
+    with plan_lab("bench-moves", hooks_jar=HOOKS_JAR, conf=RESTLESS if itself else None) as lab:
         submit(lab, topology, variant, rate, workload)
         with beside(lab, topology, mode="auto" if itself else "observe") as operator:
             at_random = AtRandom(
@@ -106,13 +106,13 @@ def bench_round_trips(
 
     Prints what each worker's JVM holds before and after: threads, timers, files, heap.
     """
-    from deploy.lab.cluster import AGENT_JAR, plan_lab  # noqa: PLC0415
+    from deploy.lab.cluster import HOOKS_JAR, plan_lab  # noqa: PLC0415
     from deploy.lab.operator import beside  # noqa: PLC0415
     from tests.bench.moves import submit  # noqa: PLC0415
     from tests.bench.round_trips import run_round_trips  # noqa: PLC0415
 
     topology = "bench"
-    with plan_lab("bench-round-trips", agent_jar=AGENT_JAR) as lab:
+    with plan_lab("bench-round-trips", hooks_jar=HOOKS_JAR) as lab:
         submit(lab, topology, Variant.PLAIN, rate)
         with beside(lab, topology) as operator:
             report = run_round_trips(lab, operator, topology, trips=trips)
@@ -127,10 +127,10 @@ def bench_state(
     seed: Annotated[int, typer.Option(help="Of what is chosen at random.")] = 1,
 ) -> None:
     """Move counters with their state, and measure the pause; then let Storm rebalance them."""
-    from deploy.lab.cluster import AGENT_JAR, plan_lab  # noqa: PLC0415
+    from deploy.lab.cluster import HOOKS_JAR, plan_lab  # noqa: PLC0415
     from tests.bench.state import CONF, run_state  # noqa: PLC0415
 
-    with plan_lab("bench-state", agent_jar=AGENT_JAR, conf=CONF) as lab:
+    with plan_lab("bench-state", hooks_jar=HOOKS_JAR, conf=CONF) as lab:
         for size_mb in mb:
             typer.echo(json.dumps(run_state(lab, size_mb, moves, seed, _progress), indent=1))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.lab import LabError
-from deploy.lab.cluster import AGENT_JAR
+from deploy.lab.cluster import HOOKS_JAR
 from deploy.lab.home.assemble import REPOSITORY
 from deploy.lab.interval import paired_ratio
 from deploy.lab.layout import java
@@ -30,8 +30,8 @@ def build() -> None:
     LabError
         If the shipped jar is missing or Maven fails.
     """
-    if not AGENT_JAR.is_file():
-        raise LabError(f"{AGENT_JAR} is not built: run `make setup`")
+    if not HOOKS_JAR.is_file():
+        raise LabError(f"{HOOKS_JAR} is not built: run `make setup`")
     command = ["mvn", "-q", "-B", "-f", str(PROJECT / "pom.xml"), "process-classes"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -68,7 +68,7 @@ def run(
         result = Path(directory) / "result.json"
         command = [
             *(java(), "-Xmx512m", "-XX:+UseSerialGC", f"-Djava.io.tmpdir={directory}"),
-            *([f"-javaagent:{AGENT_JAR}=role=worker"] if hooks else []),
+            *([f"-javaagent:{HOOKS_JAR}=role=worker"] if hooks else []),
             *("-cp", classpath, "nstorm.bench.Measure", pattern),
             # This JVM is the fork: stock and hooked ones take turns, as JMH's own cannot.
             *("-f", "0", "-foe", "true", "-wi", "8", "-w", "250ms", "-i", "20", "-r", "100ms"),

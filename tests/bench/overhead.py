@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.lab import LabError
-from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.interval import paired_ratio
 from deploy.lab.ledger import SATURATE
 
@@ -200,11 +200,11 @@ def run_overhead(rounds: int, tell: Callable[[str], None]) -> dict[str, Any]:
     dict
         The report, ready for JSON.
     """
-    with plan_lab("bench-overhead", agent_jar=AGENT_JAR, conf=CLUSTER) as lab:
+    with plan_lab("bench-overhead", hooks_jar=HOOKS_JAR, conf=CLUSTER) as lab:
         lab.start_agents()
         tell("two topologies start, one with hooks and one without")
         off = _submit(lab, "stock", {})
-        on = _submit(lab, "hooked", {"topology.worker.childopts": f"-javaagent:{AGENT_JAR}"})
+        on = _submit(lab, "hooked", {"topology.worker.childopts": f"-javaagent:{HOOKS_JAR}"})
         for side, expected in ((on, True), (off, False)):
             _check_hooks(side, expected)
             lab.ledger(side.name).set_rate(SATURATE)

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import structs
 
 from deploy.lab import LabError
-from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.home.assemble import REPOSITORY
 from deploy.lab.interval import quantile
 from deploy.lab.operator import beside
@@ -72,7 +72,7 @@ def run_plan(writes: int, tell: Callable[[str], None]) -> dict[str, Any]:
     }
     shutil.rmtree(store_dir)
     tell("a cluster starts, for the way from ZooKeeper to the workers")
-    with plan_lab("bench-plan", agent_jar=AGENT_JAR) as lab:
+    with plan_lab("bench-plan", hooks_jar=HOOKS_JAR) as lab:
         lab.submit(TOPOLOGY, rate_tps=RATE_TPS)
         lab.wait_ready(TOPOLOGY)
         # A controller has to lead once, for the cluster's id and epoch, and is in the way then.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from controller.storm import status
 from controller.storm.commands import Command
 from deploy.lab import LabError
-from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.ledger import Totals
 from deploy.lab.operator import Operator
 from kvstore.errors import StoreError
@@ -310,7 +310,7 @@ def standing(name: str, mode: str) -> Iterator[Stand]:
     """Have a cluster with services and a fed WordCount; nothing of it is left afterwards."""
     with (
         Dumps() as dumps,
-        plan_lab(name, slots=3, agent_jar=AGENT_JAR, conf=CONF) as lab,
+        plan_lab(name, slots=3, hooks_jar=HOOKS_JAR, conf=CONF) as lab,
         Services(lab, mode) as services,
     ):
         stand = Stand(lab, services, dumps)

@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-m", "controller.cli"]
 
 @pytest.fixture(scope="module")
 def wordcount(lab: Lab) -> Iterator[str]:
-    if lab.layout.agent_jar is None:
+    if lab.layout.hooks_jar is None:
         pytest.skip("the jar with the hooks is not built: make setup")
     for node in lab.nodes:
         if lab.daemon(f"agent-{node.host}") is None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab, sweep
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep
 from deploy.lab.layout import LabNode
 from deploy.lab.ledger import Ledger, Totals
 from deploy.lab.meters import read_meters
@@ -36,7 +36,7 @@ SOON = {
 def roomy() -> Iterator[Lab]:
     """A cluster with two slots more than the topology uses."""
     sweep()
-    with plan_lab(f"failover-{os.getpid()}", slots=3, agent_jar=AGENT_JAR, conf=SOON) as lab:
+    with plan_lab(f"failover-{os.getpid()}", slots=3, hooks_jar=HOOKS_JAR, conf=SOON) as lab:
         yield lab
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deploy.lab import LabError
-from deploy.lab.cluster import AGENT_JAR, plan_lab, sweep
+from deploy.lab.cluster import HOOKS_JAR, plan_lab, sweep
 from deploy.lab.layout import java, java_home
 from deploy.lab.operator import beside
 
@@ -20,7 +20,7 @@ def test_a_move_loses_nothing_on_java_25() -> None:
     except LabError as missing:
         pytest.skip(str(missing))
     sweep()
-    with plan_lab(f"java-{os.getpid()}", nodes=1, agent_jar=AGENT_JAR, java_version=25) as lab:
+    with plan_lab(f"java-{os.getpid()}", nodes=1, hooks_jar=HOOKS_JAR, java_version=25) as lab:
         lab.submit(TOPOLOGY, {"topology.workers": 2}, rate_tps=100)
         lab.wait_ready(TOPOLOGY)
         pids = lab.worker_pids()

@@ -25,10 +25,10 @@ LINK_BPS = 20_000_000
 SENT_BYTES = 2_500_000
 OWNER = """
 import sys, time
-from deploy.lab.cluster import AGENT_JAR, plan_lab
+from deploy.lab.cluster import HOOKS_JAR, plan_lab
 # Of two Nimbuses the other leads once the session of the first is over; Storm waits 20 s for that.
 conf = {"storm.zookeeper.session.timeout": 10_000, "topology.message.timeout.secs": 60}
-with plan_lab(sys.argv[1], slots=1, agent_jar=AGENT_JAR, conf=conf, cores=1.0, link="20mbit",
+with plan_lab(sys.argv[1], slots=1, hooks_jar=HOOKS_JAR, conf=conf, cores=1.0, link="20mbit",
               nimbuses=2, trimmed=True) as lab:
     print("up", flush=True)
     time.sleep(600)

@@ -17,7 +17,7 @@ import pytest
 from controller.core.topology import TopologyView
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import REFUSED
-from deploy.lab.cluster import AGENT_JAR, REPOSITORY, Lab, plan_lab, sweep
+from deploy.lab.cluster import HOOKS_JAR, REPOSITORY, Lab, plan_lab, sweep
 from deploy.lab.operator import Operator, beside, published
 from kvstore.zookeeper import Session
 from migration import wire
@@ -68,8 +68,8 @@ def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def jar_link(tmp_path_factory: pytest.TempPathFactory, previous: Path) -> Path:
     """What storm.yaml names, as docs/operations.md has it."""
-    link = tmp_path_factory.mktemp("opt") / AGENT_JAR.name
-    link.symlink_to(previous / "migration/jvm/target" / AGENT_JAR.name)
+    link = tmp_path_factory.mktemp("opt") / HOOKS_JAR.name
+    link.symlink_to(previous / "migration/jvm/target/nstorm-agent.jar")  # as it was called then
     return link
 
 
@@ -199,7 +199,7 @@ def test_jvms_of_today_beside_agents_and_controller_of_before(
     before = Versions({OLD}, {OLD}, {OLD}, {OLD}, {OLD})
     fed.wait_until("all of before have said so", lambda: versions(session) == before)
     jar_link.unlink()
-    jar_link.symlink_to(AGENT_JAR)
+    jar_link.symlink_to(HOOKS_JAR)
     # The new worker will have a spout, whose way the others do not understand.
     executors = look(session).publication.executors
     spouts = {one.slot for one in executors if one.component == "spout" and one.slot}

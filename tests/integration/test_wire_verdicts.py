@@ -109,7 +109,7 @@ def test_both_languages_give_the_same_verdict(kind: type[Plan] | type[LocalPlan]
     random = Random(18)
     messages = [sound, b"", *(mutated(sound, random) for _ in range(COUNT))]
     lines = b"\n".join(map(base64.b64encode, messages)) + b"\n"
-    judge = [str(JVM / "nstorm-agent.jar"), str(JVM / "test-classes")]
+    judge = [str(JVM / "nstorm-hooks.jar"), str(JVM / "test-classes")]
     done = subprocess.run(
         ["java", "-cp", ":".join(judge), "nstorm.wire.Verdicts", kind.__name__],
         input=lines,

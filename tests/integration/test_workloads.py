@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.workloads import WORKLOADS, Verdict, judge
 
 pytestmark = pytest.mark.cluster
@@ -44,8 +44,8 @@ UNHARMED = "batches"
 @pytest.fixture(scope="module")
 def fed() -> Iterator[Lab]:
     """A lab of its own on which all workloads run and have been fed for a while."""
-    agent_jar = AGENT_JAR if AGENT_JAR.is_file() else None
-    with plan_lab(f"workloads-{os.getpid()}", slots=6, agent_jar=agent_jar) as lab:
+    hooks_jar = HOOKS_JAR if HOOKS_JAR.is_file() else None
+    with plan_lab(f"workloads-{os.getpid()}", slots=6, hooks_jar=hooks_jar) as lab:
         for name, workload in RUNS.items():
             lab.submit(name, {**CONF, **OF_ONE.get(name, {})}, RATE_TPS, workload)
         for name in RUNS:

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from deploy.lab import LabError
-from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.home.assemble import REPOSITORY
 from deploy.lab.ledger import SATURATE, WRITE_DELAY_S
 from deploy.lab.operator import Operator, beside
@@ -67,7 +67,7 @@ def bench(asked: Asked, kept: Kept, tell: Callable[[str], None]) -> None:
     # Trimmed on links too, so that the link is all that differs.
     lab = plan_lab(
         "bench-downtime",
-        agent_jar=AGENT_JAR,
+        hooks_jar=HOOKS_JAR,
         conf=CLUSTER,
         link=asked.link,
         trimmed=True,

@@ -10,7 +10,7 @@ from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.walk import WalkStep, walk
 from deploy.lab import LabError
-from deploy.lab.cluster import AGENT_JAR, Lab, plan_lab, sweep
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep
 from deploy.lab.figures import Figures, Meter, Tuples
 from deploy.lab.ledger import SATURATE
 from deploy.lab.network import machine_cores
@@ -178,7 +178,7 @@ def run_case(
         return
     sweep()
     planned = plan_lab(
-        "bench-gain", agent_jar=AGENT_JAR, conf=CONF, link=case.link, trimmed=asked.trimmed
+        "bench-gain", hooks_jar=HOOKS_JAR, conf=CONF, link=case.link, trimmed=asked.trimmed
     )
     for line in planned.layout.options.cannot_show:
         tell(f"cannot be shown here: {line}")

@@ -64,7 +64,7 @@ def test_the_jar_is_found_without_a_storm_yaml(
     monkeypatch.setattr(jar, "files", lambda package: tmp_path)
     assert command.main(["jar"]) == 2
     assert "the jar was not built; with a JDK" in capsys.readouterr().err
-    built = tmp_path / "jvm" / "target" / "nstorm-agent.jar"
+    built = tmp_path / "jvm" / "target" / "nstorm-hooks.jar"
     built.parent.mkdir(parents=True)
     built.touch()
     assert command.main(["jar"]) == 0

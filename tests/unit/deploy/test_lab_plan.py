@@ -27,7 +27,7 @@ def laid_out(run_dir: Path, options: LabOptions) -> LabLayout:
         zookeeper_port=1,
         nimbus_port=2,
         nodes=tuple(LabNode(host, "", (4, 5), 3, run_dir / host) for host in hosts),
-        agent_jar=Path("/jar"),
+        hooks_jar=Path("/jar"),
         worker_heap_mb=256,
         conf={},
         options=options,

@@ -27,7 +27,7 @@ public final class HookInstaller {
     private HookInstaller() {
     }
 
-    /** Called before main, by {@link AgentEntry}; may load no class of Storm and may never throw. */
+    /** Called before main, by {@link HooksEntry}; may load no class of Storm and may never throw. */
     public static void premain(String args, Instrumentation inst) {
         try {
             Role role = Role.of(args, System.getProperty("sun.java.command"));

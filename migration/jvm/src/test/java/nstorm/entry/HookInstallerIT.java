@@ -34,7 +34,7 @@ class HookInstallerIT {
 
     private List<String> lines(String role, String classPath) throws Exception {
         Process java = new ProcessBuilder(System.getProperty("java.home") + "/bin/java",
-            "-javaagent:" + System.getProperty("agent.jar") + "=role=" + role, "-cp", classPath,
+            "-javaagent:" + System.getProperty("hooks.jar") + "=role=" + role, "-cp", classPath,
             dir.resolve("Main.java").toString()).redirectErrorStream(true).start();
         String out = new String(java.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertEquals(0, java.waitFor(), out);

@@ -44,7 +44,7 @@ class LicencesIT {
 
     @Test
     void theNoticeNamesEveryPartAndItsLicenceIsThere() throws Exception {
-        try (JarFile jar = new JarFile(System.getProperty("agent.jar"))) {
+        try (JarFile jar = new JarFile(System.getProperty("hooks.jar"))) {
             String notice = text(jar, "META-INF/NOTICE");
             parts().forEach((part, version) -> assertTrue(
                 Pattern.compile("^" + Pattern.quote(part + " " + version) + " +\\S", Pattern.MULTILINE).matcher(notice).find(),
@@ -62,7 +62,7 @@ class LicencesIT {
     /** ASM's jars have no pom.xml, Byte Buddy's licence of ASM stands for them. */
     @Test
     void whatAPartSaysOfItselfIsKept() throws Exception {
-        try (JarFile jar = new JarFile(System.getProperty("agent.jar"))) {
+        try (JarFile jar = new JarFile(System.getProperty("hooks.jar"))) {
             for (String part : parts().keySet()) {
                 long kept = jar.stream().filter(entry -> entry.getName().endsWith("/" + part + "/pom.xml")).count();
                 assertEquals(part.startsWith("asm") ? 0 : 1, kept, part);

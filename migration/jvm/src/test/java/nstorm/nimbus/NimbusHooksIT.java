@@ -26,7 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Nimbus' own classes, woven by the packaged agent. */
+/** Nimbus' own classes, woven by the packaged jar. */
 class NimbusHooksIT {
 
     private final SmallCluster small = new SmallCluster().topology("t", 4, 2)

@@ -73,7 +73,7 @@ class SampleStoreIT {
         Path said = dir.resolve("said");
         Process child = new ProcessBuilder(ProcessHandle.current().info().command().orElseThrow(), "-Xmx64m",
             "-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=" + dir.resolve("crash.log"),
-            "-cp", System.getProperty("agent.jar") + File.pathSeparator + tests, TruncatedStores.class.getName(),
+            "-cp", System.getProperty("hooks.jar") + File.pathSeparator + tests, TruncatedStores.class.getName(),
             dir.toString()).redirectErrorStream(true).redirectOutput(said.toFile()).start();
         int exit = child.waitFor();
         String printed = Files.readString(said);
@@ -88,10 +88,10 @@ class SampleStoreIT {
 
     @Test
     void userCodeSeesNothingOfIt() throws Exception {
-        assertTrue(ManagementFactory.getRuntimeMXBean().getInputArguments().toString().contains("nstorm-agent.jar"));
+        assertTrue(ManagementFactory.getRuntimeMXBean().getInputArguments().toString().contains("nstorm-hooks.jar"));
         for (String inside : List.of("com/kenai/jffi/Library.class", "org/lmdbjava/Env.class")) {
             for (URL seen : Collections.list(getClass().getClassLoader().getResources(inside))) {
-                assertFalse(seen.toString().contains("nstorm-agent"), seen.toString());
+                assertFalse(seen.toString().contains("nstorm-hooks"), seen.toString());
             }
         }
         assertFalse(System.getProperties().containsKey("lmdbjava.extract.dir"));

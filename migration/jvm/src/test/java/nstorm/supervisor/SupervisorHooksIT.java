@@ -15,7 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 import java.nio.file.Path;
 
-/** Storm's own classes, woven by the packaged agent, and a plan that Python wrote. */
+/** Storm's own classes, woven by the packaged jar, and a plan that Python wrote. */
 class SupervisorHooksIT {
 
     private static final LocalAssignment BOTH = Assignments.of("t", "user", 7, 8);

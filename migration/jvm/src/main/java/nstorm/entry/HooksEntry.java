@@ -8,10 +8,10 @@ import java.lang.instrument.Instrumentation;
  * <p>This one class is of Java 8, for a JVM that cannot read the entry's class does not start. So it names no
  * other class of ours but by text.
  */
-public final class AgentEntry {
+public final class HooksEntry {
     private static final int OLDEST_JAVA = 17;
 
-    private AgentEntry() {
+    private HooksEntry() {
     }
 
     /** Never throws: what a premain method throws ends the JVM. */

@@ -19,9 +19,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The packaged jar's entry, in JVMs that the hooks are not made for. */
-class AgentEntryIT {
-    private static final Path JAR = Path.of(System.getProperty("agent.jar"));
-    private static final String ENTRY = "nstorm/entry/AgentEntry.class";
+class HooksEntryIT {
+    private static final Path JAR = Path.of(System.getProperty("hooks.jar"));
+    private static final String ENTRY = "nstorm/entry/HooksEntry.class";
     private static final int JAVA_8 = 52;
 
     private static List<String> version(Path java, Path jar, String... options) throws Exception {
@@ -43,7 +43,7 @@ class AgentEntryIT {
     @Test
     void theEntryIsOfJava8() throws Exception {
         try (JarFile jar = new JarFile(JAR.toFile()); InputStream entry = jar.getInputStream(jar.getEntry(ENTRY))) {
-            assertEquals("nstorm.entry.AgentEntry", jar.getManifest().getMainAttributes().getValue("Premain-Class"));
+            assertEquals("nstorm.entry.HooksEntry", jar.getManifest().getMainAttributes().getValue("Premain-Class"));
             assertEquals(JAVA_8, ByteBuffer.wrap(entry.readNBytes(8)).getShort(6));
         }
     }
@@ -60,7 +60,7 @@ class AgentEntryIT {
         List<String> loaded = version(java11(), JAR, "-Xlog:class+load").stream()
             .filter(line -> line.contains(" nstorm.")).toList();
         assertEquals(1, loaded.size(), loaded.toString());
-        assertTrue(loaded.get(0).contains(" nstorm.entry.AgentEntry "), loaded.get(0));
+        assertTrue(loaded.get(0).contains(" nstorm.entry.HooksEntry "), loaded.get(0));
     }
 
     @Test
