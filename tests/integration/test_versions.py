@@ -77,7 +77,7 @@ def jar_link(tmp_path_factory: pytest.TempPathFactory, previous: Path) -> Path:
 def fed(jar_link: Path) -> Iterator[Lab]:
     """A cluster of its own with a fed topology."""
     sweep()
-    with plan_lab(f"versions-{os.getpid()}", agent_jar=jar_link, conf=CONF) as lab:
+    with plan_lab(f"versions-{os.getpid()}", hooks_jar=jar_link, conf=CONF) as lab:
         lab.submit(TOPOLOGY, rate_tps=RATE_TPS)
         lab.wait_ready(TOPOLOGY)
         yield lab

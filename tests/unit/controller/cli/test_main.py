@@ -143,16 +143,11 @@ def test_a_window_that_never_opens_is_refused_before_zookeeper_is_asked(
 ) -> None:
     conf = tmp_path / "storm.yaml"
     conf.write_text("nstorm.windows: ['0 0 30 2 * UTC']\n")
-<<<<<<< HEAD
-    result = CliRunner().invoke(app, [*verb.split(), "--conf", str(conf)])
-    assert str(result.exception) == f"{conf}: nstorm.windows: '0 0 30 2 * UTC': Bad day-of-month"
-=======
     monkeypatch.setattr(sys, "argv", ["nstorm", *verb.split(), "--conf", str(conf)])
     with pytest.raises(SystemExit) as ended:
         main()
-    said = "nstorm: nstorm.windows: '0 0 30 2 * UTC': Bad day-of-month\n"
+    said = f"nstorm: {conf}: nstorm.windows: '0 0 30 2 * UTC': Bad day-of-month\n"
     assert (ended.value.code, capsys.readouterr().err) == (2, said)
->>>>>>> 3fe5c7e (Controller: compile after the first decision, load less before it)
 
 
 def test_the_list_of_commands_says_what_each_does_in_one_line() -> None:
