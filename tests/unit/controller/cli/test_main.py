@@ -13,7 +13,6 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from controller.cli import main
 from controller.cli.main import app
 from controller.cli.running import run
 from deploy.command import app as deploy_app
@@ -139,15 +138,14 @@ def test_a_freeze_that_cannot_be_is_refused_before_zookeeper_is_asked(
 
 @pytest.mark.parametrize("verb", ["controller", "status", "drain h", "explain 4"])
 def test_a_window_that_never_opens_is_refused_before_zookeeper_is_asked(
-    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    verb: str, tmp_path: Path
 ) -> None:
     conf = tmp_path / "storm.yaml"
     conf.write_text("nstorm.windows: ['0 0 30 2 * UTC']\n")
-    monkeypatch.setattr(sys, "argv", ["nstorm", *verb.split(), "--conf", str(conf)])
-    with pytest.raises(SystemExit) as ended:
-        main()
+    command = [sys.executable, "-m", "controller.cli", *verb.split(), "--conf", str(conf)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     said = f"nstorm: {conf}: nstorm.windows: '0 0 30 2 * UTC': Bad day-of-month\n"
-    assert (ended.value.code, capsys.readouterr().err) == (2, said)
+    assert (done.returncode, done.stderr) == (2, said)
 
 
 def test_the_list_of_commands_says_what_each_does_in_one_line() -> None:
