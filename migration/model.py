@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import total_ordering
+from functools import cached_property, total_ordering
 from typing import Annotated, Any, Self
 
 import msgspec
@@ -489,7 +489,8 @@ class PlacedExecutor(Struct, frozen=True, gc=False):
     start_secs: Count | None
 
 
-class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
+# With a dict, so that what is worked out of it is kept.
+class Publication(Struct, frozen=True, omit_defaults=True, dict=True):
     """A topology as Storm knows it; the hook in Nimbus publishes it when it changes.
 
     `nodes` is a message of its own in ZooKeeper, one for all topologies. `speaks` is the word
@@ -512,12 +513,17 @@ class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
         """Return the executor of exactly this range."""
         return next((placed for placed in self.executors if placed.executor == executor), None)
 
-    @property
+    @cached_property
     def slots(self) -> frozenset[Slot]:
         """The slots where the topology has a worker."""
         return frozenset(placed.slot for placed in self.executors if placed.slot is not None)
 
-    @property
+    @cached_property
+    def node_of(self) -> dict[str, Node]:
+        """The nodes by their ids."""
+        return {node.id: node for node in self.nodes}
+
+    @cached_property
     def hosts(self) -> dict[str, str]:
         """The host of each node, by the node's id."""
         return {node.id: node.host for node in self.nodes}

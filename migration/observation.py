@@ -90,7 +90,7 @@ class Observation:
                     unread = structs.replace(ack, cluster="", epoch=0, version=-1, entries=())
                     workers[ack.slot] = unread
         assigned = publication.slots
-        there = {node.id for node in publication.nodes}
+        there = publication.hosts
         slots = assigned | {slot for slot in plan.opened_slots() if slot.supervisor in there}
         live = tuple(slot for slot in sorted(slots) if slot in workers)
         hooked = tuple(
@@ -150,7 +150,7 @@ class Observation:
 
     def gone(self, slot: Slot) -> bool:
         """Tell whether Storm has given up the slot and its whole node."""
-        unknown = all(node.id != slot.supervisor for node in self.publication.nodes)
+        unknown = slot.supervisor not in self.publication.hosts
         return unknown and self.status(slot) is SlotStatus.UNASSIGNED
 
 

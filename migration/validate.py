@@ -71,7 +71,7 @@ def validate_move(
     publication = observation.publication
     host = None
     if target not in publication.slots:
-        host = next(n.host for n in publication.nodes if n.id == target.supervisor)
+        host = publication.hosts[target.supervisor]
     refusal = _in_the_way(observation, entries, executor, placed.slot, target)
     if refusal is None and host is not None:
         refusal = _not_free(observation, target, free)
@@ -101,7 +101,8 @@ def _unknown(observation: Observation, executor: ExecutorId, target: Slot) -> Re
     if executor not in observation.placed:
         reason = f"topology {publication.topology} has no executor {executor}"
         return Refusal(RefusalCode.UNKNOWN_EXECUTOR, reason)
-    if all(target.supervisor != n.id or target.port not in n.slots for n in publication.nodes):
+    node = publication.node_of.get(target.supervisor)
+    if node is None or target.port not in node.slots:
         return Refusal(RefusalCode.UNKNOWN_SLOT, f"no supervisor offers a slot {target}")
     return None
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from controller.cli.places import shown
 from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drain import left_on
-from controller.core.layout import pinned_executors, settled_placement
+from controller.core.layout import settled_placement
 from controller.core.topology import TopologyView
 from migration.model import Candidacy, NodeAcks, WorkerAck
 from migration.wire import SPEAKS
@@ -176,7 +176,7 @@ def _supervisors_behind(view: TopologyView) -> list[str]:
 
 def _executors(view: TopologyView, cycle: Document | None) -> Iterator[Document]:
     placement = settled_placement(view.publication, view.plan)
-    pinned = pinned_executors(view)
+    pinned = view.pinned
     measured = {row["executor"]: row for row in (cycle or {}).get("executors", [])}
     for placed in sorted(view.publication.executors, key=lambda p: p.executor):
         load = measured.get(str(placed.executor), {})

@@ -10,7 +10,7 @@ from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, Spare
 from controller.core.decision import Decision, Outcome, Veto
 from controller.core.excluded import Excluded, nodes_named
-from controller.core.layout import pinned_executors, settled_placement
+from controller.core.layout import settled_placement
 from controller.core.picture import Picture
 from controller.core.spare import slots_to_open
 from controller.core.topology import TopologyView
@@ -32,7 +32,7 @@ def left_on(view: TopologyView, drained: Collection[str]) -> Left:
     nodes = nodes_named(view.publication.hosts, drained)
     placement = settled_placement(view.publication, view.plan)
     here = tuple(sorted(e for e, slot in placement.items() if slot.supervisor in nodes))
-    pinned = pinned_executors(view) if here else {}
+    pinned = view.pinned if here else {}
     return Left(here, {e: pinned[e] for e in here if e in pinned})
 
 

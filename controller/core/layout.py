@@ -171,7 +171,7 @@ class Layout:
 
 def layout_of(view: TopologyView, capacity_cores: float | None, before: Layout | None) -> Layout:
     """Lay a topology out; gives the layout of before while what it is made of is the same."""
-    made_of = MadeOf(view.publication, view.plan, pinned_executors(view), capacity_cores)
+    made_of = MadeOf(view.publication, view.plan, view.pinned, capacity_cores)
     return before if before is not None and before.made_of == made_of else Layout.of(made_of)
 
 
@@ -189,33 +189,13 @@ def settled_placement(publication: Publication, plan: Plan | None) -> dict[Execu
     return placement
 
 
-def pinned_executors(view: TopologyView) -> dict[ExecutorId, str]:
-    """Say why executors must stay; the worker that has the object knows best.
-
-    What moves by a way of its own does not, where everybody understands that way.
-    """
-    kind = {component.id: component.kind for component in view.publication.components}
-    pinned, hooked = {}, frozenset(view.observation.hooked)
-    for placed in view.publication.executors:
-        if kind.get(placed.component, "bolt") != "bolt":
-            pinned[placed.executor] = kind[placed.component]
-        elif placed.slot not in hooked:
-            pinned[placed.executor] = "no hooks in its JVM"
-    for ack in view.observation.workers.values():
-        pinned.update({one.executor: one.reason for one in ack.pinned})
-        for one in ack.ways if ack.slot in hooked else ():
-            if one.way in view.observation.understood:
-                pinned.pop(one.executor, None)
-    return pinned
-
-
 def build_cluster(publication: Publication, slots: Iterable[Slot], cores: float | None) -> Cluster:
     """List the slots that a topology uses, or is about to use, with their capacity.
 
     Each has `cores`; None divides a node's CPU by its slots in use. One that is being opened is not
     yet among those that Storm counts.
     """
-    nodes = {node.id: node for node in publication.nodes}
+    nodes = publication.node_of
     known = [slot for slot in slots if slot.supervisor in nodes]
     opened = Counter(slot.supervisor for slot in {*known} - publication.slots)
 

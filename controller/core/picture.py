@@ -85,9 +85,8 @@ def _unplaced(view: TopologyView) -> Veto | None:
     if homeless or not publication.executors:
         named = ", ".join(homeless) or "any executor"
         return Veto(Outcome.STAND_BACK, f"Storm has not assigned {named}")
-    known = {node.id for node in publication.nodes}
     used = view.observation.slots | {entry.target for entry in view.plan.entries}
-    lost = sorted(slot for slot in used if slot.supervisor not in known)
+    lost = sorted(slot for slot in used if slot.supervisor not in publication.hosts)
     if lost:
         named = ", ".join(map(str, lost))
         return Veto(Outcome.STAND_BACK, f"Storm has no supervisor for {named}")

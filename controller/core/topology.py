@@ -7,6 +7,7 @@ from functools import cached_property
 from migration.model import (
     MOVING,
     Entry,
+    ExecutorId,
     NimbusReport,
     NodeAcks,
     Plan,
@@ -42,6 +43,26 @@ class TopologyView:
     def observation(self) -> Observation:
         """The answers of the JVMs, and what follows from them."""
         return Observation.of(self.publication, self.plan, self.acks)
+
+    @cached_property
+    def pinned(self) -> dict[ExecutorId, str]:
+        """Why executors must stay; the worker that has the object knows best.
+
+        What moves by a way of its own does not, where everybody understands that way.
+        """
+        kind = {component.id: component.kind for component in self.publication.components}
+        pinned, hooked = {}, frozenset(self.observation.hooked)
+        for placed in self.publication.executors:
+            if kind.get(placed.component, "bolt") != "bolt":
+                pinned[placed.executor] = kind[placed.component]
+            elif placed.slot not in hooked:
+                pinned[placed.executor] = "no hooks in its JVM"
+        for ack in self.observation.workers.values():
+            pinned.update({one.executor: one.reason for one in ack.pinned})
+            for one in ack.ways if ack.slot in hooked else ():
+                if one.way in self.observation.understood:
+                    pinned.pop(one.executor, None)
+        return pinned
 
 
 def moves_under_way(views: Iterable[TopologyView]) -> tuple[tuple[str, Entry], ...]:

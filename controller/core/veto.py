@@ -97,16 +97,16 @@ def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
         for slot, ack in view.observation.workers.items()
         if ack.error is not None
     }
-    for placed in view.publication.executors:
+    for placed in view.publication.executors if deaf else ():
         if placed.slot in deaf:
             executors[str(placed.executor)] = deaf[placed.slot]
     for entry in view.plan.entries:
         reason = f"{entry.executor} has move {entry.id} in {entry.phase}"
         executors[str(entry.executor)] = Veto(Outcome.MOVE_IN_FLIGHT, reason)
     hooked, workers = set(view.observation.hooked), {}
-    offered = {node.id: node.slots for node in view.publication.nodes}
     for slot, w in made.layout.worker.items():
-        if slot.port not in offered.get(slot.supervisor, ()):
+        node = view.publication.node_of.get(slot.supervisor)
+        if node is None or slot.port not in node.slots:
             reason = f"no supervisor offers a slot {slot}"
         elif slot not in hooked:
             reason = f"no worker with the hooks runs in slot {slot}"

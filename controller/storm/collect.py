@@ -279,7 +279,7 @@ def _are(some: Sequence[NodeAcks], others: Sequence[NodeAcks]) -> bool:
 
 def _keep_worked_out(old: TopologyView, view: TopologyView) -> None:
     """Hand on what depends on publication, plan and answers alone, which are the same."""
-    kept = ("observation", "known")
+    kept = ("observation", "pinned", "known")
     vars(view).update({name: vars(old)[name] for name in kept if name in vars(old)})
 
 

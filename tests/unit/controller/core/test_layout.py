@@ -2,7 +2,6 @@
 
 from messages import executor, node_acks, publication, replace, worker_ack
 
-from controller.core.layout import pinned_executors
 from controller.core.topology import TopologyView
 from migration.model import ExecutorId, ExecutorWay, PinnedExecutor, Plan, Slot, Way
 
@@ -18,7 +17,7 @@ def pinned(*ways: ExecutorWay, speaks: int = 2, hooked: bool = True) -> dict[Exe
         node = replace(node, supervisor=None)
     acks = (node, node_acks("b", [worker_ack(B, [3], speaks=speaks)], "c"))
     published = publication({1: A, 2: A, 3: B}, spouts=[1])
-    return pinned_executors(TopologyView(published, Plan("c", 1, 1, "wc-1"), acks))
+    return TopologyView(published, Plan("c", 1, 1, "wc-1"), acks).pinned
 
 
 def test_what_has_no_way_of_its_own_stays_as_its_worker_says() -> None:
