@@ -49,6 +49,8 @@ WAY_S = 60.0
 SHOWN_S = 600.0
 MOST_PROPOSALS = 50
 _LONGEST_CYCLES = 3  # beyond this, how the traffic was meanwhile is not known
+# How often it is tried whether all parts of the status fit again: to find out costs most of it.
+_ALL_PARTS_CYCLES = 12
 # The moves that it begins with, when it was found, and its sum.
 _Way = tuple[tuple[Move, ...], float, dict[str, Any]]
 _NOT_YET = frozenset({Outcome.STALE_METRICS, Outcome.STAND_BACK})
@@ -105,6 +107,7 @@ class LiveController:
         self._last: tuple[float, tuple[TopologyReport, ...]] = (0.0, ())
         self._ways: dict[str, _Way] = {}
         self._missed = Missed()
+        self._left_out = 0  # parts of the status that did not fit
         self._asked: dict[str, Command] = {}
         self._knows_too_little = False
 
@@ -324,6 +327,8 @@ class LiveController:
         shown = [r for r in reports if r.picture and r.moves and r.outcome is not Outcome.MOVED]
         self._ways = self._ways_of(shown)
         self._miss(shown, reports[0].time_s)
+        if reports[0].tick % _ALL_PARTS_CYCLES == 0:
+            self._left_out = 0
         found = document(
             reports,
             self._history.ended,
@@ -331,6 +336,7 @@ class LiveController:
             name=self._name,
             epoch=self._leader.epoch,
             journal_problem=self._recorder.problem,
+            left_out=self._left_out,
             proposals=self._proposals,
             ways={
                 one.topology: {**way, "missed_tuples_today": self._missed.tuples[one.topology]}
@@ -339,7 +345,7 @@ class LiveController:
                 if moves == one.moves
             },
         )
-        publish(self._session, found)
+        self._left_out = publish(self._session, found, self._left_out)
 
     def _show(self, reports: tuple[TopologyReport, ...]) -> None:
         """Remember what operators may approve: for a while, though loads jitter."""

@@ -17,6 +17,8 @@ from migration import wire
 
 STATUS = f"{wire.ROOT}/status"
 SHOWN_LINKS = 20
+# What is left out first of a document that does not fit.
+_PARTS = ("ended_moves", "links", "plan", "executors", "workers")
 
 
 def document(
@@ -27,14 +29,15 @@ def document(
     name: str,
     epoch: int | None,
     journal_problem: str | None = None,
+    left_out: int = 0,
     ways: Mapping[str, dict[str, Any]] = MappingProxyType({}),
     proposals: Mapping[str, dict[str, Any]] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Put the last cycle into a document.
 
     The moves are those that have ended lately, oldest first; `journal_problem` says why ticks are
-    not written down, if they should be; `ways` say by topology what all its moves would gain,
-    `proposals` by id what operators may approve.
+    not written down, if they should be; `left_out` is how many parts will not fit; `ways` say by
+    topology what all its moves would gain, `proposals` by id what operators may approve.
     """
     return {
         "controller": name,
@@ -45,45 +48,46 @@ def document(
         "journal_problem": journal_problem,
         "proposals": dict(proposals),
         "cycles": [
-            {**_cycle(report, config), "way": ways.get(report.topology)} for report in reports
+            {**_cycle(report, config, left_out), "way": ways.get(report.topology)}
+            for report in reports
         ],
         "ended_moves": [asdict(move) for move in ended],
     }
 
 
-def _cycle(report: TopologyReport, config: Config) -> dict[str, Any]:
+def _cycle(report: TopologyReport, config: Config, left_out: int) -> dict[str, Any]:
     """Show what the journal has of a cycle, and the executors."""
     found = cycle_record(report)
     if report.picture is None:
         return found
     cluster, snapshot = report.picture.cluster, report.picture.snapshot
     found["headroom"] = asdict(headroom(cluster, snapshot, config.link_tps))
-    found["links"] = [
-        {"from": cluster.nodes[source], "to": cluster.nodes[target], "tps": tps}
-        for tps, source, target in node_traffic_tps(cluster, snapshot, SHOWN_LINKS)
-    ]
-    found["executors"] = [
-        {"executor": executor, "cpu_cores": cpu, "queue": int(queue)}
-        for executor, cpu, queue in zip(
-            snapshot.executors, snapshot.cpu_cores.tolist(), snapshot.queue.tolist(), strict=True
-        )
-    ]
+    if "links" not in _PARTS[:left_out]:
+        found["links"] = [
+            {"from": cluster.nodes[source], "to": cluster.nodes[target], "tps": tps}
+            for tps, source, target in node_traffic_tps(cluster, snapshot, SHOWN_LINKS)
+        ]
+    if "executors" not in _PARTS[:left_out]:
+        cpu, queue = snapshot.cpu_cores.tolist(), snapshot.queue.tolist()
+        found["executors"] = [
+            {"executor": executor, "cpu_cores": cores, "queue": int(waiting)}
+            for executor, cores, waiting in zip(snapshot.executors, cpu, queue, strict=True)
+        ]
     return found
 
 
-def publish(session: Session, found: dict[str, Any]) -> None:
-    """Write the document; if it would not fit, without some parts, which it names."""
-    left_out: list[str] = []
-    found = {**found, "left_out": left_out}
-    for part in ("", "ended_moves", "links", "plan", "executors", "workers"):
-        if part:
-            left_out.append(part)
-            for of in (found, *found["cycles"]):
+def publish(session: Session, found: dict[str, Any], left_out: int = 0) -> int:
+    """Write the document without so many parts, or more if it would not fit; return how many."""
+    for count in range(left_out, len(_PARTS) + 1):
+        left_out, parts = count, _PARTS[:count]
+        for of in (found, *found["cycles"]):
+            for part in parts:
                 of.pop(part, None)
-        data = wire.packed(msgspec.json.encode(found, enc_hook=float))
+        data = wire.packed(msgspec.json.encode({**found, "left_out": parts}, enc_hook=float))
         if len(data) <= wire.LARGEST_NODE_BYTES:
             break
     session.put(STATUS, data)
+    return left_out
 
 
 def read(session: Session) -> dict[str, Any] | None:

@@ -54,3 +54,14 @@ def test_a_large_cluster_is_told_without_what_does_not_fit() -> None:
     found = told(executors=rows(40_000))
     assert found["left_out"] == ["ended_moves", "links", "plan", "executors"]
     assert found["cycles"] == [{"tick": 1, "workers": [{"slot": "s1:6700"}]}]
+
+
+def test_what_did_not_fit_is_left_out_from_the_start_until_all_is_tried_again() -> None:
+    there, found = session(), {"cycles": [{"links": rows(40_000)}], "ended_moves": [1]}
+    count = publish(there, found)
+    small = {"cycles": [{"links": [1]}], "ended_moves": [1]}
+    assert publish(there, dict(small), count) == count == 2
+    assert read(there) == {"cycles": [{}], "left_out": ["ended_moves", "links"]}
+    again = {"cycles": [{"links": [1]}], "ended_moves": [1]}
+    assert publish(there, again) == 0
+    assert read(there) == {**again, "left_out": []}
