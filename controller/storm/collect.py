@@ -4,8 +4,7 @@ import dataclasses
 import math
 import operator
 import threading
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Self, cast
 
 from msgspec import structs
@@ -43,14 +42,10 @@ DRAINED = f"{wire.ROOT}/drained"
 class LiveCluster:
     """The cluster as ZooKeeper shows it; `timing` says how old an answer may be."""
 
-    def __init__(
-        self, mirror: Mirror, timing: Timing, now_s: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, mirror: Mirror, timing: Timing) -> None:
         self._mirror = mirror
-        self._nimbus = NimbusWatch(mirror, now_s)
+        self._nimbus = NimbusWatch(mirror, mirror.now_s)
         self._timing = timing
-        self._now_s = now_s
-        self._came: dict[str, tuple[int, float]] = {}
         self._loads_read_s = -math.inf
         self._published: dict[str, tuple[Publication, Nodes, Publication]] = {}
         self._acks: tuple[NodeAcks, ...] = ()
@@ -175,8 +170,9 @@ class LiveCluster:
         nodes = self._mirror.message(Nodes, wire.NODES)
         there = {node.id for node in nodes.nodes} if nodes else set()
         said = [name for name in self._mirror.children(wire.ACKS) if nodes and name not in there]
-        read = [name for name in said if self._mirror.node(wire.acks_path(name))]
-        gone = [name for name in read if self._silence_s(name) > _NODE_GONE_S]
+        for name in said:
+            self._mirror.message(NodeAcks, wire.acks_path(name))
+        gone = [name for name in said if _NODE_GONE_S < self._silence_s(name) < math.inf]
         # The acks last: by them a node is known.
         return [path(name) for name in gone for path in (wire.load_path, wire.acks_path)]
 
@@ -193,7 +189,7 @@ class LiveCluster:
 
     def acks(self) -> tuple[NodeAcks, ...]:
         """Return the answers of the nodes whose agents have spoken lately."""
-        if self._now_s() - self._loads_read_s > _LOADS_OLD_S:
+        if self._mirror.now_s() - self._loads_read_s > _LOADS_OLD_S:
             self.loads()
         found = []
         for name in self._mirror.children(wire.ACKS):
@@ -218,16 +214,12 @@ class LiveCluster:
         """Read the newest report of each node."""
         paths = [wire.load_path(name) for name in self._mirror.children(wire.LOAD)]
         loads = self._mirror.messages(NodeLoad, paths)
-        self._loads_read_s = self._now_s()
-        for path in paths:
-            self.age_s(path)  # a node is as old as its report from now on
-        asked = {*paths, *map(wire.acks_path, self._mirror.children(wire.ACKS))}
-        self._came = {path: came for path, came in self._came.items() if path in asked}
+        self._loads_read_s = self._mirror.now_s()
         return loads
 
     def _silence_s(self, node: str) -> float:
         """Tell how long ago an agent was seen to write; clocks of nodes are not compared."""
-        return min(self.age_s(wire.acks_path(node)), self.age_s(wire.load_path(node)))
+        return min(self._mirror.age_s(path(node)) for path in (wire.load_path, wire.acks_path))
 
     def controls(self) -> Controls:
         """Return what operators have set, also by a command of version 1, which only paused all."""
@@ -244,19 +236,6 @@ class LiveCluster:
             stored = self._mirror.node(f"{DRAINED}/{host}")
             found[host] = int(stored.data[:9]) if stored and stored.data.isdigit() else 0
         return found
-
-    def age_s(self, path: str) -> float:
-        """Tell how long ago a node was seen to change; infinite if it has not been read."""
-        mzxid = self._mirror.mzxid(path)
-        if mzxid is None:
-            self._came.pop(path, None)
-            return math.inf
-        now_s = self._now_s()
-        last, since_s = self._came.get(path, (-1, now_s))
-        if last != mzxid:
-            since_s = now_s
-        self._came[path] = (mzxid, since_s)
-        return now_s - since_s
 
 
 def known_of(view: TopologyView, cluster: str) -> KnownPlan:

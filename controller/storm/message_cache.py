@@ -3,8 +3,10 @@
 The protocol looks many times a second; only what has changed is read again.
 """
 
+import math
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import structlog
@@ -24,12 +26,21 @@ M = TypeVar("M", NodeAcks, NodeLoad, Plan, Publication, Nodes, NimbusReport, Can
 
 
 class Mirror(Watched):
-    """A copy of some nodes; `wake` is set whenever something that was read has changed."""
+    """A copy of some nodes; `wake` is set whenever something that was read has changed.
 
-    def __init__(self, session: Session, wake: threading.Event) -> None:
+    `now_s` tells monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        wake: threading.Event,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__(session, wake)
-        self._decoded: dict[str, tuple[int, Any, bytes]] = {}
-        self._unwatched: dict[str, Stored] = {}
+        self.now_s = now_s
+        # With the write that it was decoded from, its JSON, and when it was seen to come.
+        self._decoded: dict[str, tuple[int, Any, bytes, float]] = {}
 
     def message(self, kind: type[M], path: str) -> M | None:
         """Read a node in a format of PROTOCOL.md; garbage is reported once and ignored."""
@@ -40,7 +51,7 @@ class Mirror(Watched):
         return self._message(kind, path, stored)
 
     def _message(self, kind: type[M], path: str, stored: Stored) -> M | None:
-        mzxid, last, data = self._decoded.get(path, (-1, None, b""))
+        mzxid, last, data, _ = self._decoded.get(path, (-1, None, b"", 0.0))
         value: M | None = last
         if mzxid == stored.mzxid:
             return value
@@ -49,20 +60,22 @@ class Mirror(Watched):
             value, data = decode(kind, plain), plain
         except WireError as error:
             log.warning("node_holds_garbage", path=path, reason=str(error))
-        self._decoded[path] = (stored.mzxid, value, data)
+        self._decoded[path] = (stored.mzxid, value, data, self.now_s())
         return value
 
     def messages(self, kind: type[M], paths: Sequence[str]) -> list[M]:
         """Read many nodes anew, whatever the watches say; those that are gone are left out."""
-        found = dict(zip(paths, self._session.read_many(paths), strict=True))
-        self._unwatched = {path: stored for path, stored in found.items() if stored is not None}
-        read = [self._message(kind, path, stored) for path, stored in self._unwatched.items()]
-        return [message for message in read if message is not None]
+        read = []
+        for path, stored in zip(paths, self._session.read_many(paths), strict=True):
+            if stored is None:
+                self._decoded.pop(path, None)
+            elif (message := self._message(kind, path, stored)) is not None:
+                read.append(message)
+        return read
 
-    def mzxid(self, path: str) -> int | None:
-        """Tell which write a node was last seen with, without reading it; None if it was not."""
-        kept = self._unwatched.get(path) or self.kept_node(path)
-        return None if kept is None else kept.mzxid
+    def age_s(self, path: str) -> float:
+        """Tell how long ago a message was seen to come; infinite if none was read or it is gone."""
+        return self.now_s() - self._decoded[path][3] if path in self._decoded else math.inf
 
     def forget(self, path: str) -> None:
         super().forget(path)
@@ -83,7 +96,7 @@ class Mirror(Watched):
 
     def data_of(self, messages: Sequence[NodeAcks | NodeLoad | Publication]) -> list[bytes]:
         """Give the JSON that messages from `message` were read from, in one line each."""
-        held = {id(value): data for _, value, data in self._decoded.values()}
+        held = {id(value): data for _, value, data, _ in self._decoded.values()}
         return [_one_line(held.get(id(message), b""), message) for message in messages]
 
 
