@@ -4,7 +4,7 @@ import dataclasses
 import math
 import operator
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Self, cast
 
 from msgspec import structs
@@ -49,7 +49,8 @@ class LiveCluster:
         self._loads_read_s = -math.inf
         self._published: dict[str, tuple[Publication, Nodes, Publication]] = {}
         self._acks: tuple[NodeAcks, ...] = ()
-        self._by_topology: dict[str, set[str]] = {}
+        self._named: list[set[str]] = []  # the topologies that each answer speaks of
+        self._by_topology: dict[str, set[str]] = {}  # and the nodes that speak of each
         self._views: dict[str, TopologyView] = {}
 
     @classmethod
@@ -114,7 +115,12 @@ class LiveCluster:
         acks = self.acks()
         same = _are(acks, self._acks)
         if not same:
-            self._acks, self._by_topology = acks, _by_topology(acks)
+            known = dict(zip(map(id, self._acks), self._named, strict=True))
+            self._named = [known.get(id(node)) or _named(node) for node in acks]
+            self._acks, self._by_topology = acks, {}
+            for node, named in zip(acks, self._named, strict=True):
+                for topology in named:
+                    self._by_topology.setdefault(topology, set()).add(node.node)
         return self._acks, same
 
     def plan(self, topology: str) -> Plan:
@@ -219,7 +225,8 @@ class LiveCluster:
 
     def _silence_s(self, node: str) -> float:
         """Tell how long ago an agent was seen to write; clocks of nodes are not compared."""
-        return min(self._mirror.age_s(path(node)) for path in (wire.load_path, wire.acks_path))
+        mirror = self._mirror
+        return min(mirror.age_s(wire.acks_path(node)), mirror.age_s(wire.load_path(node)))
 
     def controls(self) -> Controls:
         """Return what operators have set, also by a command of version 1, which only paused all."""
@@ -264,21 +271,17 @@ def _keep_worked_out(old: TopologyView, view: TopologyView) -> None:
 
 def _places(publication: Publication, plan: Plan) -> set[str]:
     """Name the supervisors where Storm or the plan has the topology."""
-    places = {placed.slot.supervisor for placed in publication.executors if placed.slot is not None}
+    places = {slot.supervisor for slot in publication.slots}
     for entry in plan.entries:
         places |= {entry.source.supervisor, entry.target.supervisor}
     return places
 
 
-def _by_topology(acks: Iterable[NodeAcks]) -> dict[str, set[str]]:
-    """Name the nodes that say something of each topology."""
-    found: dict[str, set[str]] = {}
-    for node in acks:
-        named = {worker.topology for worker in node.workers}
-        named.update(plan.topology for plan in node.held)
-        if node.supervisor is not None:
-            named.update(slot.topology for slot in node.supervisor.slots)
-            named.update(plan.topology for plan in node.supervisor.plans)
-        for topology in named:
-            found.setdefault(topology, set()).add(node.node)
-    return found
+def _named(node: NodeAcks) -> set[str]:
+    """Name the topologies of which a node says something."""
+    named = {worker.topology for worker in node.workers}
+    named.update(plan.topology for plan in node.held)
+    if node.supervisor is not None:
+        named.update(slot.topology for slot in node.supervisor.slots)
+        named.update(plan.topology for plan in node.supervisor.plans)
+    return named
