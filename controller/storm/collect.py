@@ -5,7 +5,7 @@ import math
 import operator
 import threading
 from collections.abc import Sequence
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from msgspec import structs
 
@@ -98,12 +98,10 @@ class LiveCluster:
                 answers = tuple(acks[row] for row in rows)
                 if old is None or not stays or not _are(answers, old.acks):
                     old = TopologyView(publication, plan, answers)
-            view = dataclasses.replace(old, nimbus=report, stand_back=None)
-            _keep_worked_out(old, view)
+            view = _told(old, nimbus=report, stand_back=None)
             stand_back = self._lost(view) or self._nimbus.stand_back(publication, plan, sign)
             if stand_back is not None:
-                made, view = view, dataclasses.replace(view, stand_back=stand_back)
-                _keep_worked_out(made, view)
+                view = _told(view, stand_back=stand_back)
             self._views[topology] = view
             views.append(view)
         for gone in before.keys() - self._published.keys():
@@ -219,9 +217,8 @@ class LiveCluster:
     def loads(self) -> Sequence[NodeLoad]:
         """Read the newest report of each node."""
         paths = [wire.load_path(name) for name in self._mirror.children(wire.LOAD)]
-        loads = self._mirror.messages(NodeLoad, paths)
         self._loads_read_s = self._mirror.now_s()
-        return loads
+        return self._mirror.messages(NodeLoad, paths)
 
     def _silence_s(self, node: str) -> float:
         """Tell how long ago an agent was seen to write; clocks of nodes are not compared."""
@@ -263,10 +260,12 @@ def _are(some: Sequence[NodeAcks], others: Sequence[NodeAcks]) -> bool:
     return len(some) == len(others) and all(map(operator.is_, some, others))
 
 
-def _keep_worked_out(old: TopologyView, view: TopologyView) -> None:
-    """Hand on what depends on publication, plan and answers alone, which are the same."""
+def _told(old: TopologyView, **new: Any) -> TopologyView:
+    """Change a view, and keep what is worked out of publication, plan and answers alone."""
+    view = dataclasses.replace(old, **new)
     kept = ("observation", "pinned", "known")
     vars(view).update({name: vars(old)[name] for name in kept if name in vars(old)})
+    return view
 
 
 def _places(publication: Publication, plan: Plan) -> set[str]:

@@ -32,10 +32,7 @@ class Mirror(Watched):
     """
 
     def __init__(
-        self,
-        session: Session,
-        wake: threading.Event,
-        now_s: Callable[[], float] = time.monotonic,
+        self, session: Session, wake: threading.Event, now_s: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(session, wake)
         self.now_s = now_s

@@ -87,12 +87,13 @@ def _cycle_times(
     layouts: dict[str, Layout] = {}
     unheard_s: dict[tuple[str, Slot], float] = {}
     resting = published.executors[:: len(published.executors) // 20 or 1]
+    first = world.seen().topologies[0]
+    # Kept as in a live run at rest, where neither Storm nor a JVM has said anything new.
+    view = TopologyView(published, first.plan, first.acks)
     for number in range(cycles):
         world.advance(_window(snapshot, number))
         seen = world.seen()
         moved_s = {(published.topology, one.executor): seen.now_s for one in resting}
-        plan, acks = seen.topologies[0].plan, seen.topologies[0].acks
-        view = TopologyView(published, plan, acks)  # as Storm has not published anew
         marks = [time.thread_time()]
         rates = observe_each(rates, seen.loads, (view,), now_s=seen.now_s, ewma=config.ewma)
         marks.append(time.thread_time())
