@@ -46,10 +46,7 @@ class TopologyView:
 
     @cached_property
     def pinned(self) -> dict[ExecutorId, str]:
-        """Why executors must stay; the worker that has the object knows best.
-
-        What moves by a way of its own does not, where everybody understands that way.
-        """
+        """Why executors must stay, unless everybody understands the way that their worker names."""
         kind = {component.id: component.kind for component in self.publication.components}
         pinned, hooked = {}, frozenset(self.observation.hooked)
         for placed in self.publication.executors:

@@ -207,11 +207,10 @@ class LiveCluster:
 
         It is less by what the way of the acks took, some milliseconds.
         """
-        stored = {acks.node: self._mirror.node(wire.acks_path(acks.node)) for acks in self.acks()}
         return {
             acks.node: (acks.time_ms - there.mtime_ms) / 1000
             for acks in self.acks()
-            if (there := stored[acks.node]) is not None
+            if (there := self._mirror.node(wire.acks_path(acks.node))) is not None
         }
 
     def loads(self) -> Sequence[NodeLoad]:
@@ -270,10 +269,8 @@ def _told(old: TopologyView, **new: Any) -> TopologyView:
 
 def _places(publication: Publication, plan: Plan) -> set[str]:
     """Name the supervisors where Storm or the plan has the topology."""
-    places = {slot.supervisor for slot in publication.slots}
-    for entry in plan.entries:
-        places |= {entry.source.supervisor, entry.target.supervisor}
-    return places
+    ends = {end for entry in plan.entries for end in (entry.source, entry.target)}
+    return {slot.supervisor for slot in publication.slots | ends}
 
 
 def _named(node: NodeAcks) -> set[str]:

@@ -327,8 +327,7 @@ class LiveController:
         shown = [r for r in reports if r.picture and r.moves and r.outcome is not Outcome.MOVED]
         self._ways = self._ways_of(shown)
         self._miss(shown, reports[0].time_s)
-        if reports[0].tick % _ALL_PARTS_CYCLES == 0:
-            self._left_out = 0
+        left_out = self._left_out if reports[0].tick % _ALL_PARTS_CYCLES else 0
         found = document(
             reports,
             self._history.ended,
@@ -336,7 +335,7 @@ class LiveController:
             name=self._name,
             epoch=self._leader.epoch,
             journal_problem=self._recorder.problem,
-            left_out=self._left_out,
+            left_out=left_out,
             proposals=self._proposals,
             ways={
                 one.topology: {**way, "missed_tuples_today": self._missed.tuples[one.topology]}
@@ -345,7 +344,7 @@ class LiveController:
                 if moves == one.moves
             },
         )
-        self._left_out = publish(self._session, found, self._left_out)
+        self._left_out = publish(self._session, found, left_out)
 
     def _show(self, reports: tuple[TopologyReport, ...]) -> None:
         """Remember what operators may approve: for a while, though loads jitter."""

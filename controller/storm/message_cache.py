@@ -26,10 +26,7 @@ M = TypeVar("M", NodeAcks, NodeLoad, Plan, Publication, Nodes, NimbusReport, Can
 
 
 class Mirror(Watched):
-    """A copy of some nodes; `wake` is set whenever something that was read has changed.
-
-    `now_s` tells monotonic seconds.
-    """
+    """A copy of some nodes; `wake` is set whenever something that was read has changed."""
 
     def __init__(
         self, session: Session, wake: threading.Event, now_s: Callable[[], float] = time.monotonic
