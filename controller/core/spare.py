@@ -38,10 +38,9 @@ def opened_slot(
     view: TopologyView, slot: Slot, worker_capacity_cores: float | None
 ) -> Spare | None:
     """Tell what a slot would be with a worker more on its node; None if its node has gone."""
-    nodes = {node.id: node for node in view.publication.nodes}
-    if slot.supervisor not in nodes:
+    node = view.publication.node_of.get(slot.supervisor)
+    if node is None:
         return None
-    node = nodes[slot.supervisor]
     share = node.cpu_capacity / 100 / (node.slots_in_use + 1)
     return Spare(str(slot), node.id, worker_capacity_cores or share)
 
@@ -95,13 +94,15 @@ def _full_nodes(
     full: dict[str, str] = {}
     for view in views:
         made = pictures[view.id]
+        if isinstance(made, Veto) and view.publication.status in ("INACTIVE", "KILLED"):
+            continue  # it uses next to nothing
         if isinstance(made, Veto):
             name, hosts = view.publication.name, view.publication.hosts
             for node in {slot.supervisor for slot in view.observation.slots}:
                 full[node] = f"the load of {name} on {hosts.get(node, node)} is not known"
             continue
-        in_use = {node.id: node.slots_in_use for node in view.publication.nodes}
-        count = np.array([in_use[node] for node in made.cluster.nodes])[made.cluster.node_of]
+        in_use = [view.publication.node_of[node].slots_in_use for node in made.cluster.nodes]
+        count = np.array(in_use)[made.cluster.node_of]
         left = high_frac * made.cluster.capacity_cores * count / (count + 1)
         for w in np.flatnonzero(made.classes.load_cores > left):
             worker, node = made.cluster.workers[w], made.cluster.nodes[made.cluster.node_of[w]]
