@@ -35,6 +35,7 @@ def in_journal(folder: Path, named: int | datetime) -> tuple[list[TopologyReport
         places = (_place(log, writer, named) for writer in range(len(log.writers)))
         found = max(filter(None, places), default=None)
         if found is None:
+            log.newest_head()  # refuses a journal that only another version reads
             raise CommandError(
                 f"{folder} has no cycle {named} in which its controller led: ask where the one is "
                 f"that did; `nstorm replay {folder}` lists what a journal has"

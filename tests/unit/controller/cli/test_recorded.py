@@ -16,6 +16,7 @@ from controller.cli.recorded import cycle_named, in_journal
 from controller.config import build
 from controller.core.decision import Outcome
 from controller.errors import CommandError
+from controller.journal.record import JournalError, compact, to_line
 from controller.journal.writer import Bounds
 from controller.report import TopologyReport, not_written
 from controller.storm.answers import explained
@@ -102,6 +103,18 @@ def test_a_time_means_the_last_cycle_by_then_in_which_a_controller_led(
     for none in (3, at(4) - second):
         with pytest.raises(CommandError, match=f"has no cycle {re.escape(str(none))} in which"):
             in_journal(tmp_path, none)
+
+
+def test_a_journal_of_another_format_is_refused_by_the_version_that_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded_in(tmp_path, monkeypatch)
+    for path in tmp_path.iterdir():
+        head, *lines = path.read_bytes().splitlines(keepends=True)
+        old = to_line(compact({**json.loads(head), "format": 3}))
+        path.write_bytes(old + b"".join(lines))
+    with pytest.raises(JournalError, match=r"format 3, which nstorm .* reads"):
+        in_journal(tmp_path, at(4))
 
 
 def test_of_two_processes_the_one_that_led_and_of_a_number_the_newest(
