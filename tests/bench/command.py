@@ -128,9 +128,9 @@ def bench_state(
 ) -> None:
     """Move counters with their state, and measure the pause; then let Storm rebalance them."""
     from deploy.lab.cluster import HOOKS_JAR, plan_lab  # noqa: PLC0415
-    from tests.bench.state import CONF, run_state  # noqa: PLC0415
+    from tests.bench.state import HEAP_MB, run_state  # noqa: PLC0415
 
-    with plan_lab("bench-state", hooks_jar=HOOKS_JAR, conf=CONF) as lab:
+    with plan_lab("bench-state", hooks_jar=HOOKS_JAR, worker_heap_mb=HEAP_MB) as lab:
         for size_mb in mb:
             typer.echo(json.dumps(run_state(lab, size_mb, moves, seed, _progress), indent=1))
 

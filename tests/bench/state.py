@@ -23,7 +23,7 @@ CONTROL_S = 20.0
 REBALANCE_S = 60.0
 MOVE_LIMIT_S = 120.0
 # What is larger than a sixteenth of its worker's heap does not travel.
-CONF = {"worker.heap.memory.mb": 2048}
+HEAP_MB = 2048
 
 
 def run_state(
