@@ -59,7 +59,6 @@ class Memory:
     # Since when, in monotonic seconds, executors rest, and workers are missed.
     moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
-    opened_s: Mapping[str, float] = field(default_factory=dict)  # when a topology opened a slot
     answers: tuple[tuple[str, Answer], ...] = ()  # that no policy has asked for yet
     targeting: Remembered | None = None  # what the policy `gather` remembers; None with any other
     # Worked out of what was seen, and kept to save the work; a decision is the same without.
@@ -128,7 +127,7 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
         pictures,
         views,
         holds.excluded.drained | holds.excluded.hosts | holds.busy_nodes.keys() | taken,
-        opened=memory.opened_s.keys(),
+        rests=memory.moved_s.keys(),
         free=seen.free,
         high_frac=settings.limits.high_frac,
         worker_capacity_cores=settings.worker_capacity_cores,
@@ -156,12 +155,8 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
     )
     decisions |= drains
     plans: dict[str, tuple[Plan | None, Decision]] = {}
-    opened = set()
     for view in views:
-        plans[view.id] = _, decided = next_plan(view, decisions[view.id], epoch, seen.free)
-        opens = any(Slot.parse(move.target) in seen.free for move in decided.moves)
-        if opens and holds.modes[view.id] is Mode.AUTO:
-            opened.add(view.id)
+        plans[view.id] = next_plan(view, decisions[view.id], epoch, seen.free)
     reports = report_each(
         plans,
         pictures | {t: made for t, made in choosable.items() if isinstance(made, Picture)},
@@ -177,7 +172,6 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
         layouts={t: made.layout for t, made in pictures.items() if isinstance(made, Picture)},
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
         unheard_s=unheard_s,
-        opened_s={**memory.opened_s, **dict.fromkeys(opened, seen.now_s)},
         answers=tuple(given for given in searches.answers if given[0] in plans),
         targeting=decide.remembered.only(plans) if isinstance(decide, Gather) else None,
     )
@@ -193,7 +187,6 @@ def _remembering(memory: Memory, seen: Seen, settings: Config) -> Memory:
         tick=memory.tick + 1,
         answers=(*memory.answers, *seen.answers),
         moved_s={k: s for k, s in moved_s.items() if seen.now_s - s < settings.cooldown_s},
-        opened_s={t: s for t, s in memory.opened_s.items() if seen.now_s - s < settings.cooldown_s},
     )
 
 

@@ -10,7 +10,7 @@ from controller.core.decision import Outcome, Veto
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
 from controller.core.veto import Vetoes
-from migration.model import Slot
+from migration.model import ExecutorId, Slot
 
 
 def slots_to_open(
@@ -51,7 +51,7 @@ def spare_each(
     views: Collection[TopologyView],
     closed: Collection[str],  # nodes
     *,
-    opened: Collection[str],  # topologies that have opened a slot lately
+    rests: Collection[tuple[str, ExecutorId]],  # topology and executor of what has moved lately
     free: Collection[Slot],
     high_frac: float,
     worker_capacity_cores: float | None,
@@ -80,11 +80,29 @@ def spare_each(
             spare = f"{who} speaks version {version} of the protocol, which opens none"
         elif view.plan.opened_slots():
             spare = f"{min(view.plan.opened_slots())} is being opened"
-        elif view.id in opened:
-            spare = "one was opened lately"
+        else:
+            resting = {str(executor) for of, executor in rests if of == view.id}
+            spare = _unsettled(made, resting) or spare
         cluster = replace(made.cluster, spare=spare)
         found[view.id] = replace(made, layout=replace(made.layout, cluster=cluster))
     return found
+
+
+def _unsettled(made: Picture, resting: Collection[str]) -> str | None:
+    """Name a worker whose load has to be measured anew before another is opened; None without.
+
+    It is above the limit and has an executor that has moved lately, or it has no others: then it
+    was opened for them.
+    """
+    snapshot, workers = made.snapshot, made.cluster.workers
+    lately = np.array([name in resting for name in snapshot.executors], bool)
+    new = np.bincount(snapshot.place[lately], minlength=len(workers))
+    opened = new == np.bincount(snapshot.place, minlength=len(workers))
+    found = np.flatnonzero((new > 0) & (opened | made.classes.high))
+    if not found.size:
+        return None
+    what = "all executors" if opened[found[0]] else "an executor"
+    return f"{what} of {workers[found[0]]} moved lately"
 
 
 def _full_nodes(

@@ -16,8 +16,8 @@ from controller.core.picture import Picture
 from migration.model import ExecutorId, Publication
 from migration.observation import Observation
 
-# Some time takes these away, and no operator has to.
-PASSING = frozenset({Outcome.COOLDOWN, Outcome.MOVE_IN_FLIGHT, Outcome.CAPPED})
+# These end at a known time by themselves.
+PASSING = frozenset({Outcome.COOLDOWN, Outcome.CAPPED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def veto_each(
             name: Veto(Outcome.COOLDOWN, f"Storm started {name} lately, it may move in {s:.0f} s")
             for name, s in young(made.view.publication, min_age_s, time_s).items()
         }
-        found[topology] = first_of(
+        parts = (
             _of_the_moment(made, left_s),
             Vetoes(early),
             Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}),
@@ -85,6 +85,8 @@ def veto_each(
             _at_nodes(made.cluster, made.snapshot, busy_nodes),
             _last_executors(made.view.observation),
         )
+        # What passes hides nothing that lasts.
+        found[topology] = first_of(*(part.without(PASSING) for part in parts), *parts)
     return found
 
 

@@ -67,8 +67,9 @@ def plan_of(
         rests_from = (left_s - config.cooldown_s) / config.cycle_s
         moved_at[name] = max(moved_at.get(name, -math.inf), rests_from)
     # What some time, or the next moves, take away.
-    passing, why = PASSING | {Outcome.LAST_IN_WORKER}, made.view.observation.cannot_close
+    passing = PASSING | {Outcome.MOVE_IN_FLIGHT, Outcome.LAST_IN_WORKER}
     lasting = report.vetoes.without(passing) if report.vetoes else Vetoes()
+    why = made.view.observation.cannot_close
 
     def also(now: LoadSnapshot) -> Vetoes:
         """Keep the last executor of a worker there, where the worker may not end."""

@@ -1,7 +1,8 @@
 """Compares two placements of a topology in turn within one run, by moves.
 
-A move restarts nothing: compiled code, heaps and whatever else runs on the machine are the same for
-both. What changes slowly falls out of the ratio of neighbours.
+A move restarts nothing, so compiled code, heaps and whatever else runs on the machine are the same
+for both; only a worker that a placement leaves without executors ends, and begins anew. What
+changes slowly falls out of the ratio of neighbours.
 """
 
 import math

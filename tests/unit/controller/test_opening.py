@@ -98,20 +98,40 @@ def test_a_slot_waits_for_searches_and_moves() -> None:
     assert report.outcome in (Outcome.NO_LOW_WORKER, Outcome.NO_WORKER_IN_SLOT)
 
 
-def again(memory: Memory, world: World, config: Config, *moved: int) -> TopologyReport:
+def after_a_rest(world: World, config: Config, *moved: int) -> TopologyReport:
+    """Decide after moves that have ended."""
+    memory, _ = cycle(Memory(), world.seen(), config)
     world.now += 1
     rests = tuple(("wc-1", executor(n), world.now) for n in moved)
     return cycle(memory, replace(searched(world.seen()), rests=rests), config)[1].topologies[0]
 
 
-def test_a_topology_opens_one_slot_in_a_cool_down_whatever_else_moves() -> None:
+def test_a_move_holds_up_no_slot_but_where_its_worker_is_too_full_or_new() -> None:
+    some = replace(AUTO, limits=Limits(high_frac=0.25))
+    world = World(places={1: A1, 2: A1, 3: A1, 4: B2, 5: B2}, free=FREE)
+    assert [move.target for move in after_a_rest(world, some, 5).moves] == ["c:1"]
+    assert "an executor of a:1 moved lately" in after_a_rest(world, some, 3).reason
+    assert "all executors of b:2 moved lately" in after_a_rest(world, some, 4, 5).reason
+
+
+def test_a_plan_that_was_not_written_holds_up_no_slot() -> None:
     world = World(free=FREE)
-    memory, _ = cycle(Memory(), world.seen(), FULL)
-    assert again(memory, world, FULL, 4).outcome is Outcome.MOVED, "4 has moved, for traffic"
-    _, memory = remembered(world)
-    assert "one was opened lately" in again(memory, world, FULL).reason
-    world.now += FULL.cooldown_s
-    assert again(memory, world, FULL).outcome is Outcome.MOVED
+    report, memory = remembered(world)
+    assert report.outcome is Outcome.MOVED
+    world.now += 1
+    lost = tuple(("wc-1", executor(int(m.executor.partition("-")[0]))) for m in report.moves)
+    again = cycle(memory, replace(searched(world.seen()), not_begun=lost), FULL)[1].topologies[0]
+    assert again.moves == report.moves
+
+
+def test_what_passes_hides_nothing_that_lasts() -> None:
+    some = replace(AUTO, limits=Limits(high_frac=0.25))
+    places = {1: A1, 2: A1, 3: A1, 4: Slot("b", 1)}
+    wants = after_a_rest(World(places=places, free=FREE), some).moves
+    assert [move.target for move in wants] == ["b:1"]
+    shut = replace(some, excluded=Excluded(hosts=frozenset({"host-b"})), max_moves_host_hour=1)
+    world = World(places=places, free=FREE, begun=((1.7e9, "b", "b"),))
+    assert [move.target for move in after_a_rest(world, shut).moves] == ["c:1"]
 
 
 def test_a_slot_is_not_opened_for_what_has_room_once_a_cap_is_over() -> None:
