@@ -70,7 +70,8 @@ def choose(
     if isinstance(cluster.spare, Spare) and _opens(allowed, cluster.spare):
         later = _under(replace(cluster, spare=None), snapshot, vetoes.without(PASSING))
         relief = unbound(*later, replace(limits, max_moves=1))
-        return _instead(allowed, relief, vetoes) or allowed
+        same = relief.moves and relief.moves[0].source == allowed.moves[0].source
+        return (_vetoed(relief, vetoes) if same else None) or allowed
     if allowed.moves or (usable is cluster and movable is snapshot):
         return allowed
     if not limits.explain:
@@ -81,13 +82,8 @@ def choose(
     free = unbound(cluster, asked, replace(limits, max_moves=1, explain=not narrows))
     if not free.moves:
         return allowed if narrows else free
-    for wanted in free.moves:  # several only of an exchange
-        veto = vetoes.executors.get(wanted.executor) or vetoes.workers.get(wanted.target)
-        if veto is not None:
-            break
-    if veto is None:  # only a policy that weighs all places together wants a move that is allowed
-        return allowed
-    return Decision(veto.outcome, f"{veto.reason}, but {free.reason}", (), free.warnings)
+    # Only a policy that weighs all places together wants a move that is allowed.
+    return _vetoed(free, vetoes) or allowed
 
 
 def _under(
@@ -105,15 +101,14 @@ def _opens(decision: Decision, spare: Spare) -> bool:
     return any(move.target == spare.worker for move in decision.moves)
 
 
-def _instead(opening: Decision, relief: Decision, vetoes: Vetoes) -> Decision | None:
-    """Name the veto on a relief of the same worker that needs no slot; None if there is none."""
-    if not relief.moves or relief.moves[0].source != opening.moves[0].source:
-        return None
-    (move,) = relief.moves
-    veto = vetoes.executors.get(move.executor) or vetoes.workers.get(move.target)
-    if veto is None:
-        return None
-    return Decision(veto.outcome, f"{veto.reason}, but {relief.reason}", (), relief.warnings)
+def _vetoed(wanted: Decision, vetoes: Vetoes) -> Decision | None:
+    """Name the first veto on what is wanted; None if nothing stands in its way."""
+    for move in wanted.moves:  # several only of an exchange
+        veto = vetoes.executors.get(move.executor) or vetoes.workers.get(move.target)
+        if veto is not None:
+            reason = f"{veto.reason}, but {wanted.reason}"
+            return Decision(veto.outcome, reason, (), wanted.warnings)
+    return None
 
 
 @lru_cache(maxsize=16)

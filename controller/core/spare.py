@@ -112,12 +112,11 @@ def _full_nodes(
     full: dict[str, str] = {}
     for view in views:
         made = pictures[view.id]
-        if isinstance(made, Veto) and view.publication.status in ("INACTIVE", "KILLED"):
-            continue  # it uses next to nothing
         if isinstance(made, Veto):
             name, hosts = view.publication.name, view.publication.hosts
-            for node in {slot.supervisor for slot in view.observation.slots}:
-                full[node] = f"the load of {name} on {hosts.get(node, node)} is not known"
+            if view.publication.status not in ("INACTIVE", "KILLED"):  # they use next to nothing
+                for node in {slot.supervisor for slot in view.observation.slots}:
+                    full[node] = f"the load of {name} on {hosts.get(node, node)} is not known"
             continue
         in_use = [view.publication.node_of[node].slots_in_use for node in made.cluster.nodes]
         count = np.array(in_use)[made.cluster.node_of]

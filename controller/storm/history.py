@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from migration import wire
-from migration.model import Entry
+from migration.model import Entry, Phase
 
 HISTORY = f"{wire.ROOT}/history"
 REMEMBERED_MOVES = 200
@@ -41,6 +41,13 @@ class MoveRecord:
     asc_tps: float | None = None  # by how much traffic inside nodes was to grow
     before: Figures = field(default_factory=dict)
     after: Figures = field(default_factory=dict)  # once measured
+
+    @property
+    def pause_s(self) -> float | None:
+        """From the end of PREPARE until the source has stopped; None if it did not get there."""
+        if self.stopped_after_s is None:
+            return None
+        return self.stopped_after_s - self.phase_s.get(Phase.PREPARE, 0.0)
 
 
 class History:

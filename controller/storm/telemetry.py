@@ -96,8 +96,8 @@ class Telemetry(Collector):
             self._phases.labels(phase).observe(seconds)
         if move.stopped_after_s is not None:
             self._disturbed.observe(move.stopped_after_s)
-            if move.phase_s.keys() & {Phase.QUIET, Phase.CARRY}:
-                self._pauses.observe(move.stopped_after_s - move.phase_s.get(Phase.PREPARE, 0.0))
+        if move.pause_s is not None and move.phase_s.keys() & {Phase.QUIET, Phase.CARRY}:
+            self._pauses.observe(move.pause_s)
 
     def cycle(
         self,

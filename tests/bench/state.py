@@ -103,11 +103,7 @@ def _felt(ledger: Ledger, began_s: float) -> dict[str, float]:
 
 def _pauses(ended: Sequence[MoveRecord]) -> dict[str, float]:
     """Give median and maximum of the pauses, and the median of each phase, in seconds."""
-    pauses = [
-        move.stopped_after_s - move.phase_s.get(Phase.PREPARE, 0.0)
-        for move in ended
-        if move.stopped_after_s is not None
-    ]
+    pauses = [move.pause_s for move in ended if move.pause_s is not None]
     if not pauses:
         return {}
     phases = {phase: [m.phase_s[phase] for m in ended if phase in m.phase_s] for phase in Phase}
