@@ -5,12 +5,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from kazoo.client import KazooClient
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState
 from msgspec import structs
 
 from controller.storm.commands import Command
@@ -29,6 +32,7 @@ CATCH_LIMIT_S = 60.0
 CATCHES = 6
 BACK_LIMIT_S = 60.0
 PLAIN_LIMIT_S = 120.0
+EXPIRY_LIMIT_S = 10.0
 
 
 def leaders_word(session: Session, path: str) -> bytes | None:
@@ -43,13 +47,21 @@ def leaders_word(session: Session, path: str) -> bytes | None:
 def expire_session(session: Session) -> None:
     """Let ZooKeeper end a session of this process, as if its holder had been away for too long.
 
-    A second connection to the same session closes it, as kazoo's own tests do.
+    A second connection to the same session closes it, as kazoo's own tests do. The holder connects
+    again at once and may throw the second one out before it has closed anything; then it tries anew.
     """
     holder: Any = session._client
-    thief = KazooClient(hosts=session.hosts.partition("/")[0], client_id=holder.client_id)
-    thief.start(timeout=60)
-    thief.stop()
-    thief.close()
+    ended = threading.Event()
+    holder.add_listener(lambda state: ended.set() if state == KazooState.LOST else None)
+    for _ in range(CATCHES):
+        thief = KazooClient(hosts=session.hosts.partition("/")[0], client_id=holder.client_id)
+        with suppress(KazooTimeoutError):
+            thief.start(timeout=60)
+        thief.stop()
+        thief.close()
+        if ended.wait(EXPIRY_LIMIT_S):
+            return
+    raise LabError(f"a session was closed {CATCHES} times, and its holder still has it")
 
 
 class Faults:
