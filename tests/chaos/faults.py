@@ -48,7 +48,7 @@ def expire_session(session: Session) -> None:
     """Let ZooKeeper end a session of this process, as if its holder had been away for too long.
 
     A second connection to the same session closes it, as kazoo's own tests do. The holder connects
-    again at once and may throw the second one out before it has closed anything; then it tries anew.
+    again at once and may throw that one out before it has closed anything, so it is tried again.
     """
     holder: Any = session._client
     ended = threading.Event()
