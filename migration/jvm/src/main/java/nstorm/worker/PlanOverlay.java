@@ -108,6 +108,11 @@ final class PlanOverlay {
         }
     }
 
+    /** Whether a copy that starts here reaches every worker that it may send to. */
+    boolean reachesAll() {
+        return assigned.values().stream().map(Assigned::slot).distinct().allMatch(connected);
+    }
+
     private List<Entry> entries() {
         Plan now = plan;
         return now == null ? List.of() : now.entries();

@@ -51,6 +51,7 @@ final class Reconciler {
         moved.follow(plan, executor -> settled(executor, assigned.get(executor)));
         if (busy()) {
             worker.expectMisrouted();
+            worker.tables.reconnect();
         }
         List<Part> parts = Desired.of(assigned, plan, worker.me, moved.unsettled());
         for (Part part : parts) {
@@ -238,7 +239,7 @@ final class Reconciler {
         ExecutorCopy copy = worker.copies.get(part.executor());
         boolean here = worker.tables.delivers(part.executor());
         return switch (part.action()) {
-            case PREPARE -> copy != null && copy.prepared() ? EntryState.READY : EntryState.NONE;
+            case PREPARE -> copy != null && copy.prepared() && worker.overlay.reachesAll() ? EntryState.READY : EntryState.NONE;
             case RUN -> copy != null && copy.stopping() ? copy.stuck() ? EntryState.STUCK : EntryState.NONE
                     : here && !ahead(part.entry()) ? running(part.entry(), copy) : EntryState.NONE;
             case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED

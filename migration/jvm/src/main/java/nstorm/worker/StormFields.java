@@ -17,6 +17,7 @@ import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
 import org.apache.storm.executor.ExecutorTransfer;
 import org.apache.storm.executor.spout.SpoutExecutor;
+import org.apache.storm.messaging.netty.Client;
 import org.apache.storm.metrics2.StormMetricRegistry;
 import org.apache.storm.utils.JCQueue;
 
@@ -45,6 +46,7 @@ final class StormFields {
     static final Field BP_TASKS = field(BackPressureTracker.class, "tasks");
     static final Constructor<?> BP_STATE = constructor(BackPressureTracker.BackpressureState.class,
             JCQueue.class, Integer.class, String.class, StormMetricRegistry.class);
+    static final Method CONNECTED_CHANNEL = method(Client.class, "getConnectedChannel");
     static final Field EXECUTORS_ATOM = field(Worker.class, "executorsAtom");
     static final Field WORKER_STATE = field(Worker.class, "workerState");
     static final Field TRANSFER_QUEUES = field(ExecutorTransfer.class, "localReceiveQueues");

@@ -45,6 +45,8 @@ public final class WorkerHooks implements HookSet {
                     "Ljava/util/concurrent/atomic/AtomicReference;"),
             new Symbol("org.apache.storm.daemon.worker.Worker", "workerState",
                     "Lorg/apache/storm/daemon/worker/WorkerState;"),
+            new Symbol("org.apache.storm.messaging.netty.Client", "getConnectedChannel",
+                    "()Lorg/apache/storm/shade/io/netty/channel/Channel;"),
             new Symbol(TRANSFER, "localReceiveQueues", "Ljava/util/ArrayList;"),
             new Symbol(TRANSFER, "indexingBase", "I"),
             new Symbol(TRANSFER, "queuesToFlush", "Ljava/util/concurrent/atomic/AtomicReferenceArray;"),

@@ -15,6 +15,7 @@ import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.messaging.ConnectionWithStatus;
 import org.apache.storm.messaging.IConnection;
 import org.apache.storm.messaging.TaskMessage;
+import org.apache.storm.messaging.netty.Client;
 import org.apache.storm.utils.JCQueue;
 
 /**
@@ -146,6 +147,22 @@ final class WorkerTables {
         return connections.get().entrySet().stream().filter(one -> PlanOverlay.slot(one.getKey()).equals(slot))
                 .anyMatch(one -> !(one.getValue() instanceof ConnectionWithStatus connection)
                         || connection.status() == ConnectionWithStatus.Status.Ready);
+    }
+
+    /**
+     * Lets Storm connect anew where a connection has died. Storm itself finds that out as it sends, and drops what it
+     * sends, or within 30 s; a worker that sends to another one for a copy it has just got must not be the one to find out.
+     */
+    void reconnect() {
+        for (IConnection connection : connections.get().values()) {
+            if (connection instanceof Client client && client.status() == ConnectionWithStatus.Status.Connecting) {
+                try {
+                    StormFields.CONNECTED_CHANNEL.invoke(client);
+                } catch (ReflectiveOperationException e) {
+                    throw new IllegalStateException("cannot connect anew to " + client.getDstAddress(), e);
+                }
+            }
+        }
     }
 
     /** Sends a message to a slot's worker; false if no connection to it stands now. Waits while the connection is full. */

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -138,6 +139,22 @@ class ReconcilerIT {
         one.awaitTuples();
         OneWorker.listen(deaf.port());
         one.awaitAck("m", "DRAINED");
+    }
+
+    /** A worker that another has not sent to for a while has restarted: the first tuple to it would be dropped. */
+    @Test
+    void aConnectionThatDiedIsMadeAgainBeforeATupleNeedsIt() throws Exception {
+        Slot other = new Slot(one.worker.me.supervisor(), OneWorker.freePort());
+        ServerSocket first = new ServerSocket(other.port());
+        first.setSoTimeout(60_000);
+        one.plan("m", one.worker.me, other, Phase.PREPARE);
+        first.accept().close();
+        first.close();
+        await("the connection has died", () -> !one.worker.tables.isConnected(other));
+        ServerSocket again = new ServerSocket(other.port());
+        again.setSoTimeout(5000);
+        again.accept().close();
+        again.close();
     }
 
     /** As at the limit of threads: everything is built, and then the thread cannot be started. */
