@@ -19,7 +19,7 @@ from controller.storm.message_cache import Mirror
 from kvstore.errors import NoNodeError, StoreError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
-from migration.model import ExecutorId, Plan, Slot
+from migration.model import Entry, ExecutorId, Plan, Slot
 from migration.table import TRANSITIONS
 
 log = structlog.get_logger()
@@ -170,6 +170,10 @@ class CommandQueue:
             return _unknown(command, views)
         wanted = command.moves or ((command.executor, "", command.slot),)
         moves = tuple(Move(executor, at, to, 0.0) for executor, at, to in wanted)
+        ends = {(ExecutorId.parse(move.executor), Slot.parse(move.target)) for move in moves}
+        begun = [e for e in view.plan.entries if e.void is None and (e.executor, e.target) in ends]
+        if len(begun) == len(ends):  # ZooKeeper went away before that could be answered
+            return _begun(command, begun[0])
         wish = Decision(Outcome.WOULD_MOVE, "", moves, is_exchange=True)
         after, found = next_plan(view, wish, epoch, free)
         changed = _elsewhere(view, moves, drained)
@@ -188,9 +192,7 @@ class CommandQueue:
             wait = "another controller changed the plan meanwhile"
         if wait is not None:
             return replace(command, reason=wait)
-        entry = after.entries[-len(moves)]
-        executor, phase = str(entry.executor), str(entry.phase)
-        return replace(command, executor=executor, state=phase, reason="", move=entry.id)
+        return _begun(command, after.entries[-len(moves)])
 
     def _look(self, command: Command, views: Sequence[TopologyView]) -> Command:
         view = find(views, command.topology)
@@ -210,10 +212,7 @@ class CommandQueue:
             topology, entry = found[0]
             if entry.void is None and entry.phase in _CAN_GO_BACK:
                 self._cancel(topology, entry.id)
-                executor, phase = str(entry.executor), str(entry.phase)
-                return replace(
-                    command, topology=topology, executor=executor, state=phase, move=entry.id
-                )
+                return _begun(replace(command, topology=topology), entry)
             state = "void" if entry.void is not None else f"in {entry.phase}"
             reason = f"{entry.id} is {state} and can no longer go back"
         return replace(command, state=REFUSED, reason=reason)
@@ -253,6 +252,11 @@ def find(views: Iterable[TopologyView], name: str) -> TopologyView | None:
         if name in (view.publication.topology, view.publication.name):
             return view
     return None
+
+
+def _begun(command: Command, entry: Entry) -> Command:
+    executor, phase = str(entry.executor), str(entry.phase)
+    return replace(command, executor=executor, state=phase, reason="", move=entry.id)
 
 
 def _elsewhere(view: TopologyView, moves: Iterable[Move], drained: Iterable[str]) -> str | None:

@@ -120,6 +120,16 @@ def test_what_was_shown_is_done_exactly_or_refused_with_the_difference() -> None
     assert (partly.state, partly.reason) == ("REFUSED", "topology wc-1 has no executor 9-9")
 
 
+def test_a_move_that_was_begun_and_not_answered_is_followed() -> None:
+    begun = view_of(moving(Phase.PREPARE))
+    answer = asked(Command("wc", "1-1", "b:1"), begun)
+    assert (answer.state, answer.move, answer.reason) == ("PREPARE", "m7", "")
+    assert asked(Command("wc", "1-1", "a:1"), begun).state == "REFUSED"
+    both = (("1-1", "a:1", "b:1"), ("3-3", "b:1", "a:1"))
+    assert asked(Command("wc", moves=both), begun).state == "REFUSED"
+    assert asked(Command("wc", "1-1", "b:1"), view_of(moving(Phase.UNDO, "gone"))).move == ""
+
+
 def test_what_was_approved_and_does_not_fit_any_more_is_refused_and_the_rest_is_free() -> None:
     shown = (("1-1", "a:1", "b:1"),)
     refused = asked(Command("wc", moves=shown, what="p-1"), view_of(), full=True)
