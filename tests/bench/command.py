@@ -135,6 +135,20 @@ def bench_state(
             typer.echo(json.dumps(run_state(lab, size_mb, moves, seed, _progress), indent=1))
 
 
+@app.command("calibrate", epilog=example("python -m tests.bench calibrate --rounds 4"))
+def bench_calibrate(
+    *,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each placement is measured.")] = 2,
+    trim: Annotated[
+        bool, typer.Option("--trim", help="Small heaps, serial collector, idle bolts that sleep.")
+    ] = False,
+) -> None:
+    """Measure what a tuple costs by how far it goes, and how well that predicts a placement."""
+    from tests.bench.calibrate import report, run  # noqa: PLC0415
+
+    typer.echo(json.dumps(report(run(rounds, trimmed=trim, tell=_progress)), indent=1))
+
+
 @app.command("overhead", epilog=example("python -m tests.bench overhead --rounds 4 --no-jmh"))
 def bench_overhead(
     rounds: Annotated[int, typer.Option(min=2, help="How many rounds at most, of 11 s each.")] = 40,
@@ -211,6 +225,24 @@ def bench_decide(
         as_tables,
         output,
     )
+
+
+@app.command("ablation", epilog=example("python -m tests.bench ablation --worlds 1 --size 0"))
+def bench_ablation(
+    *,
+    worlds: Annotated[int, typer.Option(min=1, help="How many worlds of each kind.")] = 1,
+    size: Annotated[list[int], typer.Option(help="Executors of a world, 0: 8 to 40.")] = [0, 100],  # noqa: B006
+    file: Annotated[Path, typer.Option(help="Where finished worlds are kept.")] = Path(
+        "build/bench/ablation.jsonl"
+    ),
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Measure what each part of `gather` brings in fresh random worlds; no cluster."""
+    from tests.bench.decide.ablation import ablated, ablation  # noqa: PLC0415
+    from tests.bench.decide.report import tables  # noqa: PLC0415
+
+    rows = ablation(worlds, [one or None for one in size], file, _progress)
+    _answer({"gather without one of its parts": list(ablated(rows))}, tables, output)
 
 
 @app.command("replay", epilog=example("python -m tests.bench replay --rounds 0 -o json"))

@@ -59,9 +59,9 @@ def measured(kind: Kind, seed: int) -> dict[str, Any]:
     cluster, start = world(kind, seed)
     free = TargetOptions(gain_frac=0.0, move_price_frac=0.0, fill_frac=1.0)
     problem = Problem.of(cluster, start, RULES, free)
-    gather = _followed(policy("gather", Options()), (cluster, start))
+    gather = followed(policy("gather", Options()), (cluster, start))
     took_s = time.process_time() - begin_s
-    literal = _followed(otd, (cluster, start))
+    literal = followed(otd, (cluster, start))
     rounds = min(ROUNDS, ROUNDS_OF_ALL // len(start.place))
     places = [anneal(problem, start.place, rounds, HOT, seed) for seed in range(ANNEALINGS)]
     places += [
@@ -95,7 +95,7 @@ def measured(kind: Kind, seed: int) -> dict[str, Any]:
     }
 
 
-def _followed(decide: Policy, case: Case) -> Followed:
+def followed(decide: Policy, case: Case) -> Followed:
     cluster, snapshot = case
     high = RULES.high_frac * cluster.capacity_cores + TOLERANCE_CORES
     moves = too_full = 0

@@ -82,6 +82,12 @@ def as_tables(found: dict[str, Any]) -> Iterator[Table]:
         yield table("gather in fresh worlds, above the best known", found["worlds"])
 
 
+def tables(found: dict[str, Any]) -> Iterator[Table]:
+    """Make a table of each list of rows, named by its key."""
+    for title, rows in found.items():
+        yield table(title, rows)
+
+
 def table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
     """Make a table of figures.
 

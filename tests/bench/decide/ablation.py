@@ -1,0 +1,170 @@
+"""Follows `gather` with one of its parts left out at a time: what each brings in fresh worlds."""
+
+import importlib.util
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+from controller.core.decision import Policy
+from controller.policies import greedy
+from controller.policies.partition import adopt, cheapest, route
+from controller.policies.partition import anneal as annealing
+from controller.policies.partition.cheapest import HOT
+from controller.policies.partition.goal import Answer
+from controller.policies.partition.policy import Gather
+from controller.policies.partition.problem import Problem, TargetOptions
+from tests.bench.decide.fresh import ANNEALINGS, ROUNDS, ROUNDS_OF_ALL, RULES, followed
+from tests.bench.decide.worlds import Kind, kinds, world
+from tests.bench.rows import append, read
+
+WHOLE = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of `gather`, by what stands for it once it is left out.
+
+    Attributes
+    ----------
+    patches : mapping of (module, str) to Any
+        Values of names in modules.
+    constants : mapping of str to str
+        Lines of the annealing's constants, and what they are then.
+    searches : bool
+        Whether it searches for targets at all.
+    """
+
+    name: str
+    patches: Mapping[tuple[ModuleType, str], Any] = field(default_factory=dict)
+    constants: Mapping[str, str] = field(default_factory=dict)
+    searches: bool = True
+
+
+# The compiled loops have their constants in them.
+_SHARES = "STRAY, TOGETHER, BACK = 0.1, 0.6, 0.5"
+
+PARTS = (
+    Part(WHOLE),
+    Part("the search for a target", searches=False),
+    Part("where single moves end, as a start", {(adopt, "_end_of_greedy"): lambda *_: ()}),
+    Part("pairs of single moves", {(greedy, "opening_pairs"): lambda *_: greedy._NONE}),
+    Part("groups in annealing", constants={_SHARES: "STRAY, TOGETHER, BACK = 0.1, 0.0, 0.5"}),
+    Part("exchanges in annealing", constants={_SHARES: "STRAY, TOGETHER, BACK = 0.1, 0.6, 0.0"}),
+    Part("strays in annealing", constants={_SHARES: "STRAY, TOGETHER, BACK = 0.0, 0.6, 0.5"}),
+    Part("chains in a way", {(route, "CHAIN"): 1}),
+    Part("steps aside in a way", {(route, "_step_aside"): lambda *_: None}),
+    Part("exchanges in a way", {(route, "_exchange"): lambda *_: ()}),
+    Part("a way cut where it is best", {(adopt, "CUTS"): 1}),
+)
+
+
+def ablation(
+    worlds: int, sizes: Sequence[int | None], file: Path, tell: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Measure a number of worlds of each kind and size, but those that the file has already."""
+    done = {(row["kind"], row["seed"]) for row in read(file)}
+    with TemporaryDirectory() as folder:
+        policies = {part.name: _patched(part, Path(folder)) for part in PARTS}
+        for seed in range(1, worlds + 1):
+            for size in sizes:
+                for kind in kinds(size):
+                    if (kind.name, seed) not in done:
+                        tell(f"{kind.name}, seed {seed}")
+                        append(file, _measured(kind, seed, policies))
+    return read(file)
+
+
+def _patched(part: Part, folder: Path) -> Callable[[], tuple[ExitStack, Policy]]:
+    patches = dict(part.patches)
+    if part.constants:
+        patches[cheapest, "anneal"] = _other_annealing(part, folder)
+
+    def begin() -> tuple[ExitStack, Policy]:
+        stack = ExitStack()
+        for (module, name), value in patches.items():
+            stack.enter_context(patch.object(module, name, value))
+        search = None if part.searches else lambda _: Answer(None)
+        return stack, Gather(TargetOptions(), search) if search else Gather(TargetOptions())
+
+    return begin
+
+
+def _other_annealing(part: Part, folder: Path) -> Callable[..., Any]:
+    """Load the annealing anew with other constants: the compiler takes them for fixed."""
+    text = Path(str(annealing.__file__)).read_text()
+    for line, other in part.constants.items():
+        assert text.count(line) == 1, f"anneal.py has no line {line}"
+        text = text.replace(line, other)
+    name = "annealing_without_" + part.name.replace(" ", "_")
+    file = folder / f"{name}.py"
+    file.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: Callable[..., Any] = module.anneal
+    return found
+
+
+def _measured(
+    kind: Kind, seed: int, policies: Mapping[str, Callable[[], tuple[ExitStack, Policy]]]
+) -> dict[str, Any]:
+    cluster, start = world(kind, seed)
+    free = TargetOptions(gain_frac=0.0, move_price_frac=0.0, fill_frac=1.0)
+    problem = Problem.of(cluster, start, RULES, free)
+    rounds = min(ROUNDS, ROUNDS_OF_ALL // len(start.place))
+    costs = [
+        problem.cost_tps(annealing.anneal(problem, start.place, rounds, HOT, seed))
+        for seed in range(ANNEALINGS)
+    ]
+    ends = {}
+    for name, begin in policies.items():
+        begin_s = time.process_time()
+        stack, decide = begin()
+        with stack:
+            end = followed(decide, (cluster, start))
+        cost = problem.cost_tps(end.end.place)
+        if problem.excess_cores(end.end.place) == 0:
+            costs.append(cost)
+        ends[name] = {
+            "cost": cost / problem.total_tps,
+            "moves": end.moves,
+            "rests": end.rests,
+            "cpu_s": round(time.process_time() - begin_s, 1),
+        }
+    best, today = min(costs) / problem.total_tps, problem.today_tps / problem.total_tps
+    return {"kind": kind.name, "seed": seed, "best": best, "start": today, "ends": ends}
+
+
+def ablated(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Sum up by the part that was left out."""
+    for name in rows[0]["ends"] if rows else ():
+        above = [(row["ends"][name]["cost"] - row["best"]) / _unit(row) for row in rows]
+        worse = [
+            (row["ends"][name]["cost"] - row["ends"][WHOLE]["cost"]) / _unit(row) for row in rows
+        ]
+        yield {
+            "left_out": name,
+            "worlds": len(rows),
+            "median_above_best": f"{median(above):.1%}",
+            "worst": f"{max(above):.1%}",
+            "above_5_percent": sum(one > 0.05 for one in above),
+            "worse_than_whole": sum(one > 0.001 for one in worse),
+            "better": sum(one < -0.001 for one in worse),
+            "mean_loss": f"{sum(worse) / len(worse):.2%}",
+            "moves": median(row["ends"][name]["moves"] for row in rows),
+            "do_not_rest": sum(not row["ends"][name]["rests"] for row in rows),
+            "cpu_s": f"{sum(row['ends'][name]['cpu_s'] for row in rows) / len(rows):.1f}",
+        }
+
+
+def _unit(row: dict[str, Any]) -> float:
+    """Give what differences are shares of: the best cost, or today's where the best is 0."""
+    return float(row["best"] or row["start"] or 1.0)
