@@ -29,6 +29,8 @@ class Row:
         As the shipped code has it now.
     why : str
         Why they differ, or that they do not.
+    lab : float, str, or None
+        As measured on a Storm cluster of the lab; None where it was not.
     """
 
     seed: str
@@ -37,6 +39,7 @@ class Row:
     paper: Value | None
     ours: Value
     why: str
+    lab: float | str | None = None
 
     @property
     def verdict(self) -> str:
@@ -103,6 +106,7 @@ class Paper:
         note: str = "",
         within: float = 0.0,
         holds: bool | None = None,
+        lab: float | str | None = None,
     ) -> None:
         """Compare a figure, and say why the two differ only if they do.
 
@@ -122,6 +126,8 @@ class Paper:
             Half of the last printed digit.
         holds : bool or None
             Whether what is printed, such as "< 1", is true of ours; None: compare.
+        lab : float, str, or None
+            As in `Row`.
         """
         if paper is None:
             why = note or NOT_IN_TEXT
@@ -129,7 +135,7 @@ class Paper:
             agrees = _equal(paper, ours, within) if holds is None else holds
             verdict = AGREE[holds is not None] if agrees else differs
             why = f"{verdict}; {note}" if note else verdict
-        self.rows.append(Row(self.seed, where, what, paper, ours, why))
+        self.rows.append(Row(self.seed, where, what, paper, ours, why, lab))
 
     def beyond(self, where: str, what: str, paper: str, why: str) -> None:
         """Name a figure that cannot be computed here.
@@ -209,10 +215,12 @@ def print_table(papers: Sequence[Paper], console: Console) -> None:
         Where to.
     """
     for paper in papers:
-        table = Table("where", "what", "paper", "ours", "why they differ", title=paper.seed)
+        labs = ("lab",) if any(row.lab is not None for row in paper.rows) else ()
+        table = Table("where", "what", "paper", "ours", *labs, "why they differ", title=paper.seed)
         for row in paper.rows:
-            printed = "–" if row.paper is None else _short(row.paper)
-            table.add_row(row.where, row.what, printed, _short(row.ours), row.why)
+            figures = [row.paper, row.ours, *(row.lab for _ in labs)]
+            cells = ("–" if figure is None else _short(figure) for figure in figures)
+            table.add_row(row.where, row.what, *cells, row.why)
         console.print(table)
         if paper.out_of_reach:
             rest = Table("where", "what", "paper", "why not here", title=f"{paper.seed}, not here")
