@@ -24,7 +24,7 @@ from deploy.lab.operator import Operator, beside
 from deploy.lab.pairing import FED_FRAC, TOPOLOGY_CONF, SlotOf, place
 from kvstore.zookeeper import Session
 from migration.model import ExecutorId, Slot
-from tests.bench.gain.run import CONF, RISE_S, WARM_UP_S
+from tests.bench.gain.run import CONF, FALL_S, RISE_S, WARM_UP_S
 
 TOPOLOGY = "calibrate"
 SECONDS = 10
@@ -186,6 +186,7 @@ def _windows(
     order = [*goals, *reversed(goals)]
     for name in (order * rounds)[: len(goals) * rounds]:
         ledger.set_rate(fed_tps)
+        time.sleep(FALL_S)
         place(operator, goals[name])
         ledger.set_rate(SATURATE)
         time.sleep(RISE_S)
