@@ -71,7 +71,6 @@ def _worth(
         return None
     return Target(
         tuple(snapshot.executors[e] for e in way.executors),
-        tuple(cluster.workers[w] for w in way.origins),
         tuple(cluster.workers[w] for w in way.goals),
         gain,
     )

@@ -14,12 +14,11 @@ from controller.policies.partition.route import Route
 class Target:
     """A placement under way; by ids, since the next snapshot may hold other executors.
 
-    Each of `executors` goes from its worker in `origins` to that in `goals`, in this order.
-    `gain_tps` is what it promised, weighted, when it was adopted.
+    Each of `executors` goes to its worker in `goals`, in this order. `gain_tps` is what it
+    promised, weighted, when it was adopted.
     """
 
     executors: tuple[str, ...]
-    origins: tuple[str, ...]
     goals: tuple[str, ...]
     gain_tps: float
 
@@ -29,10 +28,8 @@ class Target:
         workers = {name: w for w, name in enumerate(cluster.workers)}
         if not (executors.keys() >= set(self.executors) and workers.keys() >= set(self.goals)):
             return None
-        # An origin may be gone; then no executor is on it any more.
         return Route(
             np.array([executors[name] for name in self.executors], dtype=np.int64),
-            np.array([workers.get(name, -1) for name in self.origins], dtype=np.int64),
             np.array([workers[name] for name in self.goals], dtype=np.int64),
         )
 

@@ -27,14 +27,13 @@ Step = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
-    """Executors in order, the workers they were on when it was made, those they go to."""
+    """Executors in order, and the workers that they go to."""
 
     executors: Ints  # (D,)
-    origins: Ints  # (D,)
     goals: Ints  # (D,)
 
     def only(self, keep: NDArray[np.bool_]) -> "Route":
-        return Route(self.executors[keep], self.origins[keep], self.goals[keep])
+        return Route(self.executors[keep], self.goals[keep])
 
 
 def gain_tps(problem: Problem, place: Ints, executor: int, worker: int) -> float:
@@ -60,15 +59,14 @@ def route(problem: Problem, target: Ints) -> Route:
         else:
             picked += chains.take(node)
     executors = np.array(picked, dtype=np.int64)
-    return Route(executors, problem.start[executors], target[executors])
+    return Route(executors, target[executors])
 
 
 def next_steps(problem: Problem, place: Ints, load: Floats, way: Route) -> tuple[Step, ...]:
     """Choose what moves next: executors and workers, of which `load` is in `place`.
 
-    The first of the route that fits. If nothing fits, an executor that waits goes to a third worker
-    and so makes room for another that waits. Else executors that wait for each other's places move
-    at once. Empty if the route is at its end or nothing helps.
+    The first of the route that fits. If nothing fits, executors that wait for each other's places
+    move at once. Empty if the route is at its end or nothing helps.
     """
     may = (place[way.executors] != way.goals) & problem.free[way.executors]
     waiting = way.only(may & problem.is_open[way.goals])
@@ -77,28 +75,8 @@ def next_steps(problem: Problem, place: Ints, load: Floats, way: Route) -> tuple
     if fits.any():
         first = int(np.argmax(fits))
         return ((int(waiting.executors[first]), int(waiting.goals[first])),)
-    aside = _step_aside(problem, place, left, waiting)
-    if aside is not None:
-        return (aside,)
     # A worker that is too full may stay so.
     return _exchange(problem, place, np.maximum(left, TOLERANCE_CORES), waiting)
-
-
-def _step_aside(problem: Problem, place: Ints, left: Floats, waiting: Route) -> Step | None:
-    """Find an executor that can wait elsewhere; once each, from the worker its route began at."""
-    for e, origin, goal in zip(waiting.executors, waiting.origins, waiting.goals, strict=True):
-        comes = waiting.executors[(waiting.goals == origin) & (waiting.executors != e)]
-        if place[e] != origin or not comes.size:
-            continue
-        # It must make room for one of those at least that wait for its worker.
-        if problem.cores[comes].min() > left[origin] + problem.cores[e]:
-            continue
-        room = np.where(problem.is_open, left, -np.inf)
-        room[[origin, goal]] = -np.inf
-        third = int(np.argmax(room))
-        if problem.cores[e] <= room[third]:
-            return int(e), third
-    return None
 
 
 def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tuple[Step, ...]:

@@ -59,7 +59,6 @@ PARTS = (
     Part("exchanges in annealing", constants={_SHARES: "STRAY, TOGETHER, BACK = 0.1, 0.6, 0.0"}),
     Part("strays in annealing", constants={_SHARES: "STRAY, TOGETHER, BACK = 0.0, 0.6, 0.5"}),
     Part("chains in a way", {(route, "CHAIN"): 1}),
-    Part("steps aside in a way", {(route, "_step_aside"): lambda *_: None}),
     Part("exchanges in a way", {(route, "_exchange"): lambda *_: ()}),
     Part("a way cut where it is best", {(adopt, "CUTS"): 1}),
 )

@@ -191,7 +191,7 @@ def test_another_goes_on_where_one_has_stopped() -> None:
 
 
 def test_an_answer_is_written_down_to_the_last_bit() -> None:
-    target = Target(("1-1", "2-2"), ("a:1", "b:1"), ("b:1", "a:1"), 0.1 + 0.2)
+    target = Target(("1-1", "2-2"), ("b:1", "a:1"), 0.1 + 0.2)
     for answer in (Answer(None), Answer(target)):
         assert decode(Answer, encode(answer)) == answer
 
