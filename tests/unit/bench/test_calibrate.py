@@ -2,10 +2,10 @@ import pytest
 from messages import replace
 
 from migration.model import ExecutorId, Slot
-from tests.bench.calibrate import Costs, Window, fit, placements, report, unseen_errors
+from tests.bench.calibrate import PURE, Costs, Window, fit, placements, report
 
 TRUE = Costs({0: 20.0, 1000: 50.0}, {"worker_us": 2.0, "node_us": 3.0, "byte_us": 0.01})
-PLACES = {"one": (0.0, 0.0), "two": (4.0, 0.0), "apart": (0.0, 5.0), "storm": (3.0, 6.0)}
+PLACES = {**dict(zip(PURE, [(0.0, 0.0), (4.0, 0.0), (0.0, 5.0)], strict=True)), "mixed": (3.0, 6.0)}
 
 
 def window(placement: str, size: int, near: float, far: float) -> Window:
@@ -34,12 +34,14 @@ def test_the_costs_that_were_put_in_are_found() -> None:
     assert found.added == pytest.approx(TRUE.added)
 
 
-def test_a_placement_that_costs_otherwise_shows_as_an_error_of_itself() -> None:
+def test_a_mixed_placement_that_costs_otherwise_shows_as_an_error_of_itself() -> None:
     odd = [
-        replace(one, cpu_us=1.25 * one.cpu_us) if one.placement == "storm" else one
+        replace(one, cpu_us=1.25 * one.cpu_us) if one.placement == "mixed" else one
         for one in windows()
     ]
-    assert unseen_errors(odd)["storm"] == pytest.approx(-0.2)
+    errors = {row["placement"]: row["error"] for row in report(odd)["placements"]}
+    assert errors.pop("mixed") == pytest.approx(-0.2)
+    assert list(errors.values()) == pytest.approx([0.0] * len(PURE))
 
 
 def test_no_cost_is_below_zero() -> None:
