@@ -17,6 +17,7 @@ from controller.core.layout import Layout
 from controller.core.metrics import Rates, observe_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import next_plan
+from controller.core.slots import slots_each
 from controller.core.spare import spare_each
 from controller.core.topology import TopologyView, moves_under_way
 from controller.core.veto import veto_each
@@ -109,30 +110,36 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
     holds = hold_each(views, seen.controls, seen.drained, seen.begun, settings, time_s=seen.time_s)
     drainable = gate_each(pictures, under_way, holds.drains, max_moves=settings.max_moves)
     gated = gate_each(pictures, under_way, holds.policies, max_moves=settings.max_moves)
+    spares = slots_each(
+        pictures,
+        drains=bool(seen.drained),
+        free=seen.free,
+        worker_capacity_cores=settings.worker_capacity_cores,
+    )
     drains = drain_each(
         drainable,
         seen.drained,
         holds.excluded,
         settings.limits,
         free_moves,
+        spares=spares,
         rests=memory.moved_s.keys(),
-        free=seen.free,
-        worker_capacity_cores=settings.worker_capacity_cores,
     )
     begun = sum(len(decision.moves) for decision in drains.values())
     ends = {Slot.parse(move.target) for decision in drains.values() for move in decision.moves}
     taken = {slot.supervisor for slot in ends & seen.free}
-    choosable = spare_each(
-        gated | {topology: Veto(d.outcome, d.reason) for topology, d in drains.items()},
+    opening = spare_each(
+        {topology: made for topology, made in gated.items() if topology not in drains},
         pictures,
+        spares,
         views,
         holds.excluded.drained | holds.excluded.hosts | holds.busy_nodes.keys() | taken,
         rests=memory.moved_s.keys(),
-        free=seen.free,
         high_frac=settings.limits.high_frac,
         worker_capacity_cores=settings.worker_capacity_cores,
     )
-    vetoes = veto_each(
+    gated |= opening
+    ruled = veto_each(
         gated,
         memory.moved_s,
         holds.excluded,
@@ -145,8 +152,8 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
     )
     decisions = choose_each(
         decide,
-        choosable,
-        vetoes,
+        gated | {topology: Veto(d.outcome, d.reason) for topology, d in drains.items()},
+        ruled,
         settings.limits,
         free_moves - begun,
         may_exceed=not under_way and not begun,
@@ -159,8 +166,8 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
         plans[view.id] = next_plan(view, decisions[view.id], epoch, seen.free)
     reports = report_each(
         plans,
-        pictures | {t: made for t, made in choosable.items() if isinstance(made, Picture)},
-        vetoes,
+        pictures | opening,
+        {topology: one.vetoes for topology, one in ruled.items()},
         holds.modes,
         drains,
         tick=memory.tick,

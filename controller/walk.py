@@ -12,7 +12,7 @@ from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
 from controller.core.decision import Decision, Outcome, Policy
 from controller.core.headroom import headroom
 from controller.core.spare import with_emptied
-from controller.core.veto import Vetoes, cooldown, exclusions, first_of, placement_vetoes
+from controller.core.veto import Vetoes, cooldown, exclusions, first_of, placement_vetoes, ruled
 from controller.policies.registry import policy
 from migration.model import topology_name
 
@@ -51,7 +51,8 @@ def walk(
             reason = f"topology {name} is excluded"
             return Decision(Outcome.EXCLUDED, reason)
         if not config.vetoes:
-            return choose(chosen, cluster, now, limits, exclusions(cluster, now, config.excluded))
+            vetoes = exclusions(cluster, now, config.excluded)
+            return choose(chosen, cluster, now, limits, ruled(cluster, now, vetoes))
         left_s = {
             executor: config.cooldown_s - (step - at) * config.cycle_s
             for executor, at in rests.items()
@@ -59,7 +60,8 @@ def walk(
         there = placement_vetoes(cluster, now, config.excluded)
         vetoes = first_of(cooldown(left_s), also(now), there)
         usable = with_emptied(cluster, now, vetoes)
-        return choose(chosen, usable, now, limits, vetoes).cut_to(config.max_moves)
+        decision = choose(chosen, usable, now, limits, ruled(usable, now, vetoes))
+        return decision.cut_to(config.max_moves)
 
     for step in range(steps):
         decision = decided(step, snapshot)

@@ -56,6 +56,7 @@ class Observation:
 
     placed: dict[ExecutorId, PlacedExecutor]
     not_running: frozenset[ExecutorId]  # executors that their worker has not got yet
+    opened: frozenset[Slot]  # where supervisors keep a worker that Storm need not assign
     slots: frozenset[Slot]  # where Storm has put executors, and those that the plan opens
     live: tuple[Slot, ...]  # those with a hooked worker, sorted
     hooked: tuple[Slot, ...]  # and of those the ones whose supervisor has the hooks, too
@@ -90,8 +91,8 @@ class Observation:
                     unread = structs.replace(ack, cluster="", epoch=0, version=-1, entries=())
                     workers[ack.slot] = unread
         assigned = publication.slots
-        there = publication.hosts
-        slots = assigned | {slot for slot in plan.opened_slots() if slot.supervisor in there}
+        opened, there = plan.opened_slots(), publication.hosts
+        slots = assigned | {slot for slot in opened if slot.supervisor in there}
         live = tuple(slot for slot in sorted(slots) if slot in workers)
         hooked = tuple(
             slot
@@ -115,6 +116,7 @@ class Observation:
                 for one in publication.executors
                 if one.slot in runs and one.executor not in runs[one.slot]
             ),
+            opened=opened,
             slots=slots,
             live=live,
             hooked=hooked,

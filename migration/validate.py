@@ -148,7 +148,7 @@ def free_slots(
 
 
 def _not_free(observation: Observation, target: Slot, free: Collection[Slot]) -> Refusal | None:
-    if target in free or target in observation.plan.opened_slots():
+    if target in free or target in observation.opened:
         return None
     topology = observation.publication.topology
     why = "another topology may have it, or its supervisor or agent cannot open it"

@@ -2,19 +2,18 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import lru_cache
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Spare
 from controller.core.decision import Decision, Outcome, Policy, Veto
 from controller.core.picture import Picture
-from controller.core.veto import PASSING, Vetoes
+from controller.core.veto import Ruled, Vetoes
 
 
 def choose_each(
     policy: Policy,
     pictures: Mapping[str, Picture | Veto],  # by topology; a veto is the decision
-    vetoes: Mapping[str, Vetoes],
+    ruled: Mapping[str, Ruled],
     limits: Limits,
     free_moves: int,  # how many more moves the cluster may have under way
     *,
@@ -41,7 +40,7 @@ def choose_each(
             if isinstance(spare, Spare) and spare.node in opened:
                 why = f"{spare.worker} is on a host where {opened[spare.node]} opens one"
                 cluster = replace(cluster, spare=why)
-            decision = choose(policy, cluster, made.snapshot, limited, vetoes[topology])
+            decision = choose(policy, cluster, made.snapshot, limited, ruled[topology])
             decision = decision.cut_to(free_moves)
             count = len(decision.moves)
             if count > free_moves and not may_exceed:
@@ -56,22 +55,24 @@ def choose_each(
 
 
 def choose(
-    policy: Policy, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, vetoes: Vetoes
+    policy: Policy, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, ruled: Ruled
 ) -> Decision:
-    """Decide among what is allowed.
+    """Decide among what the vetoes leave of a cluster and a snapshot.
 
     Without a move, the decision is the veto on the policy's best one, if a veto stands in its way.
     No slot is opened for what a worker has room for once a veto has passed by itself.
     """
-    usable, movable = _under(cluster, snapshot, vetoes)
+    closed, movable = ruled.now
+    usable = cluster if closed == cluster.closed else replace(cluster, closed=closed)
     allowed = policy(usable, movable, limits)
     # A question of "what if" must not touch a policy's memory: such a policy has a twin without.
     unbound: Policy = getattr(policy, "memoryless", policy)
     if isinstance(cluster.spare, Spare) and _opens(allowed, cluster.spare):
-        later = _under(replace(cluster, spare=None), snapshot, vetoes.without(PASSING))
-        relief = unbound(*later, replace(limits, max_moves=1))
+        closed, movable = ruled.later
+        later = replace(cluster, spare=None, closed=closed)
+        relief = unbound(later, movable, replace(limits, max_moves=1))
         same = relief.moves and relief.moves[0].source == allowed.moves[0].source
-        return (_vetoed(relief, vetoes) if same else None) or allowed
+        return (_vetoed(relief, ruled.vetoes) if same else None) or allowed
     if allowed.moves or (usable is cluster and movable is snapshot):
         return allowed
     if not limits.explain:
@@ -83,18 +84,7 @@ def choose(
     if not free.moves:
         return allowed if narrows else free
     # Only a policy that weighs all places together wants a move that is allowed.
-    return _vetoed(free, vetoes) or allowed
-
-
-def _under(
-    cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes
-) -> tuple[Cluster, LoadSnapshot]:
-    """Close the workers and hold the executors that vetoes concern."""
-    closed = _with_reasons(cluster.closed, cluster.workers, vetoes.workers)
-    usable = cluster if closed == cluster.closed else replace(cluster, closed=closed)
-    index = row_of(snapshot.executors)
-    held = {index[name]: veto.reason for name, veto in vetoes.executors.items() if name in index}
-    return usable, snapshot.holding(held)
+    return _vetoed(free, ruled.vetoes) or allowed
 
 
 def _opens(decision: Decision, spare: Spare) -> bool:
@@ -109,18 +99,3 @@ def _vetoed(wanted: Decision, vetoes: Vetoes) -> Decision | None:
             reason = f"{veto.reason}, but {wanted.reason}"
             return Decision(veto.outcome, reason, (), wanted.warnings)
     return None
-
-
-@lru_cache(maxsize=16)
-def row_of(names: tuple[str, ...]) -> Mapping[str, int]:
-    return {name: i for i, name in enumerate(names)}
-
-
-def _with_reasons(
-    reasons: tuple[str | None, ...], names: tuple[str, ...], vetoes: Mapping[str, Veto]
-) -> tuple[str | None, ...]:
-    """Add vetoes where there is no reason yet."""
-    if not vetoes:
-        return reasons
-    added = (vetoes[name].reason if name in vetoes else None for name in names)
-    return tuple(reason or more for reason, more in zip(reasons, added, strict=True))

@@ -12,7 +12,7 @@ from controller.core.decision import Decision, Outcome, Veto
 from controller.core.excluded import Excluded, nodes_named
 from controller.core.layout import settled_placement
 from controller.core.picture import Picture
-from controller.core.spare import slots_to_open
+from controller.core.slots import slots_to_open
 from controller.core.topology import TopologyView
 from controller.core.view.pairs import proposals
 from migration.model import ExecutorId, Slot
@@ -78,8 +78,8 @@ def cannot_drain(
         needs = sum(cpu_cores[view.id, executor] for executor in leaving)
         others = (str(slot) for slot in view.observation.hooked if slot.supervisor not in nodes)
         room = sum(max(room_cores.get((view.id, slot), 0.0), 0.0) for slot in others)
-        to_open = slots_to_open(view, nodes, free=free, worker_capacity_cores=worker_capacity_cores)
-        room += high_frac * sum(spare.capacity_cores for spare in to_open)
+        spares = slots_to_open(view, free, worker_capacity_cores)
+        room += high_frac * sum(one.capacity_cores for one in spares if one.node not in nodes)
         if leaving and needs > room:
             return (
                 f"{len(leaving)} executors of {name} need {needs:.3g} cores, and its workers and "
@@ -95,18 +95,17 @@ def drain_each(
     limits: Limits,
     free_moves: int,
     *,
+    spares: Mapping[str, Sequence[Spare]],  # from `slots_each`
     rests: Collection[tuple[str, ExecutorId]] = (),
-    free: Collection[Slot] = (),
-    worker_capacity_cores: float | None = None,
 ) -> dict[str, Decision]:
     """Decide about the topologies that have executors to move from a drained host.
 
     It wants only what the validator of plans allows, so that a move that is refused takes none from
     another topology. What `rests` after a move waits: it may have come back, and would again.
-    Where no worker has room, one of the `free` slots is opened.
+    Where no worker has room, one of the `spares` is opened, and no other on its node.
     """
     decisions: dict[str, Decision] = {}
-    left = {*free}
+    closed = excluded.drained | excluded.hosts
     for topology, made in pictures.items():
         if isinstance(made, Veto) or not drained:
             continue
@@ -114,18 +113,14 @@ def drain_each(
         leaving = _leaving(made, excluded.drained, resting)
         if leaving:
             most = min(free_moves, MOST_ENTRIES - len(made.view.plan.entries))
-            to_open = slots_to_open(
-                made.view,
-                excluded.drained | excluded.hosts,
-                free=left,
-                worker_capacity_cores=worker_capacity_cores,
-            )
+            to_open = [one for one in spares.get(topology, ()) if one.node not in closed]
             limited = replace(limits, max_moves=most)
             decision = _drain(made, leaving, excluded, limited, to_open)
             said = f"host{'s' * (len(drained) > 1)} {', '.join(drained)} drained"
             decisions[topology] = replace(decision, reason=f"{said}: {decision.reason}")
             free_moves -= len(decision.moves)
-            left -= {Slot.parse(move.target) for move in decision.moves}
+            targets = {move.target for move in decision.moves}
+            closed |= {one.node for one in to_open if one.worker in targets}
     return decisions
 
 

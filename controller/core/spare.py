@@ -1,6 +1,6 @@
-"""Finds free slots where a worker of a topology could be started."""
+"""Chooses the free slot that may be opened where workers are too full."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,76 +10,46 @@ from controller.core.decision import Outcome, Veto
 from controller.core.picture import Picture
 from controller.core.topology import TopologyView
 from controller.core.veto import Vetoes
-from migration.model import ExecutorId, Slot
-
-
-def slots_to_open(
-    view: TopologyView,
-    closed: Collection[str],  # nodes
-    *,
-    free: Collection[Slot],
-    worker_capacity_cores: float | None,
-) -> list[Spare]:
-    """List what could be opened for a topology, the one with the most CPU first.
-
-    It is one slot of each node where the topology has no worker, and of which the node's CPU still
-    has a share; none while one of its JVMs or agents does not know of slots that are opened.
-    """
-    if not view.observation.can_open:
-        return []
-    shut = {*closed, *(slot.supervisor for slot in view.observation.slots)}
-    one_a_node = {slot.supervisor: slot for slot in sorted(free, reverse=True)}
-    slots = [slot for node, slot in sorted(one_a_node.items()) if node not in shut]
-    found = [opened_slot(view, slot, worker_capacity_cores) for slot in slots]
-    return sorted((s for s in found if s is not None), key=lambda spare: -spare.capacity_cores)
-
-
-def opened_slot(
-    view: TopologyView, slot: Slot, worker_capacity_cores: float | None
-) -> Spare | None:
-    """Tell what a slot would be with a worker more on its node; None if its node has gone."""
-    node = view.publication.node_of.get(slot.supervisor)
-    if node is None:
-        return None
-    share = node.cpu_capacity / 100 / (node.slots_in_use + 1)
-    return Spare(str(slot), node.id, worker_capacity_cores or share)
+from migration.model import ExecutorId
 
 
 def spare_each(
     gated: Mapping[str, Picture | Veto],
     pictures: Mapping[str, Picture | Veto],
+    spares: Mapping[str, Sequence[Spare]],
     views: Collection[TopologyView],
     closed: Collection[str],  # nodes
     *,
     rests: Collection[tuple[str, ExecutorId]],  # topology and executor of what has moved lately
-    free: Collection[Slot],
     high_frac: float,
     worker_capacity_cores: float | None,
-) -> dict[str, Picture | Veto]:
+) -> dict[str, Picture]:
     """Lay the free slot with the most CPU into the pictures that have a worker above the limit.
+
+    Gives those pictures alone.
 
     Each opens one slot at a time, and only where no worker, of all the `pictures`, is above the
     limit because it shares its node with one more.
     """
     short = [
-        made for made in gated.values() if isinstance(made, Picture) and made.classes.high.any()
+        made
+        for topology, made in gated.items()
+        if isinstance(made, Picture) and made.classes.high.any() and topology in spares
     ]
-    if not free or not short:
-        return {**gated}
     full = _full_nodes(pictures, views, high_frac) if worker_capacity_cores is None else {}
-    opening = {slot.supervisor for view in views for slot in view.plan.opened_slots()}
-    found, closed = {**gated}, {*closed, *opening}
+    opening = {slot.supervisor for view in views for slot in view.observation.opened}
+    found, closed = {}, {*closed, *opening}
     for made in short:
         view, (version, who) = made.view, made.view.observation.speaks
-        slots = slots_to_open(view, closed, free=free, worker_capacity_cores=worker_capacity_cores)
+        slots = [slot for slot in spares[view.id] if slot.node not in closed]
         roomy = [slot for slot in slots if slot.node not in full]
         spare: Spare | str = "none is on a host that may take a worker more"
         if slots:
             spare = roomy[0] if roomy else full[slots[0].node]
         if not view.observation.can_open:
             spare = f"{who} speaks version {version} of the protocol, which opens none"
-        elif view.plan.opened_slots():
-            spare = f"{min(view.plan.opened_slots())} is being opened"
+        elif view.observation.opened:
+            spare = f"{min(view.observation.opened)} is being opened"
         else:
             resting = {str(executor) for of, executor in rests if of == view.id}
             spare = _unsettled(made, resting) or spare

@@ -1,15 +1,17 @@
 """Says what a policy may want and the live run does not allow, and why.
 
-Each veto concerns one executor or one target worker, so `choose` lays it into the snapshot before
+Each veto concerns one executor or one target worker, so it is laid into cluster and snapshot before
 the policy looks; a vetoed candidate gives way to the next by itself.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 
-from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.cluster import Cluster, LoadSnapshot, Spare
 from controller.core.decision import Outcome, Veto
 from controller.core.excluded import Excluded
 from controller.core.picture import Picture
@@ -35,6 +37,48 @@ class Vetoes:
         return Vetoes(executors, workers)
 
 
+# Why workers are closed, (W,), and a snapshot in which executors are held.
+_Laid: TypeAlias = tuple[tuple[str | None, ...], LoadSnapshot]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ruled:
+    """The vetoes on a topology, and what they leave of it: now, and once those that pass have."""
+
+    vetoes: Vetoes
+    now: _Laid
+    later: _Laid  # differs only where a slot may be opened: nobody asks elsewhere
+
+
+def ruled(cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes) -> Ruled:
+    """Close the workers and hold the executors that vetoes concern."""
+    each = [vetoes, vetoes.without(PASSING)] if isinstance(cluster.spare, Spare) else [vetoes]
+    index = row_of(snapshot.executors)
+    laid = [
+        (
+            _with_reasons(cluster.closed, cluster.workers, one.workers),
+            snapshot.holding({index[e]: v.reason for e, v in one.executors.items() if e in index}),
+        )
+        for one in each
+    ]
+    return Ruled(vetoes, laid[0], laid[-1])
+
+
+@lru_cache(maxsize=16)
+def row_of(names: tuple[str, ...]) -> Mapping[str, int]:
+    return {name: i for i, name in enumerate(names)}
+
+
+def _with_reasons(
+    reasons: tuple[str | None, ...], names: tuple[str, ...], vetoes: Mapping[str, Veto]
+) -> tuple[str | None, ...]:
+    """Add vetoes where there is no reason yet."""
+    if not vetoes:
+        return reasons
+    added = (vetoes[name].reason if name in vetoes else None for name in names)
+    return tuple(reason or more for reason, more in zip(reasons, added, strict=True))
+
+
 def first_of(*found: Vetoes) -> Vetoes:
     """Put vetoes together; of several on one thing the first stays."""
     executors: dict[str, Veto] = {}
@@ -56,8 +100,8 @@ def veto_each(
     min_age_s: float,
     now_s: float,
     time_s: float,
-) -> dict[str, Vetoes]:
-    """List the vetoes of the topologies that have a picture.
+) -> dict[str, Ruled]:
+    """List the vetoes of the topologies that have a picture, and lay them over it.
 
     They are MOVE_IN_FLIGHT, STAND_BACK, COOLDOWN, CAPPED, EXCLUDED, LAST_IN_WORKER and
     NO_WORKER_IN_SLOT. `moved_s` has when executors moved, in monotonic seconds as `now_s`; `time_s`
@@ -86,7 +130,8 @@ def veto_each(
             _last_executors(made.view.observation),
         )
         # What passes hides nothing that lasts.
-        found[topology] = first_of(*(part.without(PASSING) for part in parts), *parts)
+        vetoes = first_of(*(part.without(PASSING) for part in parts), *parts)
+        found[topology] = ruled(made.cluster, made.snapshot, vetoes)
     return found
 
 

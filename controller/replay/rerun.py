@@ -22,7 +22,7 @@ from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.compiled import compiled
 from controller.core.decision import Decision, Move, Outcome, Policy, Veto
 from controller.core.spare import with_emptied
-from controller.core.veto import Vetoes, first_of, placement_vetoes
+from controller.core.veto import Vetoes, first_of, placement_vetoes, ruled
 from controller.core.view.kernels import Marks
 from controller.policies.registry import policy
 from controller.replay.recording import PlacementChange, Singles, Span
@@ -236,7 +236,8 @@ class Rerun:
         rests_until_s = {e: s for e, s in self._rests_until_s.items() if s > now_s}
         vetoes = first_of(Vetoes(dict.fromkeys(rests_until_s, _RESTS)), vetoes)
         usable = with_emptied(cluster, snapshot, vetoes)
-        decision = choose(self._policy, usable, snapshot, self._limits, vetoes)
+        left = ruled(usable, snapshot, vetoes)
+        decision = choose(self._policy, usable, snapshot, self._limits, left)
         decision = decision.cut_to(self._config.max_moves)
         self._rests_until_s = rests_until_s
         for move in decision.moves:

@@ -16,7 +16,7 @@ from controller.core.decision import Decision, Move, Outcome, Veto
 from controller.core.headroom import headroom
 from controller.core.outcomes import what_to_do
 from controller.core.picture import Picture
-from controller.core.spare import opened_slot
+from controller.core.slots import opened_slot
 from controller.core.veto import PASSING, Vetoes, first_of, young
 from controller.core.view.view import View
 from controller.cycle import Memory

@@ -11,7 +11,7 @@ from controller.core.choose import choose
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome, Policy
-from controller.core.veto import placement_vetoes
+from controller.core.veto import placement_vetoes, ruled
 from controller.policies.greedy import greedy
 from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import TargetOptions
@@ -35,7 +35,7 @@ def as_live(policy: Policy) -> Policy:
 
     def vetoed(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> Decision:
         vetoes = placement_vetoes(cluster, snapshot, Excluded())
-        return choose(policy, cluster, snapshot, rules, vetoes)
+        return choose(policy, cluster, snapshot, rules, ruled(cluster, snapshot, vetoes))
 
     return vetoed
 

@@ -5,7 +5,7 @@ from controller.core.classify import Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Move, Outcome, Veto
 from controller.core.picture import Picture
-from controller.core.veto import Vetoes
+from controller.core.veto import Vetoes, ruled
 from tests.unit.controller.policies.placement_worlds import cluster, topology
 
 CLUSTER = cluster((1, 1))
@@ -27,20 +27,23 @@ def ring(_cluster: Cluster, snapshot: LoadSnapshot, _limits: Limits) -> Decision
 
 def test_a_ring_is_chosen_whole_whatever_the_cap() -> None:
     for most in (1, 2, 3):
-        chosen = choose(ring, CLUSTER, SNAPSHOT, Limits(max_moves=most), Vetoes())
+        chosen = choose(
+            ring, CLUSTER, SNAPSHOT, Limits(max_moves=most), ruled(CLUSTER, SNAPSHOT, Vetoes())
+        )
         assert chosen.cut_to(most) == RING
 
 
 def test_no_part_of_a_ring_begins_where_one_of_it_may_not() -> None:
     vetoes = Vetoes({"2-2": Veto(Outcome.EXCLUDED, "excluded")})
-    chosen = choose(ring, CLUSTER, SNAPSHOT, Limits(max_moves=2), vetoes)
+    chosen = choose(ring, CLUSTER, SNAPSHOT, Limits(max_moves=2), ruled(CLUSTER, SNAPSHOT, vetoes))
     assert chosen.moves == ()
     assert chosen.outcome is Outcome.EXCLUDED
 
 
 def test_a_ring_longer_than_the_cap_waits_until_nothing_is_under_way() -> None:
     made = {name: _picture() for name in ("one", "two")}
-    vetoes = {name: Vetoes() for name in made}
+    none = ruled(CLUSTER, SNAPSHOT, Vetoes())
+    vetoes = dict.fromkeys(made, none)
 
     def outcomes(free_moves: int, *, may_exceed: bool) -> list[tuple[Outcome, int]]:
         found = choose_each(

@@ -6,7 +6,7 @@ from functools import partial
 from controller.cli.status_view import drain_lines, drain_progress
 from controller.core.cluster import Spare
 from controller.core.drain import cannot_drain, on_hosts
-from controller.core.spare import slots_to_open
+from controller.core.slots import slots_to_open
 from controller.core.topology import TopologyView
 from migration.model import Base, Entry, ExecutorId, Node, Phase, PinnedExecutor, Plan, Slot
 from tests.messages import node_acks, publication, worker_ack
@@ -58,7 +58,7 @@ def test_one_free_slot_counts_of_each_node_that_has_no_worker_of_the_topology() 
     free = [Slot(node, port) for node in "abcd" for port in (2, 3)]
 
     def slots(closed: Collection[str], cores: float | None = None) -> list[Spare]:
-        return slots_to_open(made, closed, free=free, worker_capacity_cores=cores)
+        return [one for one in slots_to_open(made, free, cores) if one.node not in closed]
 
     assert slots(()) == [Spare("c:2", "c", 1.0), Spare("d:2", "d", 0.5)]
     assert slots({"c"}, 2.0) == [Spare("d:2", "d", 2.0)]

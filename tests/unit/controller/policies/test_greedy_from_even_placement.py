@@ -20,7 +20,7 @@ from controller.core.cluster import (
     inter_node_tps,
 )
 from controller.core.decision import Decision, Outcome, Policy, Veto
-from controller.core.veto import Vetoes, first_of, placement_vetoes
+from controller.core.veto import Vetoes, first_of, placement_vetoes, ruled
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
 from controller.policies.partition.policy import Gather
@@ -129,7 +129,7 @@ def run(
     path = [model.snapshot(even())]
     for _ in range(most):
         vetoes = placement_vetoes(CLUSTER, path[-1], Excluded())
-        decision = choose(policy, CLUSTER, path[-1], Limits(), vetoes)
+        decision = choose(policy, CLUSTER, path[-1], Limits(), ruled(CLUSTER, path[-1], vetoes))
         if not decision.moves:
             return path, decision
         place = path[-1].place.copy()
@@ -203,7 +203,7 @@ def test_noise_does_not_keep_it_moving(seed: int, prefers_local: bool) -> None:
             e: Veto(Outcome.COOLDOWN, "rests") for e, at in rested_at.items() if cycle - at < 30
         }
         vetoes = first_of(Vetoes(resting), placement_vetoes(CLUSTER, seen, Excluded()))
-        for move in choose(greedy, CLUSTER, seen, Limits(), vetoes).moves:
+        for move in choose(greedy, CLUSTER, seen, Limits(), ruled(CLUSTER, seen, vetoes)).moves:
             moved_at.append(cycle)
             rested_at[move.executor] = cycle
             place = place.copy()

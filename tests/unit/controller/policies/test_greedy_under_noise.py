@@ -9,7 +9,7 @@ from controller.config import Config, Excluded
 from controller.core.choose import choose
 from controller.core.classify import worker_cpu_cores
 from controller.core.cluster import Floats, LoadSnapshot, inter_node_tps
-from controller.core.veto import cooldown, first_of, placement_vetoes
+from controller.core.veto import cooldown, first_of, placement_vetoes, ruled
 from controller.policies.greedy import greedy
 from tests.bench.decide.cases import QUALITY, Case, noisy
 
@@ -52,7 +52,8 @@ def run(
         seen = meter.read(true)
         left_s = {e: CONFIG.cooldown_s - (cycle - at) * CONFIG.cycle_s for e, at in rests.items()}
         vetoes = first_of(cooldown(left_s), placement_vetoes(cluster, seen, Excluded()))
-        for move in choose(greedy, cluster, seen, CONFIG.limits, vetoes).moves:
+        left = ruled(cluster, seen, vetoes)
+        for move in choose(greedy, cluster, seen, CONFIG.limits, left).moves:
             e, w = true.executors.index(move.executor), cluster.workers.index(move.target)
             before, after = int(cluster.node_of[true.place[e]]), int(cluster.node_of[w])
             returns += before != after and (e, after) in left

@@ -20,7 +20,7 @@ from controller.core.cluster import (
     inter_node_tps,
 )
 from controller.core.decision import Decision, Move, Outcome, Policy, Veto
-from controller.core.veto import Vetoes
+from controller.core.veto import Vetoes, ruled
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
 from controller.snapshot import parse
@@ -289,9 +289,10 @@ def test_a_policy_that_wants_what_it_might_have_had_is_not_held_against_the_veto
         return Decision(Outcome.WOULD_MOVE, "today", (move,))
 
     other = Vetoes({"5-5": Veto(Outcome.EXCLUDED, "component sink is excluded")})
-    assert choose(fickle, cluster, snapshot, PAPER, other).reason == "not today"
+    left = ruled(cluster, snapshot, other)
+    assert choose(fickle, cluster, snapshot, PAPER, left).reason == "not today"
     its_own = Vetoes({"1-1": Veto(Outcome.EXCLUDED, "component a is excluded")})
-    decision = choose(fickle, cluster, snapshot, PAPER, its_own)
+    decision = choose(fickle, cluster, snapshot, PAPER, ruled(cluster, snapshot, its_own))
     assert (decision.outcome, decision.reason) == (
         Outcome.EXCLUDED,
         "component a is excluded, but today",

@@ -1,0 +1,55 @@
+"""Finds free slots where a worker of a topology could be started."""
+
+from collections.abc import Collection, Mapping
+
+from controller.core.cluster import Spare
+from controller.core.decision import Veto
+from controller.core.picture import Picture
+from controller.core.topology import TopologyView
+from migration.model import Slot
+
+
+def slots_each(
+    pictures: Mapping[str, Picture | Veto],
+    *,
+    drains: bool,  # whether any host is drained
+    free: Collection[Slot],
+    worker_capacity_cores: float | None,
+) -> dict[str, list[Spare]]:
+    """List what could be opened for the topologies that may want it; none where nothing is free.
+
+    They have a worker above the limit, or executors may have to leave a host.
+    """
+    return {
+        topology: slots_to_open(made.view, free, worker_capacity_cores)
+        for topology, made in pictures.items()
+        if free and isinstance(made, Picture) and (drains or made.classes.high.any())
+    }
+
+
+def slots_to_open(
+    view: TopologyView, free: Collection[Slot], worker_capacity_cores: float | None
+) -> list[Spare]:
+    """List what could be opened for a topology, the one with the most CPU first.
+
+    It is one slot of each node where the topology has no worker, and of which the node's CPU still
+    has a share; none while one of its JVMs or agents does not know of slots that are opened.
+    """
+    if not view.observation.can_open:
+        return []
+    used = {slot.supervisor for slot in view.observation.slots}
+    one_a_node = {slot.supervisor: slot for slot in sorted(free, reverse=True)}
+    slots = [slot for node, slot in sorted(one_a_node.items()) if node not in used]
+    found = [opened_slot(view, slot, worker_capacity_cores) for slot in slots]
+    return sorted((s for s in found if s is not None), key=lambda spare: -spare.capacity_cores)
+
+
+def opened_slot(
+    view: TopologyView, slot: Slot, worker_capacity_cores: float | None
+) -> Spare | None:
+    """Tell what a slot would be with a worker more on its node; None if its node has gone."""
+    node = view.publication.node_of.get(slot.supervisor)
+    if node is None:
+        return None
+    share = node.cpu_capacity / 100 / (node.slots_in_use + 1)
+    return Spare(str(slot), node.id, worker_capacity_cores or share)
