@@ -1,4 +1,7 @@
-"""``python -m deploy``: a real Storm cluster on this machine, the demo on it, an imagined one."""
+"""``python -m deploy``: a real Storm cluster on this machine, the demo on it, an imagined one.
+
+And a journal of what something else has measured.
+"""
 
 import json
 from enum import StrEnum
@@ -10,6 +13,7 @@ from rich.console import Console
 from controller.cli.running import new_app
 from controller.errors import CommandError
 from controller.output import example
+from deploy.ingest.command import ingest
 from deploy.lab import LabError
 from deploy.lab.workloads import WORKLOADS, conf_of
 from deploy.sim.command import simulate
@@ -260,6 +264,9 @@ def demo() -> None:
 
 
 app.command(epilog=example("python -m deploy simulate tests/golden/scenarios/drift.txt"))(simulate)
+app.command(
+    epilog=example("python -m deploy ingest edges.csv placement.csv cpu.csv --out journal")
+)(ingest)
 app.add_typer(lab_app, name="lab")
 
 

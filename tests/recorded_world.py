@@ -17,8 +17,8 @@ from controller.journal.record import from_line
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
 from controller.policies.partition.goal import Answer
-from controller.replay.ingest.world import Window, WindowWorld
 from controller.report import TopologyReport
+from deploy.ingest.world import Window, WindowWorld
 from migration.model import Edge, ExecutorId, Node, Publication, Slot
 
 SLOTS = tuple(Slot(node, port) for node in "ab" for port in (1, 2))

@@ -28,11 +28,11 @@ from controller.config import build
 from controller.cycle import Memory, cycle
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
-from controller.replay.ingest.world import WindowWorld
 from controller.storm.history import History
 from controller.storm.live import LiveController, _figures
 from controller.storm.status import document, publish
 from controller.storm.telemetry import Telemetry
+from deploy.ingest.world import WindowWorld
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session, Stored
 from migration import wire

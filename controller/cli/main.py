@@ -15,8 +15,8 @@ from controller.cli.roll import roll
 from controller.cli.running import new_app, run
 from controller.cli.top import top
 from controller.cli.why import cancel, explain, history, plan, show, undo
-from controller.output import example
-from controller.replay.command import app as replay_app
+from controller.output import SectionedCommand, example
+from controller.replay.command import replay
 from controller.tune.command import tune
 
 BESIDE = "Beside Storm"
@@ -28,7 +28,7 @@ app = new_app(completes=True)
 
 
 def _add(command: Callable[..., None], section: str, *lines: str) -> None:
-    app.command(rich_help_panel=section, epilog=example(*lines))(command)
+    app.command(cls=SectionedCommand, rich_help_panel=section, epilog=example(*lines))(command)
 
 
 def _pass_on(name: str) -> None:
@@ -75,7 +75,12 @@ _add(drain, RULE, "nstorm drain node-3 --conf storm.yaml --within 60s")
 _add(roll, RULE, "nstorm roll --run 'ssh {host} sudo reboot-and-wait' --conf storm.yaml")
 _add(undrain, RULE, "nstorm undrain node-3 --conf storm.yaml")
 _add(decide, FILES, "nstorm decide snapshot.json --policy gather --steps 20 --set load.high=0.9")
-app.add_typer(replay_app, name="replay", rich_help_panel=FILES)
+_add(
+    replay,
+    FILES,
+    "nstorm replay /var/storm/nstorm-journal --from 2025-03-01T08:00",
+    "nstorm replay /var/storm/nstorm-journal --set load.high=0.7",
+)
 _add(tune, FILES, "nstorm tune build/demo/journal", "nstorm tune journal --topology wc")
 
 

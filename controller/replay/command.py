@@ -13,15 +13,14 @@ import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
-from typer.core import TyperGroup
 
 from controller.config import build, keys_of
 from controller.journal.reader import Log, moment
 from controller.journal.record import JournalError, compact
-from controller.output import Output, OutputOption, SectionedCommand, counted, example, quiet
+from controller.output import Output, OutputOption, counted, quiet
 from controller.policies.registry import NAMES
-from controller.replay.ingest.tables import ingest
-from controller.replay.playback import Replayed, recorded_config, replay
+from controller.replay import playback
+from controller.replay.playback import Replayed, recorded_config
 from controller.replay.recording import spans
 from controller.replay.rerun import (
     NO_CYCLE,
@@ -34,20 +33,6 @@ from controller.replay.rerun import (
 # Sections of the help.
 PART = "A part of the log only"
 OTHERWISE = "Other settings than the recorded ones"
-
-
-class _LogByDefault(TyperGroup):
-    """Takes a first word that is no command as a log; the help is that of `log`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not args or args[0] not in self.commands:
-            args = ["log", *(args or ["--help"])]
-        return super().parse_args(ctx, args)
-
-
-app = typer.Typer(
-    cls=_LogByDefault, help="Say what the controller would have done with a recorded log."
-)
 
 
 def _moment(text: str | None) -> float | None:
@@ -64,16 +49,7 @@ def _moment(text: str | None) -> float | None:
         raise typer.BadParameter(f"{text!r} is neither ISO 8601 nor Unix seconds") from None
 
 
-@app.command(
-    "log",
-    cls=SectionedCommand,
-    epilog=example(
-        "nstorm replay /var/storm/nstorm-journal --from 2025-03-01T08:00",
-        "nstorm replay /var/storm/nstorm-journal --set load.high=0.7",
-        "nstorm replay ingest --help    # a journal of what something else has measured",
-    ),
-)
-def replay_log(
+def replay(
     paths: Annotated[
         list[Path],
         typer.Argument(
@@ -117,9 +93,9 @@ def replay_log(
 ) -> None:
     """Say what the controller would have done with a recorded log.
 
-    The word `log` may be left out. With the recorded settings every decision must come out the
-    same, byte for byte; exit code 1 if one does not. Printed are the ticks that moved something,
-    or whose outcome is another than before.
+    With the recorded settings every decision must come out the same, byte for byte; exit code 1 if
+    one does not. Printed are the ticks that moved something, or whose outcome is another than
+    before.
 
     With others, by --set or --policy, the outcome is compared with that of the recorded ones: moves
     follow other moves, executors take their CPU along, less what tuples cost that stay near now,
@@ -145,35 +121,12 @@ def replay_log(
         raise typer.Exit(1)
 
 
-@app.command(
-    "ingest", epilog=example("nstorm replay ingest edges.csv placement.csv cpu.csv --out journal")
-)
-def ingest_files(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="CSV or Parquet tables, or metrics logs.")
-    ],
-    out: Annotated[Path, typer.Option("--out", help="Folder of the journal to write.")],
-    topology: Annotated[str, typer.Option(help="Id to give to the topology.")] = "ingested",
-) -> None:
-    """Make a journal of traffic that something else has measured.
-
-    A table is known by its columns. Edges: time_s, source, target, tuples. Placement: executor,
-    worker, and node, component, capacity_cores, kind if known. CPU: time_s, executor, cpu_cores.
-
-    Any other file is read as a log of Storm's LoggingMetricsConsumer or as Graphite's plain text.
-    What is missing is assumed, and said.
-    """
-    with quiet(logging.CRITICAL):
-        for line in ingest(files, out, topology):
-            typer.echo(line)
-
-
 def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:
     """Decide all again as recorded; several controllers come one after the other."""
     cycles: list[dict[str, Any]] = []
     ticks = different = 0
     for writer in range(len(log.writers)):
-        for one in replay(log, writer, window[0]):
+        for one in playback.replay(log, writer, window[0]):
             if one.tick.superseded or not window[0] <= one.tick.record.time_s <= window[1]:
                 continue
             ticks += 1

@@ -31,7 +31,7 @@ from controller.policies.partition.goal import Answer
 from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.partition.search import Question
-from controller.replay.ingest.world import Window, WindowWorld
+from deploy.ingest.world import Window, WindowWorld
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
 from tests.bench.decide.cases import LITERAL, Case, crowd
 from tests.bench.decide.plain import plain_otd

@@ -11,8 +11,8 @@ from controller.cli.top import as_screen
 from controller.config import build
 from controller.core.controls import Controls
 from controller.cycle import Memory, cycle
-from controller.replay.ingest.world import WindowWorld
 from controller.storm.status import document
+from deploy.ingest.world import WindowWorld
 
 
 def screen(host: str | None = None) -> list[str]:

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from controller.cli.main import app
 from controller.journal.record import JournalError, compact, to_line
+from deploy.ingest.tables import ingest
 from migration import ConfigError
 from tests.recorded_world import BEGIN_S, plain, record
 
@@ -125,5 +126,5 @@ def test_a_log_of_another_version_says_so(journal: Path) -> None:
 def test_ingest_then_replay(tmp_path: Path) -> None:
     table = tmp_path / "edges.csv"
     table.write_text("time_s,source,target,tuples\n10,1,2,50\n20,1,2,60\n30,1,2,70\n")
-    assert "3 windows of 2 executors" in run("ingest", table, "--out", tmp_path / "out")
+    assert "3 windows of 2 executors" in ingest([table], tmp_path / "out", "t")[-1]
     assert "3 of 3 ticks identical" in run(tmp_path / "out")

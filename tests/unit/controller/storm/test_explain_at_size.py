@@ -10,9 +10,9 @@ import pytest
 
 from controller.config import build
 from controller.cycle import Memory, cycle
-from controller.replay.ingest.world import Window, WindowWorld
 from controller.report import TopologyReport
 from controller.storm.answers import explain
+from deploy.ingest.world import Window, WindowWorld
 from migration.model import Edge, Node, Publication, Slot
 
 EXECUTORS, NODES, PORTS = 1000, 20, (1, 2)

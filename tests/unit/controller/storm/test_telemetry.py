@@ -11,11 +11,11 @@ from structlog.testing import capture_logs
 from controller.config import build
 from controller.core.decision import Outcome
 from controller.cycle import Memory, Seen, cycle
-from controller.replay.ingest.world import WindowWorld
 from controller.report import Report
 from controller.storm.history import MoveRecord
 from controller.storm.live import LiveController
 from controller.storm.telemetry import Telemetry
+from deploy.ingest.world import WindowWorld
 
 CONFIG = build({"mode": "advise", "link.capacity.tps": 5000})
 MOVE = MoveRecord(

@@ -20,8 +20,8 @@ from controller.core.cluster import Floats, Ints, natural_key
 from controller.errors import ControllerError
 from controller.journal.writer import Bounds, Writer
 from controller.output import counted
-from controller.replay.ingest.metrics_log import loads, samples
-from controller.replay.ingest.world import Window, WindowWorld, record_windows
+from deploy.ingest.metrics_log import loads, samples
+from deploy.ingest.world import Window, WindowWorld, record_windows
 from migration import ModelError
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
 
@@ -144,14 +144,12 @@ def _read(path: Path, tables: _Tables) -> None:
 def parquet_rows(path: Path) -> list[dict[str, Any]]:
     """Read a table from a file, or from a folder of files as Spark writes it.
 
-    Raises `IngestError` where pyarrow, of the extra ``nstorm[replay]``, is missing, or where it is
-    no Parquet.
+    Raises `IngestError` where pyarrow is missing, or where it is no Parquet.
     """
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
-        install = "Parquet needs pyarrow; type: pip install 'nstorm[replay]'"
-        raise IngestError(f"{path}: {install}") from None
+        raise IngestError(f"{path}: Parquet needs pyarrow; type: make setup") from None
     try:
         found: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
     except arrow.ArrowException as error:

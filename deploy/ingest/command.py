@@ -1,0 +1,32 @@
+"""``python -m deploy ingest``: a journal of traffic that something else has measured."""
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from controller.output import quiet
+
+
+def ingest(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="CSV or Parquet tables, or metrics logs.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the journal to write.")],
+    topology: Annotated[str, typer.Option(help="Id to give to the topology.")] = "ingested",
+) -> None:
+    """Make a journal of traffic that something else has measured, for `nstorm tune` and `replay`.
+
+    A table is known by its columns. Edges: time_s, source, target, tuples. Placement: executor,
+    worker, and node, component, capacity_cores, kind if known. CPU: time_s, executor, cpu_cores.
+
+    Any other file is read as a log of Storm's LoggingMetricsConsumer or as Graphite's plain text.
+    What is missing is assumed, and said.
+    """
+    # Late: no other command needs it.
+    from deploy.ingest import tables  # noqa: PLC0415
+
+    with quiet(logging.CRITICAL):
+        for line in tables.ingest(files, out, topology):
+            typer.echo(line)
