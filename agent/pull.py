@@ -8,8 +8,8 @@ from threading import Event
 
 import structlog
 
+from kvstore.watched import Watched
 from kvstore.writer import PlanWriter
-from kvstore.znode_cache import Watched
 from kvstore.zookeeper import Session
 from migration import StalePlanError, WireError
 from migration.model import LocalPlan, Plan

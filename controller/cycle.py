@@ -202,19 +202,3 @@ def _nothing_to_look_at(memory: Memory, seen: Seen) -> TopologyReport:
     if seen.epoch is None:
         outcome, reason = Outcome.NOT_LEADER, "another controller leads, or none does yet"
     return TopologyReport(memory.tick, "", seen.time_s, outcome, reason)
-
-
-def cycle_with_searches(
-    memory: Memory, seen: Seen, settings: Config
-) -> tuple[Memory, Report, Seen]:
-    """Decide once, each search answered on the spot: for a world without processes beside it.
-
-    The answers are in the `Seen` that comes back.
-    """
-    while True:
-        after, report = cycle(memory, seen, settings)
-        if not report.questions:
-            return after, report, seen
-        question = report.questions[0]
-        answer = question.snapshot.topology, question.answer()
-        seen = replace(seen, answers=(*seen.answers, answer))

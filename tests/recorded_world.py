@@ -12,12 +12,13 @@ import numpy as np
 from messages import replace
 
 from controller.config import Config, build
-from controller.cycle import Memory, Seen, cycle, cycle_with_searches, failed
+from controller.cycle import Memory, Seen, cycle, failed
 from controller.journal.record import from_line
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
 from controller.policies.partition.goal import Answer
 from controller.report import TopologyReport
+from deploy.cycle import cycle_with_searches
 from deploy.ingest.world import Window, WindowWorld
 from migration.model import Edge, ExecutorId, Node, Publication, Slot
 

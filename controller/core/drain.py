@@ -20,20 +20,20 @@ from migration.validate import MOST_ENTRIES
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Undrained:
     """The executors of a topology that are still on a drained host, and why some of them stay."""
 
     executors: tuple[ExecutorId, ...]
     stays: Mapping[ExecutorId, str]
 
 
-def left_on(view: TopologyView, drained: Collection[str]) -> Left:
+def left_on(view: TopologyView, drained: Collection[str]) -> Undrained:
     """List what is still on drained hosts."""
     nodes = nodes_named(view.publication.hosts, drained)
     placement = settled_placement(view.publication, view.plan)
     here = tuple(sorted(e for e, slot in placement.items() if slot.supervisor in nodes))
     pinned = view.pinned if here else {}
-    return Left(here, {e: pinned[e] for e in here if e in pinned})
+    return Undrained(here, {e: pinned[e] for e in here if e in pinned})
 
 
 def on_hosts(view: TopologyView, hosts: Collection[str]) -> int:

@@ -182,16 +182,13 @@ def observe(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Weights:
-    """What counts of each worker's rows: what was added since its report of before, per second, and
-    the rate of before; the square of the difference of the two, and the variance of before; each
-    (W,).
-    """
+    """The weights by which a new report changes the rates of a worker's rows, each (W,)."""
 
     is_new: NDArray[np.bool_]  # has another report than before
-    added: Floats
-    rate: Floats
-    squared: Floats
-    variance: Floats
+    added: Floats  # of what was added since the report of before, per second
+    rate: Floats  # of the rate of before
+    squared: Floats  # of the square of the difference of the two
+    variance: Floats  # of the variance of before
     ewma: float
 
     def smoothed(

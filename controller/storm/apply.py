@@ -13,7 +13,7 @@ from controller.core.topology import TopologyView
 from controller.storm.collect import known_of
 from controller.storm.history import History, MoveRecord
 from controller.storm.leader import Leader
-from controller.storm.message_cache import Mirror
+from controller.storm.mirror import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire

@@ -12,7 +12,7 @@ from msgspec import structs
 from controller.core.controls import EVERYWHERE, Controls, Pause
 from controller.core.topology import TopologyView
 from controller.storm.controls import CONTROLS, PAUSED, read
-from controller.storm.message_cache import Mirror
+from controller.storm.mirror import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.election import in_line
 from kvstore.zookeeper import Session

@@ -15,7 +15,7 @@ from controller.core.excluded import nodes_named
 from controller.core.plan import next_plan
 from controller.core.topology import TopologyView, moves_under_way
 from controller.storm.history import MoveRecord
-from controller.storm.message_cache import Mirror
+from controller.storm.mirror import Mirror
 from kvstore.errors import NoNodeError, StoreError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire

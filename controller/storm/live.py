@@ -23,7 +23,7 @@ from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, CommandQueue, answered
 from controller.storm.history import HISTORY, LONGEST_REASON, Figures, History, MoveRecord
 from controller.storm.leader import Leader
-from controller.storm.message_cache import Mirror
+from controller.storm.mirror import Mirror
 from controller.storm.missed import Missed
 from controller.storm.status import document, publish
 from kvstore.errors import StoreError

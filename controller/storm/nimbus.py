@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from controller.storm.message_cache import Mirror
+from controller.storm.mirror import Mirror
 from migration import wire
 from migration.model import ABSORBED, NimbusReport, Plan, Publication
 

@@ -12,10 +12,11 @@ from msgspec import structs
 from controller.config import Config
 from controller.core.cluster import Floats, Ints
 from controller.core.topology import TopologyView
-from controller.cycle import Memory, Seen, cycle_with_searches
+from controller.cycle import Memory, Seen
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
 from controller.report import Report
+from deploy.cycle import cycle_with_searches
 from migration.model import (
     ExecutorId,
     ExecutorLoad,

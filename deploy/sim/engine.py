@@ -9,8 +9,9 @@ import numpy as np
 
 from controller.config import Config
 from controller.core.cluster import Floats
-from controller.cycle import Memory, cycle_with_searches
+from controller.cycle import Memory
 from controller.report import TopologyReport
+from deploy.cycle import cycle_with_searches
 from deploy.sim import ScenarioError
 from deploy.sim.flow.load import Meter
 from deploy.sim.flow.world import World

@@ -10,12 +10,13 @@ from messages import node_acks, publication, replace, worker_load
 
 from controller.config import Config, Mode, build
 from controller.core.decision import Outcome
-from controller.cycle import Memory, cycle, cycle_with_searches
+from controller.cycle import Memory, cycle
 from controller.policies.registry import NAMES
 from controller.replay.recording import Span
 from controller.replay.rerun import Rerun
 from controller.snapshot import parse
 from controller.walk import walk
+from deploy.cycle import cycle_with_searches
 from migration.model import Node, NodeAcks, NodeLoad, Publication, Slot, WorkerLoad
 from tests.property.controller.cli.test_decide import two_workers
 from tests.property.controller.policies.partition.test_policy import worlds

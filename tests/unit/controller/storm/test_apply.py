@@ -12,7 +12,7 @@ from protocol_world import CLUSTER, TIMING, TOPOLOGY, World
 from controller.core.topology import TopologyView
 from controller.storm.apply import Applier
 from controller.storm.leader import Leader
-from controller.storm.message_cache import Mirror
+from controller.storm.mirror import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import ANY_VERSION, Stored
 from migration import wire

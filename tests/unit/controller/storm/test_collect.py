@@ -8,7 +8,7 @@ from messages import node_acks, publication
 
 from controller.storm import controls
 from controller.storm.collect import LiveCluster
-from controller.storm.message_cache import Mirror
+from controller.storm.mirror import Mirror
 from kvstore.zookeeper import Session, Stored
 from migration import model, wire
 from migration.model import Candidacy, NimbusReport, Node, NodeLoad, Plan, Slot, Timing, Way

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 from messages import replace
 
-from controller.storm.message_cache import Mirror
+from controller.storm.mirror import Mirror
 from controller.storm.nimbus import NimbusWatch
 from kvstore.zookeeper import Stored
 from migration.model import (

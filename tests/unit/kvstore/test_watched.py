@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from kvstore.errors import NotConnectedError
-from kvstore.znode_cache import Watched
+from kvstore.watched import Watched
 from kvstore.zookeeper import Session, Stored
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from kvstore.znode_cache import Watched
+from kvstore.watched import Watched
 from kvstore.zookeeper import Session, Stored
 from migration import WireError
 from migration.model import Candidacy, NimbusReport, NodeAcks, NodeLoad, Nodes, Plan, Publication
