@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from migration import ConfigError
-from migration.settings import DEFAULT, PREFIX, Reader, load_s, metrics_at, values
+from migration.settings import PREFIX, Reader, load_s, metrics_at, setting, values
 from migration.storm_yaml import own_keys, storm_zookeeper
 
 
@@ -21,7 +21,7 @@ class AgentConfig:
     # The node's supervisor id; None to take it from what the JVMs say.
     supervisor: str | None = None
     # The periods of the poll that finds plans if a watch was missed, and of the load reports.
-    sync_s: float = DEFAULT["agent.sync.secs"]
+    sync_s: float = setting("agent.sync.secs")
     load_s: float = load_s({})
     metrics_at: tuple[str, int] | None = None  # host and port; None serves none
 

@@ -4,7 +4,7 @@ A misspelt key that is silently ignored is worse than one that stops the start.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,15 @@ from controller.policies.partition.problem import TargetOptions
 from controller.policies.registry import NAMES, Aniello, Options
 from controller.windows import checked
 from migration import ConfigError
-from migration.settings import DEFAULT, PREFIX, Reader, refuse_unknown, values
+from migration.settings import (
+    DEFAULT,
+    PREFIX,
+    Reader,
+    fields_read,
+    refuse_unknown,
+    setting,
+    values,
+)
 from migration.storm_yaml import load, own_keys, storm_zookeeper
 
 
@@ -35,8 +43,8 @@ class JournalBounds:
     """Where the journal is kept, None for nowhere; what is older, or more than this, is deleted."""
 
     dir: Path | None = None
-    days: float = DEFAULT["journal.days"]
-    size_mb: float = DEFAULT["journal.size.mb"]
+    days: float = setting("journal.days")
+    size_mb: float = setting("journal.size.mb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +52,24 @@ class Config:
     """The controller's settings; the defaults are in `migration.settings`."""
 
     mode: Mode = field(default_factory=lambda: Mode(DEFAULT["mode"]))
-    policy: str = DEFAULT["policy"]
-    cycle_s: float = DEFAULT["cycle.secs"]
-    lazy_kill_ms: int = DEFAULT["lazy.kill.ms"]
+    policy: str = setting("policy")
+    cycle_s: float = setting("cycle.secs")
+    lazy_kill_ms: int = setting("lazy.kill.ms")
     limits: Limits = field(default_factory=Limits)
     options: Options = field(default_factory=Options)
-    max_moves: int = DEFAULT["max.moves.per.cycle"]
-    max_moves_hour: int | None = DEFAULT["max.moves.per.hour"]
-    max_moves_host_hour: int | None = DEFAULT["max.moves.per.host.hour"]
+    max_moves: int = setting("max.moves.per.cycle")
+    max_moves_hour: int | None = setting("max.moves.per.hour")
+    max_moves_host_hour: int | None = setting("max.moves.per.host.hour")
     windows: tuple[str, ...] = ()
-    cooldown_s: float = DEFAULT["cooldown.executor.secs"]
-    min_age_s: float = DEFAULT["min.age.secs"]
-    ewma: float = DEFAULT["load.ewma"]
+    cooldown_s: float = setting("cooldown.executor.secs")
+    min_age_s: float = setting("min.age.secs")
+    ewma: float = setting("load.ewma")
     # Capacity of every worker; None divides a node's CPU by its slots in use.
-    worker_capacity_cores: float | None = DEFAULT["worker.cpu.capacity"]
+    worker_capacity_cores: float | None = setting("worker.cpu.capacity")
     # What can go from one node to another, for the head-room; None if that is not known.
-    link_tps: float | None = DEFAULT["link.capacity.tps"]
+    link_tps: float | None = setting("link.capacity.tps")
     excluded: Excluded = field(default_factory=Excluded)
-    vetoes: bool = DEFAULT["vetoes"]  # whether `decide` on a file keeps the rules of the live run
+    vetoes: bool = setting("vetoes")  # whether `decide` on a file keeps the rules of the live run
     journal: JournalBounds = field(default_factory=JournalBounds)
     # Every key with the value that was read or taken by default, for the journal.
     keys: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -84,30 +92,20 @@ def build(given: Mapping[str, Any]) -> Config:
         read["load.low"] = min(read["load.low"], read["load.high"])
     folder = read["journal.dir"]
     return Config(
+        **fields_read(Config, read),
         mode=Mode(read["mode"]),
-        policy=read["policy"],
-        cycle_s=read["cycle.secs"],
-        lazy_kill_ms=read["lazy.kill.ms"],
         limits=_limits(read),
-        options=_options(read),
-        max_moves=read["max.moves.per.cycle"],
-        max_moves_hour=read.get("max.moves.per.hour"),
-        max_moves_host_hour=read.get("max.moves.per.host.hour"),
+        options=Options(
+            Aniello(**fields_read(Aniello, read)),
+            TargetOptions(**fields_read(TargetOptions, read)),
+        ),
         windows=checked(read["windows"]),
-        cooldown_s=read["cooldown.executor.secs"],
-        min_age_s=read["min.age.secs"],
-        ewma=read["load.ewma"],
-        worker_capacity_cores=read.get("worker.cpu.capacity"),
-        link_tps=read.get("link.capacity.tps"),
         excluded=Excluded(
             frozenset(read["excluded.topologies"]),
             frozenset(read["excluded.components"]),
             frozenset(read["excluded.hosts"]),
         ),
-        vetoes=read["vetoes"],
-        journal=JournalBounds(
-            Path(folder) if folder else None, read["journal.days"], read["journal.size.mb"]
-        ),
+        journal=JournalBounds(Path(folder) if folder else None, **fields_read(JournalBounds, read)),
         keys=read,
     )
 
@@ -121,24 +119,7 @@ def _limits(read: Mapping[str, Any]) -> Limits:
         )
     if not read["weight.node"] and not read["weight.worker"]:
         raise ConfigError(f"{PREFIX}weight.node: must be above 0 where {PREFIX}weight.worker is 0")
-    return Limits(
-        high_frac=high_frac,
-        low_frac=low_frac,
-        gain_frac=read["asc.threshold"],
-        gain_tps=read.get("asc.threshold.tps"),
-        weight_node=read["weight.node"],
-        weight_worker=read["weight.worker"],
-    )
-
-
-def _options(read: Mapping[str, Any]) -> Options:
-    given: dict[str, Any] = {one.name: read.get(f"aniello.{one.name}") for one in fields(Aniello)}
-    target = TargetOptions(
-        gain_frac=read["target.gain"],
-        move_price_frac=read["target.move.price"],
-        fill_frac=read["target.fill"],
-    )
-    return Options(aniello=Aniello(**given), target=target)
+    return Limits(**fields_read(Limits, read))
 
 
 def from_storm_yaml(document: Mapping[str, Any]) -> tuple[Config, str]:

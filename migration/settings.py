@@ -4,7 +4,7 @@ import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -269,6 +269,16 @@ TRIED: Mapping[str, tuple[Any, ...]] = MappingProxyType(
 )
 # Those that a sweep varies without being told come first, also where changes are listed.
 TUNABLE = (*TRIED, *(row.key for row in SETTINGS if row.tunable and not row.tried))
+
+
+def setting(key: str) -> Any:
+    """Make a field of a dataclass for the value of a key, by default that of the table."""
+    return field(default=DEFAULT[key], metadata={"key": key})
+
+
+def fields_read(kind: Any, read: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the fields that `setting` has made in a dataclass, of keys that `values` has read."""
+    return {f.name: read.get(f.metadata["key"]) for f in fields(kind) if "key" in f.metadata}
 
 
 def values(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.compiled import compiled
-from migration.settings import DEFAULT
+from migration.settings import DEFAULT, setting
 
 # Sums of loads in another order differ in the last digits; that must decide nothing.
 TOLERANCE_CORES = 1e-9
@@ -27,15 +27,15 @@ FULL_SHARE_EXECUTORS = 40
 class Limits:
     """The limits that a policy gets besides the load."""
 
-    high_frac: float = DEFAULT["load.high"]  # of a worker's CPU
-    low_frac: float = DEFAULT["load.low"]  # of a worker's CPU
+    high_frac: float = setting("load.high")  # of a worker's CPU
+    low_frac: float = setting("load.low")  # of a worker's CPU
     # A move for traffic must gain more than this share of all traffic; with more than
     # `FULL_SHARE_EXECUTORS` executors, more than this share of what that many of them have.
-    gain_frac: float = DEFAULT["asc.threshold"]
-    gain_tps: float | None = DEFAULT["asc.threshold.tps"]  # wins over the share
+    gain_frac: float = setting("asc.threshold")
+    gain_tps: float | None = setting("asc.threshold.tps")  # wins over the share
     # What traffic between nodes and between workers counts for `gather`.
-    weight_node: float = DEFAULT["weight.node"]
-    weight_worker: float = DEFAULT["weight.worker"]
+    weight_node: float = setting("weight.node")
+    weight_worker: float = setting("weight.worker")
     # How many moves one decision may have; a policy that lists a whole placement ignores it.
     max_moves: int = DEFAULT["max.moves.per.cycle"]
     # Whether a decision without a move looks once more for what came closest, to name it. If not,

@@ -12,7 +12,7 @@ from controller.policies.otd import otd
 from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import TargetOptions
 from controller.policies.partition.search import Search, search_inline
-from migration.settings import DEFAULT
+from migration.settings import setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Aniello:
     0 wants a `gamma`: phase 1 knows no capacity, and what it puts together may fit no node.
     """
 
-    alpha: float = DEFAULT["aniello.alpha"]
-    beta: float = DEFAULT["aniello.beta"]
-    gamma: float | None = DEFAULT["aniello.gamma"]  # not in the paper
+    alpha: float = setting("aniello.alpha")
+    beta: float = setting("aniello.beta")
+    gamma: float | None = setting("aniello.gamma")  # not in the paper
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from controller.core.classify import TOLERANCE_CORES, Limits, worker_cpu_cores
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
-from migration.settings import DEFAULT
+from migration.settings import setting
 
 # Below twice the gain and the price, ways under noise were many and broke off: decision 0023.
 JITTER_TIMES = 2.0
@@ -21,9 +21,9 @@ TIE = 1e-9
 class TargetOptions:
     """The options of `gather` for targets, besides the limits."""
 
-    gain_frac: float = DEFAULT["target.gain"]  # δ, of what today's placement costs
-    move_price_frac: float = DEFAULT["target.move.price"]  # λ times E, of the same
-    fill_frac: float = DEFAULT["target.fill"]  # of the upper threshold
+    gain_frac: float = setting("target.gain")  # δ, of what today's placement costs
+    move_price_frac: float = setting("target.move.price")  # λ times E, of the same
+    fill_frac: float = setting("target.fill")  # of the upper threshold
     # Whether the way to a target may cost any more than to stay, on average over its placements;
     # else by no more than its end gains. While loads jitter it may end anywhere: a worker gets hot,
     # or an executor no longer fits.
