@@ -1,13 +1,16 @@
 """How the commands print their answers and their help."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import Annotated, Any
 
 import structlog
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from controller.core.times import moment
+from controller.errors import CommandError
 
 
 class Output(StrEnum):
@@ -18,6 +21,21 @@ class Output(StrEnum):
 
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to print the answer.")]
+
+From = Annotated[
+    str, typer.Option("--from", metavar="TIME", help="Not before: ISO 8601 (UTC) or Unix seconds.")
+]
+To = Annotated[str, typer.Option("--to", metavar="TIME", help="Not after; as --from.")]
+
+
+def unix_s(option: str, text: str, none_s: float) -> float:
+    """Read a time in ISO 8601, UTC without a zone, or Unix seconds; without a text, `none_s`."""
+    with suppress(ValueError):
+        return float(text or none_s)
+    try:
+        return moment(text).timestamp()
+    except ValueError:
+        raise CommandError(f"{option}: {text!r} is no time such as 2026-12-01T06:00") from None
 
 
 def counted(count: int, what: str) -> str:

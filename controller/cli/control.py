@@ -1,7 +1,6 @@
 """``nstorm mode``, ``approve``, ``reject``, ``pause``, ``freeze``, ``resume``: what may move."""
 
 import time
-from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +13,7 @@ from controller.core.controls import EVERYWHERE, Controls, Pause, Rejected
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView, moves_under_way
 from controller.errors import CommandError
-from controller.output import Output, OutputOption
+from controller.output import Output, OutputOption, unix_s
 from controller.storm import controls
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, find
@@ -145,10 +144,7 @@ def freeze(
 
     `nstorm resume` ends it.
     """
-    try:
-        until_s = datetime.fromisoformat(until).timestamp()
-    except ValueError:
-        raise CommandError(f"--until: {until!r} is no time such as 2026-12-01T06:00") from None
+    until_s = unix_s("--until", until, 0.0)
     if until_s <= time.time():
         raise CommandError(f"--until: {until} is past")
     with connected(conf) as session:

@@ -2,17 +2,25 @@
 
 import logging
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from math import inf
 from pathlib import Path
 
 from controller.config import Config
+from controller.core.compiled import run_as_python_until
+from controller.core.times import moment
 from controller.errors import CommandError
-from controller.journal.reader import Log, moment
+from controller.journal.reader import Log, Segment, Tick
+from controller.journal.recorder import HEAD_TICKS
 from controller.output import quiet
 from controller.replay.playback import recorded_config, replay
 from controller.report import TopologyReport, not_written
+
+# A segment is named once the cycle of its first tick has come to its end.
+_LONGEST_CYCLE_S = 60.0
 
 
 def cycle_named(text: str) -> int | datetime | None:
@@ -24,60 +32,66 @@ def cycle_named(text: str) -> int | datetime | None:
     return None
 
 
-def in_journal(folder: Path, named: int | datetime) -> tuple[list[TopologyReport], Config]:
+def in_journal(folders: list[Path], named: int | datetime) -> tuple[list[TopologyReport], Config]:
     """Decide a cycle again; gives how it ended, and its settings.
 
     It is the newest one of this number, or the last one by the end of this second, in which a
-    controller of this journal led. No more of the journal is decided again than its segment.
+    controller of these journals led. No more is decided again than what follows the nearest head.
     """
     with quiet(logging.CRITICAL):
-        log, config = Log.open([folder]), Config()
-        places = (_place(log, writer, named) for writer in range(len(log.writers)))
-        found = max(filter(None, places), default=None)
-        if found is None:
-            log.newest_head()  # refuses a journal that only another version reads
+        log = Log.open(folders)
+        places = (_place(log, segments, named) for segments in log.writers)
+        found = max(filter(None, places), default=[], key=lambda ticks: ticks[-1].record.time_s)
+        # To load machine code takes longer than few ticks do as Python.
+        with run_as_python_until(lambda: len(found) > HEAD_TICKS):
+            *_, one = [None, *replay(found)]
+        if one is not None and one.identical and found[0].head is not None:
+            lost, reports = one.tick.record.unwritten, one.report.topologies
+            told = [not_written(r) if r.topology in lost else r for r in reports]
+            return told, recorded_config(found[0].head)
+        log.newest_head()  # refuses a journal that only another version reads
+        if found:
             raise CommandError(
-                f"{folder} has no cycle {named} in which its controller led: ask where the one is "
-                f"that did; `nstorm replay {folder}` lists what a journal has"
+                f"cycle {found[-1].record.seq} cannot be decided again as it was: its segment of "
+                "the journal is damaged, or of another version of nstorm"
             )
-        _, writer, since_s, number = found
-        for one in replay(log, writer, since_s):
-            if one.tick.head is not None:
-                config = recorded_config(one.tick.head)
-            record = one.tick.record
-            if record.seq == number and one.identical:
-                lost, reports = record.unwritten, one.report.topologies
-                return [not_written(r) if r.topology in lost else r for r in reports], config
-            if record.seq >= number:
-                break
+        where = " ".join(map(str, folders))
         raise CommandError(
-            f"cycle {number} cannot be decided again as it was: its segment of the journal is "
-            "damaged, or of another version of nstorm"
+            f"{where} has no cycle {named} in which its controller led: ask where the one is "
+            f"that did; `nstorm replay {where}` lists what a journal has"
         )
 
 
-def _place(log: Log, writer: int, named: int | datetime) -> tuple[float, int, float, int] | None:
+def _place(log: Log, segments: Sequence[Segment], named: int | datetime) -> list[Tick] | None:
     """Find the cycle among those of a controller process, which counts them, and records, from 1.
 
-    Gives its time, the process, from when on to read, and the number.
+    Gives its tick, the last one, and those before it from the nearest head on.
     """
     number, until_s = inf, inf
     if isinstance(named, datetime):
-        since_s = named.timestamp()
-        until_s = since_s + 1
+        until_s = named.timestamp() + 1
+        segments = [s for s in segments if s.begun_s < until_s + _LONGEST_CYCLE_S]
     else:
-        segments = log.writers[writer]
-        row = bisect_right(segments, float(named), key=lambda s: _number(log, writer, s.begun_s))
-        number, since_s = named, segments[max(row - 1, 0)].begun_s
-    found = None
-    for tick in log.ticks(writer, since_s):
-        record = tick.record
-        if record.seq > number or record.time_s >= until_s:
-            break
-        if record.epoch is not None and not tick.superseded and number in (record.seq, inf):
-            found = record.time_s, writer, since_s, record.seq
-    return found
+        number, row = named, bisect_right(segments, float(named), key=lambda s: _number(log, s))
+        segments = segments[max(row - 1, 0) : row]
+    # A controller that has lost its lead may have begun segments since.
+    for segment in reversed(segments):
+        found, ticks = None, list[Tick]()
+        for tick in _ticks(log, segment):
+            record = tick.record
+            if record.seq > number or record.time_s >= until_s:
+                break
+            ticks = [tick] if tick.head is not None else [*ticks, tick]
+            if record.epoch is not None and not tick.superseded and number in (record.seq, inf):
+                found = ticks
+        if found is not None:
+            return found
+    return None
 
 
-def _number(log: Log, writer: int, since_s: float) -> float:
-    return next((tick.record.seq for tick in log.ticks(writer, since_s)), inf)
+def _ticks(log: Log, segment: Segment) -> Iterator[Tick]:
+    return replace(log, writers=((segment,),)).ticks(0)
+
+
+def _number(log: Log, segment: Segment) -> float:
+    return next((tick.record.seq for tick in _ticks(log, segment)), inf)

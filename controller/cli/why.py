@@ -1,8 +1,10 @@
 """``nstorm plan``, ``explain``, ``history``, ``show``, ``cancel`` and ``undo``."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from math import inf
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,12 +17,13 @@ from controller.cli.places import shown
 from controller.cli.recorded import cycle_named, in_journal
 from controller.cli.running import Conf
 from controller.config import from_storm_yaml
+from controller.core.times import utc
 from controller.errors import CommandError
-from controller.output import Output, OutputOption
-from controller.storm.answers import explained, utc
+from controller.output import From, Output, OutputOption, To, unix_s
+from controller.storm.answers import explained
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command
-from controller.storm.history import HISTORY, MoveRecord, stored_moves
+from controller.storm.history import HISTORY, REMEMBERED_MOVES, MoveRecord, known_moves
 from kvstore.zookeeper import Session
 from migration import storm_yaml
 from migration.model import topology_name
@@ -30,6 +33,10 @@ _MOVED = "MOVED"
 
 Name = Annotated[str, typer.Argument(metavar="[TOPOLOGY]", help="Its id or name; else all.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="As `nstorm history` shows it.")]
+Journal = Annotated[
+    list[Path] | None,
+    typer.Option(help="A journal to read. Repeatable.  [default: nstorm.journal.dir]"),
+]
 
 
 def plan(conf: Conf, topology: Name = "", output: OutputOption = Output.TABLE) -> None:
@@ -48,7 +55,9 @@ def explain(
             "(UTC), for the last cycle by then.  [default: the last of all]",
         ),
     ] = "",
+    *,
     topology: Topology = "",
+    journal: Journal = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say why a decision is as it is, or why something stays.
@@ -62,10 +71,10 @@ def explain(
     if named is None:
         _look(conf, wish, output)
     else:
-        folder = storm_yaml.read_as(conf, from_storm_yaml)[0].journal.dir
-        if folder is None:
+        folders = _folders(conf, journal)
+        if not folders:
             raise CommandError("there is no journal: set nstorm.journal.dir or storm.local.dir")
-        reports, config = in_journal(folder, named)
+        reports, config = in_journal(folders, named)
         _answer(explained(reports, wish, config), output)
 
 
@@ -119,13 +128,23 @@ def _cell(value: Any, hosts: Mapping[str, str]) -> str:
 def history(
     conf: Conf,
     topology: Name = "",
+    *,
     executor: Annotated[str, typer.Option(help="Only its moves, such as 7-7.")] = "",
+    begin: From = "",
+    end: To = "",
+    journal: Journal = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List the last moves of the cluster, and what each has changed."""
+    """List the last moves of the cluster, and what each has changed.
+
+    Beyond those that ZooKeeper keeps stand those of the journal.
+    """
+    since_s, until_s = unix_s("--from", begin, -inf), unix_s("--to", end, inf)
     with connected(conf) as session:
-        moves, hosts = _of(_moves(session), topology), _hosts(session)
+        moves, hosts = _moves(session, topology, _folders(conf, journal)), _hosts(session)
     moves = [move for move in moves if executor in ("", move.executor)]
+    moves = [move for move in moves if since_s <= (move.begun_s or move.ended_s) <= until_s]
+    moves = moves if begin else moves[-REMEMBERED_MOVES:]
     if output is Output.JSON:
         _show([asdict(move) for move in moves], output)
         return
@@ -146,15 +165,19 @@ def history(
 
 
 def show(
-    move: Id, conf: Conf, topology: Topology = "", output: OutputOption = Output.TABLE
+    move: Id,
+    conf: Conf,
+    topology: Topology = "",
+    journal: Journal = None,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Show who asked for a move and why, its phases, and its gain.
 
     `asc tps` is what it was to gain; `before` and `after` were measured.
     """
     with connected(conf) as session:
-        found = [one for one in _of(_moves(session), topology) if one.id == move]
-        hosts = _hosts(session)
+        moves, hosts = _moves(session, topology, _folders(conf, journal)), _hosts(session)
+    found = [one for one in moves if one.id == move]
     if not found:
         raise CommandError(f"no move {move} is among those of `nstorm history`")
     if len(found) > 1:
@@ -191,7 +214,7 @@ def undo(
     It stops where one does not get there. In the mode auto the policy may move them again later.
     """
     with connected(conf) as session:
-        moves = last_moves(_of(_moves(session), topology), count)
+        moves = last_moves(_moves(session, topology), count)
         for move in moves:
             back = (move.executor, move.target, move.source)
             wish = Command(move.topology, moves=(back,), by=_UNDO + _key(move))
@@ -211,18 +234,20 @@ def last_moves(moves: list[MoveRecord], count: int) -> list[MoveRecord]:
     return left[:count]
 
 
-def _moves(session: Session) -> list[MoveRecord]:
+def _moves(session: Session, topology: str, journals: Iterable[Path] = ()) -> list[MoveRecord]:
     stored = session.read(HISTORY)
-    return stored_moves(None if stored is None else stored.data)
+    known = known_moves(None if stored is None else stored.data, journals)
+    return [m for m in known if topology in ("", m.topology, topology_name(m.topology))]
+
+
+def _folders(conf: Path, journals: list[Path] | None) -> list[Path]:
+    own = storm_yaml.read_as(conf, from_storm_yaml)[0].journal.dir
+    return journals or ([] if own is None else [own])
 
 
 def _hosts(session: Session) -> dict[str, str]:
     views = LiveCluster.of_session(session).topologies()
     return {node.id: node.host for view in views for node in view.publication.nodes}
-
-
-def _of(moves: list[MoveRecord], topology: str) -> list[MoveRecord]:
-    return [m for m in moves if topology in ("", m.topology, topology_name(m.topology))]
 
 
 def _key(move: MoveRecord) -> str:

@@ -1,9 +1,10 @@
 """The controls that operators set at run time: modes, pauses, a freeze, unwanted moves."""
 
-from datetime import UTC, datetime
 from typing import Literal
 
 from msgspec import Struct
+
+from controller.core.times import utc
 
 ModeName = Literal["observe", "advise", "approve", "auto"]
 EVERYWHERE = ""  # in place of a topology's name
@@ -19,10 +20,9 @@ class Pause(Struct, frozen=True):
         if self.until_s is None:
             return self.reason
         try:
-            until = datetime.fromtimestamp(self.until_s, UTC).isoformat(" ", "minutes")
+            return f"{self.reason}, until {utc(self.until_s)}"
         except (ValueError, OverflowError, OSError):
             return f"{self.reason}, for ever"
-        return f"{self.reason}, until {until}"
 
 
 class Rejected(Struct, frozen=True):

@@ -172,15 +172,6 @@ class Log:
         return [f"{count} {what}" for what, count in sorted(self.skipped.items()) if count]
 
 
-def moment(text: str) -> datetime:
-    """Read a time by which a journal is asked, ISO 8601; it is UTC if it has no zone.
-
-    Raises ValueError for any other text.
-    """
-    named = datetime.fromisoformat(text)
-    return named if named.tzinfo else named.replace(tzinfo=UTC)
-
-
 def _segments(path: Path) -> Iterator[Segment]:
     if not path.exists():
         raise JournalError(f"{path}: no such file or folder")

@@ -1,8 +1,9 @@
 """One record of the journal is one line of JSON that carries its own checksum.
 
 A line that was cut off or damaged is recognised by itself, and other tools read the file as it is.
-What the controller remembers stands at the head of each segment, so that it can be replayed without
-those before it: as MessagePack, which writes arrays as their bytes and takes any value for a key.
+What the controller remembers stands in a head at the beginning of each segment, and now and then
+within it, so that a replay may begin there: as MessagePack, which writes arrays as their bytes and
+takes any value for a key.
 """
 
 import json
@@ -40,9 +41,10 @@ class JournalError(ControllerError):
 
 
 class Head(Struct, frozen=True, tag_field="kind", tag="head"):
-    """The values that a replay needs before the first tick of a segment."""
+    """The values that a replay needs before it begins with the next tick."""
 
     format: Any = None
+    seq: int = 0  # of the tick before
     config: dict[str, Any] = {}  # every key of the settings in force
     memory: Any = None  # a `Memory` by `encode`; of another format, anything
 

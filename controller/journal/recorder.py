@@ -5,9 +5,9 @@ Messages are copied as the bytes that they came in, and only when they have chan
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
@@ -26,6 +26,9 @@ log = structlog.get_logger()
 Message = Publication | NodeAcks | NodeLoad
 DataOf = Callable[[Sequence[Message]], Sequence[bytes]]
 NOTES_LIMIT = 1000
+T = TypeVar("T")
+# An explanation decides so many ticks again at most; a head takes the room of two or three.
+HEAD_TICKS = 24
 
 
 def encoded(messages: Sequence[Message]) -> list[bytes]:
@@ -44,10 +47,11 @@ class Recorder:
         self._journal = journal
         self._data_of = data_of
         self._sequence = 0
-        self._segment = 0
+        self._headed = 0  # the tick before the last head
         self._written: dict[tuple[type, str], bytes] = {}
         self._seen: dict[tuple[type, str], Message] = {}
         self._notes: dict[str, list[Any]] = {}
+        self._moves: list[bytes] = []
         self._begins_anew = False
         self._fault = ""
 
@@ -70,13 +74,15 @@ class Recorder:
         writes = not journal.resting
         begins = journal.wants_segment or self._begins_anew
         time_s = report.topologies[0].time_s
-        head = self._guarded(lambda: self._head(before, time_s)) if writes and begins else None
+        heads = begins or self._sequence - self._headed >= HEAD_TICKS
+        head = self._guarded(lambda: self._head(before, time_s)) if writes and heads else None
         self._sequence += 1
         if writes and (head is not None or not begins):
             body = self._guarded(lambda: self._tick(seen, report, unwritten))
             if body is not None:
-                journal.append([body] if head is None else [head, body], begins=begins)
-                self._notes = {}
+                bodies = [body] if head is None else [head, body]
+                journal.append(bodies, begins=begins, moves=self._moves)
+                self._notes, self._moves = {}, []
                 self._begins_anew = False
                 return
         # The next record cannot build on one that was not written.
@@ -86,10 +92,15 @@ class Recorder:
         if self._journal is not None:
             self._journal.close()
 
+    def add_moves(self, moves: Iterable[dict[str, Any]]) -> None:
+        """Put moves that have ended beside the next record; what is there is not written again."""
+        if self._journal is not None:
+            self._moves = self._guarded(lambda: list(map(compact, moves))) or []
+
     def note(self, kind: str, what: dict[str, Any]) -> None:
         """Put something into the next record that no decision depends on.
 
-        The kind is a key of the record, such as ``ended`` for moves or ``commands``.
+        The kind is a key of the record, such as ``commands``.
         """
         notes = self._notes.setdefault(kind, [])
         if self._journal is not None and len(notes) < NOTES_LIMIT:
@@ -100,13 +111,12 @@ class Recorder:
             "kind": "head",
             "format": FORMAT,
             "writer": self._journal.name if self._journal else "",
-            "segment": self._segment,
             "seq": self._sequence,
             "time_s": time_s,
             "config": self._config.keys_in_force,
             "memory": encode(replace(before, layouts={})),
         }
-        self._segment += 1
+        self._headed = self._sequence
         self._written, self._seen = {}, {}
         return compact(fields)
 
@@ -160,7 +170,7 @@ class Recorder:
         self._written |= new
         return list(new.values())
 
-    def _guarded(self, make: Callable[[], bytes]) -> bytes | None:
+    def _guarded(self, make: Callable[[], T]) -> T | None:
         """Keep a fault of the journal away from the cycle."""
         try:
             made = make()

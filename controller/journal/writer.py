@@ -1,7 +1,8 @@
 """Appends records to segment files on a thread of its own, so that no disk holds the controller up.
 
 A segment is one writer's file. It is locked while it is written, compressed when it is full, and
-deleted when the journal has grown too old or too large.
+deleted when the journal has grown too old or too large. Moves that have ended stand in files of
+their own beside the segments, so small that they stay for much longer.
 """
 
 import fcntl
@@ -12,7 +13,8 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,11 +28,15 @@ from controller.journal.record import to_line
 log = structlog.get_logger()
 
 SUFFIX, PACKED = ".jsonl", ".jsonl.gz"
+# Once the newer one is full, it takes the place of the older one.
+OLDER_MOVES, MOVES = "moves.old.ndjson", "moves.ndjson"
+MOVES_BYTES = 16 * 2**20
 # More records than these do not wait for a slow disk: they are dropped, and a new segment begins.
 WAITING_RECORDS = 16
 RETRY_S = 60.0
 CLOSE_S = 10.0
 _MIB = 2**20
+_CHECKED = 16  # bytes at the beginning of a line, its checksum among them
 SEGMENT_BYTES = 64 * _MIB
 
 
@@ -62,9 +68,10 @@ class Writer:
         self.folder = folder
         self.name = name
         self._bounds = bounds
-        self._waiting: queue.Queue[tuple[Sequence[bytes], bool] | None] = queue.Queue(
-            WAITING_RECORDS
+        self._waiting: queue.Queue[tuple[Sequence[bytes], bool, Sequence[bytes]] | None] = (
+            queue.Queue(WAITING_RECORDS)
         )
+        self._moves: set[bytes] | None = None  # how the lines begin that the folder has
         self._thread: threading.Thread | None = None
         self._file = -1
         self._path = folder
@@ -94,10 +101,11 @@ class Writer:
         """Whether nothing is written now because the disk refused lately."""
         return time.monotonic() < self._resting_until_s
 
-    def append(self, bodies: Sequence[bytes], *, begins: bool) -> None:
+    def append(self, bodies: Sequence[bytes], *, begins: bool, moves: Sequence[bytes] = ()) -> None:
         """Hand records over that are written together; never waits.
 
-        `begins`: the first of them is the head of a new segment.
+        `begins`: the first of them is the head of a new segment. `moves` have ended; those that
+        the folder has are not written again.
         """
         if self._chain_broken and not begins:
             return
@@ -110,7 +118,7 @@ class Writer:
             # does not count: one that fills the segment by itself would end it at each tick.
             self._written_bytes, self._opened_s = -len(bodies[0]), time.monotonic()
         try:
-            self._waiting.put_nowait((bodies, begins))
+            self._waiting.put_nowait((bodies, begins, moves))
         except queue.Full:
             self._fail("the disk is too slow")
 
@@ -141,11 +149,26 @@ class Writer:
                 self._waiting.task_done()
         self._leave()
 
-    def _take(self, bodies: Sequence[bytes], begins: bool) -> None:
+    def _take(self, bodies: Sequence[bytes], begins: bool, moves: Sequence[bytes]) -> None:
         if begins:
             self._begin()
         if self._file >= 0:
             self._write(b"".join(map(to_line, bodies)))
+            if moves:
+                self._add_moves(moves)
+
+    def _add_moves(self, bodies: Sequence[bytes]) -> None:
+        if self._moves is None:
+            self._moves = {line[:_CHECKED] for line in move_lines(self.folder)}
+        new = {line[:_CHECKED]: line for line in map(to_line, bodies)}
+        lines = [line for key, line in new.items() if key not in self._moves]
+        self._moves |= new.keys()
+        path = self.folder / MOVES
+        with path.open("ab") as file:
+            # An empty line first: a full disk may have cut off what was written before.
+            file.write(b"".join([b"\n", *lines]))
+        if path.stat().st_size >= MOVES_BYTES:
+            path.replace(self.folder / OLDER_MOVES)
 
     def _begin(self) -> None:
         self._leave()
@@ -204,6 +227,13 @@ class Writer:
             if (total > room or stat.st_mtime < oldest_s) and not _in_use(path):
                 path.unlink()
                 total -= stat.st_size
+
+
+def move_lines(folder: Path) -> Iterator[bytes]:
+    """Read the moves that a folder has, the oldest first, one in a line."""
+    for name in (OLDER_MOVES, MOVES):
+        with suppress(FileNotFoundError), (folder / name).open("rb") as file:
+            yield from file
 
 
 def pack(path: Path) -> None:

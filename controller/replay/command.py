@@ -5,7 +5,6 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,9 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from controller.config import build, keys_of
-from controller.journal.reader import Log, moment
+from controller.core.times import utc
+from controller.journal.reader import Log
 from controller.journal.record import JournalError, compact
-from controller.output import Output, OutputOption, counted, quiet
+from controller.output import From, Output, OutputOption, To, counted, quiet, unix_s
 from controller.policies.registry import NAMES
 from controller.replay import playback
 from controller.replay.playback import Replayed, recorded_config
@@ -31,22 +31,7 @@ from controller.replay.rerun import (
 )
 
 # Sections of the help.
-PART = "A part of the log only"
 OTHERWISE = "Other settings than the recorded ones"
-
-
-def _moment(text: str | None) -> float | None:
-    """Read a time; without a zone it is UTC."""
-    if text is None:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        return moment(text).timestamp()
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is neither ISO 8601 nor Unix seconds") from None
 
 
 def replay(
@@ -57,19 +42,8 @@ def replay(
         ),
     ],
     *,
-    begin: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="TIME",
-            rich_help_panel=PART,
-            help="Not before: ISO 8601 (UTC) or Unix seconds.",
-        ),
-    ] = None,
-    end: Annotated[
-        str | None,
-        typer.Option("--to", metavar="TIME", rich_help_panel=PART, help="Not after; as --from."),
-    ] = None,
+    begin: From = "",
+    end: To = "",
     assignments: Annotated[
         list[str] | None,
         typer.Option(
@@ -103,7 +77,7 @@ def replay(
     know: that shuffles would send elsewhere, that an overload would have slowed the topology down.
     Each topology has max.moves.per.cycle moves to itself, which in a live run all of them share.
     """
-    window = _moment(begin) or -math.inf, _moment(end) or math.inf
+    window = unix_s("--from", begin, -math.inf), unix_s("--to", end, math.inf)
     log = Log.open(paths)
     changes = keys_of(assignments or [])
     if policy is not None:
@@ -126,7 +100,7 @@ def _verified(log: Log, window: tuple[float, float]) -> dict[str, Any]:
     cycles: list[dict[str, Any]] = []
     ticks = different = 0
     for writer in range(len(log.writers)):
-        for one in playback.replay(log, writer, window[0]):
+        for one in playback.replay(log.ticks(writer, window[0])):
             if one.tick.superseded or not window[0] <= one.tick.record.time_s <= window[1]:
                 continue
             ticks += 1
@@ -215,7 +189,7 @@ def _score(series: Series) -> dict[str, Any]:
 
 
 def _print_verified(document: dict[str, Any], every: bool) -> None:
-    table = Table("time (UTC)", "topology", "outcome", "reason")
+    table = Table("time", "topology", "outcome", "reason")
     before: dict[str, str] = {}
     alike = 0
     for cycle in document["cycles"]:
@@ -223,8 +197,9 @@ def _print_verified(document: dict[str, Any], every: bool) -> None:
         if not another and cycle["identical"] and not every:
             alike += 1
         else:
-            when = datetime.fromtimestamp(cycle["time_s"], UTC).strftime("%F %T")
-            table.add_row(when, cycle["topology"], cycle["outcome"], cycle["reason"])
+            table.add_row(
+                utc(cycle["time_s"]), cycle["topology"], cycle["outcome"], cycle["reason"]
+            )
         if not cycle["identical"]:
             was = cycle["recorded"]
             table.add_row("", "", f"was {was['outcome']}", was["reason"])

@@ -3,7 +3,7 @@
 With the recorded configuration that gives the recorded cycles, byte for byte.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ from msgspec import Raw
 from controller.config import Config, build
 from controller.core.topology import TopologyView
 from controller.cycle import Memory, Seen, cycle, failed
-from controller.journal.reader import Log, Tick
+from controller.journal.reader import Tick
 from controller.journal.record import (
     Head,
     JournalError,
@@ -106,17 +106,17 @@ class Replayed:
         return compact(self.cycles) == bytes(self.tick.record.cycles)
 
 
-def replay(log: Log, writer: int, since_s: float = 0.0) -> Iterator[Replayed]:
-    """Decide one controller's ticks again, with its own configuration.
+def replay(ticks: Iterable[Tick]) -> Iterator[Replayed]:
+    """Decide one controller's ticks again, with its own configuration, from the first head on.
 
-    Begins with the segment that holds `since_s` (Unix seconds). Raises `JournalError` where the
-    journal is of a version of nstorm whose configuration or messages this one cannot read.
+    Raises `JournalError` where the journal is of a version of nstorm whose configuration or
+    messages this one cannot read.
     """
     reader, memory, config = SeenReader(), None, Config()
-    for tick in log.ticks(writer, since_s):
+    for tick in ticks:
         if tick.gap:  # what was decided there is not known
             memory = None
-        if tick.head is not None and memory is None:
+        if tick.head is not None and tick.head.seq + 1 == tick.record.seq and memory is None:
             config = recorded_config(tick.head)
             memory = decode(Memory, tick.head.memory)
         if memory is None:

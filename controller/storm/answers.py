@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from controller.core.headroom import headroom
 from controller.core.outcomes import what_to_do
 from controller.core.picture import Picture
 from controller.core.slots import opened_slot
+from controller.core.times import utc
 from controller.core.veto import PASSING, Vetoes, first_of, young
 from controller.core.view.view import View
 from controller.cycle import Memory
@@ -31,11 +31,6 @@ from migration.model import Slot, topology_name
 MOST_STEPS = 100
 MOST_CANDIDATES = 50
 Rows = list[dict[str, Any]]
-
-
-def utc(unix_s: float | None) -> str:
-    """Write a time for people, and nothing for none."""
-    return "" if not unix_s else f"{datetime.fromtimestamp(unix_s, UTC):%Y-%m-%d %H:%M:%SZ}"
 
 
 def of_topology(reports: Iterable[TopologyReport], name: str) -> list[TopologyReport]:

@@ -1,11 +1,15 @@
 """The last moves of the cluster: who asked, why, how each ended, and what it changed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from controller.journal.record import from_line
+from controller.journal.writer import move_lines
 from migration import wire
 from migration.model import Entry, Phase
 
@@ -48,6 +52,9 @@ class MoveRecord:
         if self.stopped_after_s is None:
             return None
         return self.stopped_after_s - self.phase_s.get(Phase.PREPARE, 0.0)
+
+
+_LINE = msgspec.json.Decoder(MoveRecord)
 
 
 class History:
@@ -116,6 +123,22 @@ def stored_moves(data: bytes | None) -> list[MoveRecord]:
         return msgspec.json.decode(wire.unpacked(data or b"[]"), type=list[MoveRecord])
     except (ValueError, msgspec.DecodeError, RecursionError):
         return []
+
+
+def known_moves(stored: bytes | None, journals: Iterable[Path]) -> list[MoveRecord]:
+    """Read the moves that ZooKeeper and journals have, the oldest first, each once.
+
+    Raises `JournalError` where a move is of another version of nstorm.
+    """
+    lines = (line for journal in journals for line in move_lines(journal))
+    read = [move for line in lines if (move := from_line(line, _LINE)) is not None]
+    found: dict[tuple[str, str, float | None], MoveRecord] = {}
+    for move in (*read, *stored_moves(stored)):
+        key = move.topology, move.id, move.begun_s
+        # The journal of one leader may lack what the next one has measured.
+        if move.after or key not in found or not found[key].after:
+            found[key] = move
+    return sorted(found.values(), key=lambda move: move.begun_s or move.ended_s or inf)
 
 
 def _record(topology: str, entry: Entry) -> MoveRecord:

@@ -80,10 +80,11 @@ class LiveController:
         self._untold: list[MoveRecord] = []  # moves that have ended in this cycle
         self._wake = threading.Event()
         timing = replace(Timing(), lazy_kill_ms=config.lazy_kill_ms)
-        mirror = Mirror(session, self._wake)
+        mirror = self._mirror = Mirror(session, self._wake)
         self._leader = Leader(session, name)
         self._view = LiveCluster(mirror, timing)
         self._history = History()
+        self._recorded: list[MoveRecord] = []  # moves that were put into the journal
         self._applier = Applier(
             session, mirror=mirror, leader=self._leader, timing=timing, history=self._history
         )
@@ -196,6 +197,15 @@ class LiveController:
             self._session.put(HISTORY, self._history.dump())
             self._history.changed = False
 
+    def _record_moves(self) -> None:
+        """Put moves that have ended, or were measured, into the journal, whoever leads."""
+        if self._leader.epoch is None:
+            stored = self._mirror.node(HISTORY)
+            self._history.load(None if stored is None else stored.data)
+        if self._history.ended != self._recorded:
+            self._recorded = self._history.ended
+            self._recorder.add_moves(map(asdict, self._recorded))
+
     def _note_commands(self) -> None:
         """Put what operators ask for, and what becomes of it, into the journal."""
         asked = self._commands.read()
@@ -208,6 +218,7 @@ class LiveController:
     def _cycle(self) -> bool:
         """Look, decide and act; return whether moves have begun."""
         self._applier.sweep(self._view.orphans())
+        self._record_moves()
         before, time_s, began_s = self._memory, time.time(), time.monotonic()
         seen: Seen | None = None
         try:
@@ -270,9 +281,7 @@ class LiveController:
             )
         # Last, for what is taken here would be lost if ZooKeeper did not answer.
         ended = self._applier.take_ended()
-        for move, _ in ended:
-            self._recorder.note("ended", asdict(move))
-            self._untold.append(move)
+        self._untold += [move for move, _ in ended]
         # An executor rests after its move, whether the policy or an operator asked for it.
         rests = tuple((m.topology, ExecutorId.parse(m.executor), at_s) for m, at_s in ended)
         return replace(

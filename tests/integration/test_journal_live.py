@@ -1,23 +1,35 @@
 """A run against a real ZooKeeper is recorded, and its replay gives the same decisions."""
 
+import json
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from controller.config import build
+from controller.config import JournalBounds, build
 from controller.core.decision import Outcome
+from controller.core.times import utc
 from controller.journal.reader import Log
 from controller.replay.playback import replay
 from controller.replay.recording import spans
 from controller.replay.rerun import Rerun
+from controller.storm.history import HISTORY, known_moves
 from controller.storm.live import LiveController
 from controller.storm.status import read
 from kvstore.zookeeper import Session
+from migration.model import Plan
 from tests.bench.replay.score import through
-from tests.integration.test_controller_live import Puppets, new_root, wait_for
-from tests.recorded_world import plain
+from tests.integration.test_controller_live import (
+    Puppets,
+    leading,
+    new_root,
+    played,
+    typed,
+    wait_for,
+    write_conf,
+)
 
 pytestmark = pytest.mark.zookeeper
 
@@ -50,15 +62,12 @@ def test_a_live_run_is_decided_again_byte_for_byte(
             for thread in threads:
                 thread.join()
     log = Log.open([tmp_path / "journal"])
-    replayed = list(replay(log, 0))
+    replayed = list(replay(log.ticks(0)))
     assert [one.identical for one in replayed] == [True] * len(replayed)
     assert log.said() == []
     outcomes = [report.outcome for one in replayed for report in one.report.topologies]
     assert outcomes.count(Outcome.MOVED) >= 2
-    (path,) = (tmp_path / "journal").iterdir()
-    records = map(plain, path.read_bytes().splitlines(keepends=True))
-    ended = [move for record in records for move in record.get("ended", ())]
-    assert [move["outcome"] for move in ended[:2]] == ["MOVED", "MOVED"]
+    assert [move.outcome for move in known_moves(None, [tmp_path / "journal"])[:2]] == ["MOVED"] * 2
     found = list(spans(log))
     moves = [(m.executor, m.target) for m in through(Rerun(None), found).moves]
     assert moves[:1] == [("2-2", "a:6700")]
@@ -66,3 +75,38 @@ def test_a_live_run_is_decided_again_byte_for_byte(
         through(Rerun(config), found).inter_node_frac
         <= through(Rerun(None), found).inter_node_frac + 0.1
     )
+
+
+def test_any_controllers_journal_tells_who_moved_what_once_zookeeper_has_forgotten(
+    zookeeper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.storm.history.MEASURED_AFTER_S", 1.0)
+    storm, standby = new_root(zookeeper), tmp_path / "standby"
+    conf = write_conf(tmp_path / "storm.yaml", storm)
+    with conf.open("a") as file:
+        file.write(f"nstorm.journal.dir: {standby}\n")
+
+    def look(*words: str) -> Any:
+        return json.loads(typed(conf, *words, "-o", "json"))
+
+    def journal(folder: Path) -> dict[str, Any]:
+        return {"journal": JournalBounds(folder), "cooldown_s": 600.0}
+
+    with (
+        played(storm) as puppets,
+        leading(storm, "one", **journal(tmp_path / "leader")),
+        leading(storm, "two", **journal(standby)),
+    ):
+        wait_for(lambda: [move for move in known_moves(None, [standby]) if move.after])
+        wait_for(lambda: not (puppets.plan() or Plan("", 0, 0, "")).entries)
+        (first, *_) = look("history")
+        puppets.session.delete(HISTORY)
+    assert known_moves(None, [tmp_path / "leader"])[0] == known_moves(None, [standby])[0]
+    (found,) = look("history", "--executor", "2-2", "--from", utc(first["begun_s"]))
+    assert {**found, "after": first["after"]} == first
+    assert (found["asked_by"], found["outcome"]) == ("policy gather", "MOVED")
+    assert 0 <= found["after"]["inter_node_frac"] < found["before"]["inter_node_frac"]
+    assert look("show", found["id"])[0]["phase_s"] == found["phase_s"]
+    assert look("history", "--to", utc(first["begun_s"])) == []
+    assert look("history", "--journal", str(tmp_path / "none")) == []
+    assert "--from: 'noon' is no time such as" in typed(conf, "history", "--from", "noon", code=2)

@@ -129,7 +129,7 @@ def _replayed(folder: Path) -> dict[str, float]:
     config = build({})
     through(Rerun(config), found)  # which compiles, where nothing is compiled yet
     return {
-        "replay_ms": _ms(cpu_s(lambda: list(replay(Log.open([folder]), 0))) / ticks),
+        "replay_ms": _ms(cpu_s(lambda: list(replay(Log.open([folder]).ticks(0)))) / ticks),
         "read_ms": _ms(cpu_s(lambda: list(spans(Log.open([folder])))) / ticks),
         "rerun_ms": _ms(cpu_s(lambda: through(Rerun(config), found)) / ticks),
     }

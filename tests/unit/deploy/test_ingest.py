@@ -33,7 +33,7 @@ def files(tmp_path: Path, **texts: str) -> list[Path]:
 
 def measured(out: Path) -> Span:
     log = Log.open([out])
-    assert all(one.identical for one in replay(log, 0))
+    assert all(one.identical for one in replay(log.ticks(0)))
     (span,) = spans(log)
     return span
 

@@ -41,7 +41,7 @@ def test_a_log_that_ends_at_any_byte_is_replayed_up_to_there(
             path = path.with_name(path.name + ".gz")
             path.write_bytes(gzip.compress(recorded[:cut]))
         log = Log.open([path])
-        replayed = list(replay(log, 0))
+        replayed = list(replay(log.ticks(0)))
     whole = recorded[:cut].count(b"\n")
     assert len(replayed) == max(whole - 1, 0)  # the head is a line of its own
     assert all(one.identical for one in replayed)

@@ -162,9 +162,8 @@ def test_replay_tells_its_options_by_what_they_are_for() -> None:
     sections = [line for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
     assert sections == [
         "Arguments:",
-        "A part of the log only:",
-        "Other settings than the recorded ones:",
         "Options:",
+        "Other settings than the recorded ones:",
     ]
 
 

@@ -17,11 +17,12 @@ from controller.config import build
 from controller.core.decision import Outcome
 from controller.errors import CommandError
 from controller.journal.record import JournalError, compact, to_line
+from controller.journal.recorder import HEAD_TICKS
 from controller.journal.writer import Bounds
 from controller.report import TopologyReport, not_written
 from controller.storm.answers import explained
 from controller.storm.commands import Command, encode
-from tests.recorded_world import BEGIN_S, TICK_S, Recorded, record
+from tests.recorded_world import BEGIN_S, TICK_S, Recorded, plain, record
 
 CONFIG = build({"mode": "auto", "policy": "gather", "cooldown.executor.secs": 12})
 DARK = "explain refused: no executor, worker or host 7-7 in that cycle; wc-1 STALE_METRICS: "
@@ -64,7 +65,7 @@ def test_every_cycle_is_explained_as_it_would_have_been_live(
     for tick, report in enumerate(reports):
         assert report.tick == tick + 1
         for named in (report.tick, at(tick), at(tick).replace(microsecond=0)):
-            found, config = in_journal(tmp_path, named)
+            found, config = in_journal([tmp_path], named)
             assert said(found, what) == said([report], what)
             assert config == CONFIG
 
@@ -84,7 +85,7 @@ def test_no_segment_before_the_cycles_own_is_decided_again(
     monkeypatch.setattr(recorded, "replay", counting)
     for named in (12, at(11)):
         decided.clear()
-        in_journal(tmp_path, named)
+        in_journal([tmp_path], named)
         assert decided[-1] == 12
         assert decided[0] > 6
 
@@ -98,11 +99,74 @@ def test_a_time_means_the_last_cycle_by_then_in_which_a_controller_led(
     recorded_in(tmp_path, monkeypatch, each=leads_from_tick_4)
     second = timedelta(seconds=1)
     for named, tick in ((at(4), 4), (at(4) - second / 2, 4), (at(5) - second, 4), (at(6), 6)):
-        ((one,), _) = in_journal(tmp_path, named)
+        ((one,), _) = in_journal([tmp_path], named)
         assert one.time_s == at(tick).timestamp()
     for none in (3, at(4) - second):
         with pytest.raises(CommandError, match=f"has no cycle {re.escape(str(none))} in which"):
-            in_journal(tmp_path, none)
+            in_journal([tmp_path], none)
+
+
+def test_no_more_is_decided_again_than_what_follows_the_nearest_head(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = range(2 * HEAD_TICKS + 3)
+    reports = record(tmp_path, ticks=ticks)
+    (path,) = tmp_path.iterdir()
+    kinds = [plain(line)["kind"] for line in path.read_bytes().splitlines(keepends=True)]
+    heads = [row for row, kind in enumerate(kinds) if kind == "head"]
+    assert heads == [0, HEAD_TICKS + 1, 2 * (HEAD_TICKS + 1)]
+    decided: list[int] = []
+    real = recorded.replay
+
+    def counting(*where: Any) -> Any:
+        for one in real(*where):
+            decided.append(one.tick.record.seq)
+            yield one
+
+    monkeypatch.setattr(recorded, "replay", counting)
+    for named, first in ((HEAD_TICKS, 1), (HEAD_TICKS + 1, HEAD_TICKS + 1), (len(ticks), 49)):
+        decided.clear()
+        found, _ = in_journal([tmp_path], named)
+        assert decided == list(range(first, named + 1))
+        assert said(found) == said([reports[named - 1]])
+
+
+def test_a_head_whose_tick_is_damaged_is_not_begun_with(tmp_path: Path) -> None:
+    record(tmp_path, ticks=range(2 * HEAD_TICKS))
+    (path,) = tmp_path.iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    del lines[HEAD_TICKS + 2]
+    path.write_bytes(b"".join(lines))
+    assert in_journal([tmp_path], HEAD_TICKS)
+    with pytest.raises(CommandError, match="cycle 30 cannot be decided again as it was"):
+        in_journal([tmp_path], 30)
+
+
+def test_a_lead_that_was_lost_at_the_end_of_a_segment_is_looked_for_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leads_until_tick_5(tick: int, run: Recorded) -> None:
+        run.epoch = 0 if tick < 5 else None
+        if tick >= 5:  # each segment that follows has no tick in which it led
+            run.recorder._begins_anew = True
+
+    reports = recorded_in(tmp_path, monkeypatch, each=leads_until_tick_5)
+    for tick in (4, 5, 8, 11):
+        ((one,), _) = in_journal([tmp_path], at(tick))
+        assert one.time_s == reports[4].time_s
+
+
+def test_a_segment_that_was_named_after_its_first_tick_has_it_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded_in(tmp_path, monkeypatch)
+    for path in tmp_path.iterdir():
+        begun, _, rest = path.name.partition("-")
+        later = datetime.strptime(begun, "%Y%m%dT%H%M%S") + timedelta(seconds=2)
+        path.rename(path.with_name(f"{later:%Y%m%dT%H%M%S}-{rest}"))
+    for tick in range(12):
+        ((one,), _) = in_journal([tmp_path], at(tick))
+        assert one.time_s == at(tick).timestamp()
 
 
 def test_a_journal_of_another_format_is_refused_by_the_version_that_reads_it(
@@ -114,7 +178,7 @@ def test_a_journal_of_another_format_is_refused_by_the_version_that_reads_it(
         old = to_line(compact({**json.loads(head), "format": 3}))
         path.write_bytes(old + b"".join(lines))
     with pytest.raises(JournalError, match=r"format 3, which nstorm .* reads"):
-        in_journal(tmp_path, at(4))
+        in_journal([tmp_path], at(4))
 
 
 def test_of_two_processes_the_one_that_led_and_of_a_number_the_newest(
@@ -123,11 +187,11 @@ def test_of_two_processes_the_one_that_led_and_of_a_number_the_newest(
     recorded_in(tmp_path, monkeypatch, name="one")
     recorded_in(tmp_path, monkeypatch, name="two", ticks=range(20, 26), epoch=1)
     for named, tick in ((3, 22), (9, 8), (at(5), 5), (at(15), 11), (at(22), 22), (at(30), 25)):
-        ((one,), _) = in_journal(tmp_path, named)
+        ((one,), _) = in_journal([tmp_path], named)
         assert one.time_s == at(tick).timestamp()
     for none in (99, at(-1)):
         with pytest.raises(CommandError, match="has no cycle") as refused:
-            in_journal(tmp_path, none)
+            in_journal([tmp_path], none)
         assert "\n" not in str(refused.value)
 
 
@@ -139,7 +203,7 @@ def test_a_plan_that_was_not_written_is_told_as_it_was_live(
 
     reports = recorded_in(tmp_path, monkeypatch, each=lost)
     assert reports[3].outcome is Outcome.MOVED
-    found, _ = in_journal(tmp_path, 4)
+    found, _ = in_journal([tmp_path], 4)
     assert said(found) == said([not_written(reports[3])])
 
 
@@ -156,7 +220,7 @@ def test_what_cannot_be_decided_again_as_it_was_is_refused(
 
     monkeypatch.setattr(recorded, "replay", otherwise)
     with pytest.raises(CommandError, match="cycle 5 cannot be decided again as it was"):
-        in_journal(tmp_path, 5)
+        in_journal([tmp_path], 5)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ def test_operators_come_before_the_topologys_configuration_and_that_before_the_s
 
 def test_a_pause_holds_its_topology_until_its_time() -> None:
     controls = Controls(pauses={"wc": Pause("release", 100.0)})
-    assert controls.held("wc", 99.0) == "paused: release, until 1970-01-01 00:01+00:00"
+    assert controls.held("wc", 99.0) == "paused: release, until 1970-01-01 00:01:40Z"
     assert controls.held("wc", 100.0) is None
     assert controls.held("other", 0.0) is None
     everything = Controls(pauses={"": Pause("upgrade")})

@@ -5,13 +5,14 @@ import gzip
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from controller.config import JournalBounds
-from controller.journal.record import compact
-from controller.journal.writer import Bounds, Writer, pack
+from controller.journal.record import compact, to_line
+from controller.journal.writer import MOVES, OLDER_MOVES, Bounds, Writer, move_lines, pack
 from tests.recorded_world import plain
 
 HEAD, TICK = compact({"kind": "head"}), compact({"kind": "tick", "fill": "x" * 100})
@@ -139,9 +140,9 @@ def test_a_disk_that_hangs_does_not_hold_the_loop_up(tmp_path: Path) -> None:
     read_end, write_end = os.pipe()
     slow = Writer._take
 
-    def hang(self: Writer, bodies: object, begins: bool) -> None:
+    def hang(self: Writer, *what: Any) -> None:
         os.read(read_end, 1)
-        slow(self, bodies, begins)  # type: ignore[arg-type]
+        slow(self, *what)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Writer, "_take", hang)
@@ -163,3 +164,39 @@ def test_no_journal_where_none_is_wanted(tmp_path: Path) -> None:
     assert one is not None
     assert two is not None
     assert one.name != two.name
+
+
+def test_a_move_is_written_once_and_outlives_the_segments(tmp_path: Path) -> None:
+    one, two = compact({"id": "m1"}), compact({"id": "m2"})
+    writer = Writer(tmp_path, "w", Bounds(size_bytes=1500, segment_bytes=300))
+    for moves in ([one], [one, two], []):
+        writer.append([HEAD, TICK], begins=True, moves=moves)
+    write(writer, 60)
+    writer.close()
+    another = Writer(tmp_path, "x", Bounds())
+    another.append([HEAD, TICK], begins=True, moves=[two, compact({"id": "m3"})])
+    another.close()
+    lines = [line for line in move_lines(tmp_path) if line != b"\n"]
+    assert [plain(line)["id"] for line in lines] == ["m1", "m2", "m3"]
+
+
+def test_moves_have_two_files_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.journal.writer.MOVES_BYTES", 100)
+    writer = Writer(tmp_path, "w", Bounds())
+    for number in range(9):
+        move = compact({"id": f"m{number}", "fill": "x" * 30})
+        writer.append([HEAD, TICK], begins=True, moves=[move])
+    writer.close()
+    assert {path.name for path in tmp_path.glob("moves*")} <= {OLDER_MOVES, MOVES}
+    kept = [plain(line)["id"] for line in move_lines(tmp_path) if line != b"\n"]
+    assert kept == [f"m{number}" for number in range(9 - len(kept), 9)]
+    assert 2 <= len(kept) <= 4
+
+
+def test_what_a_full_disk_cut_off_costs_no_other_move(tmp_path: Path) -> None:
+    (tmp_path / MOVES).write_bytes(to_line(compact({"id": "m1"}))[:20])
+    writer = Writer(tmp_path, "w", Bounds())
+    writer.append([HEAD, TICK], begins=True, moves=[compact({"id": "m2"})])
+    writer.close()
+    *_, last = move_lines(tmp_path)
+    assert plain(last) == {"id": "m2"}

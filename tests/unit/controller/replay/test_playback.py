@@ -27,7 +27,9 @@ SMALL = Bounds(segment_bytes=10_000)
 
 def same(*paths: Path) -> list[bool]:
     log = Log.open(paths)
-    return [one.identical for writer in range(len(log.writers)) for one in replay(log, writer)]
+    return [
+        one.identical for writer in range(len(log.writers)) for one in replay(log.ticks(writer))
+    ]
 
 
 def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -52,7 +54,7 @@ def test_a_replay_gives_the_live_decisions(tmp_path: Path) -> None:
     reports = record(tmp_path)
     assert {report.outcome for report in reports} >= {Outcome.MOVED, Outcome.STALE_METRICS}
     log = Log.open([tmp_path])
-    replayed = [report for one in replay(log, 0) for report in one.report.topologies]
+    replayed = [report for one in replay(log.ticks(0)) for report in one.report.topologies]
     assert [(r.tick, r.time_s, r.outcome, r.reason, r.moves, r.plan) for r in replayed] == [
         (r.tick, r.time_s, r.outcome, r.reason, r.moves, r.plan) for r in reports
     ]
@@ -66,7 +68,7 @@ def test_another_process_gives_them_too(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from controller.journal.reader import Log;"
         "from controller.replay.playback import replay;"
-        "print([one.identical for one in replay(Log.open([Path(sys.argv[1])]), 0)])"
+        "print([one.identical for one in replay(Log.open([Path(sys.argv[1])]).ticks(0))])"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -95,7 +97,7 @@ def test_a_missing_segment_is_counted_and_the_rest_is_the_same(tmp_path: Path) -
     record(tmp_path, ticks=range(30), bounds=SMALL)
     sorted(tmp_path.iterdir())[1].unlink()
     log = Log.open([tmp_path])
-    kept = [one.identical for one in replay(log, 0)]
+    kept = [one.identical for one in replay(log.ticks(0))]
     assert all(kept)
     assert len(kept) < 30
     assert log.said() == ["1 segments missing", f"{log.skipped['ticks missing']} ticks missing"]
@@ -145,7 +147,6 @@ def test_moves_that_others_asked_for_rest_in_a_replay_too(tmp_path: Path) -> Non
         if tick == 1:
             now_s = run.world.seen().now_s
             run.rests = tuple(("wc-1", ExecutorId(task, task), now_s) for task in range(2, 9))
-            run.recorder.note("ended", {"id": "m7", "outcome": "MOVED"})
             run.recorder.note("commands", {"path": "/c", "state": "MOVED"})
 
     reports = record(tmp_path, each=each)
@@ -153,7 +154,6 @@ def test_moves_that_others_asked_for_rest_in_a_replay_too(tmp_path: Path) -> Non
     assert same(tmp_path) == [True] * 12
     (path,) = tmp_path.iterdir()
     second = plain(path.read_bytes().splitlines(keepends=True)[2])
-    assert second["ended"] == [{"id": "m7", "outcome": "MOVED"}]
     assert second["commands"] == [{"path": "/c", "state": "MOVED"}]
 
 
@@ -217,7 +217,7 @@ def test_a_clock_that_goes_back_is_counted_and_nothing_is_lost(tmp_path: Path) -
 
     record(tmp_path, each=each)
     log = Log.open([tmp_path])
-    assert [one.identical for one in replay(log, 0)] == [True] * 12
+    assert [one.identical for one in replay(log.ticks(0))] == [True] * 12
     assert log.said() == ["1 times at which the clock went back"]
 
 
@@ -228,7 +228,7 @@ def test_a_segment_of_another_format_is_skipped(tmp_path: Path) -> None:
     head = plain(lines[0])
     path.write_bytes(to_line(compact({**head, "format": 99})) + b"".join(lines[1:]))
     log = Log.open([tmp_path])
-    assert all(one.identical for one in replay(log, 0))
+    assert all(one.identical for one in replay(log.ticks(0)))
     assert log.said() == ["1 segments of format 99, which a newer version of nstorm reads"]
 
 
@@ -243,7 +243,7 @@ def test_a_journal_of_the_old_format_is_refused_and_its_reader_named(tmp_path: P
     log = Log.open([tmp_path])
     with pytest.raises(JournalError, match=r"format 2, which nstorm .* reads"):
         log.newest_head()
-    assert list(replay(log, 0)) == []
+    assert list(replay(log.ticks(0))) == []
     assert log.said() == ["1 segments of format 2, which nstorm 0.1.0 as of 2026-11-23 reads"]
 
 
@@ -263,7 +263,7 @@ def test_what_another_version_wrote_is_one_clear_message(tmp_path: Path, field: 
     head[field] = {"unheard": 1}
     path.write_bytes(to_line(compact(head)) + b"".join(lines[1:]))
     with pytest.raises(JournalError, match="of another version"):
-        list(replay(Log.open([tmp_path]), 0))
+        list(replay(Log.open([tmp_path]).ticks(0)))
 
 
 def test_where_there_is_no_journal_it_is_said(tmp_path: Path) -> None:

@@ -1,16 +1,21 @@
 """The last moves: who asked, how they ended, and what was measured afterwards."""
 
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 
 from messages import executor
 
+from controller.journal.record import compact
+from controller.journal.writer import Bounds, Writer
 from controller.storm.history import (
     LONGEST_REASON,
     MEASURED_AFTER_S,
     MEASURED_UNTIL_S,
     REMEMBERED_MOVES,
     History,
+    MoveRecord,
+    known_moves,
     stored_moves,
 )
 from migration.model import Base, Entry, Phase, Slot
@@ -96,3 +101,27 @@ def test_only_the_last_moves_are_kept_and_garbage_is_none() -> None:
     for data in (b"garbage", b"\x1f\x8bgarbage", b"{}", b'[{"id":7}]', None):
         assert stored_moves(data) == []
     assert asdict(history.moves[0])["topology"] == "wc-1"
+
+
+def journal(folder: Path, name: str, moves: list[MoveRecord]) -> Path:
+    writer = Writer(folder / name, name, Bounds())
+    head, tick = compact({"kind": "head"}), compact({"kind": "tick"})
+    writer.append([head, tick], begins=True, moves=[compact(asdict(move)) for move in moves])
+    writer.close()
+    return folder / name
+
+
+def test_journals_of_whoever_led_tell_of_moves_that_zookeeper_has_forgotten(tmp_path: Path) -> None:
+    history = History()
+    for number in range(3):
+        made(history, f"m{number}", 1000.0 * number + 1)
+    first, second, third = history.moves
+    measured = replace(first, after={"inter_node_frac": 0.3})
+    # One leader wrote a move twice, the second time as measured; the other only saw it end.
+    folders = [journal(tmp_path, "a", [first, measured]), journal(tmp_path, "b", [first, second])]
+    history.moves = [replace(second, after={"inter_node_frac": 0.2}), third]
+    assert known_moves(history.dump(), folders) == [measured, *history.moves]
+    assert known_moves(None, [tmp_path / "none"]) == []
+    # The same id in a ZooKeeper that was rebuilt is another move.
+    again = replace(first, begun_s=9000.0)
+    assert known_moves(None, [journal(tmp_path, "c", [again]), folders[0]]) == [measured, again]

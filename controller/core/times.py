@@ -1,0 +1,17 @@
+"""Times as people read and type them."""
+
+from datetime import UTC, datetime
+
+
+def utc(unix_s: float | None) -> str:
+    """Write a time for people, and nothing for none."""
+    return "" if not unix_s else f"{datetime.fromtimestamp(unix_s, UTC):%Y-%m-%d %H:%M:%SZ}"
+
+
+def moment(text: str) -> datetime:
+    """Read a time in ISO 8601; it is UTC if it has no zone.
+
+    Raises ValueError for any other text.
+    """
+    named = datetime.fromisoformat(text)
+    return named if named.tzinfo else named.replace(tzinfo=UTC)
