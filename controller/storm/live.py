@@ -29,7 +29,8 @@ from controller.storm.status import document, publish
 from kvstore.errors import StoreError
 from kvstore.pulse import Pulse
 from kvstore.zookeeper import Session
-from migration.model import ExecutorId, Plan, Timing
+from migration import wire
+from migration.model import ExecutorId, Plan, Timing, topology_name
 
 if TYPE_CHECKING:  # metrics that are not asked for take no time
     from controller.storm.telemetry import Telemetry
@@ -256,10 +257,12 @@ class LiveController:
         return len(unwritten) < len(report.plans)
 
     def _tell(self, seen: Seen | None, reports: tuple[TopologyReport, ...], took_s: float) -> None:
-        ended, self._untold = self._untold, []
         if self._telemetry is None:
             return
+        topologies = {topology_name(name) for name in self._mirror.children(wire.TOPOLOGIES)}
+        ended, self._untold = self._untold, []
         try:
+            self._telemetry.know(topologies)
             for move in ended:
                 self._telemetry.ended(move)
             self._telemetry.cycle(seen, self._memory, reports, took_s, self._history.ended)
@@ -281,7 +284,7 @@ class LiveController:
             )
         # Last, for what is taken here would be lost if ZooKeeper did not answer.
         ended = self._applier.take_ended()
-        self._untold += [move for move, _ in ended]
+        self._untold += [move for move, _ in ended if self._telemetry is not None]
         # An executor rests after its move, whether the policy or an operator asked for it.
         rests = tuple((m.topology, ExecutorId.parse(m.executor), at_s) for m, at_s in ended)
         return replace(

@@ -67,6 +67,8 @@ class Telemetry(Collector):
         self._phases = Histogram(
             "nstorm_move_phase_seconds", "A phase of a move.", ["phase"], buckets=_PHASES, **here
         )
+        for phase in Phase:
+            self._phases.labels(phase)
         self._disturbed = Histogram(
             "nstorm_move_disturbance_seconds",
             "From PREPARE until the source has stopped: what an application may notice of a move.",
@@ -112,8 +114,6 @@ class Telemetry(Collector):
         `moves` are those of the history.
         """
         self._cycles.observe(took_s)
-        if seen is not None and seen.epoch is not None:
-            self._know({topology_name(view.id) for view in seen.topologies})
         for report in reports:
             self._decisions.labels(topology_name(report.topology), report.outcome).inc()
         gauges = Families(_GAUGES)
@@ -141,8 +141,11 @@ class Telemetry(Collector):
                 _add_picture(gauges, report, report.picture, self._config.link_tps)
         self._gauges = gauges  # at once: a scrape sees one cycle or the next
 
-    def _know(self, topologies: set[str]) -> None:
-        """Begin each series at 0, because a first value is no rise; end those of what is gone."""
+    def know(self, topologies: set[str]) -> None:
+        """Begin each series at 0, because a first value is no rise; end those of what is gone.
+
+        Also while another leads: a move that is taken over has ended before the next scrape.
+        """
         ends = ((self._decisions, Outcome), (self._moves, MoveOutcome))
         for (counter, outcomes), topology in product(ends, topologies - self._known):
             for outcome in outcomes:

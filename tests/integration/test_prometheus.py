@@ -4,6 +4,7 @@ import re
 import subprocess
 from contextlib import suppress
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 import yaml
@@ -22,6 +23,7 @@ from scraping import (
 from agent.daemon import Shown
 from agent.samples import Samples
 from agent.telemetry import NodeTelemetry
+from controller.storm.status import read
 from kvstore.exposition import exposed
 from kvstore.pulse import Pulse
 from migration.model import LocalPlan, Plan, Slot
@@ -111,6 +113,55 @@ def test_each_alert_fires_for_what_it_names_and_for_nothing_else(tmp_path: Path)
 
 
 @pytest.mark.zookeeper
+def test_a_standby_shows_0_of_what_it_would_count_as_leader(zookeeper: str, tmp_path: Path) -> None:
+    storm = new_root(zookeeper)
+    first, second = (write_conf(tmp_path / f"{name}.yaml", storm) for name in "ab")
+    port = free_port()
+    with second.open("a") as file:
+        file.write(f"nstorm.metrics.port: {port}\n")
+
+    def shown() -> set[str]:
+        with suppress(OSError), urlopen(f"http://localhost:{port}/metrics") as answer:
+            return set(answer.read().decode().splitlines())
+        return set()
+
+    def controller(conf: Path) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([NSTORM, "controller", "--conf", str(conf)])
+
+    with played(storm) as puppets, controller(first) as leads:
+        wait_for(lambda: read(puppets.session))
+        with controller(second) as waits:
+            try:
+                wait_for(lambda: MOVED_0 in shown(), 60)
+                assert "nstorm_leads 0.0" in shown()
+            finally:
+                waits.terminate()
+                leads.terminate()
+
+
+def test_a_change_of_leader_changes_no_sum_of_the_dashboard(tmp_path: Path) -> None:
+    """One controller leads, hangs, and leads again; then it ends. Another leads in between."""
+    need_prometheus()
+    moves = 'nstorm_moves_total{topology="wc",outcome="MOVED",instance="%s"}'
+    rules = [rule for rule in dashboard_queries() if 'outcome="MOVED"' in rule]
+    (query,) = (rule.replace("$topology", "wc").replace("[24h]", "[2h]") for rule in rules)
+    values = {"a": "0+1x10 10+0x10 11+1x9 _x90", "b": "0+0x10 1+1x9 10+0x9 11+1x89"}
+    series = [{"series": moves % name, "values": of} for name, of in values.items()]
+    # a: 20 in all; b: 10 while a hung, and 90 after a has ended.
+    expected = {
+        "expr": f"round({query})",
+        "eval_time": "2h",
+        "exp_samples": [{"labels": "{}", "value": 120}],
+    }
+    path = tmp_path / "tests.yml"
+    test = {"interval": "1m", "input_series": series, "promql_expr_test": [expected]}
+    path.write_text(yaml.safe_dump({"tests": [test]}))
+    command = [PROMETHEUS / "promtool", "test", "rules", path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.zookeeper
 def test_every_query_finds_what_a_running_controller_and_an_agent_serve(
     zookeeper: str, tmp_path: Path
 ) -> None:
@@ -154,6 +205,7 @@ def test_every_query_finds_what_a_running_controller_and_an_agent_serve(
             controller.terminate()
 
 
+MOVED_0 = 'nstorm_moves_total{outcome="MOVED",topology="wc-1"} 0.0'
 MOVED = 'sum(nstorm_moves_total{outcome="MOVED"})'
 
 

@@ -75,11 +75,14 @@ def test_each_series_begins_at_0_and_ends_with_its_topology(
 ) -> None:
     seen, memory, report = decided
     telemetry = Telemetry(CONFIG)
+    telemetry.know({"wc-1"})
     telemetry.cycle(seen, memory, report.topologies, 0.02)
     found = told(telemetry)
     assert {k[2] for k in found if k[0] == "nstorm_decisions_total"} == set(Outcome)
     assert found["nstorm_moves_total", "wc-1", "UNDONE"] == 0
+    assert found["nstorm_move_phase_seconds_count", "SETTLE"] == 0
     without = replace(seen, topologies=())
+    telemetry.know(set())
     telemetry.cycle(without, memory, cycle(memory, without, CONFIG)[1].topologies, 0.02)
     assert not [key for key in told(telemetry) if "wc-1" in key]
 
@@ -157,12 +160,15 @@ def test_a_fault_of_the_metrics_stays_out_of_the_cycle(
 ) -> None:
     seen, memory, report = decided
 
-    class Broken:
+    class Broken(Telemetry):
         def ended(self, move: MoveRecord) -> None:
             raise ZeroDivisionError
 
-    live = cast(Any, SimpleNamespace(_telemetry=Broken(), _untold=[MOVE], _memory=memory))
+    mirror = SimpleNamespace(children=lambda path: ["wc-1"])
+    live = SimpleNamespace(
+        _telemetry=Broken(CONFIG), _mirror=mirror, _untold=[MOVE], _memory=memory
+    )
     with capture_logs() as logs:
-        LiveController._tell(live, seen, report.topologies, 0.02)
+        LiveController._tell(cast(Any, live), seen, report.topologies, 0.02)
     assert [entry["event"] for entry in logs] == ["metrics_failed"]
     assert live._untold == []
