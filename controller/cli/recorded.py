@@ -1,8 +1,7 @@
 """Finds one cycle in the journal of this machine, and decides it again."""
 
 import logging
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -67,31 +66,17 @@ def _place(log: Log, segments: Sequence[Segment], named: int | datetime) -> list
 
     Gives its tick, the last one, and those before it from the nearest head on.
     """
-    number, until_s = inf, inf
-    if isinstance(named, datetime):
-        until_s = named.timestamp() + 1
-        segments = [s for s in segments if s.begun_s < until_s + _LONGEST_CYCLE_S]
-    else:
-        number, row = named, bisect_right(segments, float(named), key=lambda s: _number(log, s))
-        segments = segments[max(row - 1, 0) : row]
+    until_s, number = (named.timestamp() + 1, inf) if isinstance(named, datetime) else (inf, named)
     # A controller that has lost its lead may have begun segments since.
-    for segment in reversed(segments):
+    for segment in reversed([s for s in segments if s.begun_s < until_s + _LONGEST_CYCLE_S]):
         found, ticks = None, list[Tick]()
-        for tick in _ticks(log, segment):
+        for tick in replace(log, writers=((segment,),)).ticks(0):
             record = tick.record
             if record.seq > number or record.time_s >= until_s:
                 break
             ticks = [tick] if tick.head is not None else [*ticks, tick]
             if record.epoch is not None and not tick.superseded and number in (record.seq, inf):
                 found = ticks
-        if found is not None:
+        if found is not None or (ticks and number < inf):
             return found
     return None
-
-
-def _ticks(log: Log, segment: Segment) -> Iterator[Tick]:
-    return replace(log, writers=((segment,),)).ticks(0)
-
-
-def _number(log: Log, segment: Segment) -> float:
-    return next((tick.record.seq for tick in _ticks(log, segment)), inf)

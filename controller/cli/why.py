@@ -235,8 +235,7 @@ def last_moves(moves: list[MoveRecord], count: int) -> list[MoveRecord]:
 
 
 def _moves(session: Session, topology: str, journals: Iterable[Path] = ()) -> list[MoveRecord]:
-    stored = session.read(HISTORY)
-    known = known_moves(None if stored is None else stored.data, journals)
+    known = known_moves(session.read(HISTORY), journals)
     return [m for m in known if topology in ("", m.topology, topology_name(m.topology))]
 
 

@@ -50,7 +50,7 @@ class Recorder:
         self._headed = 0  # the tick before the last head
         self._written: dict[tuple[type, str], bytes] = {}
         self._seen: dict[tuple[type, str], Message] = {}
-        self._notes: dict[str, list[Any]] = {}
+        self._commands: list[dict[str, Any]] = []
         self._moves: list[bytes] = []
         self._begins_anew = False
         self._fault = ""
@@ -82,7 +82,7 @@ class Recorder:
             if body is not None:
                 bodies = [body] if head is None else [head, body]
                 journal.append(bodies, begins=begins, moves=self._moves)
-                self._notes, self._moves = {}, []
+                self._commands, self._moves = [], []
                 self._begins_anew = False
                 return
         # The next record cannot build on one that was not written.
@@ -97,14 +97,10 @@ class Recorder:
         if self._journal is not None:
             self._moves = self._guarded(lambda: list(map(compact, moves))) or []
 
-    def note(self, kind: str, what: dict[str, Any]) -> None:
-        """Put something into the next record that no decision depends on.
-
-        The kind is a key of the record, such as ``commands``.
-        """
-        notes = self._notes.setdefault(kind, [])
-        if self._journal is not None and len(notes) < NOTES_LIMIT:
-            notes.append(what)
+    def note(self, command: dict[str, Any]) -> None:
+        """Put what operators ask for into the next record; no decision depends on it."""
+        if self._journal is not None and len(self._commands) < NOTES_LIMIT:
+            self._commands.append(command)
 
     def _head(self, before: Memory, time_s: float) -> bytes:
         fields = {
@@ -149,7 +145,7 @@ class Recorder:
             "begun": list(found.begun),
             "error": repr(report.error) if seen is None else None,
             "unwritten": list(unwritten),
-            **self._notes,
+            "commands": self._commands,
             "cycles": [cycle_record(one) for one in report.topologies],
         }
         changed: dict[str, Mapping[str, Message]] = {

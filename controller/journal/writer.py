@@ -36,6 +36,7 @@ WAITING_RECORDS = 16
 RETRY_S = 60.0
 CLOSE_S = 10.0
 _MIB = 2**20
+_Work = tuple[Sequence[bytes], bool, Sequence[bytes]]  # as `append` takes it
 _CHECKED = 16  # bytes at the beginning of a line, its checksum among them
 SEGMENT_BYTES = 64 * _MIB
 
@@ -68,9 +69,7 @@ class Writer:
         self.folder = folder
         self.name = name
         self._bounds = bounds
-        self._waiting: queue.Queue[tuple[Sequence[bytes], bool, Sequence[bytes]] | None] = (
-            queue.Queue(WAITING_RECORDS)
-        )
+        self._waiting: queue.Queue[_Work | None] = queue.Queue(WAITING_RECORDS)
         self._moves: set[bytes] | None = None  # how the lines begin that the folder has
         self._thread: threading.Thread | None = None
         self._file = -1

@@ -10,6 +10,7 @@ import msgspec
 
 from controller.journal.record import from_line
 from controller.journal.writer import move_lines
+from kvstore.zookeeper import Stored
 from migration import wire
 from migration.model import Entry, Phase
 
@@ -68,9 +69,9 @@ class History:
     def ended(self) -> list[MoveRecord]:
         return [move for move in self.moves if move.outcome]
 
-    def load(self, data: bytes | None) -> None:
+    def load(self, stored: Stored | None) -> None:
         """Take over what an earlier leader stored."""
-        self.moves = stored_moves(data)
+        self.moves = stored_moves(stored)
 
     def dump(self) -> bytes:
         """Give what is stored; the oldest moves are forgotten where all would not fit."""
@@ -117,15 +118,16 @@ class History:
         )
 
 
-def stored_moves(data: bytes | None) -> list[MoveRecord]:
+def stored_moves(stored: Stored | None) -> list[MoveRecord]:
     """Read the moves as the leading controller stored them; none from garbage."""
     try:
-        return msgspec.json.decode(wire.unpacked(data or b"[]"), type=list[MoveRecord])
+        data = wire.unpacked(stored.data if stored else b"[]")
+        return msgspec.json.decode(data, type=list[MoveRecord])
     except (ValueError, msgspec.DecodeError, RecursionError):
         return []
 
 
-def known_moves(stored: bytes | None, journals: Iterable[Path]) -> list[MoveRecord]:
+def known_moves(stored: Stored | None, journals: Iterable[Path]) -> list[MoveRecord]:
     """Read the moves that ZooKeeper and journals have, the oldest first, each once.
 
     Raises `JournalError` where a move is of another version of nstorm.

@@ -140,8 +140,7 @@ class LiveController:
                 epoch = self._leader.epoch
                 if epoch not in (None, looked_epoch):
                     self._view.led()
-                    stored = self._session.read(HISTORY)
-                    self._history.load(None if stored is None else stored.data)
+                    self._history.load(self._session.read(HISTORY))
                     cycle_at_s = led_s = now_s
                 # A new leader may find a plan that was lost; no plan tells of that.
                 look = moving or epoch != looked_epoch or now_s - looked_s >= LOOK_S
@@ -201,8 +200,7 @@ class LiveController:
     def _record_moves(self) -> None:
         """Put moves that have ended, or were measured, into the journal, whoever leads."""
         if self._leader.epoch is None:
-            stored = self._mirror.node(HISTORY)
-            self._history.load(None if stored is None else stored.data)
+            self._history.load(self._mirror.node(HISTORY))
         if self._history.ended != self._recorded:
             self._recorded = self._history.ended
             self._recorder.add_moves(map(asdict, self._recorded))
@@ -213,7 +211,7 @@ class LiveController:
         for path, command in asked.items():
             if self._asked.get(path) != command:
                 told = structs.asdict(structs.replace(command, answer=None))
-                self._recorder.note("commands", {"path": path, **told})
+                self._recorder.note({"path": path, **told})
         self._asked = asked
 
     def _cycle(self) -> bool:
@@ -262,6 +260,7 @@ class LiveController:
         topologies = {topology_name(name) for name in self._mirror.children(wire.TOPOLOGIES)}
         ended, self._untold = self._untold, []
         try:
+            # Also while another leads: a move that is taken over has ended before the next scrape.
             self._telemetry.know(topologies)
             for move in ended:
                 self._telemetry.ended(move)

@@ -142,10 +142,7 @@ class Telemetry(Collector):
         self._gauges = gauges  # at once: a scrape sees one cycle or the next
 
     def know(self, topologies: set[str]) -> None:
-        """Begin each series at 0, because a first value is no rise; end those of what is gone.
-
-        Also while another leads: a move that is taken over has ended before the next scrape.
-        """
+        """Begin each series at 0, because a first value is no rise; end those of what is gone."""
         ends = ((self._decisions, Outcome), (self._moves, MoveOutcome))
         for (counter, outcomes), topology in product(ends, topologies - self._known):
             for outcome in outcomes:

@@ -54,7 +54,7 @@ def run_state(
         moving = _felt(ledger, began_s)
         lab.wait_until("every move has ended", lambda: operator.entries() == 0, MOVE_LIMIT_S)
         stored = session.read(HISTORY)
-    ended = stored_moves(stored.data if stored else None)[-moves:]
+    ended = stored_moves(stored)[-moves:]
     moved = {"verdict": str(judge(ledger)), "failed": ledger.totals().failed}
     pids, began_s = lab.worker_pids(), time.time()
     lab.rebalance(TOPOLOGY)

@@ -62,11 +62,11 @@ def read_command(data: bytes) -> None:
 
 def read_history(data: bytes) -> None:
     history = History()
-    history.load(data)
+    history.load(Stored(data, 0, 0))
     assert len(history.hour(NOW_S)) <= len(history.moves)
     history.measure({"wc-1": {}}, NOW_S)
     again = History()
-    again.load(history.dump())
+    again.load(Stored(history.dump(), 0, 0))
     assert again.moves == history.moves
 
 

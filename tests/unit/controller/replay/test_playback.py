@@ -147,7 +147,7 @@ def test_moves_that_others_asked_for_rest_in_a_replay_too(tmp_path: Path) -> Non
         if tick == 1:
             now_s = run.world.seen().now_s
             run.rests = tuple(("wc-1", ExecutorId(task, task), now_s) for task in range(2, 9))
-            run.recorder.note("commands", {"path": "/c", "state": "MOVED"})
+            run.recorder.note({"path": "/c", "state": "MOVED"})
 
     reports = record(tmp_path, each=each)
     assert reports[1].outcome is Outcome.COOLDOWN

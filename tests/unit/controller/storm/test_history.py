@@ -18,8 +18,14 @@ from controller.storm.history import (
     known_moves,
     stored_moves,
 )
+from kvstore.zookeeper import Stored
 from migration.model import Base, Entry, Phase, Slot
 from migration.wire import LARGEST_NODE_BYTES
+
+
+def stored(data: bytes | None) -> Stored | None:
+    return None if data is None else Stored(data, 0, 0)
+
 
 A, B = Slot("a", 1), Slot("b", 1)
 
@@ -40,7 +46,7 @@ def test_a_move_keeps_who_asked_over_leaders_and_gets_what_was_measured() -> Non
     assert history.changed
     assert history.ended == []
     after = History()
-    after.load(history.dump())
+    after.load(stored(history.dump()))
     after.end("wc-1", entry("m1"), outcome="MOVED", reason="settled", ended_s=101.0)
     (move,) = after.ended
     assert (move.asked_by, move.begun_s, move.outcome) == ("operator", 100.0, "MOVED")
@@ -51,7 +57,7 @@ def test_a_move_keeps_who_asked_over_leaders_and_gets_what_was_measured() -> Non
     assert after.moves[0].after == now["wc-1"]
     after.measure({"wc-1": {"inter_node_frac": 0.1}}, 101.0 + MEASURED_AFTER_S + 5)
     assert after.moves[0].after == now["wc-1"]
-    assert stored_moves(after.dump()) == after.moves
+    assert stored_moves(stored(after.dump())) == after.moves
 
 
 def test_what_could_not_be_measured_in_time_is_not_measured_later() -> None:
@@ -99,7 +105,7 @@ def test_only_the_last_moves_are_kept_and_garbage_is_none() -> None:
     assert history.moves[0].id == "m5"
     assert len(history.dump()) < 262_144
     for data in (b"garbage", b"\x1f\x8bgarbage", b"{}", b'[{"id":7}]', None):
-        assert stored_moves(data) == []
+        assert stored_moves(stored(data)) == []
     assert asdict(history.moves[0])["topology"] == "wc-1"
 
 
@@ -120,7 +126,7 @@ def test_journals_of_whoever_led_tell_of_moves_that_zookeeper_has_forgotten(tmp_
     # One leader wrote a move twice, the second time as measured; the other only saw it end.
     folders = [journal(tmp_path, "a", [first, measured]), journal(tmp_path, "b", [first, second])]
     history.moves = [replace(second, after={"inter_node_frac": 0.2}), third]
-    assert known_moves(history.dump(), folders) == [measured, *history.moves]
+    assert known_moves(stored(history.dump()), folders) == [measured, *history.moves]
     assert known_moves(None, [tmp_path / "none"]) == []
     # The same id in a ZooKeeper that was rebuilt is another move.
     again = replace(first, begun_s=9000.0)
