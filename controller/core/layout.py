@@ -59,6 +59,7 @@ class MadeOf(NamedTuple):
     pinned: Mapping[ExecutorId, str]  # why executors must stay
     # CPU of every worker; None divides a node's CPU by its slots in use
     capacity_cores: float | None
+    opened: Mapping[str, int]  # slots by node that moves open and that Storm does not count yet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,10 +80,10 @@ class Layout:
     @classmethod
     def of(cls, made_of: "MadeOf") -> "Layout":
         """Lay a topology out; every slot that Storm or a move uses is a worker."""
-        publication, plan, pinned, capacity_cores = made_of
+        publication, plan, pinned, capacity_cores, opened = made_of
         placement = settled_placement(publication, plan)
         slots = publication.slots | frozenset(placement.values())
-        cluster = build_cluster(publication, slots, capacity_cores)
+        cluster = build_cluster(publication, slots, capacity_cores, opened)
         index = {name: w for w, name in enumerate(cluster.workers)}
         worker = {slot: index[str(slot)] for slot in sorted(slots) if str(slot) in index}
         # The natural order of "start-end" is the order of the ids.
@@ -169,9 +170,25 @@ class Layout:
         return cores
 
 
-def layout_of(view: TopologyView, capacity_cores: float | None, before: Layout | None) -> Layout:
+def opened_by(views: Iterable[TopologyView]) -> Counter[str]:
+    """Count, by node, the slots that moves open and that Storm does not count yet."""
+    return Counter(
+        slot.supervisor
+        for view in views
+        for slot in view.plan.opened_slots() - view.publication.slots
+    )
+
+
+def layout_of(
+    view: TopologyView,
+    capacity_cores: float | None,
+    before: Layout | None,
+    opened: Mapping[str, int],  # as `opened_by` counts those of all topologies
+) -> Layout:
     """Lay a topology out; gives the layout of before while what it is made of is the same."""
-    made_of = MadeOf(view.publication, view.plan, view.pinned, capacity_cores)
+    nodes = {slot.supervisor for slot in view.observation.slots} if opened else set()
+    here = {node: count for node, count in opened.items() if node in nodes}
+    made_of = MadeOf(view.publication, view.plan, view.pinned, capacity_cores, here)
     return before if before is not None and before.made_of == made_of else Layout.of(made_of)
 
 
@@ -189,18 +206,21 @@ def settled_placement(publication: Publication, plan: Plan | None) -> dict[Execu
     return placement
 
 
-def build_cluster(publication: Publication, slots: Iterable[Slot], cores: float | None) -> Cluster:
+def build_cluster(
+    publication: Publication,
+    slots: Iterable[Slot],
+    cores: float | None,
+    opened: Mapping[str, int],
+) -> Cluster:
     """List the slots that a topology uses, or is about to use, with their capacity.
 
-    Each has `cores`; None divides a node's CPU by its slots in use. One that is being opened is not
-    yet among those that Storm counts.
+    Each has `cores`; None divides a node's CPU by its slots in use and those that are `opened`.
     """
     nodes = publication.node_of
     known = [slot for slot in slots if slot.supervisor in nodes]
-    opened = Counter(slot.supervisor for slot in {*known} - publication.slots)
 
     def capacity(slot: Slot) -> float:
         node = nodes[slot.supervisor]
-        return node.cpu_capacity / 100 / max(node.slots_in_use + opened[node.id], 1)
+        return node.cpu_capacity / 100 / max(node.slots_in_use + opened.get(node.id, 0), 1)
 
     return Cluster.build(nodes, [(str(s), s.supervisor, cores or capacity(s)) for s in known])

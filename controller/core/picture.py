@@ -1,12 +1,12 @@
 """Makes the picture that a decision about one topology looks at, or says why there is none."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from controller.core.classify import Classes, Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Outcome, Veto
-from controller.core.layout import Layout, layout_of
+from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.metrics import Rates
 from controller.core.topology import TopologyView
 from migration.model import Slot
@@ -31,7 +31,7 @@ class Picture:
 
 
 def picture_each(
-    views: Iterable[TopologyView],
+    views: Collection[TopologyView],
     rates: Mapping[str, Rates],
     layouts: Mapping[str, Layout],
     unheard_s: Mapping[tuple[str, Slot], float],
@@ -46,11 +46,12 @@ def picture_each(
     Gives a veto, STAND_BACK or STALE_METRICS, where a part of a topology is not known, and
     `unheard_s` of now: since when (monotonic) workers that have not named their hooks are missed.
     `layouts` are those of earlier pictures.
-    Without `worker_capacity_cores` a node's CPU is divided by its slots in use. `now_s` is
-    monotonic, `time_s` Unix seconds.
+    Without `worker_capacity_cores` a node's CPU is divided by its slots in use or in opening.
+    `now_s` is monotonic, `time_s` Unix seconds.
     """
     pictures: dict[str, Picture | Veto] = {}
     missed_s: dict[tuple[str, Slot], float] = {}
+    opened = opened_by(views)
     for view in views:
         hooked = view.observation.hooked
         stopped = _unplaced(view)
@@ -69,7 +70,7 @@ def picture_each(
         if unknown:
             pictures[view.id] = Veto(Outcome.STALE_METRICS, "; ".join(unknown))
             continue
-        layout = layout_of(view, worker_capacity_cores, layouts.get(view.id))
+        layout = layout_of(view, worker_capacity_cores, layouts.get(view.id), opened)
         layout = layout.fitted(rates[view.id])
         snapshot = layout.snapshot(rates[view.id], time_s=time_s)
         classes = classify(layout.cluster, snapshot, limits)

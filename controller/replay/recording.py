@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from controller.config import Config
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
 from controller.core.decision import Outcome
-from controller.core.layout import Layout, layout_of
+from controller.core.layout import Layout, layout_of, opened_by
 from controller.core.metrics import Rates, by_topology, observe
 from controller.core.tasks import component_targets
 from controller.core.topology import TopologyView
@@ -224,10 +224,12 @@ class _Topology:
         config: Config,
         record: TickRecord,
         cycle: _RecordedCycle,
+        *,
         span_s: float,
+        opened: Mapping[str, int],
     ) -> Iterator[Span]:
         """Take a tick in; gives the span before it if that has come to its end."""
-        before, layout = self.layout, self._laid_out(view, config.worker_capacity_cores)
+        before, layout = self.layout, self._laid_out(view, config.worker_capacity_cores, opened)
         if not layout.knows_all(self.rates):
             return
         if self.open is not None and not self.open.takes(layout):
@@ -245,8 +247,11 @@ class _Topology:
         if cycle.outcome == Outcome.MOVED and not unwritten:
             self.own.update({move.executor: (move.source, move.target) for move in cycle.moves})
 
-    def _laid_out(self, view: TopologyView, capacity_cores: float | None) -> Layout:
-        plain, hooked = layout_of(view, capacity_cores, self.plain), view.observation.hooked
+    def _laid_out(
+        self, view: TopologyView, capacity_cores: float | None, opened: Mapping[str, int]
+    ) -> Layout:
+        plain = layout_of(view, capacity_cores, self.plain, opened)
+        hooked = view.observation.hooked
         if self.layout is None or plain is not self.plain or hooked != self.hooked:
             self.plain, self.hooked, names = plain, hooked, set(map(str, hooked))
             workers = plain.cluster.workers
@@ -330,6 +335,7 @@ class _SpanReader:
         cycles = _cycles(record.cycles)
         gone = self._topologies.keys() - {view.id for view in views}
         yield from self._close(gone)
+        opened = opened_by(views)
         for view in views:
             if view.id not in self._topologies:
                 rates = self._remembered.rates.get(view.id, Rates())
@@ -339,7 +345,7 @@ class _SpanReader:
             known, cycle = self._topologies[view.id], cycles.get(view.id)
             known.observe(view, reports.get(view.id, ()))
             if cycle is not None and cycle.total_tps is not None:
-                yield from known.add(view, config, record, cycle, span_s)
+                yield from known.add(view, config, record, cycle, span_s=span_s, opened=opened)
         for name in gone:
             del self._topologies[name]
         self._remembered = Memory()

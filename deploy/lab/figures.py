@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
-from controller.core.layout import layout_of
+from controller.core.layout import layout_of, opened_by
 from controller.core.metrics import Rates, observe_each
 from controller.core.topology import TopologyView
 from controller.storm.collect import LiveCluster
@@ -145,7 +145,8 @@ class Tuples:
         tuple of (Cluster, LoadSnapshot) or None
             None if a worker was not heard of twice.
         """
-        layout = layout_of(self.found(), worker_cores, None).fitted(rates)
+        view = self.found()
+        layout = layout_of(view, worker_cores, None, opened_by([view])).fitted(rates)
         if not rates.known.all() or not layout.worker.keys() <= set(rates.slots):
             return None
         return layout.cluster, layout.snapshot(rates, time_s=time.time())

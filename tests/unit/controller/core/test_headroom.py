@@ -74,7 +74,7 @@ def test_traffic_within_a_node_fills_no_link(world: tuple[Cluster, LoadSnapshot]
 def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapshot]) -> None:
     cluster, snapshot = world
     view = TopologyView(publication({}), Plan("", 0, -1, "t"), ())
-    layout = replace(layout_of(view, None, None), cluster=cluster)
+    layout = replace(layout_of(view, None, None, {}), cluster=cluster)
     picture = Picture(view, layout, snapshot, classify(cluster, snapshot, Limits()))
     report = TopologyReport(1, "t", 0.0, Outcome.NOTHING_TO_GAIN, "calm", picture=picture)
     told = status.document([report], (), Config(link_tps=38.0), name="c", epoch=1)

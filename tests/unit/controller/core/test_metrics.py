@@ -3,20 +3,24 @@
 from collections.abc import Iterable
 
 import pytest
-from messages import publication, replace
+from messages import START_SECS, publication, replace
 from msgspec import structs
 
 from controller.core.cluster import LoadSnapshot
-from controller.core.layout import Layout, MadeOf, build_cluster
+from controller.core.layout import Layout, MadeOf, build_cluster, layout_of, opened_by
 from controller.core.metrics import Rates, by_topology, observe
 from controller.core.picture import stale_workers
 from controller.core.tasks import FIRST_COMPONENT, ends_of, worker_of
+from controller.core.topology import TopologyView
 from migration import WireError
 from migration.model import (
+    Base,
+    Entry,
     ExecutorId,
     ExecutorLoad,
     Node,
     NodeLoad,
+    Phase,
     PlacedExecutor,
     Plan,
     Publication,
@@ -98,7 +102,7 @@ def published(slots: dict[int, Slot], *, slots_in_use: int = 2) -> Publication:
 
 
 def laid_out(rates: Rates, storm: Publication, *, time_s: float = 7.0) -> LoadSnapshot:
-    layout = Layout.of(MadeOf(storm, Plan("c", 1, 0, "t"), {}, None))
+    layout = Layout.of(MadeOf(storm, Plan("c", 1, 0, "t"), {}, None, {}))
     return layout.fitted(rates).snapshot(rates, time_s=time_s)
 
 
@@ -244,11 +248,32 @@ def test_tasks_of_a_range_belong_to_one_executor() -> None:
 
 def test_capacity_is_the_nodes_cpu_by_its_slots_in_use() -> None:
     storm = published({1: S1, 2: S2})
-    assert build_cluster(storm, storm.slots, None).capacity_cores.tolist() == [1.0, 1.0]
-    assert build_cluster(storm, storm.slots, 0.5).capacity_cores.tolist() == [0.5, 0.5]
+    assert build_cluster(storm, storm.slots, None, {}).capacity_cores.tolist() == [1.0, 1.0]
+    assert build_cluster(storm, storm.slots, 0.5, {}).capacity_cores.tolist() == [0.5, 0.5]
     assert build_cluster(
-        published({1: S1}, slots_in_use=0), [S1], None
+        published({1: S1}, slots_in_use=0), [S1], None, {}
     ).capacity_cores.tolist() == [2.0]
+
+
+def test_a_slot_that_opens_lowers_every_workers_share_of_its_host_at_once() -> None:
+    storm, base = published({1: S1}), Base(S1, START_SECS)
+    entry = Entry("m1", ExecutorId(1, 1), S1, Slot("s2", 6701), Phase.OPEN, base, opens="h")
+    opening = TopologyView(storm, Plan("c", 1, 1, "wc-1", (entry,)), ())
+    neighbour = replace(published({1: S2}), topology="other-1")
+    views = (opening, TopologyView(neighbour, Plan("c", 1, 0, "other-1"), ()))
+
+    def shares() -> dict[str, float]:
+        opened = opened_by(views)
+        clusters = [layout_of(view, None, None, opened).cluster for view in views]
+        pairs = [zip(c.workers, c.capacity_cores.tolist(), strict=True) for c in clusters]
+        return {worker: cores for one in pairs for worker, cores in one}
+
+    third = pytest.approx(2 / 3)
+    assert shares() == {str(S1): 1.0, "s2:6701": third, str(S2): third}
+    # Once Storm counts the slot, it is among those in use.
+    counted = published({1: S1, 2: Slot("s2", 6701)})
+    views = (replace(opening, publication=counted), views[1])
+    assert opened_by(views) == {}
 
 
 def test_order_of_executors_is_that_of_their_tasks() -> None:
