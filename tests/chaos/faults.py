@@ -89,7 +89,7 @@ class Faults:
         """
         self._held = self.leader()
         for _ in range(CATCHES):
-            move = self._stand.ask(way)
+            move = self._stand.ask(way, opens=phase is Phase.OPEN)
             # A move is undone within seconds only after a fault, and that would be another one.
             if self._catch(move, Phase.PREPARE if phase is Phase.UNDO else phase):
                 self._lab.kill_daemon(self._held, signal.SIGSTOP)
@@ -172,6 +172,13 @@ class Faults:
             self.workers_killed += 1
         else:
             self._kill_service(process)
+
+    def kill_opening(self, slot: Slot) -> None:
+        """Kill -9 the worker that is started in a slot, as soon as it is there."""
+        self._stand.wait("a worker is started", lambda: str(slot) in self._stand.note_workers())
+        self._struck = str(slot)
+        self._stand.pids = self._stand.note_workers()
+        os.kill(self._stand.pids[self._struck], signal.SIGKILL)
 
     def _kill_service(self, name: str) -> None:
         self._stand.services.keep_down(name)

@@ -119,7 +119,10 @@ def _try(stand: Stand, faults: Faults, row: Try, seen: Seen) -> None:
     whole_s = time.time()
     if row.phase is not None:
         seen.outcome = stand.outcome(move)
-    seen.restarts = len(stand.workers_seen - known) - faults.workers_killed
+    came = stand.workers_seen - known
+    if row.phase is Phase.OPEN:  # a slot that had no worker
+        came = {(slot, pid) for slot, pid in came if slot != str(move.target)}
+    seen.restarts = len(came) - faults.workers_killed
     resubmitted = faults.topology != stand.lab.topology_id(TOPOLOGY)
     _count(stand, seen, Totals() if resubmitted else before)
     acked = stand.ledger.acked_10ms(int(struck_s), whole_s)

@@ -137,23 +137,34 @@ class Stand:
             return [*self.operator.placement().free]
         return sorted(one for one, its in self.operator.ways().items() if its is way)
 
-    def choose(self, way: Way = Way.LIVE) -> Move:
-        """Choose an executor that moves by a way, never a worker's last, and a worker elsewhere."""
+    def choose(self, way: Way = Way.LIVE, *, opens: bool = False) -> Move:
+        """Choose an executor that moves by a way, never a worker's last, and a worker elsewhere.
+
+        Where a slot is to be opened, a worker's last goes first: so slots do not run out.
+        """
         self.wait("a move may begin", lambda: self._may_move() and self.operator.entries() == 0)
         self.wait(f"executors move by the way {way}", lambda: bool(self._movable(way)))
         placement, movable = self.operator.placement(), self._movable(way)
         held = Counter(placement.slot_of.values())
         slots = sorted(held, key=self.place)
         shuffled = self.chosen.sample(movable, len(movable))
-        executor = next(e for e in shuffled if held[placement.slot_of[e]] > 1)
+        if opens:
+            shuffled.sort(key=lambda e: held[placement.slot_of[e]] > 1)
+            slots = sorted(self._all_slots() - held.keys(), key=self.place)
+        executor = next(e for e in shuffled if opens or held[placement.slot_of[e]] > 1)
         source = placement.slot_of[executor]
-        target = self.chosen.choice([s for s in slots if s.supervisor != source.supervisor])
-        bystander = self.chosen.choice([s for s in slots if s not in (source, target)])
+        target = self.chosen.choice(
+            [s for s in slots if opens or s.supervisor != source.supervisor]
+        )
+        bystander = self.chosen.choice(sorted(held.keys() - {source, target}, key=self.place))
         return Move(executor, source, target, bystander)
 
-    def ask(self, way: Way = Way.LIVE) -> Move:
+    def _all_slots(self) -> set[Slot]:
+        return {Slot(n.supervisor_id, port) for n in self.lab.nodes for port in n.ports}
+
+    def ask(self, way: Way = Way.LIVE, *, opens: bool = False) -> Move:
         """Ask for a move."""
-        move, asked_s = self.choose(way), time.time()
+        move, asked_s = self.choose(way, opens=opens), time.time()
         path = self.operator.ask(move.executor, move.target)
         return replace(move, path=path, asked_s=asked_s)
 
@@ -299,7 +310,7 @@ def listens(port: int) -> bool:
 def phases_from(phase: Phase) -> frozenset[Phase]:
     """Give a phase and those that follow it on the way forward."""
     order = (
-        *(Phase.PREPARE, Phase.QUIET, Phase.SWITCH, Phase.DRAIN),
+        *(Phase.OPEN, Phase.PREPARE, Phase.QUIET, Phase.SWITCH, Phase.DRAIN),
         *(Phase.CARRY, Phase.STOP, Phase.SETTLE),
     )
     return frozenset(order[order.index(phase) :])

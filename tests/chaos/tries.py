@@ -34,6 +34,8 @@ UNHARMED = Expected()
 REBALANCED = Expected(
     STORM_WINS, STORM_BACK_S, tuples_fail=True, spouts_end=True, storm_restarts=True
 )
+# The start of a worker, and of the one that follows if it is killed.
+OPENED = Expected(EITHER, WORKER_BACK_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,23 @@ def _sessions_lost(phase: Phase | None) -> Try:
 
 EXTRAS = (
     Try("none@PREPARE", Phase.PREPARE, lambda f, m: None),
+    Try(
+        "leader-killed@OPEN",
+        Phase.OPEN,
+        lambda f, m: f.kill(f.leader()),
+        OPENED,
+        DOWN_S,
+        lambda f, m: f.start_again(),
+    ),
+    Try("opening-worker-killed@OPEN", Phase.OPEN, lambda f, m: f.kill_opening(m.target), OPENED),
+    Try(
+        "opening-supervisor-killed@OPEN",
+        Phase.OPEN,
+        lambda f, m: f.kill(f.supervisor(m.target)),
+        OPENED,
+        DOWN_S,
+        lambda f, m: f.start_again(),
+    ),
     # As in the matrix, for longer: Storm's sessions with ZooKeeper last 20 s.
     replace(_CELL["target-agent-killed@STOP"], name="target-agent-killed-10s@STOP", hold_s=10),
     replace(_CELL["leader-stopped@SWITCH"], name="leader-stopped-30s@SWITCH", hold_s=30),

@@ -72,7 +72,7 @@ def test_a_phase_that_has_passed_meanwhile_is_not_struck(stand: Mock, faults: Fa
 def test_what_moves_by_a_way_is_caught_in_the_phase_of_it(stand: Mock, faults: Faults) -> None:
     stand.entry.side_effect = [entry(Phase.DRAIN), entry(Phase.CARRY), entry(Phase.CARRY)]
     assert faults.when(Phase.CARRY, Way.CARRY) == MOVE
-    stand.ask.assert_called_once_with(Way.CARRY)
+    stand.ask.assert_called_once_with(Way.CARRY, opens=False)
 
 
 def test_undo_is_written_in_place_of_prepare(stand: Mock, faults: Faults) -> None:
