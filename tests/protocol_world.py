@@ -99,7 +99,7 @@ class Worker:
         self.keeping |= {e for e in self.running & self.keepers if self.owner(e) == self.slot}
 
     def carry(self, target: Worker) -> None:
-        """Send what copies here have counted to where they go, if both ends hold still for it."""
+        """Send what copies here have counted to where they go, if both ends hold still."""
         for entry in self.plan.entries:
             if entry.phase is not Phase.CARRY or (self.slot, target.slot) != (
                 entry.source,
@@ -107,7 +107,11 @@ class Worker:
             ):
                 continue
             here, there = self.entry(entry.executor), target.entry(entry.executor)
-            if entry.executor in self.running & target.running and here == there == entry:
+            # The target takes pieces also before it has read of CARRY.
+            waits = (
+                there is not None and there.id == entry.id and target.holds_still(there.executor)
+            )
+            if waits and here == entry and entry.executor in self.running & target.running:
                 target.counts[entry.executor] = self.counts[entry.executor]
                 target.loaded.add(entry.id)
 

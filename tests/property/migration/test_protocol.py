@@ -217,7 +217,7 @@ def test_a_worker_whose_only_other_executor_has_not_arrived_is_not_emptied():
         (Phase.QUIET, Way.SPOUT),
         (Phase.SWITCH, Way.LIVE),
         (Phase.DRAIN, Way.LIVE),
-        (Phase.DRAIN, Way.CARRY),
+        (Phase.PREPARE, Way.CARRY),
         (Phase.DRAIN, Way.DRAIN),
         (Phase.CARRY, Way.CARRY),
     ],
@@ -465,6 +465,14 @@ def test_storm_absorbs_nothing_that_a_supervisor_has_not_read():
     world.settle()
     assert world.finished[-1].outcome is MoveOutcome.MOVED
     assert world.with_kills() == 0
+
+
+def test_a_state_waits_for_one_round_of_the_plan():
+    world = World(executors=4, carried=1)
+    world.move(world.executors[0], world.slots[1])
+    world.settle()
+    assert [event.next for event in world.events] == ["CARRY", "STOP", "SETTLE", "(leave)"]
+    assert world.finished[-1].outcome is MoveOutcome.MOVED
 
 
 def test_a_new_leader_at_every_step_brings_the_move_to_its_end():

@@ -53,6 +53,12 @@ final class MovedExecutors {
         return planOrNull != null && !planOrNull.entries().isEmpty() || !unsettled.isEmpty();
     }
 
+    /** True while an executor works nowhere and waits for this worker: each of its turns lengthens that. */
+    boolean pausing(Plan planOrNull) {
+        return planOrNull != null && planOrNull.entries().stream()
+                .anyMatch(e -> (e.phase() == Phase.QUIET || e.phase() == Phase.CARRY) && e.touches(me));
+    }
+
     /** True while a phase, or an executor that is not settled, waits for this worker to read Storm's assignment again. */
     boolean settling(Plan planOrNull) {
         return !unsettled.isEmpty() || planOrNull != null && planOrNull.entries().stream()

@@ -54,11 +54,13 @@ final class Reconciler {
             worker.tables.reconnect();
         }
         List<Part> parts = Desired.of(assigned, plan, worker.me, moved.unsettled());
+        Map<ExecutorId, Slot> laid = worker.overlay.laid();
         for (Part part : parts) {
-            prepare(part, Desired.holdsStill(part, assigned.get(part.executor()), worker.me));
+            prepare(part, Desired.holdsStill(part, assigned.get(part.executor()), worker.me) && !mustGoOn(part));
         }
         worker.transfer.follow(plan);
-        Map<ExecutorId, Slot> laid = worker.overlay.laid();
+        // Before the routes: these take some milliseconds, and meanwhile the bolt's own thread writes its state.
+        parts.forEach(this::carry);
         Set<Slot> ends = worker.overlay.ends();
         boolean changed = assigned != routedFrom || !laid.equals(routedOver) || !ends.equals(connectedTo);
         boolean rerouted = route(parts, changed);
@@ -74,7 +76,6 @@ final class Reconciler {
         sendBackPressure(plan, rerouted);
         for (Part part : parts) {
             retire(part);
-            carry(part);
         }
         emptied = worker.emptied();
         return acks(plan, parts, assigned);
@@ -83,6 +84,11 @@ final class Reconciler {
     /** True while something is under way that should be looked at often. */
     boolean busy() {
         return moved.busy(worker.overlay.plan());
+    }
+
+    /** True while an executor works nowhere until this worker has done its part. */
+    boolean pausing() {
+        return moved.pausing(worker.overlay.plan());
     }
 
     /** True while this worker should ask for Storm's own assignment more often than Storm does. */

@@ -5,8 +5,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import nstorm.memory.BoltState;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
@@ -34,6 +36,9 @@ final class StateTransfer {
     /** A connection that is full blocks who sends: other moves of this worker must not wait for more than a piece. */
     private static final long PASS_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
+    private static final int REHEARSALS = 3;
+    private static final int REHEARSED_ENTRIES = 10_000;
+
     /** Of a move from here: its state once it was asked for, the next piece of it, and when the last one was sent. */
     private static final class Leaving {
         volatile byte[] state;
@@ -52,6 +57,7 @@ final class StateTransfer {
     private final Map<String, Leaving> leaving = new ConcurrentHashMap<>();
     private Map<String, byte[]> keys = Map.of();
     private KryoTupleSerializer serializer;
+    private boolean rehearsed;
 
     StateTransfer(HookedWorker worker) {
         this.worker = worker;
@@ -83,8 +89,11 @@ final class StateTransfer {
         Map<String, byte[]> coming = new HashMap<>();
         Map<String, byte[]> going = new HashMap<>();
         for (Entry entry : planOrNull == null ? List.<Entry>of() : planOrNull.entries()) {
-            boolean early = entry.phase() == Phase.SWITCH || entry.phase() == Phase.DRAIN || entry.phase() == Phase.CARRY;
-            if (entry.way() == Way.CARRY && early) {
+            // Its source may have read of CARRY before this worker has.
+            if (entry.way() == Way.CARRY && (entry.phase() == Phase.PREPARE || entry.phase() == Phase.CARRY)) {
+                if (entry.touches(worker.me)) {
+                    rehearse();
+                }
                 (entry.to().equals(worker.me) ? coming : going).put(entry.id(), key(planOrNull, entry));
             }
             Leaving back = entry.phase() == Phase.UNDO ? leaving.get(entry.id()) : null;
@@ -96,6 +105,45 @@ final class StateTransfer {
         arrivals.await(coming);
         leaving.keySet().retainAll(going.keySet());
         keys = going;
+    }
+
+    /** Once in a JVM, before a first state travels: what is not loaded and compiled yet would take half a second of its pause. */
+    private void rehearse() {
+        if (rehearsed) {
+            return;
+        }
+        rehearsed = true;
+        serializer = new KryoTupleSerializer(worker.state.getTopologyConf(), worker.state.getWorkerTopologyContext());
+        Thread thread = new Thread(() -> {
+            try {
+                for (int i = 0; i < REHEARSALS; i++) {
+                    new Rehearsal().run();
+                }
+            } catch (IOException | RuntimeException | Error e) {
+                Faults.report("rehearsing the travel of a state", e);
+            }
+        }, "nstorm-rehearsal");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** A bolt that keeps a map, and sends it to itself. */
+    private static final class Rehearsal {
+        private final byte[] key = new byte[1];
+        private Map<String, Long> kept = new HashMap<>();
+
+        void run() throws IOException {
+            for (long i = 0; i < REHEARSED_ENTRIES; i++) {
+                kept.put(Long.toString(i), i);
+            }
+            byte[] state = BoltState.save(List.of(this), Set.of("kept"));
+            StateArrivals arrivals = new StateArrivals();
+            arrivals.await(Map.of("", key));
+            for (int i = 0; i < StateArrivals.pieces(state); i++) {
+                arrivals.take(StateArrivals.piece("", key, state, StateArrivals.crc(state), i));
+            }
+            BoltState.load(arrivals.whole(""), List.of(this));
+        }
     }
 
     /** At the source in CARRY: asks the copy for its state, and sends some more of it. */
@@ -157,11 +205,7 @@ final class StateTransfer {
     }
 
     private TaskMessage message(ExecutorId from, String component, byte[] piece) {
-        WorkerTopologyContext context = worker.state.getWorkerTopologyContext();
-        if (serializer == null) {
-            serializer = new KryoTupleSerializer(worker.state.getTopologyConf(), context);
-        }
-        return message(piece, component, from, context, serializer);
+        return message(piece, component, from, worker.state.getWorkerTopologyContext(), serializer);
     }
 
     static TaskMessage message(byte[] piece, String component, ExecutorId from, WorkerTopologyContext context,

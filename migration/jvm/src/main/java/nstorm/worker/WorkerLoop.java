@@ -29,6 +29,7 @@ final class WorkerLoop implements Runnable {
     private static final long POLL_MS = 50;
     private static final String POLL_KEY = "nstorm.worker.poll.ms";
     private static final long BUSY_POLL_MS = 10;
+    private static final long PAUSE_POLL_MS = 2;
     private static final long HEARTBEAT_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final long SETTLE_REFRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -72,7 +73,8 @@ final class WorkerLoop implements Runnable {
                 Faults.report("reconciling", e);
             }
             try {
-                Thread.sleep(reconciler.busy() ? Math.min(BUSY_POLL_MS, pollMs) : pollMs);
+                Thread.sleep(reconciler.pausing() ? Math.min(PAUSE_POLL_MS, pollMs)
+                        : reconciler.busy() ? Math.min(BUSY_POLL_MS, pollMs) : pollMs);
             } catch (InterruptedException e) {
                 return;
             }
