@@ -56,15 +56,6 @@ class PlanWriter:
         self.problem = f"{error}; moved what there was to {aside.name} and began anew"
         return Env(path, writable=True)
 
-    def _put(self, version: int, payload: bytes) -> None:
-        data = pack(version, payload)
-        try:
-            self._env.put(self._key, data)
-        except FormatError as error:
-            self._env.close()
-            self._env = self._begin_anew(self._env.path, error)
-            self._env.put(self._key, data)
-
     def _load(self) -> Envelope | None:
         """Read what was written last, None if there is nothing sound."""
         data = self._env.get(self._key)
@@ -81,16 +72,17 @@ class PlanWriter:
         """
         if self.last is not None and self.last.payload == payload:
             return self.last.version
-        newest = max(self._wall_ms(), 0 if self.last is None else self.last.version + 1)
-        return self.write_version(newest, payload)
+        return self._write(payload)
 
-    def write_version(self, version: int, payload: bytes) -> int:
-        """Write a payload under a version of the caller's, refused if not newer than the last."""
-        if self.last is not None and version <= self.last.version:
-            raise StoreError(
-                f"{self._env.path}: version {version} is not newer than {self.last.version}"
-            )
-        self._put(version, payload)
+    def _write(self, payload: bytes) -> int:
+        version = max(self._wall_ms(), 0 if self.last is None else self.last.version + 1)
+        data = pack(version, payload)
+        try:
+            self._env.put(self._key, data)
+        except FormatError as error:
+            self._env.close()
+            self._env = self._begin_anew(self._env.path, error)
+            self._env.put(self._key, data)
         self.last = Envelope(version, payload)
         return version
 
@@ -106,7 +98,7 @@ class PlanWriter:
                 self._env.check_readers()
             except FormatError:
                 if self.last is not None:
-                    self.write_version(self.last.version + 1, self.last.payload)
+                    self._write(self.last.payload)
 
     def close(self) -> None:
         self._env.close()

@@ -31,8 +31,8 @@ from migration.recovery import KnownPlan
 from migration.validate import free_slots
 
 # Loads say that a node is alive, too; between two cycles they are read for that alone.
-# More than a cycle's 5 s: else every report would be read twice.
-_LOADS_OLD_S = 6.0
+# More than a cycle's 5 s, also of a late one: else every report would be read twice.
+_LOADS_OLD_S = 10.0
 # After this silence the reports of a node that Storm has not got are deleted.
 _NODE_GONE_S = 3600.0
 
@@ -48,9 +48,9 @@ class LiveCluster:
         self._timing = timing
         self._loads_read_s = -math.inf
         self._published: dict[str, tuple[Publication, Nodes, Publication]] = {}
-        self._acks: tuple[NodeAcks, ...] = ()
-        self._named: list[set[str]] = []  # the topologies that each answer speaks of
-        self._by_topology: dict[str, set[str]] = {}  # and the nodes that speak of each
+        self._acks: dict[str, NodeAcks] = {}  # by node
+        self._speak: dict[str, set[str]] = {}  # the nodes that speak of each topology
+        self._places: dict[str, set[str]] = {}  # and those where it is or will be
         self._views: dict[str, TopologyView] = {}
 
     @classmethod
@@ -69,11 +69,8 @@ class LiveCluster:
         """
         sign, nodes = self._nimbus.newest(), self._mirror.message(Nodes, wire.NODES)
         report = None if sign is None else sign.report
-        acks, same = self._acks_of_now()
+        changed, concerned = self._news()
         lowest = min((one.speaks for one in self.controllers()), default=wire.SPEAKS)
-        places: dict[str, list[int]] = {}
-        for place, node in enumerate(acks):
-            places.setdefault(node.node, []).append(place)
         views, before, last = [], self._published, self._views
         self._published, self._views = {}, {}
         for topology in self._mirror.children(wire.TOPOLOGIES):
@@ -92,12 +89,12 @@ class LiveCluster:
             publication, plan = known[2], self.plan(topology)
             old = last.get(topology)
             stays = old is not None and old.publication is publication and old.plan == plan
-            if old is None or not stays or not same:
-                concerned = self._by_topology.get(topology, set()) | _places(publication, plan)
-                rows = sorted(row for name in concerned for row in places.get(name, ()))
-                answers = tuple(acks[row] for row in rows)
-                if old is None or not stays or not _are(answers, old.acks):
-                    old = TopologyView(publication, plan, answers)
+            stays = stays and topology not in concerned
+            if old is None or not stays or not changed.isdisjoint(self._places[topology]):
+                self._places[topology] = _places(publication, plan)
+                there = self._places[topology].union(self._speak.get(topology, ()))
+                answers = tuple(self._acks[name] for name in sorted(there & self._acks.keys()))
+                old = TopologyView(publication, plan, answers)
             view = _told(old, nimbus=report, stand_back=None)
             stand_back = self._lost(view) or self._nimbus.stand_back(publication, plan, sign)
             if stand_back is not None:
@@ -106,20 +103,23 @@ class LiveCluster:
             views.append(view)
         for gone in before.keys() - self._published.keys():
             self._mirror.forget(f"/assignments/{gone}")
+            self._places.pop(gone, None)
         return views
 
-    def _acks_of_now(self) -> tuple[tuple[NodeAcks, ...], bool]:
-        """Return the fresh answers, and whether they are the same as at the last look."""
-        acks = self.acks()
-        same = _are(acks, self._acks)
-        if not same:
-            known = dict(zip(map(id, self._acks), self._named, strict=True))
-            self._named = [known.get(id(node)) or _named(node) for node in acks]
-            self._acks, self._by_topology = acks, {}
-            for node, named in zip(acks, self._named, strict=True):
-                for topology in named:
-                    self._by_topology.setdefault(topology, set()).add(node.node)
-        return self._acks, same
+    def _news(self) -> tuple[set[str], set[str]]:
+        """Take the fresh answers; tell whose have changed, and of which topologies these speak."""
+        before, self._acks = self._acks, {acks.node: acks for acks in self.acks()}
+        both = {**before, **self._acks}
+        changed = {name for name in both if before.get(name) is not self._acks.get(name)}
+        concerned: set[str] = set()
+        for name in changed:
+            was, now = (_named(acks.get(name)) for acks in (before, self._acks))
+            concerned |= was | now
+            for topology in was | now:
+                speak = self._speak.setdefault(topology, set())
+                (speak.add if topology in now else speak.discard)(name)
+        self._speak = {topology: nodes for topology, nodes in self._speak.items() if nodes}
+        return changed, concerned
 
     def plan(self, topology: str) -> Plan:
         """Return the newest plan that could be read; empty and of version -1 if there is none.
@@ -143,7 +143,7 @@ class LiveCluster:
             *(view.publication.slots | view.plan.opened_slots() for view in views)
         )
         cluster = self.cluster()
-        acks = (acks for acks in self._acks if acks.cluster == cluster)
+        acks = (acks for acks in self._acks.values() if acks.cluster == cluster)
         return free_slots(views[0].publication.nodes, taken, acks) if views else taken
 
     def has_moves(self) -> bool:
@@ -176,7 +176,8 @@ class LiveCluster:
         said = [name for name in self._mirror.children(wire.ACKS) if nodes and name not in there]
         for name in said:
             self._mirror.message(NodeAcks, wire.acks_path(name))
-        gone = [name for name in said if _NODE_GONE_S < self._silence_s(name) < math.inf]
+        lately, ever = self._spoke(said, _NODE_GONE_S), self._spoke(said, math.inf)
+        gone = [name for name, late, once in zip(said, lately, ever, strict=True) if once > late]
         # The acks last: by them a node is known.
         return [path(name) for name in gone for path in (wire.load_path, wire.acks_path)]
 
@@ -195,12 +196,10 @@ class LiveCluster:
         """Return the answers of the nodes whose agents have spoken lately."""
         if self._mirror.now_s() - self._loads_read_s > _LOADS_OLD_S:
             self.loads()
-        found = []
-        for name in self._mirror.children(wire.ACKS):
-            acks = self._mirror.message(NodeAcks, wire.acks_path(name))
-            if acks is not None and self._silence_s(name) <= self._timing.ack_fresh_s:
-                found.append(acks)
-        return tuple(found)
+        names = self._mirror.children(wire.ACKS)
+        read = self._mirror.watched(NodeAcks, [wire.acks_path(name) for name in names])
+        found = zip(read, self._spoke(names, self._timing.ack_fresh_s), strict=True)
+        return tuple(acks for acks, lately in found if lately and acks is not None)
 
     def clocks_ahead_s(self) -> dict[str, float]:
         """Tell by how much the clock of each node is ahead of ZooKeeper's, by its newest acks.
@@ -219,10 +218,11 @@ class LiveCluster:
         self._loads_read_s = self._mirror.now_s()
         return self._mirror.messages(NodeLoad, paths)
 
-    def _silence_s(self, node: str) -> float:
-        """Tell how long ago an agent was seen to write; clocks of nodes are not compared."""
-        mirror = self._mirror
-        return min(mirror.age_s(wire.acks_path(node)), mirror.age_s(wire.load_path(node)))
+    def _spoke(self, nodes: Sequence[str], within_s: float) -> list[bool]:
+        """Tell which agents were seen to write lately; clocks of nodes are not compared."""
+        acks = self._mirror.came_within(map(wire.acks_path, nodes), within_s)
+        loads = self._mirror.came_within(map(wire.load_path, nodes), within_s)
+        return list(map(operator.or_, acks, loads))
 
     def controls(self) -> Controls:
         """Return what operators have set, also by a command of version 1, which only paused all."""
@@ -254,11 +254,6 @@ def known_of(view: TopologyView, cluster: str) -> KnownPlan:
     return cast(KnownPlan, known)
 
 
-def _are(some: Sequence[NodeAcks], others: Sequence[NodeAcks]) -> bool:
-    """Tell whether they are the very same."""
-    return len(some) == len(others) and all(map(operator.is_, some, others))
-
-
 def _told(old: TopologyView, **new: Any) -> TopologyView:
     """Change a view, and keep what is worked out of publication, plan and answers alone."""
     view = dataclasses.replace(old, **new)
@@ -273,8 +268,10 @@ def _places(publication: Publication, plan: Plan) -> set[str]:
     return {slot.supervisor for slot in publication.slots | ends}
 
 
-def _named(node: NodeAcks) -> set[str]:
+def _named(node: NodeAcks | None) -> set[str]:
     """Name the topologies of which a node says something."""
+    if node is None:
+        return set()
     named = {worker.topology for worker in node.workers}
     named.update(plan.topology for plan in node.held)
     if node.supervisor is not None:

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from controller.config import Config
 from controller.core.decision import Move, Outcome
+from controller.core.topology import moves_under_way
 from controller.cycle import Memory, Seen, cycle, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
@@ -112,6 +113,7 @@ class LiveController:
         self._left_out = 0  # parts of the status that did not fit
         self._asked: dict[str, Command] = {}
         self._knows_too_little = False
+        self._settles = False  # whether all moves under way are beyond STOP
 
     def run(self, stop: threading.Event) -> None:
         """Work until told to stop; a move under way stays in the plan for the next leader.
@@ -176,7 +178,9 @@ class LiveController:
         """
         moving = False
         if look or self._view.has_moves():
-            moving = self._applier.step(self._view.topologies())
+            views = self._view.topologies()
+            moving = self._applier.step(views)
+            self._settles = moving and not moves_under_way(views)
         epoch = self._leader.epoch
         asked = self._commands.read().values()
         if epoch is not None and not all(command.ended for command in asked):
@@ -309,6 +313,7 @@ class LiveController:
 
     def _begin(self, before: Plan, after: Plan, asked: Mapping[str, Any]) -> bool:
         """Write a plan that begins moves, and remember what there was before them."""
+        self._settles = False
         figures = [_figures(one) for one in of_topology(self._last[1], before.topology)]
         return self._applier.begin(
             before, after, {**asked, "before": figures[0] if figures else {}}
@@ -421,7 +426,7 @@ class LiveController:
         pause_s = min(STEP_S if moving else IDLE_S, max(until_s - time.monotonic(), 0.0))
         if self._wake.wait(pause_s):
             # Answers come in bunches: take them together, and do not spin.
-            stop.wait(GATHER_S)
+            stop.wait(STEP_S if self._settles else GATHER_S)
             self._wake.clear()
 
 

@@ -6,7 +6,7 @@ The protocol looks many times a second; only what has changed is read again.
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import structlog
@@ -38,13 +38,17 @@ class Mirror(Watched):
 
     def message(self, kind: type[M], path: str) -> M | None:
         """Read a node in a format of PROTOCOL.md; garbage is reported once and ignored."""
-        stored = self.node(path)
+        return self._message(kind, path, self.node(path))
+
+    def watched(self, kind: type[M], paths: Sequence[str]) -> list[M | None]:
+        """Read many nodes as `message` does one."""
+        found = zip(paths, self.nodes(paths), strict=True)
+        return [self._message(kind, path, stored) for path, stored in found]
+
+    def _message(self, kind: type[M], path: str, stored: Stored | None) -> M | None:
         if stored is None:
             self._decoded.pop(path, None)
             return None
-        return self._message(kind, path, stored)
-
-    def _message(self, kind: type[M], path: str, stored: Stored) -> M | None:
         mzxid, last, data, _ = self._decoded.get(path, (-1, None, b"", 0.0))
         value: M | None = last
         if mzxid == stored.mzxid:
@@ -59,17 +63,14 @@ class Mirror(Watched):
 
     def messages(self, kind: type[M], paths: Sequence[str]) -> list[M]:
         """Read many nodes anew, whatever the watches say; those that are gone are left out."""
-        read = []
-        for path, stored in zip(paths, self._session.read_many(paths), strict=True):
-            if stored is None:
-                self._decoded.pop(path, None)
-            elif (message := self._message(kind, path, stored)) is not None:
-                read.append(message)
-        return read
+        found = zip(paths, self._session.read_many(paths), strict=True)
+        read = (self._message(kind, path, stored) for path, stored in found)
+        return [message for message in read if message is not None]
 
-    def age_s(self, path: str) -> float:
-        """Tell how long ago a message was seen to come; infinite if none was read or it is gone."""
-        return self.now_s() - self._decoded[path][3] if path in self._decoded else math.inf
+    def came_within(self, paths: Iterable[str], seconds: float) -> list[bool]:
+        """Tell of each message whether it was seen to come lately; not if it is gone."""
+        since_s, none = self.now_s() - seconds, (-1, None, b"", math.nan)
+        return [self._decoded.get(path, none)[3] >= since_s for path in paths]
 
     def forget(self, path: str) -> None:
         super().forget(path)

@@ -78,14 +78,6 @@ def test_versions_rise_when_the_clock_stands_still_and_over_a_restart(folder: Pa
         assert writer.write(b"d") == 1003
 
 
-def test_an_older_version_is_refused(writer: PlanWriter):
-    version = writer.write(b"new")
-    for older in (version, version - 1):
-        with pytest.raises(StoreError, match="is not newer"):
-            writer.write_version(older, b"old")
-    assert writer.last == Envelope(version, b"new")
-
-
 def test_there_is_one_writer(writer: PlanWriter, folder: Path):
     with pytest.raises(StoreError, match="another process writes"):
         PlanWriter(folder, b"plan")

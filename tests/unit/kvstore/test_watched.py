@@ -115,3 +115,14 @@ def test_what_could_not_be_read_is_read_again() -> None:
             held.node("/a")
     nodes.during = lambda: None
     assert version(held.node("/a")) == 0
+
+
+def test_of_many_nodes_only_what_has_changed_is_read_again() -> None:
+    nodes, held, _ = watched()
+    nodes.write("/a")
+    nodes.write("/b")
+    assert [version(one) for one in held.nodes(["/a", "/b", "/none"])] == [0, 0, None]
+    nodes.write("/b")
+    assert [version(one) for one in held.nodes(["/a", "/b", "/none"])] == [0, 1, None]
+    assert nodes.readings == 4
+    assert version(held.node("/b")) == 1

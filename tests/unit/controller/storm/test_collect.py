@@ -1,10 +1,12 @@
 """What the controller takes out of the nodes that it sees."""
 
 from collections.abc import Callable, Sequence
+from random import Random
 from threading import Event
 from typing import Any, cast
+from zlib import crc32
 
-from messages import node_acks, publication
+from messages import node_acks, publication, worker_ack
 
 from controller.storm import controls
 from controller.storm.collect import LiveCluster
@@ -193,3 +195,50 @@ def test_controllers_are_listed_the_leader_first():
     # As controllers of before wrote it: who stands by must not be taken for the leader.
     assert cluster({**data, leads: b"nimbus-1:4711"}).controllers() == []
     assert cluster({}).controllers() == []
+
+
+def test_a_view_has_the_newest_answers_of_all_whom_its_topology_concerns():
+    """However nodes come, speak of other topologies, fall silent and go."""
+    random, names, hosts = Random(18), ["a-1", "b-1", "c-1"], [f"s{n}" for n in range(6)]
+
+    class Written(Nodes):
+        def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
+            data = self.data.get(path)
+            return None if data is None else Stored(data, 0, crc32(data))
+
+        exists = read
+
+    nodes = Written({"/storms": b"", wire.NODES: wire.encode(model.Nodes(()))})
+    places = {name: {1: Slot(f"s{n}", 6700)} for n, name in enumerate(names)}
+    mirror = Mirror(as_session(nodes), Event(), lambda: now_s)
+    view, now_s, compared = LiveCluster(mirror, Timing()), 0.0, 0
+    fresh: dict[str, tuple[set[str], float]] = {}  # whom each speaks of, and since when
+    for turn in range(300):
+        now_s += random.choice([0.1, 0.1, 4.0])
+        for name in random.sample(names, random.randrange(2)):
+            if nodes.data.pop(wire.topology_path(name), None) is None:
+                nodes.data[f"/storms/{name}"] = b""
+                nodes.data[wire.topology_path(name)] = wire.encode(
+                    publication(places[name], topology=name)
+                )
+        for host in random.sample(hosts, random.randrange(3)):
+            said = set(random.sample(names, random.randrange(3)))
+            workers = [worker_ack(Slot(host, 6700), [1], topology=name) for name in sorted(said)]
+            nodes.data[wire.acks_path(host)] = wire.encode(node_acks(host, workers, f"c{turn}"))
+            fresh[host] = said, now_s
+        if random.random() < 0.1 and fresh:
+            gone = random.choice(sorted(fresh))
+            del fresh[gone], nodes.data[wire.acks_path(gone)]
+        mirror.invalidate_all()
+        for one in view.topologies():
+            wanted = [
+                host
+                for host, (said, at_s) in sorted(fresh.items())
+                if now_s - at_s <= Timing().ack_fresh_s
+                and (one.id in said or host == places[one.id][1].supervisor)
+            ]
+            paths = map(wire.acks_path, wanted)
+            newest = [wire.decode(model.NodeAcks, nodes.data[path]) for path in paths]
+            assert list(one.acks) == newest
+            compared += len(wanted)
+    assert compared > 500
