@@ -14,7 +14,7 @@ import pytest
 
 from migration import WireError
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot, Way
-from migration.wire import decode, encode
+from migration.wire import decode, encode, packed
 
 JVM = Path(__file__).parents[2] / "migration" / "jvm" / "target"
 COUNT = 4000
@@ -108,6 +108,10 @@ def test_both_languages_give_the_same_verdict(kind: type[Plan] | type[LocalPlan]
     sound = encode(SOUND if kind is Plan else LocalPlan("c", (SOUND,)))
     random = Random(18)
     messages = [sound, b"", *(mutated(sound, random) for _ in range(COUNT))]
+    whole = packed(sound + b" " * 3000)
+    messages += [cut[:end] for cut in (sound, whole) for end in range(len(cut))]
+    later = b'{"later":"%s",' % (b"x" * 100_000_000)
+    messages += [whole, packed(later + sound[1:]), b" " * (16 << 20) + sound]
     lines = b"\n".join(map(base64.b64encode, messages)) + b"\n"
     judge = [str(JVM / "nstorm-hooks.jar"), str(JVM / "test-classes")]
     done = subprocess.run(
