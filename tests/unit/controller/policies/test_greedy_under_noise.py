@@ -52,8 +52,8 @@ def run(
         seen = meter.read(true)
         left_s = {e: CONFIG.cooldown_s - (cycle - at) * CONFIG.cycle_s for e, at in rests.items()}
         vetoes = first_of(cooldown(left_s), placement_vetoes(cluster, seen, Excluded()))
-        left = ruled(cluster, seen, vetoes)
-        for move in choose(greedy, cluster, seen, CONFIG.limits, left).moves:
+        under = ruled(cluster, seen, vetoes)
+        for move in choose(greedy, cluster, seen, CONFIG.limits, under).moves:
             e, w = true.executors.index(move.executor), cluster.workers.index(move.target)
             before, after = int(cluster.node_of[true.place[e]]), int(cluster.node_of[w])
             returns += before != after and (e, after) in left
