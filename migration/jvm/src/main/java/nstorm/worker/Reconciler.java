@@ -245,7 +245,8 @@ final class Reconciler {
         ExecutorCopy copy = worker.copies.get(part.executor());
         boolean here = worker.tables.delivers(part.executor());
         return switch (part.action()) {
-            case PREPARE -> copy != null && copy.prepared() && worker.overlay.reachesAll() ? EntryState.READY : EntryState.NONE;
+            case PREPARE -> copy != null && copy.prepared() && worker.overlay.reachesAll()
+                    && (part.entry().way() != Way.CARRY || worker.transfer.rehearsed()) ? EntryState.READY : EntryState.NONE;
             case RUN -> copy != null && copy.stopping() ? copy.stuck() ? EntryState.STUCK : EntryState.NONE
                     : here && !ahead(part.entry()) ? running(part.entry(), copy) : EntryState.NONE;
             case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED

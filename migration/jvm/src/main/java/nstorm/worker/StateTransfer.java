@@ -57,7 +57,8 @@ final class StateTransfer {
     private final Map<String, Leaving> leaving = new ConcurrentHashMap<>();
     private Map<String, byte[]> keys = Map.of();
     private KryoTupleSerializer serializer;
-    private boolean rehearsed;
+    private boolean rehearses;
+    private volatile boolean rehearsed;
 
     StateTransfer(HookedWorker worker) {
         this.worker = worker;
@@ -88,12 +89,11 @@ final class StateTransfer {
     void follow(Plan planOrNull) {
         Map<String, byte[]> coming = new HashMap<>();
         Map<String, byte[]> going = new HashMap<>();
+        boolean carries = !rehearses && worker.copies.values().stream().anyMatch(copy -> copy.way() == Way.CARRY);
         for (Entry entry : planOrNull == null ? List.<Entry>of() : planOrNull.entries()) {
             // Its source may have read of CARRY before this worker has.
             if (entry.way() == Way.CARRY && (entry.phase() == Phase.PREPARE || entry.phase() == Phase.CARRY)) {
-                if (entry.touches(worker.me)) {
-                    rehearse();
-                }
+                carries |= entry.touches(worker.me);
                 (entry.to().equals(worker.me) ? coming : going).put(entry.id(), key(planOrNull, entry));
             }
             Leaving back = entry.phase() == Phase.UNDO ? leaving.get(entry.id()) : null;
@@ -102,17 +102,22 @@ final class StateTransfer {
                 copy.sentInVain();
             }
         }
+        if (carries && !rehearses) {
+            rehearse();
+        }
         arrivals.await(coming);
         leaving.keySet().retainAll(going.keySet());
         keys = going;
     }
 
+    /** Whether this JVM has done once what a pause would else wait for. */
+    boolean rehearsed() {
+        return rehearsed;
+    }
+
     /** Once in a JVM, before a first state travels: what is not loaded and compiled yet would take half a second of its pause. */
     private void rehearse() {
-        if (rehearsed) {
-            return;
-        }
-        rehearsed = true;
+        rehearses = true;
         serializer = new KryoTupleSerializer(worker.state.getTopologyConf(), worker.state.getWorkerTopologyContext());
         Thread thread = new Thread(() -> {
             try {
@@ -122,6 +127,7 @@ final class StateTransfer {
             } catch (IOException | RuntimeException | Error e) {
                 Faults.report("rehearsing the travel of a state", e);
             }
+            rehearsed = true;
         }, "nstorm-rehearsal");
         thread.setDaemon(true);
         thread.start();
