@@ -11,7 +11,8 @@ from messages import executor, node_acks, publication, replace, worker_ack
 
 from controller.config import Config, Mode
 from controller.core.topology import TopologyView
-from controller.cycle import Memory, Seen, cycle_with_searches
+from controller.cycle import Memory, Seen
+from deploy.cycle import cycle_with_searches
 from migration.model import (
     ExecutorId,
     ExecutorLoad,
