@@ -191,7 +191,7 @@ def _opened(observed: ObservedEntry) -> bool:
 
 
 def _target_ready(observed: ObservedEntry) -> bool:
-    # A spout is absorbed right after QUIET, and what carries its state stands still from SWITCH on.
+    # A spout is absorbed right after QUIET, and what carries its state stands still from CARRY on.
     if observed.entry.way in (Way.SPOUT, Way.CARRY) and not _supervised(observed):
         return False
     return observed.state(observed.entry.target) in (EntryState.READY, EntryState.ROUTED)

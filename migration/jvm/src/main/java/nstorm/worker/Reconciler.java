@@ -26,6 +26,7 @@ final class Reconciler {
     /** Longer: a source that has not read of the undo yet still forwards to this copy. */
     private static final long RETIRED_MS = 1000;
     private static final long STATUS_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long OTHERS_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private final HookedWorker worker;
     private final MovedExecutors moved;
@@ -35,6 +36,8 @@ final class Reconciler {
     private Map<ExecutorId, Slot> routedOver = Map.of();
     private Set<Slot> connectedTo = Set.of();
     private boolean emptied;
+    /** Since when a target waits for connections to others; 0 if none does. */
+    private long awaitedNanos;
     private long statusNanos = System.nanoTime();
 
     Reconciler(HookedWorker worker) {
@@ -54,6 +57,9 @@ final class Reconciler {
             worker.tables.reconnect();
         }
         List<Part> parts = Desired.of(assigned, plan, worker.me, moved.unsettled());
+        if (parts.stream().noneMatch(part -> part.action() == Action.PREPARE)) {
+            awaitedNanos = 0;
+        }
         Map<ExecutorId, Slot> laid = worker.overlay.laid();
         for (Part part : parts) {
             prepare(part, Desired.holdsStill(part, assigned.get(part.executor()), worker.me) && !mustGoOn(part));
@@ -211,16 +217,20 @@ final class Reconciler {
         }
     }
 
-    /** In CARRY: the source sends its state, the target takes it. */
+    /** In CARRY: the source sends its state, the target takes it. What fails takes its own move back, and no other's pass. */
     private void carry(Part part) {
         ExecutorCopy copy = worker.copies.get(part.executor());
         if (copy == null || part.entry() == null || part.entry().phase() != Phase.CARRY) {
             return;
         }
-        if (part.action() == Action.CARRY && !mustGoOn(part)) {
-            worker.transfer.send(part.entry(), copy);
-        } else if (part.action() == Action.RUN && part.entry().way() == Way.CARRY && copy.ready()) {
-            worker.transfer.load(part.entry(), copy);
+        try {
+            if (part.action() == Action.CARRY && !mustGoOn(part)) {
+                worker.transfer.send(part.entry(), copy);
+            } else if (part.action() == Action.RUN && part.entry().way() == Way.CARRY && copy.ready()) {
+                worker.transfer.load(part.entry(), copy);
+            }
+        } catch (RuntimeException e) {
+            copy.refuse("carrying", e);
         }
     }
 
@@ -245,8 +255,7 @@ final class Reconciler {
         ExecutorCopy copy = worker.copies.get(part.executor());
         boolean here = worker.tables.delivers(part.executor());
         return switch (part.action()) {
-            case PREPARE -> copy != null && copy.prepared() && worker.overlay.reachesAll()
-                    && (part.entry().way() != Way.CARRY || worker.transfer.rehearsed()) ? EntryState.READY : EntryState.NONE;
+            case PREPARE -> copy != null && copy.prepared() && mayFollow(part.entry()) ? EntryState.READY : EntryState.NONE;
             case RUN -> copy != null && copy.stopping() ? copy.stuck() ? EntryState.STUCK : EntryState.NONE
                     : here && !ahead(part.entry()) ? running(part.entry(), copy) : EntryState.NONE;
             case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED
@@ -256,6 +265,23 @@ final class Reconciler {
             case WATCH -> ahead(part.entry()) || !worker.overlay.reaches(part.entry())
                     ? EntryState.NONE : EntryState.ROUTED;
         };
+    }
+
+    /** Whether the phase after PREPARE may come; once it has, as for a spout in QUIET, nothing is waited for any more. */
+    private boolean mayFollow(Entry entry) {
+        return entry.phase() != Phase.PREPARE
+                || reachesOthers() && (entry.way() != Way.CARRY || worker.transfer.rehearsed());
+    }
+
+    /** A worker that is there is connected to soon; one that is away may stay so, and nothing can be lost to it. */
+    private boolean reachesOthers() {
+        if (worker.overlay.reachesAll()) {
+            awaitedNanos = 0;
+            return true;
+        }
+        long now = System.nanoTime();
+        awaitedNanos = awaitedNanos == 0 ? now : awaitedNanos;
+        return now - awaitedNanos > OTHERS_NANOS;
     }
 
     /** True while nothing is asked of any worker but the target. */

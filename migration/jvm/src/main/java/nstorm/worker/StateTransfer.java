@@ -118,7 +118,6 @@ final class StateTransfer {
     /** Once in a JVM, before a first state travels: what is not loaded and compiled yet would take half a second of its pause. */
     private void rehearse() {
         rehearses = true;
-        serializer = new KryoTupleSerializer(worker.state.getTopologyConf(), worker.state.getWorkerTopologyContext());
         Thread thread = new Thread(() -> {
             try {
                 for (int i = 0; i < REHEARSALS; i++) {
@@ -130,7 +129,21 @@ final class StateTransfer {
             rehearsed = true;
         }, "nstorm-rehearsal");
         thread.setDaemon(true);
-        thread.start();
+        try {
+            serializer();
+            thread.start();
+        } catch (RuntimeException | Error e) {
+            // As at the limit of threads: a first pause is longer then, and moves go on.
+            rehearsed = true;
+            Faults.report("rehearsing the travel of a state", e);
+        }
+    }
+
+    private KryoTupleSerializer serializer() {
+        if (serializer == null) {
+            serializer = new KryoTupleSerializer(worker.state.getTopologyConf(), worker.state.getWorkerTopologyContext());
+        }
+        return serializer;
     }
 
     /** A bolt that keeps a map, and sends it to itself. */
@@ -211,7 +224,7 @@ final class StateTransfer {
     }
 
     private TaskMessage message(ExecutorId from, String component, byte[] piece) {
-        return message(piece, component, from, worker.state.getWorkerTopologyContext(), serializer);
+        return message(piece, component, from, worker.state.getWorkerTopologyContext(), serializer());
     }
 
     static TaskMessage message(byte[] piece, String component, ExecutorId from, WorkerTopologyContext context,
