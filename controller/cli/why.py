@@ -180,10 +180,13 @@ def show(
     found = [one for one in moves if one.id == move]
     if not found:
         raise CommandError(f"no move {move} is among those of `nstorm history`")
-    if len(found) > 1:
+    if len({topology_name(one.topology) for one in found}) > 1:
         named = ", ".join(one.topology for one in found)
         raise CommandError(f"{move} is a move of {named}: name one with --topology")
-    (one,) = found
+    *others, one = found
+    if others:  # each submission of a topology counts anew
+        named = ", ".join(other.topology for other in others)
+        typer.echo(f"the newest of this id; there are others: {named}", err=True)
     told = {"begun": utc(one.begun_s), "ended": utc(one.ended_s), **asdict(one)}
     if output is Output.TABLE:
         del told["begun_s"], told["ended_s"]
@@ -235,12 +238,21 @@ def last_moves(moves: list[MoveRecord], count: int) -> list[MoveRecord]:
 
 
 def _moves(session: Session, topology: str, journals: Iterable[Path] = ()) -> list[MoveRecord]:
-    known = known_moves(session.read(HISTORY), journals)
+    stored = session.read(HISTORY)
+    try:
+        known = known_moves(stored, journals)
+    except OSError as error:
+        why = f"{error.filename}: {error.strerror}"
+        typer.echo(f"only the moves that ZooKeeper keeps are known here: {why}", err=True)
+        known = known_moves(stored, ())
     return [m for m in known if topology in ("", m.topology, topology_name(m.topology))]
 
 
 def _folders(conf: Path, journals: list[Path] | None) -> list[Path]:
     own = storm_yaml.read_as(conf, from_storm_yaml)[0].journal.dir
+    for folder in journals or ():
+        if not folder.is_dir():
+            raise CommandError(f"--journal {folder}: there is no such folder")
     return journals or ([] if own is None else [own])
 
 

@@ -125,15 +125,20 @@ def to_line(body: bytes) -> bytes:
     return b"".join([b'{"crc":"%08x",' % zlib.crc32(body), memoryview(body)[1:], b"\n"])
 
 
+def is_whole(line: bytes) -> bool:
+    """Tell whether a line has its end, and its checksum is right."""
+    head = _LINE.match(line)
+    if head is None or not line.endswith(b"\n"):
+        return False
+    return zlib.crc32(memoryview(line)[head.end() : -1], _BRACE) == int(head[1], 16)
+
+
 def from_line(line: bytes, decoder: "msgspec.json.Decoder[R]") -> R | None:
     """Read a line with its line end; None if it is not whole.
 
     Raises `JournalError` where it is whole, and no such record.
     """
-    head = _LINE.match(line)
-    if head is None or not line.endswith(b"\n"):
-        return None
-    if zlib.crc32(memoryview(line)[head.end() : -1], _BRACE) != int(head[1], 16):
+    if not is_whole(line):
         return None
     try:
         return decoder.decode(line)

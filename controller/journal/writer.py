@@ -23,7 +23,7 @@ from typing import IO
 import structlog
 
 from controller.config import JournalBounds
-from controller.journal.record import to_line
+from controller.journal.record import is_whole, to_line
 
 log = structlog.get_logger()
 
@@ -154,18 +154,28 @@ class Writer:
         if self._file >= 0:
             self._write(b"".join(map(to_line, bodies)))
             if moves:
-                self._add_moves(moves)
+                self._try_moves(moves)
+
+    def _try_moves(self, bodies: Sequence[bytes]) -> None:
+        """Write moves down; those that cannot be are tried again with the next."""
+        try:
+            self._add_moves(bodies)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            log.warning("moves_not_written", folder=str(self.folder), reason=reason)
 
     def _add_moves(self, bodies: Sequence[bytes]) -> None:
         if self._moves is None:
-            self._moves = {line[:_CHECKED] for line in move_lines(self.folder)}
+            # What was cut off bears its checksum, too.
+            whole = (line for line in move_lines(self.folder) if is_whole(line))
+            self._moves = {line[:_CHECKED] for line in whole}
         new = {line[:_CHECKED]: line for line in map(to_line, bodies)}
         lines = [line for key, line in new.items() if key not in self._moves]
-        self._moves |= new.keys()
         path = self.folder / MOVES
-        with path.open("ab") as file:
+        with open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o640)) as file:
             # An empty line first: a full disk may have cut off what was written before.
             file.write(b"".join([b"\n", *lines]))
+        self._moves |= new.keys()
         if path.stat().st_size >= MOVES_BYTES:
             path.replace(self.folder / OLDER_MOVES)
 

@@ -193,10 +193,25 @@ def test_moves_have_two_files_at_most(tmp_path: Path, monkeypatch: pytest.Monkey
     assert 2 <= len(kept) <= 4
 
 
-def test_what_a_full_disk_cut_off_costs_no_other_move(tmp_path: Path) -> None:
-    (tmp_path / MOVES).write_bytes(to_line(compact({"id": "m1"}))[:20])
+def test_what_a_full_disk_cut_off_is_written_anew(tmp_path: Path) -> None:
+    one, two = compact({"id": "m1"}), compact({"id": "m2"})
+    (tmp_path / MOVES).write_bytes(to_line(one)[:20])
     writer = Writer(tmp_path, "w", Bounds())
-    writer.append([HEAD, TICK], begins=True, moves=[compact({"id": "m2"})])
+    writer.append([HEAD, TICK], begins=True, moves=[one, two])
     writer.close()
-    *_, last = move_lines(tmp_path)
-    assert plain(last) == {"id": "m2"}
+    written = [*move_lines(tmp_path)][-2:]
+    assert [plain(line)["id"] for line in written] == ["m1", "m2"]
+
+
+def test_a_move_that_could_not_be_written_is_tried_with_the_next(tmp_path: Path) -> None:
+    one, two = compact({"id": "m1"}), compact({"id": "m2"})
+    (tmp_path / MOVES).mkdir()
+    writer = Writer(tmp_path, "w", Bounds())
+    writer.append([HEAD, TICK], begins=True, moves=[one])
+    writer.wait()
+    assert not writer.failed  # the ticks go on
+    (tmp_path / MOVES).rmdir()
+    writer.append([HEAD, TICK], begins=True, moves=[one, two])
+    writer.close()
+    written = [plain(line)["id"] for line in move_lines(tmp_path) if line != b"\n"]
+    assert written == ["m1", "m2"]
