@@ -19,7 +19,7 @@ from controller.storm.mirror import Mirror
 from kvstore.errors import NoNodeError, StoreError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
-from migration.model import Entry, ExecutorId, Plan, Slot
+from migration.model import Entry, ExecutorId, Phase, Plan, Slot
 from migration.table import TRANSITIONS
 
 log = structlog.get_logger()
@@ -171,7 +171,8 @@ class CommandQueue:
         wanted = command.moves or ((command.executor, "", command.slot),)
         moves = tuple(Move(executor, at, to, 0.0) for executor, at, to in wanted)
         ends = {(ExecutorId.parse(move.executor), Slot.parse(move.target)) for move in moves}
-        begun = [e for e in view.plan.entries if e.void is None and (e.executor, e.target) in ends]
+        goes_on = [e for e in view.plan.entries if e.void is None and e.phase is not Phase.UNDO]
+        begun = [e for e in goes_on if (e.executor, e.target) in ends]
         if len(begun) == len(ends):  # ZooKeeper went away before that could be answered
             return _begun(command, begun[0])
         wish = Decision(Outcome.WOULD_MOVE, "", moves, is_exchange=True)

@@ -127,7 +127,8 @@ def test_a_move_that_was_begun_and_not_answered_is_followed() -> None:
     assert asked(Command("wc", "1-1", "a:1"), begun).state == "REFUSED"
     both = (("1-1", "a:1", "b:1"), ("3-3", "b:1", "a:1"))
     assert asked(Command("wc", moves=both), begun).state == "REFUSED"
-    assert asked(Command("wc", "1-1", "b:1"), view_of(moving(Phase.UNDO, "gone"))).move == ""
+    for gone in (moving(Phase.UNDO), moving(Phase.PREPARE, "gone")):
+        assert asked(Command("wc", "1-1", "b:1"), view_of(gone)).move == ""
 
 
 def test_what_was_approved_and_does_not_fit_any_more_is_refused_and_the_rest_is_free() -> None:
