@@ -108,5 +108,8 @@ def test_any_controllers_journal_tells_who_moved_what_once_zookeeper_has_forgott
     assert 0 <= found["after"]["inter_node_frac"] < found["before"]["inter_node_frac"]
     assert look("show", found["id"])[0]["phase_s"] == found["phase_s"]
     assert look("history", "--to", utc(first["begun_s"])) == []
-    assert look("history", "--journal", str(tmp_path / "none")) == []
+    (tmp_path / "empty").mkdir()
+    assert look("history", "--journal", str(tmp_path / "empty")) == []
+    none = ("history", "--journal", str(tmp_path / "none"))
+    assert "none: there is no such folder" in typed(conf, *none, code=2)
     assert "--from: 'noon' is no time such as" in typed(conf, "history", "--from", "noon", code=2)
