@@ -131,10 +131,22 @@ def leader(lab: Lab) -> str | None:
     return hosts[first.data.decode().partition(":")[0]] if first else None
 
 
+def has_two_copies(lab: Lab) -> bool:
+    """Tell whether each Nimbus has what was submitted: one that lacks a part never leads."""
+    with Session(lab.storm_zookeeper) as session:
+        session.connect()
+        blobs = session.children("/blobstore") or []
+        copies = [session.children(f"/blobstore/{blob}") or [] for blob in blobs]
+    return bool(blobs) and all(len(of_one) == 2 for of_one in copies)
+
+
 def test_another_nimbus_leads_after_the_first_has_died(nodes: Lab, operator: Operator) -> None:
     pids = nodes.worker_pids()
     first = leader(nodes)
     assert first is not None
+    nodes.wait_until(
+        "the other Nimbus has copied what was submitted", lambda: has_two_copies(nodes)
+    )
     nodes.kill_daemon(first)
     other = ({"nimbus", "nimbus-2"} - {first}).pop()
     nodes.wait_until("the other Nimbus leads", lambda: leader(nodes) == other)
