@@ -55,6 +55,20 @@ def said(reports: list[TopologyReport], what: str = "") -> bytes:
     return encode(explained(reports, Command("", verb="explain", what=what), CONFIG))
 
 
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Give a list in which each cycle that is decided again leaves its number."""
+    decided: list[int] = []
+    real = recorded.replay
+
+    def counting(*where: Any) -> Any:
+        for one in real(*where):
+            decided.append(one.tick.record.seq)
+            yield one
+
+    monkeypatch.setattr(recorded, "replay", counting)
+    return decided
+
+
 @pytest.mark.parametrize("what", ["", "2-2", "a:1", "host-b"])
 def test_every_cycle_is_explained_as_it_would_have_been_live(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
@@ -74,15 +88,7 @@ def test_no_segment_before_the_cycles_own_is_decided_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorded_in(tmp_path, monkeypatch)
-    decided: list[int] = []
-    real = recorded.replay
-
-    def counting(*where: Any) -> Any:
-        for one in real(*where):
-            decided.append(one.tick.record.seq)
-            yield one
-
-    monkeypatch.setattr(recorded, "replay", counting)
+    decided = counted(monkeypatch)
     for named in (12, at(11)):
         decided.clear()
         in_journal([tmp_path], named)
@@ -115,15 +121,7 @@ def test_no_more_is_decided_again_than_what_follows_the_nearest_head(
     kinds = [plain(line)["kind"] for line in path.read_bytes().splitlines(keepends=True)]
     heads = [row for row, kind in enumerate(kinds) if kind == "head"]
     assert heads == [0, HEAD_TICKS + 1, 2 * (HEAD_TICKS + 1)]
-    decided: list[int] = []
-    real = recorded.replay
-
-    def counting(*where: Any) -> Any:
-        for one in real(*where):
-            decided.append(one.tick.record.seq)
-            yield one
-
-    monkeypatch.setattr(recorded, "replay", counting)
+    decided = counted(monkeypatch)
     for named, first in ((HEAD_TICKS, 1), (HEAD_TICKS + 1, HEAD_TICKS + 1), (len(ticks), 49)):
         decided.clear()
         found, _ = in_journal([tmp_path], named)
