@@ -108,11 +108,6 @@ final class PlanOverlay {
         }
     }
 
-    /** Whether a copy that starts here reaches every worker that it may send to. */
-    boolean reachesAll() {
-        return assigned.values().stream().map(Assigned::slot).distinct().allMatch(connected);
-    }
-
     private List<Entry> entries() {
         Plan now = plan;
         return now == null ? List.of() : now.entries();

@@ -275,7 +275,9 @@ final class Reconciler {
 
     /** A worker that is there is connected to soon; one that is away may stay so, and nothing can be lost to it. */
     private boolean reachesOthers() {
-        if (worker.overlay.reachesAll()) {
+        Set<Slot> reached = worker.tables.connected();
+        if (worker.overlay.assigned().values().stream().map(Assigned::slot)
+                .allMatch(slot -> slot.equals(worker.me) || reached.contains(slot))) {
             awaitedNanos = 0;
             return true;
         }

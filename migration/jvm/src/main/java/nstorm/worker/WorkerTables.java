@@ -7,6 +7,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.stream.Collectors;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Slot;
 import org.apache.storm.daemon.worker.WorkerState;
@@ -145,8 +146,17 @@ final class WorkerTables {
     /** Whether Storm would take messages for the slot now; it drops them while a connection is being made. */
     boolean isConnected(Slot slot) {
         return connections.get().entrySet().stream().filter(one -> PlanOverlay.slot(one.getKey()).equals(slot))
-                .anyMatch(one -> !(one.getValue() instanceof ConnectionWithStatus connection)
-                        || connection.status() == ConnectionWithStatus.Status.Ready);
+                .anyMatch(one -> isReady(one.getValue()));
+    }
+
+    /** The slots for which that is so, of all that this worker has connections to. */
+    Set<Slot> connected() {
+        return connections.get().entrySet().stream().filter(one -> isReady(one.getValue()))
+                .map(one -> PlanOverlay.slot(one.getKey())).collect(Collectors.toSet());
+    }
+
+    private static boolean isReady(IConnection connection) {
+        return !(connection instanceof ConnectionWithStatus known) || known.status() == ConnectionWithStatus.Status.Ready;
     }
 
     /**
