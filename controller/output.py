@@ -1,6 +1,7 @@
 """How the commands print their answers and their help."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import Annotated, Any
@@ -36,6 +37,11 @@ def unix_s(option: str, text: str, none_s: float) -> float:
         return moment(text).timestamp()
     except ValueError:
         raise CommandError(f"{option}: {text!r} is no time such as 2026-12-01T06:00") from None
+
+
+def tell(output: Output, found: Mapping[str, Any], *lines: str) -> None:
+    """Print what was done: a document for programs, else lines."""
+    print(json.dumps(found) if output is Output.JSON else "\n".join(lines))
 
 
 def counted(count: int, what: str) -> str:

@@ -4,7 +4,7 @@ import time
 from typing import Annotated, Any
 
 import typer
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from controller.cli.operate import Topology, ask, connected, end, heeded, seconds
 from controller.cli.running import Conf
@@ -13,7 +13,7 @@ from controller.core.controls import EVERYWHERE, Controls, Pause, Rejected
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView, moves_under_way
 from controller.errors import CommandError
-from controller.output import Output, OutputOption, unix_s
+from controller.output import Output, OutputOption, tell, unix_s
 from controller.storm import controls
 from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command, find
@@ -35,6 +35,7 @@ def mode(
         ),
     ],
     conf: Conf,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Set how far the controller goes by itself.
 
@@ -56,13 +57,21 @@ def mode(
             return replace(before, modes=modes if chosen == "default" else {**modes, name: chosen})
 
         after = controls.change(session, edit)
-    print(f"{name or 'every topology for which nstorm mode has set none'}: {chosen}")
-    for view in views:
-        if name in (EVERYWHERE, view.publication.name):
-            of = view.publication
-            print(
-                f"{of.name} is in mode {' by '.join(after.mode_of(of.name, of.mode, config.mode))}"
-            )
+    now = {
+        of.name: after.mode_of(of.name, of.mode, config.mode)
+        for of in (view.publication for view in views)
+        if name in (EVERYWHERE, of.name)
+    }
+    tell(
+        output,
+        {
+            "topology": name,
+            "mode": chosen,
+            "now": [{"topology": of, "mode": m, "by": by} for of, (m, by) in now.items()],
+        },
+        f"{name or 'every topology for which nstorm mode has set none'}: {chosen}",
+        *(f"{of} is in mode {' by '.join(found)}" for of, found in now.items()),
+    )
 
 
 def approve(proposal: Proposal, conf: Conf, output: OutputOption = Output.TABLE) -> None:
@@ -89,7 +98,7 @@ def approve(proposal: Proposal, conf: Conf, output: OutputOption = Output.TABLE)
     raise typer.Exit(end(last, output, f"approval of {proposal}"))
 
 
-def reject(proposal: Proposal, conf: Conf) -> None:
+def reject(proposal: Proposal, conf: Conf, output: OutputOption = Output.TABLE) -> None:
     """Let the executors of a proposal stay where they are for a day."""
     now_s = time.time()
     with connected(conf) as session:
@@ -103,7 +112,11 @@ def reject(proposal: Proposal, conf: Conf) -> None:
             return replace(before, rejected={**kept, proposal: made})
 
         controls.change(session, edit)
-    print(f"rejected: {', '.join(executors)} of {found['topology']} will not be moved for a day")
+    tell(
+        output,
+        asdict(made),
+        f"rejected: {', '.join(executors)} of {made.topology} will not be moved for a day",
+    )
 
 
 def _proposal(session: Session, proposal: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -121,6 +134,7 @@ def pause(
     topology: Topology = "",
     lasting: Annotated[str, typer.Option("--for", help="Such as 90s, 30m, 2h or 1d.")] = "",
     reason: Reason = "paused",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Let no decision begin a move.
 
@@ -132,13 +146,14 @@ def pause(
         views = _views(session)
         name = _name(views, topology) if topology else EVERYWHERE
         controls.pause(session, reason, name, until_s)
-    print(f"paused {name or 'everything'}: {Pause(reason, until_s)}; {_moving(views, name)}")
+    _tell_pause(output, Pause(reason, until_s), f"paused {name or 'everything'}", views, name)
 
 
 def freeze(
     conf: Conf,
     until: Annotated[str, typer.Option(help="Such as 2026-12-01T06:00+01:00.")],
     reason: Reason = "frozen",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Let nothing begin a move until then, operators neither.
 
@@ -151,10 +166,10 @@ def freeze(
         heeded(session, "nstorm freeze")
         views = _views(session)
         controls.change(session, lambda c: replace(c, freeze=Pause(reason, until_s)))
-    print(f"frozen: {Pause(reason, until_s)}; {_moving(views, EVERYWHERE)}")
+    _tell_pause(output, Pause(reason, until_s), "frozen", views, EVERYWHERE)
 
 
-def resume(conf: Conf, topology: Topology = "") -> None:
+def resume(conf: Conf, topology: Topology = "", output: OutputOption = Output.TABLE) -> None:
     """Let decisions begin moves again.
 
     Without --topology this ends all pauses and the freeze.
@@ -162,8 +177,13 @@ def resume(conf: Conf, topology: Topology = "") -> None:
     with connected(conf) as session:
         name = _name(_views(session), topology) if topology else None
         left = controls.resume(session, name)
-    still = "; ".join(f"{n or 'everything'} is still paused: {p}" for n, p in left.pauses.items())
-    print(f"resumed {name or 'everything'}" + f"; {still}" * bool(still))
+    said = [f"{n or 'everything'} is still paused: {p}" for n, p in left.pauses.items()]
+    still = [{"topology": n, **asdict(p)} for n, p in left.pauses.items()]
+    tell(
+        output,
+        {"topology": name or EVERYWHERE, "still_paused": still},
+        "; ".join([f"resumed {name or 'everything'}", *said]),
+    )
 
 
 def _views(session: Session) -> list[TopologyView]:
@@ -178,7 +198,16 @@ def _name(views: list[TopologyView], topology: str) -> str:
     return view.publication.name
 
 
-def _moving(views: list[TopologyView], name: str) -> str:
+def _tell_pause(
+    output: Output, pause: Pause, what: str, views: list[TopologyView], name: str
+) -> None:
+    """Say what does not begin any more, and what is still moving."""
     chosen = [view for view in views if name in (EVERYWHERE, view.publication.name)]
-    moves = [f"{e.executor} of {t} in {e.phase}" for t, e in moves_under_way(chosen)]
-    return f"still moving: {', '.join(moves)}" if moves else "nothing is moving"
+    moving = [(t, str(e.executor), str(e.phase)) for t, e in moves_under_way(chosen)]
+    moves = ", ".join(f"{executor} of {t} in {phase}" for t, executor, phase in moving)
+    still = [dict(zip(("topology", "executor", "phase"), one, strict=True)) for one in moving]
+    tell(
+        output,
+        {"topology": name, **asdict(pause), "moving": still},
+        f"{what}: {pause}; {f'still moving: {moves}' if moves else 'nothing is moving'}",
+    )

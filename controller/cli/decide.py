@@ -13,7 +13,7 @@ from rich.table import Table
 
 from controller.config import Config, build, keys_of
 from controller.core.classify import worker_cpu_cores
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_ratio
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_frac
 from controller.core.compiled import run_as_python_until
 from controller.core.headroom import headroom
 from controller.errors import SnapshotError
@@ -81,10 +81,10 @@ def _print(
     console = Console()
     console.print(
         f"{start.topology}, policy {config.policy}: inter-node "
-        f"{inter_node_ratio(cluster, start):.3f} of {start.traffic.total_tps:.6g} t/s"
+        f"{inter_node_frac(cluster, start):.3f} of {start.traffic.total_tps:.6g} t/s"
     )
     for number, step in enumerate(walked, 1):
-        ratio = inter_node_ratio(cluster, step.after)
+        ratio = inter_node_frac(cluster, step.after)
         left = headroom(cluster, step.after, config.link_tps)
         line = f"{number}. {step.decision.outcome}, inter-node {ratio:.3f}: {step.decision.reason}"
         if left.factor is not None:

@@ -19,7 +19,7 @@ from controller.cli.status_view import as_document, as_tables, drain_lines, drai
 from controller.config import Config, from_storm_yaml
 from controller.core.drain import cannot_drain, left_on
 from controller.errors import CommandError
-from controller.output import Output, OutputOption
+from controller.output import Output, OutputOption, tell
 from controller.storm.collect import DRAINED, LiveCluster
 from controller.storm.commands import COMMANDS, REFUSED, WAITING, Command, decode, encode
 from controller.storm.status import read
@@ -221,6 +221,7 @@ def drain(
     within: Annotated[
         str | None, typer.Option(help="Wait so long, such as 30s, and say what is left.")
     ] = None,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Move every executor away from a host.
 
@@ -234,8 +235,11 @@ def drain(
         heeded(session, "nstorm drain")
         view = LiveCluster.of_session(session)
         begin_drain(session, view, config, host)
-        if limit_s is not None:
-            raise typer.Exit(_wait_drained(view, host, limit_s))
+        left = _wait_drained(view, host, limit_s or 0.0)
+    if limit_s is None and output is Output.TABLE:
+        return
+    tell(output, left, *drain_lines(left))
+    raise typer.Exit(1 if limit_s is not None and left["left"] else 0)
 
 
 def begin_drain(session: Session, view: LiveCluster, config: Config, host: str) -> None:
@@ -292,22 +296,23 @@ def _loads(
     return cpu_cores, room_cores
 
 
-def _wait_drained(view: LiveCluster, host: str, limit_s: float) -> int:
+def _wait_drained(view: LiveCluster, host: str, limit_s: float) -> dict[str, Any]:
+    """Tell what is left once that is all that stays, or the time is over."""
     until_s = time.monotonic() + limit_s
     while True:
-        of = view.drained().get(host, 0)
-        left = drain_progress(view.topologies(), host, of)
+        left = drain_progress(view.topologies(), host, view.drained().get(host, 0))
         if left["left"] <= len(left["stay"]) or time.monotonic() >= until_s:
-            for line in drain_lines(left):
-                print(line)
-            return 1 if left["left"] else 0
+            return left
         time.sleep(0.5)
 
 
 def undrain(
-    host: Annotated[str, typer.Argument(help="As `nstorm status` shows it.")], conf: Conf
+    host: Annotated[str, typer.Argument(help="As `nstorm status` shows it.")],
+    conf: Conf,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Let executors move to a drained host again."""
     with connected(conf) as session:
         if not session.delete(f"{DRAINED}/{host}"):
             raise CommandError(f"host {host} is not drained")
+    tell(output, {"host": host}, f"executors may move to {host} again")

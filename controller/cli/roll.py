@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,7 +25,7 @@ from controller.core.excluded import nodes_named
 from controller.core.outcomes import what_to_do
 from controller.core.topology import TopologyView
 from controller.errors import CommandError
-from controller.output import counted
+from controller.output import Output, OutputOption, counted, tell
 from controller.storm.collect import DRAINED, LiveCluster
 from controller.storm.status import read
 from kvstore.zookeeper import Session
@@ -61,6 +62,7 @@ def roll(
         int, typer.Option(min=1, help="How many hosts are empty at a time.")
     ] = 1,
     anew: Annotated[bool, typer.Option(help="Forget a roll that has not ended.")] = False,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Empty host after host, run a command for each, and take it back.
 
@@ -71,21 +73,32 @@ def roll(
     config = storm_yaml.read_as(conf, from_storm_yaml)[0]
     with connected(conf) as session:
         heeded(session, "nstorm roll")
-        rolling = _Rolling(session, config, run)
+        rolling = _Rolling(session, config, run, Console(stderr=output is Output.JSON))
         if anew:
             session.delete(ROLL)
         rolling.begin(None if hosts is None else hosts.split(","), max_unavailable)
-        code = rolling.work(max_unavailable)
-    raise typer.Exit(code)
+        failed = rolling.work(max_unavailable)
+    if output is Output.JSON or not failed:
+        found = {"done": rolling.done, "failed": failed}
+        tell(output, found, f"rolled: {', '.join(rolling.done)}")
+    raise typer.Exit(1 if failed else 0)
 
 
 class _Rolling:
-    def __init__(self, session: Session, config: Config, run: str) -> None:
+    def __init__(self, session: Session, config: Config, run: str, console: Console) -> None:
         self._session, self._config, self._run = session, config, run
         self._view = LiveCluster.of_session(session)
         self._roll = Roll(run, ())
         self._took_s: list[float] = []
-        self._console = Console()
+        self._console = console
+
+    @property
+    def done(self) -> tuple[str, ...]:
+        """The hosts that are back."""
+        return self._roll.done
+
+    def _say(self, text: str) -> None:
+        print(text, flush=True, file=self._console.file)
 
     def begin(self, named: Sequence[str] | None, at_a_time: int) -> None:
         """Go on with the roll that was broken off, or begin one that the cluster can carry."""
@@ -108,7 +121,7 @@ class _Rolling:
                     f"a roll has not ended: end it with `nstorm roll --run {old} --hosts {of}`, or "
                     "forget it with --anew"
                 )
-            print(f"goes on; done: {', '.join(self._roll.done) or 'none'}", flush=True)
+            self._say(f"goes on; done: {', '.join(self.done) or 'none'}")
             return
         self._roll = Roll(self._run, hosts)
         outside = self._view.drained().keys()
@@ -141,9 +154,9 @@ class _Rolling:
     def _keep(self) -> None:
         self._session.put(ROLL, msgspec.json.encode(self._roll))
 
-    def work(self, at_a_time: int) -> int:
-        """Roll what is left; 1 if a command failed."""
-        while left := [host for host in self._roll.hosts if host not in self._roll.done]:
+    def work(self, at_a_time: int) -> tuple[str, ...]:
+        """Roll what is left; give the hosts for which the command failed."""
+        while left := [host for host in self._roll.hosts if host not in self.done]:
             batch, began_s = left[:at_a_time], time.monotonic()
             for host in batch:
                 begin_drain(self._session, self._view, self._config, host)
@@ -153,22 +166,29 @@ class _Rolling:
                 return failed
             self._took_s.append((time.monotonic() - began_s) / len(batch))
         self._session.delete(ROLL)
-        print(f"rolled: {', '.join(self._roll.hosts)}")
-        return 0
+        return ()
 
-    def _command(self, batch: Sequence[str]) -> int:
-        """Run the command for hosts side by side, and take back those for which it ends well."""
+    def _command(self, batch: Sequence[str]) -> tuple[str, ...]:
+        """Run the command for hosts side by side, and take back those for which it ends well.
+
+        Give the others.
+        """
         started = []
         for host in batch:
-            print(f"{host}: empty, runs the command", flush=True)
+            self._say(f"{host}: empty, runs the command")
             line = self._run.replace("{host}", shlex.quote(host))
-            process = subprocess.Popen(line, shell=True, env={**os.environ, "NSTORM_HOST": host})
+            process = subprocess.Popen(
+                line,
+                shell=True,
+                env={**os.environ, "NSTORM_HOST": host},
+                stdout=sys.stderr if self._console.stderr else None,
+            )
             started.append((host, process))
-        failed = 0
+        failed = []
         for host, process in started:
             if code := process.wait():
-                failed = 1
-                print(
+                failed.append(host)
+                self._say(
                     f"{host}: the command has failed, exit code {code}; the host stays drained. "
                     f"Repeat the roll to go on here, or take it back with `nstorm undrain {host}`"
                 )
@@ -176,10 +196,10 @@ class _Rolling:
             said_ms = patient(self._said_ms, self._console)
             self._wait(host, partial(self._away, host, said_ms))
             self._session.delete(f"{DRAINED}/{host}")
-            self._roll = msgspec.structs.replace(self._roll, done=(*self._roll.done, host))
+            self._roll = msgspec.structs.replace(self._roll, done=(*self.done, host))
             self._keep()
-            print(f"{host}: is back", flush=True)
-        return failed
+            self._say(f"{host}: is back")
+        return tuple(failed)
 
     def _nodes(self, host: str) -> frozenset[str]:
         views = self._view.topologies()
@@ -222,14 +242,14 @@ class _Rolling:
         while (waits := patient(why_not, self._console)) is not None:
             if _LOAD.sub("", waits) != said:
                 at = self._roll.hosts.index(host) + 1
-                print(f"{host} ({at} of {len(self._roll.hosts)}{self._eta()}): {waits}", flush=True)
+                self._say(f"{host} ({at} of {len(self._roll.hosts)}{self._eta()}): {waits}")
                 said = _LOAD.sub("", waits)
             time.sleep(LOOK_S)
 
     def _eta(self) -> str:
         if not self._took_s:
             return ""
-        left = len(self._roll.hosts) - len(self._roll.done)
+        left = len(self._roll.hosts) - len(self.done)
         left_s = left * sum(self._took_s) / len(self._took_s)
         told = f"{left_s:.0f} s" if left_s < 90 else f"{left_s / 60:.0f} min"
         return f", about {told} left"

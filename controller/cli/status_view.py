@@ -110,9 +110,7 @@ def _topology(view: TopologyView, cycle: Document | None) -> Document:
         "decision": {k: cycle[k] for k in ("tick", "outcome", "reason", "warnings", "proposal")}
         if cycle
         else None,
-        "inter_node_ratio": told["inter_node_tps"] / tps
-        if (tps := told.get("total_tps"))
-        else None,
+        "inter_node_frac": told["inter_node_tps"] / tps if (tps := told.get("total_tps")) else None,
         "headroom": told.get("headroom"),
         "nimbus_hooks": view.nimbus.hooks if view.nimbus else None,
         "scheduler": view.nimbus.scheduler if view.nimbus else None,
@@ -252,7 +250,7 @@ def _health(document: Document) -> str:
 
 def decided(topology: Document, hosts: Mapping[str, str]) -> Iterator[str]:
     """Say how a topology stands, what was decided, and what moves."""
-    ratio = topology["inter_node_ratio"]
+    ratio = topology["inter_node_frac"]
     crosses = "" if ratio is None else f", inter-node {ratio:.3f}"
     mode = f", mode {topology['mode']} by {topology['mode_by']}" if topology["mode"] else ""
     yield f"\n{topology['topology']} {topology['status']}{mode}{crosses}"

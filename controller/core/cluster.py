@@ -247,6 +247,6 @@ def inter_node_tps(cluster: Cluster, snapshot: LoadSnapshot) -> float:
     return float(traffic.tps[node[traffic.source] != node[traffic.target]].sum())
 
 
-def inter_node_ratio(cluster: Cluster, snapshot: LoadSnapshot) -> float:
+def inter_node_frac(cluster: Cluster, snapshot: LoadSnapshot) -> float:
     """Compute the share of all traffic that crosses between nodes; 0 without traffic."""
     return inter_node_tps(cluster, snapshot) / (snapshot.traffic.total_tps or 1.0)

@@ -26,7 +26,7 @@ from controller.storm.history import HISTORY, LONGEST_REASON, Figures, History, 
 from controller.storm.leader import Leader
 from controller.storm.mirror import Mirror
 from controller.storm.missed import Missed
-from controller.storm.status import document, publish
+from controller.storm.status import document, publish, read
 from kvstore.errors import StoreError
 from kvstore.pulse import Pulse
 from kvstore.zookeeper import Session
@@ -143,6 +143,7 @@ class LiveController:
                 if epoch not in (None, looked_epoch):
                     self._view.led()
                     self._history.load(self._session.read(HISTORY))
+                    self._missed = Missed.of(read(self._session))
                     cycle_at_s = led_s = now_s
                 # A new leader may find a plan that was lost; no plan tells of that.
                 look = moving or epoch != looked_epoch or now_s - looked_s >= LOOK_S
@@ -353,6 +354,7 @@ class LiveController:
             journal_problem=self._recorder.problem,
             left_out=left_out,
             proposals=self._proposals,
+            missed=self._missed,
             ways={
                 one.topology: {**way, "missed_tuples_today": self._missed.tuples[one.topology]}
                 for one in shown

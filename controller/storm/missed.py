@@ -1,26 +1,36 @@
 """Adds up what topologies that only advise would have kept off the network today."""
 
 from collections.abc import Mapping
+from typing import Any
+
+import msgspec
 
 DAY_S = 86_400
 
 
-class Missed:
+class Missed(msgspec.Struct):
     """Tuples that crossed nodes, and would not have where mode auto would have gone.
 
-    Since midnight, UTC, or since this controller leads.
+    Since midnight, UTC. `last_s` is when they were last added to, in Unix seconds.
     """
 
-    def __init__(self) -> None:
-        self.tuples: dict[str, float] = {}  # by topology
-        self._last_s: float | None = None
+    tuples: dict[str, float] = {}  # by topology
+    last_s: float | None = None
+
+    @classmethod
+    def of(cls, status: Mapping[str, Any] | None) -> "Missed":
+        """Go on from what the last leader published; anew if that is not there, or garbage."""
+        try:
+            return msgspec.convert((status or {}).get("missed", {}), cls)
+        except msgspec.ValidationError:
+            return cls()
 
     def add(self, saved_tps: Mapping[str, float], time_s: float, longest_s: float) -> None:
         """Count the time since the last call, if that is not longer than `longest_s`.
 
         `time_s` are Unix seconds.
         """
-        last_s, self._last_s = self._last_s, time_s
+        last_s, self.last_s = self.last_s, time_s
         if last_s is None or last_s // DAY_S != time_s // DAY_S:
             self.tuples = {}
             last_s = time_s

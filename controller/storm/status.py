@@ -12,6 +12,7 @@ from controller.core.headroom import headroom, node_traffic_tps
 from controller.journal.recorder import cycle_record
 from controller.report import TopologyReport
 from controller.storm.history import MoveRecord
+from controller.storm.missed import Missed
 from kvstore.zookeeper import Session
 from migration import wire
 
@@ -32,12 +33,14 @@ def document(
     left_out: int = 0,
     ways: Mapping[str, dict[str, Any]] = MappingProxyType({}),
     proposals: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+    missed: Missed | None = None,
 ) -> dict[str, Any]:
     """Put the last cycle into a document.
 
     The moves are those that have ended lately, oldest first; `journal_problem` says why ticks are
     not written down, if they should be; `left_out` is how many parts will not fit; `ways` say by
-    topology what all its moves would gain, `proposals` by id what operators may approve.
+    topology what all its moves would gain, `missed` what they would have gained today, `proposals`
+    by id what operators may approve.
     """
     return {
         "controller": name,
@@ -47,6 +50,7 @@ def document(
         "cycle_s": config.cycle_s,
         "journal_problem": journal_problem,
         "proposals": dict(proposals),
+        "missed": msgspec.to_builtins(missed or Missed()),
         "cycles": [
             {**_cycle(report, config, left_out), "way": ways.get(report.topology)}
             for report in reports

@@ -505,7 +505,7 @@ def test_modes_proposals_plans_and_history(storm: str, puppets: Puppets, conf: P
         )
         first = wait_for(lambda: cycle().get("outcome") == "AWAITING_APPROVAL" and cycle())
         assert "no proposal p-000000" in typed(conf, "approve", "p-000000", code=2)
-        assert "2-2" in typed(conf, "reject", first["proposal"])
+        assert "2-2" in look("reject", first["proposal"])["executors"]
         wait_for(lambda: cycle().get("proposal") not in ("", None, first["proposal"]))
         # What was rejected may be approved all the same, while it is still possible.
         assert puppets.plan() is None
@@ -553,10 +553,39 @@ def test_modes_proposals_plans_and_history(storm: str, puppets: Puppets, conf: P
         )
         typed(conf, "freeze", "--until", "2999-01-01", "--reason", "year's end")
         assert "frozen: year's end" in typed(conf, "move", "wc", "2-2", "a:6700", code=2)
-        typed(conf, "resume")
+        assert look("resume") == {"topology": "", "still_paused": []}
         assert typed(conf, "mode", "wc", "default") == (
             "wc: default\nwc is in mode advise by nstorm.mode\n"
         )
+
+
+def test_what_operators_set_is_told_to_programs_too(
+    storm: str, puppets: Puppets, conf: Path
+) -> None:
+    def said(*words: str) -> Any:
+        return json.loads(typed(conf, *words, "-o", "json"))
+
+    with leading(storm, "one", mode=Mode.ADVISE):
+        wait_for(lambda: (read(puppets.session) or {}).get("cycles"))
+        now = {"topology": "wc", "mode": "observe", "by": "nstorm mode"}
+        assert said("mode", "observe") == {"topology": "", "mode": "observe", "now": [now]}
+        paused = said("pause", "--topology", "wc", "--reason", "release")
+        assert paused == {"topology": "wc", "reason": "release", "until_s": None, "moving": []}
+        frozen = said("freeze", "--until", "2999-01-01")
+        assert frozen == {
+            "topology": "",
+            "reason": "frozen",
+            "until_s": unix_s("--until", "2999-01-01", 0.0),
+            "moving": [],
+        }
+        still = {"topology": "wc", "reason": "release", "until_s": None}
+        assert said("resume", "--topology", "wc") == {"topology": "wc", "still_paused": []}
+        typed(conf, "pause", "--topology", "wc", "--reason", "release")
+        assert said("resume") == {"topology": "", "still_paused": []}, still
+        wait_for(lambda: (read(puppets.session) or {})["cycles"][0].get("executors"))
+        drained = said("drain", "b")
+        assert (drained["host"], drained["of"], drained["left"]) == ("b", 4, 4)
+        assert said("undrain", "b") == {"host": "b"}
 
 
 def test_a_leader_that_finds_garbage_for_a_plan_writes_it_anew(

@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot, inter_node_ratio, inter_node_tps
+from controller.core.cluster import Cluster, LoadSnapshot, inter_node_frac, inter_node_tps
 from controller.core.decision import Policy
 from controller.core.headroom import headroom
 from controller.core.view.pairs import Pairs
@@ -113,7 +113,7 @@ def _saddle(paper: Paper) -> None:
     paper.row("4.1, equation 5", text, None, _ascs(places, snapshot), note=OURS)
     stuck = list(_walk(otd, places, snapshot, limits))
     paper.row("4.3", f"{what}: moves of literal OTD", None, len(stuck) - 1, note=OURS)
-    ratio = inter_node_ratio(places, stuck[-1])
+    ratio = inter_node_frac(places, stuck[-1])
     paper.row("4.3", f"{what}: inter-node ratio where literal OTD stops", None, ratio, note=OURS)
     best = _best_tps(places, snapshot, 0.8)
     text = f"{what}: least inter-node t/s, nodes of 0.8 cores, exhaustive search"

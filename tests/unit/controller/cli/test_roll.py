@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from rich.console import Console
 
 from controller.cli import operate, roll
 from controller.config import Config
@@ -79,8 +80,8 @@ def rolled(
     hosts: list[str] | None = None,
     at_a_time: int = 1,
     config: Config | None = None,
-) -> int:
-    rolling = roll._Rolling(cluster, config or Config(), command)
+) -> tuple[str, ...]:
+    rolling = roll._Rolling(cluster, config or Config(), command, Console())
     rolling.begin(hosts, at_a_time)
     return rolling.work(at_a_time)
 
@@ -90,7 +91,7 @@ def test_each_host_is_drained_for_the_command_and_comes_back(
     cluster: Cluster, tmp_path: Path, at_a_time: int
 ) -> None:
     log = tmp_path / "log"
-    assert rolled(cluster, f"echo {{host}} $NSTORM_HOST >> {log}", at_a_time=at_a_time) == 0
+    assert rolled(cluster, f"echo {{host}} $NSTORM_HOST >> {log}", at_a_time=at_a_time) == ()
     lines = [f"host-{name} host-{name}" for name in "abc"]
     assert sorted(log.read_text().split("\n")[:-1]) == lines
     assert cluster.data == {}
@@ -101,13 +102,13 @@ def test_a_command_that_fails_ends_it_there_and_a_repetition_goes_on(
 ) -> None:
     log, good = tmp_path / "log", tmp_path / "good"
     command = f"echo {{host}} >> {log}; test {{host}} != host-b -o -e {good}"
-    assert rolled(cluster, command) == 1
+    assert rolled(cluster, command) == ("host-b",)
     assert list(cluster.drained()) == ["host-b"]
     assert "host-b: the command has failed, exit code 1" in capsys.readouterr().out
     with pytest.raises(CommandError, match="a roll has not ended"):
         rolled(cluster, "another")
     good.touch()
-    assert rolled(cluster, command) == 0
+    assert rolled(cluster, command) == ()
     assert log.read_text().split() == ["host-a", "host-b", "host-b", "host-c"]
     assert cluster.data == {}
 
@@ -180,7 +181,7 @@ def test_a_host_that_is_not_empty_says_by_topology_why_and_what_to_do(
     )
     monkeypatch.setattr(cluster, "controls", lambda: controls)
     monkeypatch.setattr(roll, "drain_progress", lambda *_: {"stay": stays})
-    rolling = roll._Rolling(cast(Any, cluster), Config(), "true")
+    rolling = roll._Rolling(cast(Any, cluster), Config(), "true", Console())
     assert rolling._not_empty("host-a") == f"1 executor of wc left{said}"
     assert rolling._not_empty("host-b") is None
 
@@ -188,7 +189,7 @@ def test_a_host_that_is_not_empty_says_by_topology_why_and_what_to_do(
 def test_a_load_that_jitters_is_no_news(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rolling = roll._Rolling(cast(Any, cluster), Config(), "true")
+    rolling = roll._Rolling(cast(Any, cluster), Config(), "true", Console())
     rolling._roll = roll.Roll("true", ("host-a",))
     waits = iter(["2 left, 0.51 cores", "2 left, 0.52 cores", "1 left, 0.52 cores", None])
     rolling._wait("host-a", lambda: next(waits))
@@ -204,7 +205,7 @@ def test_hosts_drained_outside_count_as_away(
     cluster.put(f"{DRAINED}/host-b", b"3")
     asked = []
     monkeypatch.setattr(roll, "cannot_drain_now", lambda *args: asked.append({*args[4]}))
-    assert rolled(cluster, "true", ["host-a", "host-c"]) == 0
+    assert rolled(cluster, "true", ["host-a", "host-c"]) == ()
     assert asked == [{"host-a", "host-b"}, {"host-b", "host-c"}]
 
 
@@ -233,5 +234,5 @@ def test_a_short_absence_of_zookeeper_is_waited_for(
         return real()
 
     monkeypatch.setattr(cluster, "acks", acks)
-    assert rolled(cluster, "true") == 0
+    assert rolled(cluster, "true") == ()
     assert not away

@@ -85,7 +85,7 @@ def test_status_shows_the_factor_and_what_binds(world: tuple[Cluster, LoadSnapsh
         "status": "ACTIVE",
         "mode": None,
         "way": None,
-        "inter_node_ratio": None,
+        "inter_node_frac": None,
         "supervisors_behind": [],
         "speaks": {"lowest": 1, "who": "this controller"},
         "headroom": cycle["headroom"],

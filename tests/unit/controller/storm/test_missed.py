@@ -1,6 +1,11 @@
 """What topologies that only advise would have kept off the network today."""
 
+import msgspec
+import pytest
+
+from controller.config import build
 from controller.storm.missed import DAY_S, Missed
+from controller.storm.status import document
 
 
 def test_tuples_add_up_by_topology_until_midnight() -> None:
@@ -23,3 +28,20 @@ def test_a_clock_that_is_set_back_takes_nothing_away() -> None:
     missed.add({"a": 1.0}, 1000.0, 15.0)
     missed.add({"a": 1.0}, 990.0, 15.0)
     assert missed.tuples == {"a": 0.0}
+
+
+def test_a_new_leader_goes_on_where_the_last_one_was() -> None:
+    missed = Missed()
+    missed.add({"a": 100.0}, 1000.0, 15.0)
+    missed.add({"a": 100.0}, 1005.0, 15.0)
+    told = document((), (), build({}), name="one", epoch=1, missed=missed)
+    found = Missed.of(msgspec.json.decode(msgspec.json.encode(told)))
+    found.add({"a": 100.0}, 1015.0, 15.0)
+    assert found.tuples == {"a": 1500.0}
+
+
+@pytest.mark.parametrize("status", [None, {}, {"missed": 7}, {"missed": {"tuples": {"a": "b"}}}])
+def test_without_a_word_of_the_last_leader_it_begins_anew(status: dict[str, object] | None) -> None:
+    found = Missed.of(status)
+    found.add({"a": 1.0}, 1000.0, 15.0)
+    assert found.tuples == {"a": 0.0}

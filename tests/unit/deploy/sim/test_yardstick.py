@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.core.cluster import inter_node_ratio
+from controller.core.cluster import inter_node_frac
 from deploy.sim.yardstick import (
     NodeMove,
     degradation_s,
@@ -24,12 +24,12 @@ SNAPSHOT = replace(
 
 
 def test_traffic_between_places() -> None:
-    assert inter_node_ratio(PLACES, SNAPSHOT) == 4 / 20
+    assert inter_node_frac(PLACES, SNAPSHOT) == 4 / 20
 
 
 def test_no_traffic_is_no_ratio_but_a_number() -> None:
     silent = topology({"c": 2})
-    assert inter_node_ratio(PLACES, silent) == 0.0
+    assert inter_node_frac(PLACES, silent) == 0.0
 
 
 def test_degradation_counts_windows_at_a_level_or_worse() -> None:
