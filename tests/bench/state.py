@@ -101,11 +101,12 @@ def _felt(ledger: Ledger, began_s: float) -> dict[str, float]:
     }
 
 
-def _pauses(ended: Sequence[MoveRecord]) -> dict[str, float]:
-    """Give median and maximum of the pauses, and the median of each phase, in seconds."""
+def _pauses(ended: Sequence[MoveRecord]) -> dict[str, Any]:
+    """Give the pauses in their order, median and maximum, and the median of each phase."""
     pauses = [move.pause_s for move in ended if move.pause_s is not None]
     if not pauses:
         return {}
     phases = {phase: [m.phase_s[phase] for m in ended if phase in m.phase_s] for phase in Phase}
     medians = {f"{p.lower()}_s_median": statistics.median(s) for p, s in phases.items() if s}
-    return {"pause_s_median": statistics.median(pauses), "pause_s_max": max(pauses), **medians}
+    summed = {"pause_s_median": statistics.median(pauses), "pause_s_max": max(pauses), **medians}
+    return {**summed, "pauses_s": [round(pause, 3) for pause in pauses]}
