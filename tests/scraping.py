@@ -1,6 +1,7 @@
 """A real Prometheus, Debian's, that scrapes what a test serves."""
 
 import json
+import re
 import socket
 import subprocess
 import time
@@ -95,6 +96,12 @@ def dashboard_queries() -> list[str]:
     """Give the query of each panel, for all topologies."""
     panels = json.loads(DASHBOARD.read_text())["panels"]
     return [t["expr"].replace("$topology", ".*") for panel in panels for t in panel["targets"]]
+
+
+def metrics_asked_for() -> set[str]:
+    """Name the metrics that the dashboard and the rules ask for."""
+    text = DASHBOARD.read_text() + RULES.read_text()
+    return set(re.findall(r"\bnstorm_[a-z_]+", text))
 
 
 def alerts() -> list[dict[str, Any]]:

@@ -4,11 +4,21 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
+from scraping import (
+    dashboard_queries,
+    free_port,
+    metrics_asked_for,
+    need_prometheus,
+    scraping,
+)
 
 from controller.storm.status import read
+from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 from kvstore.zookeeper import Session
 
@@ -42,18 +52,18 @@ class Running:
     """Controllers as processes, ended with the test."""
 
     def __init__(self, lab: Lab) -> None:
-        self.conf = str(lab.layout.nimbus_dir / "conf" / "storm.yaml")
+        self.conf = lab.layout.nimbus_dir / "conf" / "storm.yaml"
         self._log = (lab.layout.run_dir / "controller.log").open("a")
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def start(self, mode: str) -> subprocess.Popen[bytes]:
-        command = [*COMMAND, "controller", "--conf", self.conf, "--mode", mode]
+    def start(self, mode: str, conf: Path | None = None) -> subprocess.Popen[bytes]:
+        command = [*COMMAND, "controller", "--conf", str(conf or self.conf), "--mode", mode]
         process = subprocess.Popen(command, stderr=self._log)
         self._processes.append(process)
         return process
 
     def ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [*COMMAND, *arguments, "--conf", self.conf]
+        command = [*COMMAND, *arguments, "--conf", str(self.conf)]
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
     def close(self) -> None:
@@ -68,6 +78,38 @@ def controllers(lab: Lab) -> Iterator[Running]:
     running = Running(lab)
     yield running
     running.close()
+
+
+def test_every_query_of_dashboard_and_alerts_finds_what_a_running_cluster_serves(
+    lab: Lab, wordcount: str, controllers: Running, tmp_path: Path
+) -> None:
+    need_prometheus()
+    ports = {"nstorm-controller": free_port(), "nstorm-agent": free_port()}
+    conf, node = tmp_path / "storm.yaml", lab.nodes[0]
+    served = f"nstorm.metrics.port: {ports['nstorm-controller']}\n"
+    conf.write_text(f"{controllers.conf.read_text()}{served}nstorm.link.capacity.tps: 1000000\n")
+    with (node.conf_dir / "storm.yaml").open("a") as file:
+        file.write(f"nstorm.agent.metrics.port: {ports['nstorm-agent']}\n")
+    lab.kill_daemon(f"agent-{node.host}")
+    lab.start_agent(node)
+    controller = controllers.start("auto", conf)
+    missing = {*dashboard_queries(), *metrics_asked_for()}
+    with scraping(tmp_path, ports) as prometheus:
+
+        def found_all() -> bool:
+            missing.difference_update([query for query in missing if prometheus.query(query)])
+            return not missing
+
+        with suppress(LabError):  # the assertion says more
+            lab.wait_until("an answer to each query", found_all, limit_s=180)
+        assert missing == set()
+        (group,) = prometheus.get("rules")["groups"]
+        assert {(rule["health"], rule.get("lastError", "")) for rule in group["rules"]} == {
+            ("ok", "")
+        }
+        assert not [a for a in prometheus.get("alerts")["alerts"] if a["state"] == "firing"]
+    controller.terminate()
+    controller.wait(60)
 
 
 def test_it_moves_by_itself_and_nothing_is_lost(

@@ -1,6 +1,5 @@
-"""The queries of the dashboard and of the alerts, in a real Prometheus."""
+"""The alerts and a sum of the dashboard, by the rules of a real Prometheus."""
 
-import re
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -8,25 +7,9 @@ from urllib.request import urlopen
 
 import pytest
 import yaml
-from messages import node_acks, worker_ack
-from scraping import (
-    DASHBOARD,
-    PROMETHEUS,
-    RULES,
-    alerts,
-    dashboard_queries,
-    free_port,
-    need_prometheus,
-    scraping,
-)
+from scraping import PROMETHEUS, RULES, alerts, dashboard_queries, free_port, need_prometheus
 
-from agent.daemon import Shown
-from agent.samples import Samples
-from agent.telemetry import NodeTelemetry
 from controller.storm.status import read
-from kvstore.exposition import exposed
-from kvstore.pulse import Pulse
-from migration.model import LocalPlan, Plan, Slot
 from tests.integration.test_controller_live import NSTORM, new_root, played, wait_for, write_conf
 
 MINUTES = 40
@@ -161,54 +144,4 @@ def test_a_change_of_leader_changes_no_sum_of_the_dashboard(tmp_path: Path) -> N
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.zookeeper
-def test_every_query_finds_what_a_running_controller_and_an_agent_serve(
-    zookeeper: str, tmp_path: Path
-) -> None:
-    need_prometheus()
-    storm = new_root(zookeeper)
-    conf = write_conf(tmp_path / "storm.yaml", storm)
-    ports = {"nstorm-controller": free_port(), "nstorm-agent": free_port()}
-    with conf.open("a") as file:
-        file.write(f"nstorm.metrics.port: {ports['nstorm-controller']}\n")
-        file.write("nstorm.link.capacity.tps: 1000000\nnstorm.cooldown.executor.secs: 0.1\n")
-    pulse = Pulse({})
-    pulse.beat()
-    ack = worker_ack(Slot("a", 6700), [1])
-    samples = Samples((ack,), (), node_acks("a", [ack], "c").supervisor)
-    shown = Shown(samples, LocalPlan("c", (Plan("c", 1, 1, "wc-1"),)))
-    command = [NSTORM, "controller", "--conf", str(conf), "--mode", "auto"]
-    with (
-        played(storm),
-        exposed(("localhost", ports["nstorm-agent"]), "agent", NodeTelemetry(shown), pulse),
-        scraping(tmp_path, ports) as prometheus,
-        subprocess.Popen(command) as controller,
-    ):
-        try:
-            wait_for(lambda: any(found["value"][1] != "0" for found in prometheus.query(MOVED)))
-            # Rates need two values.
-            missing = set(dashboard_queries()) | metrics_in(DASHBOARD) | metrics_in(RULES)
-
-            def found_all() -> bool:
-                missing.difference_update([q for q in missing if prometheus.query(q)])
-                return not missing
-
-            with suppress(AssertionError):
-                wait_for(found_all, 30.0)
-            assert missing == set()
-            (group,) = prometheus.get("rules")["groups"]
-            assert {(r["health"], r.get("lastError", "")) for r in group["rules"]} == {("ok", "")}
-            assert not [
-                one for one in prometheus.get("alerts")["alerts"] if one["state"] != "pending"
-            ]
-        finally:
-            controller.terminate()
-
-
 MOVED_0 = 'nstorm_moves_total{outcome="MOVED",topology="wc-1"} 0.0'
-MOVED = 'sum(nstorm_moves_total{outcome="MOVED"})'
-
-
-def metrics_in(path: Path) -> set[str]:
-    """Name the metrics that a file asks for."""
-    return set(re.findall(r"\bnstorm_[a-z_]+", path.read_text()))
