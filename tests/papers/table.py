@@ -13,6 +13,9 @@ Value = float | str | tuple[float, ...]
 NOT_IN_TEXT = "figure not in the text"
 UNEXPLAINED = "not explained"
 AGREE = ("equal", "holds")
+YES_NO = ("no", "yes")
+# How a row is counted. A sentence of the text that is so here too is no figure that agrees.
+VERDICTS = ("agrees", "differs", "said, and so", "said, not so", "not printed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +46,13 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """Whether the figure agrees with the printed one, if there is one."""
+        """Whether the figure agrees with the printed one, if there is one: one of `VERDICTS`."""
         if self.paper is None:
             return "not printed"
-        return "agrees" if self.why.partition(";")[0] in AGREE else "differs"
+        is_so = self.why.partition(";")[0] in AGREE
+        if self.paper in YES_NO:
+            return "said, and so" if is_so else "said, not so"
+        return "agrees" if is_so else "differs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +143,20 @@ class Paper:
             why = f"{verdict}; {note}" if note else verdict
         self.rows.append(Row(self.seed, where, what, paper, ours, why, lab))
 
+    def claim(self, where: str, what: str, holds: bool, *, differs: str = UNEXPLAINED) -> None:
+        """Compare what the text says in words, without a figure.
+
+        Parameters
+        ----------
+        where, what : str
+            As in `Row`.
+        holds : bool
+            Whether it is so of ours.
+        differs : str
+            Why it is not.
+        """
+        self.row(where, what, "yes", YES_NO[holds], differs=differs)
+
     def beyond(self, where: str, what: str, paper: str, why: str) -> None:
         """Name a figure that cannot be computed here.
 
@@ -189,14 +209,13 @@ def print_summary(papers: Sequence[Paper], console: Console) -> None:
     console : Console
         Where to.
     """
-    verdicts = ("agrees", "differs", "not printed")
-    counts = Table("paper", "figures", *verdicts, "out of reach here")
-    reasons = Table("paper", "figures", "why they differ")
+    counts = Table("paper", "figures", *VERDICTS, "out of reach here")
+    reasons, unlike = Table("paper", "figures", "why they differ"), ("differs", "said, not so")
     for paper in papers:
         found = Counter(row.verdict for row in paper.rows)
-        numbers = (len(paper.rows), *(found[v] for v in verdicts), len(paper.out_of_reach))
+        numbers = (len(paper.rows), *(found[v] for v in VERDICTS), len(paper.out_of_reach))
         counts.add_row(paper.seed, *map(str, numbers))
-        differing = Counter(row.why for row in paper.rows if row.verdict == "differs")
+        differing = Counter(row.why for row in paper.rows if row.verdict in unlike)
         for why, number in differing.most_common():
             reasons.add_row(paper.seed, str(number), why)
     console.print(counts)
