@@ -278,7 +278,11 @@ def test_all_that_is_simulated_is_compared(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(deploying, "parse", lambda text: shortened(parsed(text)))
     for one in (simulated, deploying):
         monkeypatch.setattr(one, "SEEDS", (1,))
+    # A draw or two, whatever they start with.
+    monkeypatch.setattr(deploying, "DRAWS", 2)
+    monkeypatch.setattr(deploying, "NEAR_FRAC", 1.0)
     # Later seconds than a short run has.
+    monkeypatch.setattr(deploying, "_coolest_of_fuller_node", lambda one: 0.5)
     monkeypatch.setattr(simulated, "_later_over_start", lambda result: float(len(result.moves)))
     monkeypatch.setattr(deploying, "_mean", lambda series, name, *_: whole(series, name))
     paper = Paper("004")
