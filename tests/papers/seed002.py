@@ -13,7 +13,12 @@ from controller.policies.aniello import (
     offline_place,
     online_place,
 )
-from controller.policies.component_graph import executors_of
+from controller.policies.component_graph import (
+    component_graph,
+    executors_of,
+    left_out,
+    linearised,
+)
 from controller.policies.registry import Aniello
 from tests.papers.table import Chart, Line, Paper
 from tests.papers.triggers import Rules, Trigger, begin, look, worthwhile
@@ -37,6 +42,7 @@ def reproduce() -> Paper:
     for alpha in ALPHAS:
         _online(paper, alpha)
     _offline(paper)
+    _cyclic(paper)
     _load(paper)
     _triggers(paper)
     paper.beyond(
@@ -105,6 +111,18 @@ def _offline(paper: Paper) -> None:
         )
         what = f"offline, α {alpha:g}, β {beta:g}: executors beside one that feeds them, of 8"
         paper.row("3.1", what, None, fed, note=note)
+
+
+def _cyclic(paper: Paper) -> None:
+    """Linearise a topology with a cycle, of which the text says that it takes none into account."""
+    edges = [("spout", "a"), ("a", "b"), ("b", "c"), ("c", "a")]
+    looped = topology(dict.fromkeys(("spout", "a", "b", "c"), 1), edges)
+    order = " ".join(linearised(component_graph(looped)))
+    note = "an example of ours; the text leaves cycles out"
+    paper.row("3", "offline, spout → a → b → c → a: order of components", None, order, note=note)
+    said = left_out(looped).strip()
+    what = "offline, spout → a → b → c → a: what the reason of the decision says"
+    paper.row("3", what, None, said, note=note)
 
 
 def _load(paper: Paper) -> None:

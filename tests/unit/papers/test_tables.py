@@ -6,15 +6,21 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import numpy as np
 import pytest
 from msgspec import structs
 from rich.console import Console
 from typer.testing import CliRunner
 
 from controller.errors import CommandError
+from controller.policies.model_driven.mapping import rsm
+from deploy.sim.engine import SimulationResult
 from deploy.sim.scenario import Scenario
-from tests.papers import seed000, seed001, seed002, seed003
+from tests.papers import seed000, seed001, seed001_pairs, seed002, seed003
+from tests.papers.acquisition import acquire, empty_slots, lsa
 from tests.papers.command import app
 from tests.papers.seed004 import deciding, deploying, simulated
 from tests.papers.table import (
@@ -60,6 +66,7 @@ OTHER_NODE = "ASC of each executor to the other node"
 LEAST = "least inter-node t/s, nodes of"
 BOUND = "of the CPU in use: least inter-node ratio"
 RANDOM = "revisits in 100 random worlds, low + largest executor = high"
+RATHER = "and of them those with more upstreams than slots"
 # Seed, row, value, tolerance.
 HELD: list[tuple[str, str, Value, float]] = [
     ("004", f"{HAND}: {OTHER_NODE}", (6, 13, 5, 9, 1, -2), 0),
@@ -117,6 +124,11 @@ HELD: list[tuple[str, str, Value, float]] = [
     ),
     ("001", "table, t/s of 60 threads", 40, 0),
     ("000", "possibilities for n = 4, m = 3, k = 10", 27405, 0),
+    ("001", "of 9 cases that need more slots than allocated with LSA+RSM", 7, 0),
+    *(
+        ("003", f"cases of 768 where {one}'s formula of upstreams by network fails, {RATHER}", v, 0)
+        for one, v in (("even", (56, 56)), ("L/F", (140, 140)))
+    ),
     *(("002", f"M({a}), E = 37, W = 8", m, 0) for a, m in (("0", 5), ("0.5", 17.5), ("1", 30))),
     *(
         ("002", f"M({a}), E = 37, W = 8, as a limit", m, 0)
@@ -149,6 +161,17 @@ def test_where_text_and_arithmetic_disagree_both_are_shown(
     assert not row.why.startswith(("equal", "holds"))
 
 
+@pytest.mark.parametrize("graph", ["linear", "diamond", "star"])
+@pytest.mark.parametrize("rate", [50, 200])
+def test_r_storm_with_weights_of_1_is_the_shipped_one(graph: str, rate: int) -> None:
+    dag = next(one for one in seed001_pairs.DAGS if one.__name__ == graph)
+    needs = seed001_pairs.needs_of(seed001_pairs.tasks_at(lsa, dag(), rate))
+    for slots in (10, 20, 40):
+        empty = empty_slots(acquire(slots))
+        ours = seed001_pairs.weighted_rsm(needs, empty, (1.0, 1.0, 1.0))
+        assert ours == rsm(needs, empty_slots(acquire(slots)))
+
+
 @pytest.mark.parametrize("rate", [50, 100, 200])
 def test_rsm_needs_up_to_three_slots_more(rows: Rows, rate: int) -> None:
     planned = rows["001", f"linear, {rate} t/s: LSA slots"].ours
@@ -170,6 +193,27 @@ def check(paper: Paper) -> None:
             assert not row.why.startswith(("equal", "holds")), row
     for one in paper.out_of_reach:
         assert all((one.where, one.what, one.paper, one.why))
+
+
+def test_a_cycle_is_said_to_be_cut(rows: Rows) -> None:
+    row = rows["002", "offline, spout → a → b → c → a: what the reason of the decision says"]
+    assert row.ours == "(left out, found depth first: c -> a)"
+
+
+def test_printed_gains_of_page_views_are_the_printed_means_rounded(papers: list[Paper]) -> None:
+    found = [row for row in papers[3].rows if row.what.startswith("page views, ")]
+    assert len(found) == 6
+    for row in found:
+        assert isinstance(row.ours, tuple)
+        least, most = row.ours
+        assert least <= float(row.what.rpartition(": ")[2]) <= most
+
+
+def test_the_longest_stop_counts_whole_seconds_in_a_row() -> None:
+    result = SimpleNamespace(throughput_tps=np.array([1.0, 0, 0, 2, 0, 3]))
+    assert simulated._longest_stop_s(cast(SimulationResult, result)) == 2
+    result.throughput_tps += 1
+    assert simulated._longest_stop_s(cast(SimulationResult, result)) == 0
 
 
 def test_every_row_says_why(papers: list[Paper]) -> None:
