@@ -64,7 +64,7 @@ def reproduce(
 ) -> None:
     """Print the papers' figures beside ours, and why they differ.
 
-    The simulated figures of 004 take most of the time, about three minutes.
+    The simulated figures of 004 take most of the time, about two minutes.
     """
     draw = _drawing(out)
     # Hundreds of simulated cycles: what they decide is in the figures.

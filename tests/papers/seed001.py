@@ -294,6 +294,8 @@ def _predicted(paper: Paper) -> None:
         differs="23 threads a slot, between the profile's 20 and 30: interpolated here; the"
         " 10 t/s of 20 threads on each of 20 slots make the printed 200",
     )
+    of_20 = at(TASKS["blob"], 20).rate_tps
+    paper.row(where, f"{what} DSM, if each slot has 20 Blob threads", 200, sum(VMS) * of_20)
     paper.row(
         where,
         f"{what} RSM",
@@ -311,6 +313,10 @@ def _predicted(paper: Paper) -> None:
         " with the rest; the slots' own peaks add up to the printed rate",
         within=5,
     )
+    by_sam = sam(tasks, empty_slots(VMS))
+    if not isinstance(by_sam, Lacking):
+        peaks = predicted_rate(TASKS, relative, by_sam, evenly=False)
+        paper.row(where, f"{what} SAM, the slots' own peaks added up", 280, peaks)
     paper.row(
         "8.5.1",
         "Table, t/s of 3 threads, interpolated",
