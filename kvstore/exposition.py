@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -17,6 +18,10 @@ from prometheus_client.registry import Collector
 
 from kvstore.pulse import Pulse
 
+# How long until it is tried again to listen: whoever had the port may have ended.
+_LISTEN_AGAIN_S = 10.0
+# How often it looks whether the daemon ends.
+_LOOK_S = 0.5
 # One client is served at a time, in one thread, and for no longer: the end of the daemon waits.
 _CLIENT_LIMIT_S = 2.0
 
@@ -86,7 +91,7 @@ def _answers(registry: CollectorRegistry, pulse: Pulse) -> Any:
 def exposed(at: tuple[str, int], role: str, told: Collector, pulse: Pulse) -> Iterator[None]:
     """Serve metrics at a host and port while the daemon works.
 
-    Where it cannot listen there, that is logged and the daemon works without.
+    Where it cannot listen there, that is logged once, and tried again and again.
     """
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
@@ -102,17 +107,32 @@ def exposed(at: tuple[str, int], role: str, told: Collector, pulse: Pulse) -> It
     ):
         Gauge(f"nstorm_{name}", text, registry=registry).set_function(now)
     registry.register(told)
+    listen = partial(make_server, *at, _answers(registry, pulse), _Server, _Handler)
+    server, stopped = None, threading.Event()
     try:
-        server = make_server(*at, _answers(registry, pulse), _Server, _Handler)
+        server = listen()
     except OSError as error:
         log.warning("metrics_not_served", host=at[0], port=at[1], reason=f"cannot listen: {error}")
-        yield
-        return
-    thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
+    thread = threading.Thread(
+        target=_serve, args=(server, listen, stopped), name="metrics", daemon=True
+    )
     thread.start()
     try:
         yield
     finally:
-        server.shutdown()
-        server.server_close()
+        stopped.set()
         thread.join()
+
+
+def _serve(server: _Server | None, listen: Callable[[], _Server], stopped: threading.Event) -> None:
+    """Serve until stopped, as soon as it can listen."""
+    while server is None:
+        if stopped.wait(_LISTEN_AGAIN_S):
+            return
+        with suppress(OSError):
+            server = listen()
+            log.info("metrics_served")
+    with server:
+        server.timeout = _LOOK_S
+        while not stopped.is_set():
+            server.handle_request()

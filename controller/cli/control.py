@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from msgspec.structs import asdict, replace
 
-from controller.cli.operate import Topology, ask, connected, end, heeded, seconds
+from controller.cli.operate import Topology, ask, connected, end, heeded, operator, seconds
 from controller.cli.running import Conf
 from controller.config import Mode, from_storm_yaml
 from controller.core.controls import EVERYWHERE, Controls, Pause, Rejected
@@ -91,7 +91,7 @@ def approve(proposal: Proposal, conf: Conf, output: OutputOption = Output.TABLE)
             found["topology"],
             moves=tuple(map(tuple, found["moves"])),
             what=proposal,
-            by=f"operator, who approved {proposal}",
+            by=f"{operator()}, who approved {proposal}",
             why=found["reason"],
         )
         last = ask(session, wish, output, until_begun=True)

@@ -114,9 +114,12 @@ def of_status(status: Mapping[str, Any]) -> Found:
                 what,
                 "They may live side by side; docs/operations.md, Upgrade, has the order.",
             )
-    for node in sorted({*hosts} - {agent["node"] for agent in agents}):
-        what = f"no agent speaks on {hosts[node]} (supervisor {node})"
-        yield what, "Start it: systemctl start nstorm-agent. If it runs, see its log."
+    for node, silent_s in status["silent_s"].items():
+        lasting = "" if silent_s is None else f" for {silent_s:.0f} s"
+        yield (
+            f"no agent has spoken on {hosts[node]}{lasting}",
+            "Start it: systemctl start nstorm-agent. If it runs, see its log.",
+        )
     for agent in agents:
         host, ahead_s = hosts.get(agent["node"], agent["node"]), agent["clock_ahead_s"] or 0
         if agent["supervisor_hooks"] is None:

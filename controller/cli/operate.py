@@ -1,19 +1,22 @@
 """``nstorm status``, ``move``, ``drain`` and ``undrain``; how any command asks the leader."""
 
+import getpass
 import json
+import os
 import re
+import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 from rich.console import Console
 
-from controller.cli.places import only, slot_of
+from controller.cli.places import only, shown, slot_of
 from controller.cli.running import Conf
 from controller.cli.status_view import as_document, as_tables, drain_lines, drain_progress
 from controller.config import Config, from_storm_yaml
@@ -89,7 +92,7 @@ def look(session: Session, view: LiveCluster) -> dict[str, Any]:
         drained=view.drained(),
         left_out={load.node: load.left_out for load in view.loads()},
         clocks_ahead_s=view.clocks_ahead_s(),
-        now_s=time.time(),
+        silent_s=view.silent_s(),
     )
 
 
@@ -139,16 +142,25 @@ def move(
     with connected(conf) as session:
         views = LiveCluster.of_session(session).topologies()
         nodes = views[0].publication.nodes if views else ()
-        wish = Command(topology, executor, str(slot_of(slot, nodes)))
+        wish = Command(topology, executor, str(slot_of(slot, nodes)), by=operator())
         last = ask(session, wish, output, until_begun=not wait)
     raise typer.Exit(end(last, output, f"move of {executor}"))
+
+
+def operator() -> str:
+    """Name who asks, for the history."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # it has no name
+        user = str(os.getuid())
+    return f"operator {user} at {socket.gethostname()}"
 
 
 def ask(session: Session, wish: Command, output: Output, *, until_begun: bool = False) -> Command:
     """Ask the leading controller, and show what becomes of it until it has ended (or begun)."""
     path = session.create(f"{COMMANDS}/c-", encode(wish), ephemeral=True, sequence=True)
-    shown = Console(stderr=output is Output.JSON, quiet=wish.verb in ("plan", "explain"))
-    return _follow(session, path, shown, until_begun=until_begun)
+    console = Console(stderr=output is Output.JSON, quiet=wish.verb in ("plan", "explain"))
+    return _follow(session, path, console, hosts_of(session), until_begun=until_begun)
 
 
 def end(last: Command, output: Output, what: str) -> int:
@@ -160,16 +172,26 @@ def end(last: Command, output: Output, what: str) -> int:
     return 1 if last.state in {"UNDONE", "VOID"} else 0
 
 
-def _follow(session: Session, path: str, console: Console, *, until_begun: bool) -> Command:
+def hosts_of(session: Session) -> dict[str, str]:
+    """Name the host of each supervisor."""
+    views = LiveCluster.of_session(session).topologies()
+    return {node.id: node.host for view in views for node in view.publication.nodes}
+
+
+def _follow(
+    session: Session, path: str, console: Console, hosts: Mapping[str, str], *, until_begun: bool
+) -> Command:
     """Print every change of a command until it has ended (or begun)."""
     changed = threading.Event()
     before: Command | None = None
     asked_s = time.monotonic()
     while True:
         changed.clear()
-        command, away_s = _look(session, path, changed, console)
+        told, away_s = _look(session, path, changed, console)
+        command = replace(told, reason=shown(told.reason, hosts))
         asked_s += away_s
-        if command != before and command.state != REFUSED:  # which `end` says
+        news = command != before and (command.state != WAITING or command.reason)
+        if news and command.state != REFUSED:  # which `end` says
             before = command
             reason = f": {command.reason}" if command.reason else ""
             took = f" ({command.stopped_after_s:.3f} s)" if command.stopped_after_s else ""

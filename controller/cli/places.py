@@ -47,6 +47,7 @@ def only(document: dict[str, Any], topology: str, host: str) -> dict[str, Any]:
 
     return {
         **document,
+        "silent_s": {node: s for node, s in document["silent_s"].items() if node in ids},
         "agents": [agent for agent in document["agents"] if agent["node"] in ids],
         "topologies": [
             {

@@ -14,7 +14,10 @@ from kvstore.service import log_to_stderr
 from migration import ConfigError
 
 Conf = Annotated[
-    Path, typer.Option("--conf", help="The storm.yaml of this node, with its nstorm.* keys.")
+    Path,
+    typer.Option(
+        "--conf", envvar="NSTORM_CONF", help="The storm.yaml of this node, with its nstorm.* keys."
+    ),
 ]
 
 

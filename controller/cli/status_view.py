@@ -13,7 +13,7 @@ from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drain import left_on
 from controller.core.layout import settled_placement
 from controller.core.topology import TopologyView
-from migration.model import Candidacy, NodeAcks, WorkerAck
+from migration.model import Candidacy, NodeAcks, Timing, WorkerAck
 from migration.wire import SPEAKS
 
 Document = dict[str, Any]
@@ -29,17 +29,20 @@ def as_document(
     drained: Mapping[str, int] = {},
     left_out: Mapping[str, int],
     clocks_ahead_s: Mapping[str, float] | None = None,
-    now_s: float,
+    silent_s: Mapping[str, float] | None = None,
 ) -> Document:
     """Put together what ZooKeeper, the agents and the leading controller say.
 
     `told` is what the leading controller last wrote, `controls` what operators have set. The
     first of the `controllers` leads. `drained` has how many executors each drained host had.
     `left_out` counts
-    the rows of traffic that each node's report had no room for, `clocks_ahead_s` are the nodes'.
+    the rows of traffic that each node's report had no room for, `clocks_ahead_s` are the nodes',
+    `silent_s` tells for how long their agents have not written.
     """
-    told, clocks = told or {}, clocks_ahead_s or {}
+    told, clocks, silent = told or {}, clocks_ahead_s or {}, silent_s or {}
     cycles = {cycle["topology"]: cycle for cycle in told.get("cycles", [])}
+    hosts = {node.id: node.host for view in views for node in view.publication.nodes}
+    speak = [node.node for node in acks if silent.get(node.node, 0.0) <= Timing().ack_fresh_s]
     return {
         "controller": told.get("controller"),
         "controllers": [asdict(one) for one in controllers],
@@ -52,7 +55,7 @@ def as_document(
             {
                 "node": node.node,
                 "version": node.agent,
-                "said_s_ago": round(now_s - node.time_ms / 1000, 1),
+                "said_s_ago": round(silent.get(node.node, 0.0), 1),
                 "workers": len(node.workers),
                 "supervisor_hooks": node.supervisor.hooks if node.supervisor else None,
                 "traffic_rows_left_out": left_out.get(node.node, 0),
@@ -60,7 +63,9 @@ def as_document(
             }
             for node in acks
         ],
-        "hosts": {node.id: node.host for view in views for node in view.publication.nodes},
+        "hosts": hosts,
+        # Whose agent the controller does without; None where it was never there.
+        "silent_s": {node: silent.get(node) for node in sorted({*hosts} - {*speak})},
         "last_cycle": cycles.get(""),
         "topologies": [
             {
@@ -214,10 +219,14 @@ def as_tables(document: Document) -> Iterator[RenderableType]:
         yield "no agent has spoken: start one on each node with `nstorm-agent`"
     for agent in document["agents"]:
         hooks = "with hooks" if agent["supervisor_hooks"] else "WITHOUT HOOKS"
+        host = document["hosts"].get(agent["node"], agent["node"])
+        if document["silent_s"].get(agent["node"]) is not None:
+            yield f"agent of {host} SILENT for {agent['said_s_ago']:.0f} s: see `nstorm doctor`"
+            continue
         left_out = agent["traffic_rows_left_out"]
         cut = f", load without its {left_out} smallest rows of traffic" if left_out else ""
         yield (
-            f"agent {agent['node']} {agent['version']}: {agent['workers']} workers, "
+            f"agent of {host} {agent['version']}: {agent['workers']} workers, "
             f"supervisor {hooks}{cut}"
         )
     if document["last_cycle"]:
@@ -233,9 +242,9 @@ def as_tables(document: Document) -> Iterator[RenderableType]:
 def _health(document: Document) -> str:
     workers = [worker for one in document["topologies"] for worker in one["workers"]]
     agents = document["agents"]
-    silent = sorted({*document["hosts"]} - {agent["node"] for agent in agents})
+    silent = [document["hosts"][node] for node in document["silent_s"]]
     facts = [
-        f"{len(agents)} agents" + f", none at {', '.join(silent)}" * bool(silent),
+        f"{len(agents)} agents" + f", silent at {', '.join(silent)}" * bool(silent),
         f"{sum(worker['hooks'] is None for worker in workers)} workers without hooks",
         f"{sum(worker['hook_errors'] or 0 for worker in workers):,} errors in hooks",
         f"{sum(worker['dropped'] or 0 for worker in workers):,} tuples dropped",
@@ -282,8 +291,8 @@ def decided(topology: Document, hosts: Mapping[str, str]) -> Iterator[str]:
 def _topology_tables(topology: Document, hosts: Mapping[str, str]) -> Iterator[RenderableType]:
     yield from decided(topology, hosts)
     if topology["supervisors_behind"]:
-        behind = ", ".join(topology["supervisors_behind"])
-        yield f"supervisors that have not read the newest plan yet: {behind}"
+        behind = ", ".join(hosts.get(node, node) for node in topology["supervisors_behind"])
+        yield f"hosts whose supervisor has not read the newest plan yet: {behind}"
     if topology["speaks"]["lowest"] < SPEAKS:
         version, who = topology["speaks"]["lowest"], topology["speaks"]["who"]
         yield f"{who} speaks version {version} of the protocol, this nstorm {SPEAKS}"

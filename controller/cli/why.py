@@ -12,7 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
-from controller.cli.operate import Topology, ask, connected, end
+from controller.cli.operate import Topology, ask, connected, end, hosts_of
 from controller.cli.places import shown
 from controller.cli.recorded import cycle_named, in_journal
 from controller.cli.running import Conf
@@ -21,7 +21,6 @@ from controller.core.times import utc
 from controller.errors import CommandError
 from controller.output import From, Output, OutputOption, To, unix_s
 from controller.storm.answers import explained
-from controller.storm.collect import LiveCluster
 from controller.storm.commands import Command
 from controller.storm.history import HISTORY, REMEMBERED_MOVES, MoveRecord, known_moves
 from kvstore.zookeeper import Session
@@ -29,6 +28,7 @@ from migration import storm_yaml
 from migration.model import topology_name
 
 _UNDO = "undo of "
+_WIDE = 400
 _MOVED = "MOVED"
 
 Name = Annotated[str, typer.Argument(metavar="[TOPOLOGY]", help="Its id or name; else all.")]
@@ -66,7 +66,9 @@ def explain(
     """
     named = cycle_named(cycle or what)
     if named is None and cycle:
-        raise CommandError(f"{cycle!r} is neither the number of a cycle nor a time")
+        raise CommandError(
+            f"{cycle!r} is neither the number of a cycle nor a time such as 2026-12-01T06:00"
+        )
     wish = Command(topology, verb="explain", what=what if cycle or named is None else "")
     if named is None:
         _look(conf, wish, output)
@@ -96,6 +98,8 @@ def _show(
         print(json.dumps(found, indent=1))
         return
     console = Console(markup=False, highlight=False)
+    if not console.is_terminal:
+        console.width = _WIDE  # a row a line, for grep
     for one in found:
         known = one.get("hosts", hosts or {})
         for key, value in one.items():
@@ -141,7 +145,7 @@ def history(
     """
     since_s, until_s = unix_s("--from", begin, -inf), unix_s("--to", end, inf)
     with connected(conf) as session:
-        moves, hosts = _moves(session, topology, _folders(conf, journal)), _hosts(session)
+        moves, hosts = _moves(session, topology, _folders(conf, journal)), hosts_of(session)
     moves = [move for move in moves if executor in ("", move.executor)]
     moves = [move for move in moves if since_s <= (move.begun_s or move.ended_s) <= until_s]
     moves = moves if begin else moves[-REMEMBERED_MOVES:]
@@ -173,10 +177,11 @@ def show(
 ) -> None:
     """Show who asked for a move and why, its phases, and its gain.
 
-    `asc tps` is what it was to gain; `before` and `after` were measured.
+    `asc tps` is what it was to gain; `before` and `after` were measured, 30 s after its end. The
+    `measured with` other moves until then have a part in that.
     """
     with connected(conf) as session:
-        moves, hosts = _moves(session, topology, _folders(conf, journal)), _hosts(session)
+        moves, hosts = _moves(session, topology, _folders(conf, journal)), hosts_of(session)
     found = [one for one in moves if one.id == move]
     if not found:
         raise CommandError(f"no move {move} is among those of `nstorm history`")
@@ -190,6 +195,8 @@ def show(
     told = {"begun": utc(one.begun_s), "ended": utc(one.ended_s), **asdict(one)}
     if output is Output.TABLE:
         del told["begun_s"], told["ended_s"]
+        if one.outcome == _MOVED and not one.after:
+            told["after"] = "not measured: it is 30 s after the end, if nothing moves it on before"
     _show([told], output, hosts)
 
 
@@ -220,7 +227,7 @@ def undo(
         moves = last_moves(_moves(session, topology), count)
         for move in moves:
             back = (move.executor, move.target, move.source)
-            wish = Command(move.topology, moves=(back,), by=_UNDO + _key(move))
+            wish = Command(move.topology, moves=(back,), what=move.id, by=_UNDO + _key(move))
             last = ask(session, wish, output)
             code = end(last, output, f"undo of {move.id}")
             if code:
@@ -254,11 +261,6 @@ def _folders(conf: Path, journals: list[Path] | None) -> list[Path]:
         if not folder.is_dir():
             raise CommandError(f"--journal {folder}: there is no such folder")
     return journals or ([] if own is None else [own])
-
-
-def _hosts(session: Session) -> dict[str, str]:
-    views = LiveCluster.of_session(session).topologies()
-    return {node.id: node.host for view in views for node in view.publication.nodes}
 
 
 def _key(move: MoveRecord) -> str:

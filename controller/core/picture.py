@@ -63,6 +63,8 @@ def picture_each(
         missed_s |= {key: unheard_s.get(key, now_s) for key in missing}
         unknown = [
             f"{slot} has not said that it has the hooks"
+            if slot.supervisor in view.observation.nodes
+            else f"no agent has spoken for {slot}"
             for of, slot in missing
             if now_s - missed_s[of, slot] < UNHEARD_S
         ]

@@ -201,6 +201,21 @@ class LiveCluster:
         found = zip(read, self._spoke(names, self._timing.ack_fresh_s), strict=True)
         return tuple(acks for acks, lately in found if lately and acks is not None)
 
+    def silent_s(self) -> dict[str, float]:
+        """Tell for how long each node's agent has written neither acks nor a load report.
+
+        By ZooKeeper's clock, until an agent or Nimbus has last written: who looks once has not seen
+        them come.
+        """
+        names = [acks.node for acks in self.acks()]
+        written = self._mirror.written_ms
+        last_ms = {
+            name: max(written(wire.acks_path(name)), written(wire.load_path(name)))
+            for name in names
+        }
+        now_ms = max([written(wire.NIMBUS), *last_ms.values()])
+        return {name: (now_ms - ms) / 1000 for name, ms in last_ms.items()}
+
     def clocks_ahead_s(self) -> dict[str, float]:
         """Tell by how much the clock of each node is ahead of ZooKeeper's, by its newest acks.
 

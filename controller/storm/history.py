@@ -46,6 +46,8 @@ class MoveRecord:
     asc_tps: float | None = None  # by how much traffic inside nodes was to grow
     before: Figures = field(default_factory=dict)
     after: Figures = field(default_factory=dict)  # once measured
+    # How many other moves of the topology began before that, and have a part in it.
+    measured_with: int = 0
 
     @property
     def pause_s(self) -> float | None:
@@ -101,12 +103,21 @@ class History:
         self.changed = True
 
     def measure(self, now: Mapping[str, Figures], time_s: float) -> None:
-        """Note what topologies look like some time after their moves."""
+        """Note what topologies look like some time after their moves.
+
+        Nothing is told of a move whose executor has moved on meanwhile.
+        """
         for row, move in enumerate(self.moves):
             since_s = time_s - move.ended_s
             waits = move.outcome == "MOVED" and not move.after and move.topology in now
-            if waits and MEASURED_AFTER_S <= since_s <= MEASURED_UNTIL_S:
-                self.moves[row] = replace(move, after=now[move.topology])
+            if not waits or not MEASURED_AFTER_S <= since_s <= MEASURED_UNTIL_S:
+                continue
+            begun_s = move.begun_s or move.ended_s
+            here = [m for m in self.moves if m is not move and m.topology == move.topology]
+            meanwhile = [m for m in here if not m.outcome or m.ended_s > begun_s]
+            if all(m.executor != move.executor for m in meanwhile):
+                others = len(meanwhile)
+                self.moves[row] = replace(move, after=now[move.topology], measured_with=others)
                 self.changed = True
 
     def hour(self, time_s: float) -> tuple[tuple[float, str, str], ...]:

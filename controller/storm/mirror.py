@@ -33,8 +33,9 @@ class Mirror(Watched):
     ) -> None:
         super().__init__(session, wake)
         self.now_s = now_s
-        # With the write that it was decoded from, its JSON, and when it was seen to come.
-        self._decoded: dict[str, tuple[int, Any, bytes, float]] = {}
+        # With the write that it was decoded from, its JSON, when it was seen to come, and when it
+        # was written, by ZooKeeper's clock.
+        self._decoded: dict[str, tuple[int, Any, bytes, float, int]] = {}
 
     def message(self, kind: type[M], path: str) -> M | None:
         """Read a node in a format of PROTOCOL.md; garbage is reported once and ignored."""
@@ -49,7 +50,7 @@ class Mirror(Watched):
         if stored is None:
             self._decoded.pop(path, None)
             return None
-        mzxid, last, data, _ = self._decoded.get(path, (-1, None, b"", 0.0))
+        mzxid, last, data, *_ = self._decoded.get(path, (-1, None, b"", 0.0, 0))
         value: M | None = last
         if mzxid == stored.mzxid:
             return value
@@ -58,7 +59,7 @@ class Mirror(Watched):
             value, data = decode(kind, plain), plain
         except WireError as error:
             log.warning("node_holds_garbage", path=path, reason=str(error))
-        self._decoded[path] = (stored.mzxid, value, data, self.now_s())
+        self._decoded[path] = (stored.mzxid, value, data, self.now_s(), stored.mtime_ms)
         return value
 
     def messages(self, kind: type[M], paths: Sequence[str]) -> list[M]:
@@ -69,8 +70,15 @@ class Mirror(Watched):
 
     def came_within(self, paths: Iterable[str], seconds: float) -> list[bool]:
         """Tell of each message whether it was seen to come lately; not if it is gone."""
-        since_s, none = self.now_s() - seconds, (-1, None, b"", math.nan)
+        since_s, none = self.now_s() - seconds, (-1, None, b"", math.nan, 0)
         return [self._decoded.get(path, none)[3] >= since_s for path in paths]
+
+    def written_ms(self, path: str) -> int:
+        """Tell when the message that was last read there was written, by ZooKeeper's clock.
+
+        0 if none was.
+        """
+        return self._decoded[path][4] if path in self._decoded else 0
 
     def forget(self, path: str) -> None:
         super().forget(path)
@@ -91,7 +99,7 @@ class Mirror(Watched):
 
     def data_of(self, messages: Sequence[NodeAcks | NodeLoad | Publication]) -> list[bytes]:
         """Give the JSON that messages from `message` were read from, in one line each."""
-        held = {id(value): data for _, value, data, _ in self._decoded.values()}
+        held = {id(value): data for _, value, data, *_ in self._decoded.values()}
         return [_one_line(held.get(id(message), b""), message) for message in messages]
 
 

@@ -117,6 +117,29 @@ def test_silent_and_rude_clients_only_wait_in_line(
         assert threading.active_count() < 10
 
 
+def test_a_port_in_use_is_taken_once_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exposition, "_LISTEN_AGAIN_S", 0.05)
+    port = free_port()
+    with capture_logs() as logs:
+        with (
+            exposed(("localhost", port), "controller", One(), Pulse({})) as _,
+            exposed(("localhost", port), "controller", One(), Pulse({})),
+        ):
+            assert get(port, "/healthz")[0] == 200
+            time.sleep(0.2)
+        with exposed(("localhost", port), "controller", One(), Pulse({})):
+            assert get(port, "/healthz")[0] == 200
+    assert [line["event"] for line in logs] == ["metrics_not_served"]
+    with capture_logs() as logs, ExitStack() as second:
+        with exposed(("localhost", port), "controller", One(), Pulse({})):
+            second.enter_context(exposed(("localhost", port), "controller", One(), Pulse({})))
+        until_s = time.monotonic() + 30
+        while not any(line["event"] == "metrics_served" for line in logs):
+            assert time.monotonic() < until_s, "the second never listened"
+            time.sleep(0.05)
+        assert get(port, "/healthz")[0] == 200
+
+
 def test_a_client_that_never_ends_does_not_hold_up_the_end_of_the_daemon(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -63,6 +63,7 @@ def topology(name: str, *slots: str) -> dict[str, Any]:
 def status() -> dict[str, Any]:
     return {
         "hosts": {"id-1": "alpha", "id-2": "beta", "id-3": "gamma"},
+        "silent_s": {"id-1": 20.0, "id-3": None},
         "agents": [{"node": "id-1"}, {"node": "id-2"}],
         "topologies": [topology("one", "id-1:1", "id-2:1"), topology("two", "id-2:2")],
         "ended_moves": [
@@ -88,6 +89,7 @@ def test_one_topology(typed: str) -> None:
 def test_one_host(typed: str) -> None:
     left = only(status(), None, typed)
     (one,) = left["topologies"]
+    assert left["silent_s"] == {"id-1": 20.0}
     assert left["agents"] == [{"node": "id-1"}]
     assert one["workers"] == one["executors"] == [{"slot": "id-1:1"}]
     assert one["moves"] == [{"from": "id-1:1", "to": "id-2:1"}]

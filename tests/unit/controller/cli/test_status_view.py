@@ -13,7 +13,7 @@ CYCLE = {"tick": 1, "outcome": "MOVED", "reason": "", "warnings": [], "proposal"
 
 def test_a_node_says_how_much_of_its_load_found_no_room() -> None:
     acks = [node_acks(node, [], "c") for node in ("s1", "s2")]
-    document = as_document((), acks, None, Controls(), left_out={"s1": 0, "s2": 19_000}, now_s=0.0)
+    document = as_document((), acks, None, Controls(), left_out={"s1": 0, "s2": 19_000})
     assert [row["traffic_rows_left_out"] for row in document["agents"]] == [0, 19_000]
     whole, cut = [str(line) for line in as_tables(document) if str(line).startswith("agent")]
     assert whole.endswith("supervisor with hooks")
@@ -27,7 +27,7 @@ def test_controllers_that_stand_by_or_speak_another_version_are_shown() -> None:
         ([leads, waits], ["nimbus-2:8 stands by: 0.3.0, speaks version 9"]),
         ([waits], ["nimbus-2:8 leads: 0.3.0, speaks version 9"]),
     ):
-        document = as_document((), (), None, Controls(), controllers=said, left_out={}, now_s=0.0)
+        document = as_document((), (), None, Controls(), controllers=said, left_out={})
         assert [row["name"] for row in document["controllers"]] == [one.name for one in said]
         lines = [str(line) for line in as_tables(document)]
         assert [line for line in lines if line.startswith("nimbus-")] == shown
@@ -43,12 +43,12 @@ def test_what_hooks_carry_is_shown() -> None:
     read = replace(acks[0].supervisor, plans=(AppliedPlan("wc-1", 2, 7),))  # type: ignore[type-var]
     acks = (replace(acks[0], supervisor=read), acks[1])
     view = TopologyView(publication({1: a, 2: b}), Plan("c", 2, 7, "wc-1"), acks)
-    document = as_document([view], acks, None, Controls(), left_out={}, now_s=0.0)
+    document = as_document([view], acks, None, Controls(), left_out={})
     (topology,) = document["topologies"]
     assert topology["supervisors_behind"] == ["b"]
     assert [row["dropped"] for row in topology["workers"]] == [1, 0]
     lines = [str(line) for line in as_tables(document)]
-    assert "supervisors that have not read the newest plan yet: b" in lines
+    assert "hosts whose supervisor has not read the newest plan yet: b" in lines
     assert (
         "worker a:1: 12,000 tuples forwarded to moved executors, 3 tuples parked until their "
         "executor is ready, 1 tuples DROPPED, 2 errors in its hooks, the last: prepare of x failed"
@@ -60,7 +60,7 @@ def test_a_worker_without_trouble_takes_no_line() -> None:
     a = Slot("a", 1)
     acks = (node_acks("a", [worker_ack(a, [1])], "c"),)
     view = TopologyView(publication({1: a}), Plan("c", 2, -1, "wc-1"), acks)
-    document = as_document([view], acks, None, Controls(), left_out={}, now_s=0.0)
+    document = as_document([view], acks, None, Controls(), left_out={})
     lines = [str(line) for line in as_tables(document)]
     assert not any(line.startswith(("worker", "supervisors")) for line in lines)
 
@@ -72,7 +72,7 @@ def test_who_speaks_an_older_version_is_named() -> None:
         node_acks("b", [worker_ack(b, [2], speaks=0)], "c"),
     )
     view = TopologyView(publication({1: a, 2: b}), Plan("c", 2, 7, "wc-1"), acks)
-    document = as_document([view], acks, None, Controls(), left_out={}, now_s=0.0)
+    document = as_document([view], acks, None, Controls(), left_out={})
     assert document["topologies"][0]["speaks"] == {"lowest": 0, "who": "the worker at b:1"}
     lines = [str(line) for line in as_tables(document)]
     assert f"the worker at b:1 speaks version 0 of the protocol, this nstorm {SPEAKS}" in lines
@@ -94,16 +94,20 @@ def test_health_sums_up_what_is_wrong() -> None:
         Controls(),
         left_out={},
         clocks_ahead_s={"a": 0.25, "b": -0.5},
-        now_s=100.0,
+        silent_s={"a": 1.0, "b": 3.0},
     )
     assert document["hosts"] == {"a": "host-a", "b": "host-b", "c": "host-c"}
     assert [agent["clock_ahead_s"] for agent in document["agents"]] == [0.25, -0.5]
     lines = [str(line) for line in as_tables(document)]
     assert (
-        "health: 2 agents, none at c; 1 workers without hooks; 2 errors in hooks; "
+        "health: 2 agents, silent at host-c; 1 workers without hooks; 2 errors in hooks; "
         "1,000 tuples dropped; oldest answer 3.0 s ago; clocks within 0.75 s of each other"
     ) in lines
     assert "node host-a (supervisor a)" in lines
+    later = as_document([view], acks, None, Controls(), left_out={}, silent_s={"a": 1.0, "b": 65.0})
+    lines = [str(line) for line in as_tables(later)]
+    assert lines[1].startswith("health: 2 agents, silent at host-b, host-c;")
+    assert "agent of host-b SILENT for 65 s: see `nstorm doctor`" in lines
     assert any(line.startswith("worker host-a:1: 1,000 tuples DROPPED") for line in lines)
 
 
@@ -115,7 +119,7 @@ def test_the_mode_is_shown_with_who_has_set_it() -> None:
         (Controls(), "topology.nstorm.mode"),
         (Controls(modes={"wc": "auto"}), "nstorm mode"),
     ):
-        document = as_document([view], (), told, controls, left_out={}, now_s=0.0)
+        document = as_document([view], (), told, controls, left_out={})
         assert document["topologies"][0]["mode_by"] == by
         assert f"\nwc-1 ACTIVE, mode auto by {by}" in map(str, as_tables(document))
 
@@ -129,7 +133,7 @@ def test_moves_are_shown_by_host_and_port() -> None:
         "topology": "wc-1", "id": "m0", "executor": "2-2", "source": "b:1", "target": "a:1",
         "outcome": "MOVED", "reason": "because", "stopped_after_s": 0.5,
     }  # fmt: skip
-    document = as_document([view], (), {"ended_moves": [ended]}, Controls(), left_out={}, now_s=0.0)
+    document = as_document([view], (), {"ended_moves": [ended]}, Controls(), left_out={})
     lines = [str(line) for line in as_tables(document)]
     assert "move m1: 1-1 host-a:1 to host-b:1, DRAIN" in lines
     assert "ended m0: 2-2 host-b:1 to host-a:1, MOVED after 0.500 s: because" in lines

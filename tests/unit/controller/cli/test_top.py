@@ -24,7 +24,7 @@ def screen(host: str | None = None) -> list[str]:
         memory, report = cycle(memory, seen, config)
     told = document(report.topologies, (), config, name="ctl-1:7", epoch=1)
     acks = seen.topologies[0].acks
-    status = as_document(seen.topologies, acks, told, Controls(), left_out={}, now_s=0.0)
+    status = as_document(seen.topologies, acks, told, Controls(), left_out={})
     console = Console(width=120, record=True, file=io.StringIO())
     for part in as_screen(only(status, None, host)):
         console.print(part)

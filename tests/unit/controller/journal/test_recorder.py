@@ -31,10 +31,10 @@ def test_a_disk_that_refuses_is_told_by_status(tmp_path: Path) -> None:
         epoch=1,
         journal_problem=problems[-1],
     )
-    shown = list(as_tables(as_document((), (), told, Controls(), left_out={}, now_s=0.0)))
+    shown = list(as_tables(as_document((), (), told, Controls(), left_out={})))
     assert "journal not written: Not a directory" in shown
     whole = document(reports, (), Config(), name="c", epoch=1, journal_problem=problems[0])
-    shown = list(as_tables(as_document((), (), whole, Controls(), left_out={}, now_s=0.0)))
+    shown = list(as_tables(as_document((), (), whole, Controls(), left_out={})))
     assert not any("journal" in str(line) for line in shown)
 
 

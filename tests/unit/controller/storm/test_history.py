@@ -67,6 +67,19 @@ def test_what_could_not_be_measured_in_time_is_not_measured_later() -> None:
     assert history.moves[0].after == {}
 
 
+def test_moves_that_overlap_share_what_is_measured_and_one_that_was_taken_back_has_none() -> None:
+    history, now = History(), {"wc-1": {"inter_node_frac": 0.4}}
+    history.begin("wc-1", entry("m1"), 100.0, {})
+    other = entry("m2", 9)
+    history.begin("wc-1", other, 100.5, {})
+    for one in (entry("m1"), other):
+        history.end("wc-1", one, outcome="MOVED", reason="settled", ended_s=101.0)
+    made(history, "m3", 120.0)  # the executor of m1 again
+    history.measure(now, 121.0 + MEASURED_AFTER_S)
+    found = {move.id: (move.after, move.measured_with) for move in history.moves}
+    assert found == {"m1": ({}, 0), "m2": (now["wc-1"], 2), "m3": (now["wc-1"], 0)}
+
+
 def test_an_undone_move_is_not_measured_and_one_begun_unseen_is_remembered() -> None:
     history = History()
     history.end("wc-1", entry("m1"), outcome="UNDONE", reason="late", ended_s=100.0)
