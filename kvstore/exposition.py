@@ -20,8 +20,6 @@ from kvstore.pulse import Pulse
 
 # How long until it is tried again to listen: whoever had the port may have ended.
 _LISTEN_AGAIN_S = 10.0
-# How often it looks whether the daemon ends.
-_LOOK_S = 0.5
 # One client is served at a time, in one thread, and for no longer: the end of the daemon waits.
 _CLIENT_LIMIT_S = 2.0
 
@@ -47,6 +45,8 @@ class Families:
 
 
 class _Server(WSGIServer):
+    timeout = 0.5  # how long it waits for a client until it looks whether the daemon ends
+
     def finish_request(self, request: Any, client_address: Any) -> None:
         """Serve a client; a slow one is cut off."""
         cut_off = threading.Timer(_CLIENT_LIMIT_S, _cut_off, (request,))
@@ -133,6 +133,5 @@ def _serve(server: _Server | None, listen: Callable[[], _Server], stopped: threa
             server = listen()
             log.info("metrics_served")
     with server:
-        server.timeout = _LOOK_S
         while not stopped.is_set():
             server.handle_request()

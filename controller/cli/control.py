@@ -203,11 +203,13 @@ def _tell_pause(
 ) -> None:
     """Say what does not begin any more, and what is still moving."""
     chosen = [view for view in views if name in (EVERYWHERE, view.publication.name)]
-    moving = [(t, str(e.executor), str(e.phase)) for t, e in moves_under_way(chosen)]
-    moves = ", ".join(f"{executor} of {t} in {phase}" for t, executor, phase in moving)
-    still = [dict(zip(("topology", "executor", "phase"), one, strict=True)) for one in moving]
+    moving = [
+        {"topology": t, "executor": str(e.executor), "phase": str(e.phase)}
+        for t, e in moves_under_way(chosen)
+    ]
+    moves = ", ".join("{executor} of {topology} in {phase}".format_map(one) for one in moving)
     tell(
         output,
-        {"topology": name, **asdict(pause), "moving": still},
+        {"topology": name, **asdict(pause), "moving": moving},
         f"{what}: {pause}; {f'still moving: {moves}' if moves else 'nothing is moving'}",
     )

@@ -140,8 +140,7 @@ def move(
     except ModelError as error:
         raise CommandError(str(error)) from None
     with connected(conf) as session:
-        views = LiveCluster.of_session(session).topologies()
-        nodes = views[0].publication.nodes if views else ()
+        nodes = LiveCluster.of_session(session).nodes()
         wish = Command(topology, executor, str(slot_of(slot, nodes)), by=operator())
         last = ask(session, wish, output, until_begun=not wait)
     raise typer.Exit(end(last, output, f"move of {executor}"))
@@ -174,8 +173,7 @@ def end(last: Command, output: Output, what: str) -> int:
 
 def hosts_of(session: Session) -> dict[str, str]:
     """Name the host of each supervisor."""
-    views = LiveCluster.of_session(session).topologies()
-    return {node.id: node.host for view in views for node in view.publication.nodes}
+    return {node.id: node.host for node in LiveCluster.of_session(session).nodes()}
 
 
 def _follow(
@@ -257,9 +255,9 @@ def drain(
         heeded(session, "nstorm drain")
         view = LiveCluster.of_session(session)
         begin_drain(session, view, config, host)
+        if limit_s is None and output is Output.TABLE:
+            return
         left = _wait_drained(view, host, limit_s or 0.0)
-    if limit_s is None and output is Output.TABLE:
-        return
     tell(output, left, *drain_lines(left))
     raise typer.Exit(1 if limit_s is not None and left["left"] else 0)
 

@@ -169,10 +169,7 @@ class _Rolling:
         return ()
 
     def _command(self, batch: Sequence[str]) -> tuple[str, ...]:
-        """Run the command for hosts side by side, and take back those for which it ends well.
-
-        Give the others.
-        """
+        """Run the command side by side, take hosts back, and give those where it failed."""
         started = []
         for host in batch:
             self._say(f"{host}: empty, runs the command")

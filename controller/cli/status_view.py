@@ -220,7 +220,7 @@ def as_tables(document: Document) -> Iterator[RenderableType]:
     for agent in document["agents"]:
         hooks = "with hooks" if agent["supervisor_hooks"] else "WITHOUT HOOKS"
         host = document["hosts"].get(agent["node"], agent["node"])
-        if document["silent_s"].get(agent["node"]) is not None:
+        if agent["node"] in document["silent_s"]:
             yield f"agent of {host} SILENT for {agent['said_s_ago']:.0f} s: see `nstorm doctor`"
             continue
         left_out = agent["traffic_rows_left_out"]

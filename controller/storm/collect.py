@@ -19,6 +19,7 @@ from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import (
     Candidacy,
+    Node,
     NodeAcks,
     NodeLoad,
     Nodes,
@@ -145,6 +146,11 @@ class LiveCluster:
         cluster = self.cluster()
         acks = (acks for acks in self._acks.values() if acks.cluster == cluster)
         return free_slots(views[0].publication.nodes, taken, acks) if views else taken
+
+    def nodes(self) -> tuple[Node, ...]:
+        """List the nodes as the hooks in Nimbus last published them, without any other look."""
+        nodes = self._mirror.message(Nodes, wire.NODES)
+        return nodes.nodes if nodes else ()
 
     def has_moves(self) -> bool:
         """Tell whether any plan has moves."""

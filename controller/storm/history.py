@@ -103,10 +103,7 @@ class History:
         self.changed = True
 
     def measure(self, now: Mapping[str, Figures], time_s: float) -> None:
-        """Note what topologies look like some time after their moves.
-
-        Nothing is told of a move whose executor has moved on meanwhile.
-        """
+        """Note what topologies look like after moves, but for executors that have moved on."""
         for row, move in enumerate(self.moves):
             since_s = time_s - move.ended_s
             waits = move.outcome == "MOVED" and not move.after and move.topology in now
@@ -116,8 +113,8 @@ class History:
             here = [m for m in self.moves if m is not move and m.topology == move.topology]
             meanwhile = [m for m in here if not m.outcome or m.ended_s > begun_s]
             if all(m.executor != move.executor for m in meanwhile):
-                others = len(meanwhile)
-                self.moves[row] = replace(move, after=now[move.topology], measured_with=others)
+                figures = now[move.topology]
+                self.moves[row] = replace(move, after=figures, measured_with=len(meanwhile))
                 self.changed = True
 
     def hour(self, time_s: float) -> tuple[tuple[float, str, str], ...]:

@@ -22,6 +22,11 @@ log = structlog.get_logger()
 # What no JSON in UTF-8 on one line contains.
 _NOT_PLAIN = (b"\n", b"\r", b"\0")
 
+# The write that a message was decoded from, the message, its JSON, when it was seen to come, and
+# when it was written, by ZooKeeper's clock.
+_Decoded = tuple[int, Any, bytes, float, int]
+_NOTHING: _Decoded = (-1, None, b"", math.nan, 0)
+
 M = TypeVar("M", NodeAcks, NodeLoad, Plan, Publication, Nodes, NimbusReport, Candidacy)
 
 
@@ -33,9 +38,7 @@ class Mirror(Watched):
     ) -> None:
         super().__init__(session, wake)
         self.now_s = now_s
-        # With the write that it was decoded from, its JSON, when it was seen to come, and when it
-        # was written, by ZooKeeper's clock.
-        self._decoded: dict[str, tuple[int, Any, bytes, float, int]] = {}
+        self._decoded: dict[str, _Decoded] = {}
 
     def message(self, kind: type[M], path: str) -> M | None:
         """Read a node in a format of PROTOCOL.md; garbage is reported once and ignored."""
@@ -50,7 +53,7 @@ class Mirror(Watched):
         if stored is None:
             self._decoded.pop(path, None)
             return None
-        mzxid, last, data, *_ = self._decoded.get(path, (-1, None, b"", 0.0, 0))
+        mzxid, last, data, *_ = self._decoded.get(path, _NOTHING)
         value: M | None = last
         if mzxid == stored.mzxid:
             return value
@@ -70,15 +73,12 @@ class Mirror(Watched):
 
     def came_within(self, paths: Iterable[str], seconds: float) -> list[bool]:
         """Tell of each message whether it was seen to come lately; not if it is gone."""
-        since_s, none = self.now_s() - seconds, (-1, None, b"", math.nan, 0)
-        return [self._decoded.get(path, none)[3] >= since_s for path in paths]
+        since_s = self.now_s() - seconds
+        return [self._decoded.get(path, _NOTHING)[3] >= since_s for path in paths]
 
     def written_ms(self, path: str) -> int:
-        """Tell when the message that was last read there was written, by ZooKeeper's clock.
-
-        0 if none was.
-        """
-        return self._decoded[path][4] if path in self._decoded else 0
+        """Tell when the message was written, by ZooKeeper's clock; 0 if none was read there."""
+        return self._decoded.get(path, _NOTHING)[4]
 
     def forget(self, path: str) -> None:
         super().forget(path)
