@@ -81,9 +81,8 @@ class Observation:
         """
         nodes = {acks.node: acks for acks in fresh if acks.cluster == plan.cluster}
         workers: dict[Slot, WorkerAck] = {}
-        for ack in sorted(
-            (ack for node in nodes.values() for ack in node.workers), key=lambda ack: ack.time_ms
-        ):
+        told = (ack for node in nodes.values() for ack in node.workers)
+        for ack in sorted(told, key=lambda ack: ack.time_ms):
             if ack.topology == publication.topology:
                 # A dying JVM and its successor may both be there: the newest word counts.
                 workers[ack.slot] = ack
@@ -94,11 +93,8 @@ class Observation:
         opened, there = plan.opened_slots(), publication.hosts
         slots = assigned | {slot for slot in opened if slot.supervisor in there}
         live = tuple(slot for slot in sorted(slots) if slot in workers)
-        hooked = tuple(
-            slot
-            for slot in live
-            if (node := nodes.get(slot.supervisor)) is not None and node.supervisor is not None
-        )
+        able = {name for name, node in nodes.items() if node.supervisor is not None}
+        hooked = tuple(slot for slot in live if slot.supervisor in able)
         placed = {placed.executor: placed for placed in publication.executors}
         runs = {slot: frozenset(ack.executors) for slot, ack in workers.items()}
         speaks = _lowest(publication.speaks, slots, nodes, [workers[slot] for slot in live])
@@ -125,9 +121,7 @@ class Observation:
             understood=frozenset(way for way in Way if speaks[0] >= NEEDS_VERSION[way]),
             can_open=speaks[0] >= OPENS_SINCE,
             cannot_close=why,
-            last=frozenset(
-                one.executor for one in stay if why and one.slot and staying[one.slot] == 1
-            ),
+            last=frozenset(e.executor for e in stay if why and e.slot and staying[e.slot] == 1),
         )
 
     def status(self, slot: Slot) -> SlotStatus:
@@ -136,6 +130,14 @@ class Observation:
         if slot in self.workers:
             return SlotStatus.LIVE
         return SlotStatus.ABSENT if slot.supervisor in self.nodes else SlotStatus.SILENT
+
+    def unheard(self, slot: Slot) -> str:
+        """Say who at a slot that is not in `hooked` has not said that it has the hooks."""
+        if slot.supervisor not in self.nodes:
+            return f"no agent has spoken lately for {slot}"
+        # Stock supervisors kill a worker whose set of executors changes.
+        which = "supervisor of" if slot in self.workers else "worker at"
+        return f"the {which} {slot} has not said that it has the hooks"
 
     def supervisor(self, slot: Slot) -> SupervisorAck | None:
         node = self.nodes.get(slot.supervisor)
@@ -158,11 +160,8 @@ class Observation:
 
 def _staying(publication: Publication, plan: Plan) -> list[PlacedExecutor]:
     """List the executors that no move takes from the slot where Storm assigns them."""
-    leaving = {
-        (entry.executor, entry.source)
-        for entry in plan.entries
-        if entry.void is None and entry.phase is not Phase.UNDO
-    }
+    valid = (e for e in plan.entries if e.void is None and e.phase is not Phase.UNDO)
+    leaving = {(entry.executor, entry.source) for entry in valid}
     return [one for one in publication.executors if (one.executor, one.slot) not in leaving]
 
 

@@ -159,12 +159,7 @@ def _not_free(observation: Observation, target: Slot, free: Collection[Slot]) ->
 def _unhooked(observation: Observation, *ends: Slot) -> Refusal | None:
     for slot in ends:
         if slot not in observation.hooked:
-            if slot.supervisor not in observation.nodes:
-                return Refusal(RefusalCode.NO_HOOKS, f"no agent has spoken lately for {slot}")
-            # Stock supervisors kill a worker whose set of executors changes.
-            which = "supervisor of" if slot in observation.workers else "worker at"
-            reason = f"the {which} {slot} has not said that it has the hooks"
-            return Refusal(RefusalCode.NO_HOOKS, reason)
+            return Refusal(RefusalCode.NO_HOOKS, observation.unheard(slot))
     return None
 
 

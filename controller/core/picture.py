@@ -61,13 +61,8 @@ def picture_each(
             continue
         missing = [(view.id, slot) for slot in sorted(view.publication.slots - set(hooked))]
         missed_s |= {key: unheard_s.get(key, now_s) for key in missing}
-        unknown = [
-            f"{slot} has not said that it has the hooks"
-            if slot.supervisor in view.observation.nodes
-            else f"no agent has spoken for {slot}"
-            for of, slot in missing
-            if now_s - missed_s[of, slot] < UNHEARD_S
-        ]
+        waited = [slot for _, slot in missing if now_s - missed_s[view.id, slot] < UNHEARD_S]
+        unknown = [view.observation.unheard(slot) for slot in waited]
         unknown += stale_workers(rates[view.id], hooked, now_s=now_s, limit_s=STALE_LOAD_S)
         if unknown:
             pictures[view.id] = Veto(Outcome.STALE_METRICS, "; ".join(unknown))

@@ -78,9 +78,7 @@ def _worth(
 
 def _missing(cluster: Cluster, snapshot: LoadSnapshot, problem: Problem, way: Route) -> str:
     """Say what would let a way be gone to its end."""
-    place = problem.start
-    for place, _ in _walk(problem, way):  # noqa: B007  # the last one
-        pass
+    place = [problem.start, *(place for place, _ in _walk(problem, way))][-1]
     waiting = way.only(place[way.executors] != way.goals)
     if not waiting.executors.size:
         return "on the way it costs more than to stay, or comes back to where it was"

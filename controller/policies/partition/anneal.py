@@ -28,15 +28,16 @@ COLD = 0.01
 TRIES = 10
 # The price of a core too much, at first: this times the traffic of all executors per core they use.
 # After a round it rises by a step if workers were too full in more of its tries than OFTEN, and
-# falls by one if in fewer than SELDOM. It stays within PRICE_SPAN times the first one, up and down.
-EXCESS_PRICE, PRICE_STEP, PRICE_SPAN = 0.3, 1.02, 20.0
+# falls by one if in fewer than SELDOM. It stays within these times the first one: where executors
+# are alike, full workers are above by so little that only a high price empties the last.
+EXCESS_PRICE, PRICE_STEP, PRICE_LEAST, PRICE_MOST = 0.3, 1.05, 0.05, 10_000.0
 OFTEN, SELDOM = 0.8, 0.5
 # The same loads in another order add up to a sum that differs by less.
 ROUNDING_CORES = 1e-12
 
 
 class _Board(NamedTuple):
-    """The input of the compiled loop; as in `Problem` and `Graph`, `movable` as indices, too."""
+    """The input of the compiled loop; as in `Problem` and `Graph`, some as indices, too."""
 
     first: Ints
     peers: Ints
@@ -47,6 +48,7 @@ class _Board(NamedTuple):
     is_movable: NDArray[np.bool_]
     movable: Ints
     is_open: NDArray[np.bool_]
+    open: Ints
     node_of: Ints
     weight_node: float
     weight_worker: float
@@ -85,7 +87,7 @@ def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) ->
     talks = np.diff(graph.first) > 0
     is_movable = problem.free & talks
     movable = np.flatnonzero(is_movable)
-    if not movable.size or len(problem.node_of) < 2:
+    if not movable.size or not problem.is_open.any() or len(problem.node_of) < 2:
         return place
     left = problem.room_cores - problem.load_cores(place) + TOLERANCE_CORES
     loudest = np.zeros(len(place))
@@ -100,6 +102,7 @@ def anneal(problem: Problem, place: Ints, rounds: int, hot: float, seed: int) ->
         is_movable,
         movable,
         problem.is_open.copy(),
+        np.flatnonzero(problem.is_open),
         problem.node_of,
         float(problem.weight_node),
         float(problem.weight_worker),
@@ -161,13 +164,15 @@ def _another_on(board: _Board, place: Ints, worker: int, but: int) -> int:
 
 
 @compiled
-def _draw(board: _Board, place: Ints, trip: _Trip) -> int:
+def _draw(board: _Board, place: Ints, left: Floats, is_full: bool, trip: _Trip) -> int:
     """Draw a trip: which executors go where; gives how many, perhaps 0."""
     e = board.movable[np.random.randint(len(board.movable))]
     peer = board.peers[np.random.randint(board.first[e], board.first[e + 1])]
     at, to = place[e], place[peer]
     if np.random.random() < STRAY:
-        to = np.random.randint(len(board.node_of))
+        # While a worker is too full, to where most room is.
+        roomiest = board.open[np.argmax(left[board.open])]
+        to = roomiest if is_full else np.random.randint(len(board.node_of))
     if to == at or not board.is_open[to]:
         return 0
     trip.who[0] = e
@@ -207,8 +212,9 @@ def _anneal(board: _Board, place: Ints, left: Floats, course: _Course) -> Ints:
         heat = course.hot * (course.cold / course.hot) ** (i / course.rounds)
         full = 0
         for _ in range(tries):
-            full += int(excess > TOLERANCE_CORES)
-            end = _draw(board, place, trip)
+            is_full = excess > TOLERANCE_CORES
+            full += int(is_full)
+            end = _draw(board, place, left, is_full, trip)
             gain = more = 0.0
             for j in range(end):
                 e = trip.who[j]
@@ -234,7 +240,7 @@ def _anneal(board: _Board, place: Ints, left: Floats, course: _Course) -> Ints:
                 best_excess, best_gained = min(excess, best_excess), gained
                 best[:] = place
         if full > OFTEN * tries:
-            price = min(price * PRICE_STEP, course.excess_price * PRICE_SPAN)
+            price = min(price * PRICE_STEP, course.excess_price * PRICE_MOST)
         elif full < SELDOM * tries:
-            price = max(price / PRICE_STEP, course.excess_price / PRICE_SPAN)
+            price = max(price / PRICE_STEP, course.excess_price * PRICE_LEAST)
     return best

@@ -13,7 +13,7 @@ from controller.policies.partition.problem import TIE, Problem
 # than ROUNDS_LEAST.
 ANNEALINGS = 3
 HOT, WARM = 3.0, 0.5
-ROUNDS_OF_ALL, ROUNDS_LEAST, ROUNDS_PER_EXECUTOR = 40_000, 100, 10
+ROUNDS_OF_ALL, ROUNDS_LEAST, ROUNDS_PER_EXECUTOR = 40_000, 250, 10
 
 
 def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = ()) -> Ints | None:

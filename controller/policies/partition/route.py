@@ -7,6 +7,7 @@ so a step that was refused, or that Storm or an operator made, disturbs nothing.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,11 @@ from controller.policies.partition.problem import Problem
 
 # Executors of a group gain little one by one and much together. A chain looks this many ahead.
 CHAIN = 24
-# Executors that move at once, at most: each of them is twice in memory for a moment.
-MOST_AT_ONCE = 8
-# At most this number of exchanges is looked at for one that fits; it takes some 50 ms.
-MOST_TRIED = 3_000
+# Executors that move at once, at most: each of them is twice in memory for a moment. So an exchange
+# of more is only looked for where there is none of few.
+AT_ONCE = 4, 16, 32
+# So many executors are tried as the first of one, and with each this number of exchanges.
+MOST_BEGUN, MOST_TRIED = 20, 200
 
 Step = tuple[int, int]
 
@@ -80,56 +82,58 @@ def next_steps(problem: Problem, place: Ints, load: Floats, way: Route) -> tuple
 
 
 def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tuple[Step, ...]:
-    """Find the fewest executors that fit if they move at once.
+    """Find executors that fit if they move at once: few, or else more.
 
-    Each of those that wait is tried: the worker that it would make too full must lose another one
-    that waits, and so on. So a big one changes places with two small ones, and three go in a ring.
+    So a big one changes places with two small ones, and three go in a ring.
     """
     goal = dict(zip(waiting.executors.tolist(), waiting.goals.tolist(), strict=True))
-    at = {e: int(place[e]) for e in goal}
-    leaving: dict[int, list[int]] = {}
+    room, leaving = left.tolist(), dict[int, list[int]]()
     for e in goal:
-        leaving.setdefault(at[e], []).append(e)
-    cores = {e: float(problem.cores[e]) for e in goal}
-    room = left.tolist()
-    # Executors that move, the cores that each worker then lacks, by how soon that may end.
-    tried: set[frozenset[int]] = set()
-    heap: list[tuple[int, float, int, tuple[int, ...], dict[int, float]]] = []
+        leaving.setdefault(int(place[e]), []).append(e)
 
-    def look_at(moving: tuple[int, ...], e: int, lacks: Mapping[int, float]) -> None:
-        moving = (*moving, e)
-        if (found := frozenset(moving)) in tried:
-            return
-        tried.add(found)
-        to, origin = goal[e], at[e]
-        after = dict(lacks)
-        after[to] = after.get(to, -room[to]) + cores[e]
-        after[origin] = after.get(origin, -room[origin]) - cores[e]
-        full = [lack for lack in after.values() if lack > 0]
-        least = len(moving) + len(full)  # each that moves relieves one worker
-        if least <= MOST_AT_ONCE:
-            heappush(heap, (least, sum(full), len(tried), moving, after))
+    def with_first(first: int, most: int) -> tuple[int, ...]:
+        """Look at what leaves the least cores too much, then at the fewest executors.
 
-    for e in goal:
-        look_at((), e, {})
-    for _ in range(MOST_TRIED):
-        if not heap:
-            break
-        *_, moving, lacks = heappop(heap)
-        fullest = max(lacks, key=lacks.__getitem__)
-        if lacks[fullest] <= 0:
-            return tuple((e, goal[e]) for e in moving)
-        for e in leaving.get(fullest, ()):
-            if e not in moving:
-                look_at(moving, e, lacks)
-    return ()
+        The fullest worker must lose another one that waits. Of many alike this is a shortest ring.
+        """
+        # Cores too much on all workers, executors that move, the load less the room of each worker.
+        heap: list[tuple[float, int, int, tuple[int, ...], dict[int, float]]] = []
+        tried: set[frozenset[tuple[int, float]]] = set()
+
+        def look_at(moving: tuple[int, ...], lacks: Mapping[int, float]) -> None:
+            e, after = moving[-1], dict(lacks)
+            cores = float(problem.cores[e])
+            for worker, change in ((goal[e], cores), (int(place[e]), -cores)):
+                after[worker] = round(after.get(worker, -room[worker]) + change, 9)
+            full = [lack for lack in after.values() if lack > 0]
+            # Other executors that come to the same loads lead to nothing else.
+            loads = frozenset(after.items())
+            if len(moving) + len(full) <= most and loads not in tried:  # each relieves one worker
+                tried.add(loads)
+                heappush(heap, (round(sum(full), 9), len(moving), len(tried), moving, after))
+
+        look_at((first,), {})
+        for _ in range(MOST_TRIED):
+            if not heap:
+                break
+            lack, *_, moving, lacks = heappop(heap)
+            if lack <= 0:
+                return moving
+            fullest = max(lacks, key=lacks.__getitem__)
+            for e in leaving.get(fullest, ()):
+                if e not in moving:
+                    look_at((*moving, e), lacks)
+        return ()
+
+    begun = ((first, most) for most in AT_ONCE for first in islice(goal, MOST_BEGUN))
+    found = next(filter(None, (with_first(*one) for one in begun)), ())
+    return tuple((e, goal[e]) for e in found)
 
 
 def _nearness(problem: Problem, one: Ints, other: Ints) -> Floats:
     same_node = problem.node_of[one] == problem.node_of[other]
-    return np.asarray(
-        problem.weight_node * same_node + problem.weight_worker * (one == other), dtype=np.float64
-    )
+    near = problem.weight_node * same_node + problem.weight_worker * (one == other)
+    return np.asarray(near, dtype=np.float64)
 
 
 class _Chains:
@@ -148,9 +152,8 @@ class _Chains:
         peers = self.place[problem.graph.peers]
         closer = _nearness(problem, target[owner], peers)
         closer -= _nearness(problem, self.place[owner], peers)
-        self.gain = np.bincount(
-            owner, weights=closer * problem.graph.tps, minlength=len(target)
-        ).astype(np.float64)
+        gains = closer * problem.graph.tps
+        self.gain = np.bincount(owner, gains, len(target)).astype(np.float64)
         self.goal_node = np.where(target != self.place, problem.node_of[target], -1)
         away = self.goal_node[self.goal_node >= 0]
         self.goal_nodes = np.bincount(away, minlength=problem.nodes)

@@ -26,6 +26,8 @@ from controller.policies.partition.route import Route, next_steps, route
 from controller.policies.partition.target import TargetMemory, target
 from controller.snapshot import parse
 from migration.model import Component
+from tests.bench.decide.worlds import TIGHT, Kind
+from tests.bench.decide.worlds import world as fresh_world
 
 GOLDEN = Path(__file__).parents[4] / "golden" / "decide"
 NODES_ONLY = Limits(weight_node=1.0, weight_worker=0.0)
@@ -294,6 +296,17 @@ def test_a_ring_moves_in_one_decision_whatever_the_cap(workers: int, most: int) 
     assert inter_node_tps(*path[-1]) == 0.0
 
 
+def test_of_many_alike_on_full_workers_the_best_is_found_and_reached() -> None:
+    """No single move fits: ten of each worker's 0.85 cores, 0.078 each, and 0.85 are the limit."""
+    kind = Kind(400, TIGHT, is_uneven=False, pinned_frac=0.15, is_alike=True)
+    cluster, snapshot = fresh_world(kind, 1)
+    found = find(cluster, snapshot, Limits(), TargetOptions())
+    today_tps = Problem.of(cluster, snapshot, Limits(), TargetOptions()).today_tps
+    assert found.beyond == ""
+    assert found.target is not None
+    assert found.target.gain_tps > 0.9 * today_tps
+
+
 def test_a_ring_is_the_shortest_that_fits() -> None:
     rows = [("a", 1.0), ("b", 1.0), ("c", 1.0)]
     sizes = [0.4, 0.4, 0.4, 0.4, 0.8]
@@ -321,17 +334,17 @@ def test_two_small_ones_change_places_with_a_big_one() -> None:
 
 
 def test_what_is_known_and_out_of_reach_is_said() -> None:
-    """Nine small ones would have to change places with a big one: more than go at once."""
+    """36 small ones would have to change places with a big one: more than go at once."""
     rows = [("a", 1.0), ("b", 1.0)]
-    traffic = {(e, 11): 5.0 for e in range(9)} | {(9, 10): 5.0}
-    sizes = [0.05] * 9 + [0.45, 0.4, 0.4]
-    cluster, snapshot = world(rows, [0] * 9 + [1, 0, 1], sizes, traffic)
-    stuck = cluster, replace(snapshot, pinned=(*[None] * 10, "stays", "stays"))
+    traffic = {(e, 38): 5.0 for e in range(36)} | {(36, 37): 5.0}
+    sizes = [0.0125] * 36 + [0.45, 0.4, 0.4]
+    cluster, snapshot = world(rows, [0] * 36 + [1, 0, 1], sizes, traffic)
+    stuck = cluster, replace(snapshot, pinned=(*[None] * 37, "stays", "stays"))
     decision = Gather(TargetOptions())(*stuck, NODES_ONLY)
     assert decision.moves == ()
     assert (
-        "a placement that gains 50 t/s more is known and out of reach: 10 of its 10 executors wait "
-        "for room; 0.05 cores more on b:6701 would let "
+        "a placement that gains 185 t/s more is known and out of reach: 37 of its 37 executors "
+        "wait for room; 0.013 cores more on b:6701 would let "
     ) in decision.reason
     room = replace(cluster, capacity_cores=np.array([1.0, 1.3]))
-    assert walk((room, stuck[1]), NODES_ONLY)[-1][1].place.tolist() == [1] * 9 + [0, 0, 1]
+    assert walk((room, stuck[1]), NODES_ONLY)[-1][1].place.tolist() == [1] * 36 + [0, 0, 1]
