@@ -140,12 +140,14 @@ class Stand:
     def choose(self, way: Way = Way.LIVE, *, opens: bool = False) -> Move:
         """Choose an executor that moves by a way, never a worker's last, and a worker elsewhere.
 
-        Where a slot is to be opened, a worker's last goes first: so slots do not run out.
+        Where a slot is to be opened, a worker's last goes first: so slots do not run out. One is
+        opened, too, where all is gathered on one node.
         """
         self.wait("a move may begin", lambda: self._may_move() and self.operator.entries() == 0)
         self.wait(f"executors move by the way {way}", lambda: bool(self._movable(way)))
         placement, movable = self.operator.placement(), self._movable(way)
         held = Counter(placement.slot_of.values())
+        opens = opens or len({slot.supervisor for slot in held}) < 2
         slots = sorted(held, key=self.place)
         shuffled = self.chosen.sample(movable, len(movable))
         if opens:
@@ -156,7 +158,8 @@ class Stand:
         target = self.chosen.choice(
             [s for s in slots if opens or s.supervisor != source.supervisor]
         )
-        bystander = self.chosen.choice(sorted(held.keys() - {source, target}, key=self.place))
+        others = sorted(held.keys() - {source, target}, key=self.place)
+        bystander = self.chosen.choice(others or [source])
         return Move(executor, source, target, bystander)
 
     def _all_slots(self) -> set[Slot]:
