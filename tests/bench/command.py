@@ -386,6 +386,12 @@ def bench_downtime(
         float | None, typer.Option(min=1, help="Sentences per second of the steady load.")
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="How many of each system.")] = 1,
+    others: Annotated[
+        bool,
+        typer.Option(
+            "--others/--no-others", help="Also Storm's ways, and nstorm without lazy kill."
+        ),
+    ] = True,
     link: Annotated[
         str | None, typer.Option(help="Rate of each node's link, as 20mbit; without, loopback.")
     ] = None,
@@ -408,7 +414,7 @@ def bench_downtime(
     if not all(number.isdecimal() and 0 < int(number) <= most for number in numbers):
         raise CommandError(f"-M {together}: type numbers from 1 to {most} with commas between")
     at_once = tuple(dict.fromkeys(map(int, numbers)))
-    asked = Asked(duration, every, at_once, link, tuple(sorted(set(load))), rounds, rate)
+    asked = Asked(duration, every, at_once, link, tuple(sorted(set(load))), rounds, rate, others)
     file = FOLDER / f"downtime-{link or 'loopback'}.jsonl"
     kept = Kept(file, asked, resume=resume)
     bench(asked, kept, _progress)

@@ -102,11 +102,16 @@ def _felt(ledger: Ledger, began_s: float) -> dict[str, float]:
 
 
 def _pauses(ended: Sequence[MoveRecord]) -> dict[str, Any]:
-    """Give the pauses in their order, median and maximum, and the median of each phase."""
-    pauses = [move.pause_s for move in ended if move.pause_s is not None]
-    if not pauses:
+    """Give the pauses and phases of all moves in their order, and medians and the maximum."""
+    paused = [(move.pause_s, move.phase_s) for move in ended if move.pause_s is not None]
+    if not paused:
         return {}
+    pauses = [pause for pause, _ in paused]
     phases = {phase: [m.phase_s[phase] for m in ended if phase in m.phase_s] for phase in Phase}
     medians = {f"{p.lower()}_s_median": statistics.median(s) for p, s in phases.items() if s}
     summed = {"pause_s_median": statistics.median(pauses), "pause_s_max": max(pauses), **medians}
-    return {**summed, "pauses_s": [round(pause, 3) for pause in pauses]}
+    each = [
+        {"pause": round(pause, 3), **{p.lower(): round(s, 3) for p, s in phase_s.items()}}
+        for pause, phase_s in paused
+    ]
+    return {**summed, "each_s": each}

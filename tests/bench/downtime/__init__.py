@@ -58,6 +58,8 @@ class Asked:
         The rate of a node's link; None for loopback.
     rate_tps : float or None
         Sentences per second of the steady load; None for 60 % of what was measured at saturation.
+    others : bool
+        Whether Storm's ways and nstorm without lazy kill take their turn, too.
     """
 
     duration_s: int
@@ -67,12 +69,14 @@ class Asked:
     loads: tuple[Load, ...]
     rounds: int
     rate_tps: float | None
+    others: bool = True
 
     def systems(self, number: int) -> list[System]:
         """Give the systems in the order of a round: to and fro, so that none is always late."""
         ours = [System(Way.MOVE, together) for together in self.together]
         stock = [System(way) for way in (Way.REBALANCE, Way.REBALANCE_NOW, Way.RESTART)]
-        systems = [CONTROL, *stock, NO_LAZY_KILL, *ours]
+        others = [*stock, NO_LAZY_KILL] if self.others else []
+        systems = [CONTROL, *others, *ours]
         return systems if number % 2 else systems[::-1]
 
 
