@@ -49,12 +49,7 @@ class Pusher:
             self._epoch, self._leader_is_new, self._load_due_s = epoch, True, -math.inf
 
     def push(
-        self,
-        samples: Samples,
-        node: str,
-        cluster: str,
-        now_s: float,
-        held: tuple[Plan, ...] = (),
+        self, samples: Samples, node: str, cluster: str, now_s: float, held: tuple[Plan, ...] = ()
     ) -> None:
         """Publish what is due; `now_s` are monotonic seconds, `held` plans ZooKeeper has lost.
 

@@ -20,16 +20,7 @@ from enum import StrEnum
 from msgspec import structs
 
 from migration.events import EVENTS, ObservedEntry, Progress
-from migration.model import (
-    ABSORBED,
-    Entry,
-    EntryState,
-    NodeAcks,
-    Phase,
-    Plan,
-    Publication,
-    Timing,
-)
+from migration.model import ABSORBED, Entry, EntryState, NodeAcks, Phase, Plan, Publication, Timing
 from migration.observation import Observation
 from migration.table import LEAVE, VOID, Transition, transitions_from
 

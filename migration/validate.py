@@ -6,17 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migration.model import (
-    Base,
-    Entry,
-    ExecutorId,
-    Node,
-    NodeAcks,
-    Phase,
-    Slot,
-    Way,
-    WorkerAck,
-)
+from migration.model import Base, Entry, ExecutorId, Node, NodeAcks, Phase, Slot, Way, WorkerAck
 from migration.observation import Observation
 from migration.table import NEEDS_VERSION, OPENS_SINCE
 

@@ -3,6 +3,8 @@
 Cost is the weighted traffic between places plus the price of every move from today's placement.
 """
 
+import numpy as np
+
 from controller.core.cluster import Ints
 from controller.policies.partition.anneal import anneal
 from controller.policies.partition.problem import TIE, Problem
@@ -30,11 +32,10 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
     def look_at(place: Ints) -> bool:
         """Tell whether it is as good as the best before."""
         nonlocal best, least
-        cost = problem.cost_tps(place)
-        paid = cost + problem.price_tps * problem.moves(place)
-        key = problem.excess_cores(place), paid
-        worth = paid < today - least_gain_tps and cost <= known + TIE * problem.total_tps
-        again = best is not problem.start and abs(paid - least[1]) <= TIE * problem.total_tps
+        place = renamed(problem, place)
+        cost, key = problem.cost_tps(place), _key(problem, place)
+        worth = key[1] < today - least_gain_tps and cost <= known + TIE * problem.total_tps
+        again = best is not problem.start and abs(key[1] - least[1]) <= TIE * problem.total_tps
         if worth and key <= least:
             best, least = place, key
         return again and key[0] <= least[0]
@@ -50,3 +51,37 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
             break
     look_at(anneal(problem, best, max(longer // 4, 1) * rounds, WARM, seed=len(times)))
     return None if best is problem.start else best
+
+
+def _key(problem: Problem, place: Ints) -> tuple[float, float]:
+    """Compute the excess above `high`, and the cost with the moves."""
+    moves_tps = problem.price_tps * problem.moves(place)
+    return problem.excess_cores(place), problem.cost_tps(place) + moves_tps
+
+
+def renamed(problem: Problem, place: Ints) -> Ints:
+    """Let nodes, then workers, exchange all that they hold, while that saves moves and costs less.
+
+    Annealing does not care on which of several like workers a group is.
+    """
+    workers = np.arange(len(problem.node_of))
+    for unit_of in (problem.node_of, workers):
+        count = int(unit_of.max()) + 1
+        tried = np.zeros((count, count), dtype=np.bool_)
+        while True:
+            held = np.zeros((count, count))
+            np.add.at(held, (unit_of[problem.start], unit_of[place]), problem.free)
+            stay = held.diagonal()
+            saved = np.where(tried, 0, held + held.T - stay - stay[:, None])
+            one, other = divmod(int(saved.argmax()), count)
+            if saved[one, other] <= 0:
+                break
+            tried[one, other] = tried[other, one] = True
+            ends = np.flatnonzero(unit_of == one), np.flatnonzero(unit_of == other)
+            if len(ends[0]) == len(ends[1]):
+                to = workers.copy()
+                to[ends[0]], to[ends[1]] = ends[1], ends[0]
+                renamed = np.where(problem.free, to[place], place)
+                if _key(problem, renamed) < _key(problem, place):
+                    place, tried[:] = renamed, False
+    return place

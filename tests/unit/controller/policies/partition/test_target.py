@@ -307,6 +307,19 @@ def test_of_many_alike_on_full_workers_the_best_is_found_and_reached() -> None:
     assert found.target.gain_tps > 0.9 * today_tps
 
 
+def test_like_workers_and_nodes_keep_what_they_hold() -> None:
+    """A search may find what is there already, under other names."""
+    rows = [("a", 1.0), ("a", 1.0), ("b", 1.0), ("b", 1.0)]
+    traffic = {(0, 1): 5.0, (2, 3): 5.0, (4, 5): 5.0, (6, 7): 5.0, (1, 2): 1.0, (5, 6): 1.0}
+    cluster, snapshot = world(rows, [0, 0, 1, 1, 2, 2, 3, 1], [0.1] * 8, traffic)
+    problem = Problem.of(cluster, snapshot, Limits(), TargetOptions())
+    elsewhere = np.array([3, 3, 2, 2, 0, 0, 1, 1])  # the nodes, and then workers of one of them
+    assert cheapest.renamed(problem, elsewhere).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    # Without the first one, who stays, all would cost more.
+    stays = replace(problem, free=np.arange(8) != 0)
+    assert cheapest.renamed(stays, elsewhere).tolist() == elsewhere.tolist()
+
+
 def test_a_ring_is_the_shortest_that_fits() -> None:
     rows = [("a", 1.0), ("b", 1.0), ("c", 1.0)]
     sizes = [0.4, 0.4, 0.4, 0.4, 0.8]
