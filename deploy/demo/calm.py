@@ -1,10 +1,12 @@
-"""Tells when the controller has done its work: three cycles in a row that bring no move."""
+"""Tells when the controller has done its work: ten cycles in a row that bring no move."""
 
 from dataclasses import dataclass
 
 from controller.core.decision import Outcome
 
-QUIET_CYCLES = 3
+# While loads jitter, what a search finds is only adopted when it is as good six cycles later, and a
+# search takes some, too.
+QUIET_CYCLES = 10
 # Whatever rests or settles, there is nothing to gain.
 _QUIET = frozenset({Outcome.NOTHING_TO_GAIN, Outcome.BELOW_THRESHOLD})
 # The best move is forbidden for good. While executors rest after a move, a second best one may come

@@ -16,7 +16,7 @@ import agent.config
 from controller.config import from_storm_yaml
 from controller.core.decision import Outcome
 from controller.storm.history import MoveRecord
-from deploy.demo.calm import Calm
+from deploy.demo.calm import QUIET_CYCLES, Calm
 from deploy.demo.gauges import Look, WorkerLook
 from deploy.demo.picture import draw
 from deploy.demo.play import COOLDOWN_S, CYCLE_S, LAB_CONF, LINK, MOVES_AT_ONCE, write
@@ -50,9 +50,9 @@ def calm_after(*outcomes: Outcome, resting: bool = False) -> Calm:
     return calm
 
 
-def test_three_quiet_cycles_in_a_row_are_rest() -> None:
-    quiet = (Outcome.NOTHING_TO_GAIN, Outcome.BELOW_THRESHOLD, Outcome.NOTHING_TO_GAIN)
-    assert not calm_after(*quiet[:2]).reached
+def test_enough_quiet_cycles_in_a_row_are_rest() -> None:
+    quiet = (Outcome.NOTHING_TO_GAIN, Outcome.BELOW_THRESHOLD) * (QUIET_CYCLES // 2)
+    assert not calm_after(*quiet[1:]).reached
     assert calm_after(*quiet).reached
     assert calm_after(Outcome.MOVED, *quiet, resting=True).reached
 
@@ -73,7 +73,7 @@ def test_a_cycle_counts_once_and_a_missed_one_breaks_the_row() -> None:
 
 
 def test_a_forbidden_move_is_rest_only_once_nobody_cools_down() -> None:
-    barred = (Outcome.LAST_IN_WORKER,) * 3
+    barred = (Outcome.LAST_IN_WORKER,) * QUIET_CYCLES
     assert calm_after(*barred).reached
     assert not calm_after(*barred, resting=True).reached
 
