@@ -78,10 +78,10 @@ def renamed(problem: Problem, place: Ints) -> Ints:
                 break
             tried[one, other] = tried[other, one] = True
             ends = np.flatnonzero(unit_of == one), np.flatnonzero(unit_of == other)
-            if len(ends[0]) == len(ends[1]):
+            if len(ends[0]) == len(ends[1]) and problem.is_open[np.concatenate(ends)].all():
                 to = workers.copy()
                 to[ends[0]], to[ends[1]] = ends[1], ends[0]
-                renamed = np.where(problem.free, to[place], place)
-                if _key(problem, renamed) < _key(problem, place):
-                    place, tried[:] = renamed, False
+                exchanged = np.where(problem.free, to[place], place)
+                if _key(problem, exchanged) < _key(problem, place):
+                    place, tried[:] = exchanged, False
     return place

@@ -315,6 +315,10 @@ def test_like_workers_and_nodes_keep_what_they_hold() -> None:
     problem = Problem.of(cluster, snapshot, Limits(), TargetOptions())
     elsewhere = np.array([3, 3, 2, 2, 0, 0, 1, 1])  # the nodes, and then workers of one of them
     assert cheapest.renamed(problem, elsewhere).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    # Nobody goes where nobody may go.
+    closed = replace(problem, is_open=np.arange(4) != 3)
+    there = cheapest.renamed(closed, elsewhere) == 3
+    assert there.tolist() == (elsewhere == 3).tolist()
     # Without the first one, who stays, all would cost more.
     stays = replace(problem, free=np.arange(8) != 0)
     assert cheapest.renamed(stays, elsewhere).tolist() == elsewhere.tolist()
