@@ -170,9 +170,10 @@ def _draw(board: _Board, place: Ints, left: Floats, is_full: bool, trip: _Trip) 
     peer = board.peers[np.random.randint(board.first[e], board.first[e + 1])]
     at, to = place[e], place[peer]
     if np.random.random() < STRAY:
-        # While a worker is too full, to where most room is.
-        roomiest = board.open[np.argmax(left[board.open])]
-        to = roomiest if is_full else np.random.randint(len(board.node_of))
+        if is_full:  # to where most room is
+            to = board.open[np.argmax(left[board.open])]
+        else:
+            to = np.random.randint(len(board.node_of))
     if to == at or not board.is_open[to]:
         return 0
     trip.who[0] = e

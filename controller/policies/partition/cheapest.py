@@ -11,8 +11,7 @@ from controller.policies.partition.problem import TIE, Problem
 
 # It begins ANNEALINGS times from scratch, then with twice as many rounds each time until that is
 # the effort, but ends as soon as the best is found a second time. Then it mends the best. The first
-# has ROUNDS_OF_ALL rounds divided by the executors; fewer where executors are few, and never less
-# than ROUNDS_LEAST.
+# has ROUNDS_OF_ALL rounds divided by the executors, fewer for few, and at least ROUNDS_LEAST.
 ANNEALINGS = 3
 HOT, WARM = 3.0, 0.5
 ROUNDS_OF_ALL, ROUNDS_LEAST, ROUNDS_PER_EXECUTOR = 40_000, 250, 10
@@ -41,8 +40,7 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
         return again and key[0] <= least[0]
 
     executors = len(problem.start)
-    most = min(ROUNDS_OF_ALL // executors, ROUNDS_PER_EXECUTOR * executors)
-    rounds = max(most, ROUNDS_LEAST)
+    rounds = max(min(ROUNDS_OF_ALL // executors, ROUNDS_PER_EXECUTOR * executors), ROUNDS_LEAST)
     times = [1] * (ANNEALINGS - 1) + [2**i for i in range(problem.effort.bit_length())]
     for place in others:
         look_at(place)
@@ -64,24 +62,25 @@ def renamed(problem: Problem, place: Ints) -> Ints:
 
     Annealing does not care on which of several like workers a group is.
     """
-    workers = np.arange(len(problem.node_of))
-    for unit_of in (problem.node_of, workers):
-        count = int(unit_of.max()) + 1
-        tried = np.zeros((count, count), dtype=np.bool_)
-        while True:
-            held = np.zeros((count, count))
-            np.add.at(held, (unit_of[problem.start], unit_of[place]), problem.free)
-            stay = held.diagonal()
-            saved = np.where(tried, 0, held + held.T - stay - stay[:, None])
-            one, other = divmod(int(saved.argmax()), count)
-            if saved[one, other] <= 0:
-                break
-            tried[one, other] = tried[other, one] = True
-            ends = np.flatnonzero(unit_of == one), np.flatnonzero(unit_of == other)
-            if len(ends[0]) == len(ends[1]) and problem.is_open[np.concatenate(ends)].all():
-                to = workers.copy()
-                to[ends[0]], to[ends[1]] = ends[1], ends[0]
-                exchanged = np.where(problem.free, to[place], place)
-                if _key(problem, exchanged) < _key(problem, place):
-                    place, tried[:] = exchanged, False
+    for unit_of in (problem.node_of, np.arange(len(problem.node_of))):
+        while (exchanged := _exchanged(problem, place, unit_of)) is not None:
+            place = exchanged
     return place
+
+
+def _exchanged(problem: Problem, place: Ints, unit_of: Ints) -> Ints | None:
+    """Let those two nodes or workers exchange that saves most moves, of all that cost less."""
+    count, key = int(unit_of.max()) + 1, _key(problem, place)
+    held = np.zeros((count, count))
+    np.add.at(held, (unit_of[problem.start], unit_of[place]), problem.free)
+    stay = held.diagonal()
+    saved = np.triu(held + held.T - stay - stay[:, None]).ravel()
+    for pair in np.argsort(-saved, kind="stable")[: (saved > 0).sum()]:
+        one, other = (np.flatnonzero(unit_of == unit) for unit in divmod(int(pair), count))
+        if len(one) == len(other) and problem.is_open[one].all() and problem.is_open[other].all():
+            to = np.arange(len(unit_of))
+            to[one], to[other] = other, one
+            exchanged = np.where(problem.free, to[place], place)
+            if _key(problem, exchanged) < key:
+                return exchanged
+    return None
