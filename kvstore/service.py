@@ -30,7 +30,7 @@ def log_to_stderr() -> None:
     """Log from INFO on, and to standard error: standard output belongs to the answer alone."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),  # one write a line
     )
     # kazoo reports every failed attempt at length; ours are reported with the countdown.
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)

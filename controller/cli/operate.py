@@ -254,24 +254,25 @@ def drain(
     with connected(conf) as session:
         heeded(session, "nstorm drain")
         view = LiveCluster.of_session(session)
-        begin_drain(session, view, config, host)
+        had = begin_drain(session, view, config, host)
         if limit_s is None and output is Output.TABLE:
             return
-        left = _wait_drained(view, host, limit_s or 0.0)
+        left = _wait_drained(view, host, had, limit_s or 0.0)
     tell(output, left, *drain_lines(left))
     raise typer.Exit(1 if limit_s is not None and left["left"] else 0)
 
 
-def begin_drain(session: Session, view: LiveCluster, config: Config, host: str) -> None:
-    """Write the wish down; a `CommandError` if the other hosts cannot carry it."""
+def begin_drain(session: Session, view: LiveCluster, config: Config, host: str) -> int:
+    """Note the wish, and give how many it had; a `CommandError` if the others cannot carry them."""
     drained = view.drained()
     if host in drained:
-        return
+        return drained[host]
     refusal = cannot_drain_now(session, view, config, host, drained)
     if refusal is not None:
         raise CommandError(refusal)
     count = sum(len(left_on(one, (host,)).executors) for one in view.topologies())
     session.put(f"{DRAINED}/{host}", str(count).encode())
+    return count
 
 
 def cannot_drain_now(
@@ -316,11 +317,11 @@ def _loads(
     return cpu_cores, room_cores
 
 
-def _wait_drained(view: LiveCluster, host: str, limit_s: float) -> dict[str, Any]:
+def _wait_drained(view: LiveCluster, host: str, had: int, limit_s: float) -> dict[str, Any]:
     """Tell what is left once that is all that stays, or the time is over."""
     until_s = time.monotonic() + limit_s
     while True:
-        left = drain_progress(view.topologies(), host, view.drained().get(host, 0))
+        left = drain_progress(view.topologies(), host, had)
         if left["left"] <= len(left["stay"]) or time.monotonic() >= until_s:
             return left
         time.sleep(0.5)

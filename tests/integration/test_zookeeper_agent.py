@@ -65,7 +65,8 @@ from agent.config import AgentConfig
 from agent.daemon import run
 from kvstore.service import ended_by_signals
 structlog.configure(processors=[structlog.processors.format_exc_info,
-                                structlog.processors.JSONRenderer()])
+                                structlog.processors.JSONRenderer()],
+                    logger_factory=structlog.WriteLoggerFactory())  # one write a line
 hosts, store, node, sync_s = json.loads(sys.argv[1])
 with ended_by_signals() as stop:
     sys.exit(run(AgentConfig(hosts, Path(store), node, sync_s=sync_s, load_s=0.2), stop))

@@ -1,5 +1,6 @@
 """The commands that ask ZooKeeper, where it does not answer."""
 
+import json
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -12,10 +13,12 @@ from typer.testing import CliRunner
 
 from controller.cli import control, operate
 from controller.cli.main import app
+from controller.core.topology import TopologyView
 from controller.storm import controls
 from controller.storm.collect import LiveCluster
 from kvstore.zookeeper import Session, Waiting
-from migration.model import Candidacy
+from migration.model import Candidacy, Node, Plan, Slot
+from tests.messages import publication
 
 
 def never(
@@ -56,6 +59,28 @@ def test_what_an_old_leader_would_pass_over_is_refused(
     assert written == []
     leads.pop(0)
     operate.heeded(cast(Any, session), "nstorm pause")
+
+
+def test_a_drain_tells_what_the_host_had_before_its_own_write_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: dict[str, bytes] = {}
+    session = SimpleNamespace(put=written.__setitem__)
+    places = {1: Slot("a", 1), 2: Slot("b", 1)}
+    nodes = [Node(name, f"host-{name}", 100.0, (1,), 1) for name in "ab"]
+    placed = TopologyView(publication(places, nodes), Plan("", 1, 0, "wc-1"), ())
+    # A mirror may see what was written a moment later.
+    view = SimpleNamespace(topologies=lambda: [placed], drained=dict)
+    monkeypatch.setattr(operate, "connected", lambda conf: nullcontext(session))
+    monkeypatch.setattr(operate, "heeded", lambda *said: None)
+    monkeypatch.setattr(operate, "cannot_drain_now", lambda *asked: None)
+    monkeypatch.setattr(LiveCluster, "of_session", lambda session: view)
+    conf = tmp_path / "storm.yaml"
+    conf.write_text("storm.local.dir: /var/storm\n")
+    words = ["drain", "host-a", "--conf", str(conf), "-o", "json"]
+    told = json.loads(CliRunner().invoke(app, words).stdout)
+    assert (told["left"], told["of"]) == (1, 1)
+    assert written == {f"{operate.DRAINED}/host-a": b"1"}
 
 
 @pytest.mark.parametrize(
