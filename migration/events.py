@@ -271,7 +271,7 @@ def _has_read(observed: ObservedEntry, slot: Slot) -> bool:
 def _persisted(observed: ObservedEntry) -> bool:
     """Tell whether both slots would restart with the new sets."""
     for slot, wanted in ((observed.entry.source, False), (observed.entry.target, True)):
-        supervisor = observed.observation.supervisor(slot)
+        supervisor = observed.observation.supervisor(slot.supervisor)
         if supervisor is None:
             if not observed.observation.gone(slot):
                 return False

@@ -139,14 +139,13 @@ class Observation:
         which = "supervisor of" if slot in self.workers else "worker at"
         return f"the {which} {slot} has not said that it has the hooks"
 
-    def supervisor(self, slot: Slot) -> SupervisorAck | None:
-        node = self.nodes.get(slot.supervisor)
+    def supervisor(self, name: str) -> SupervisorAck | None:
+        node = self.nodes.get(name)
         return None if node is None else node.supervisor
 
     def has_read(self, supervisor: str, stamp: PlanVersion) -> bool:
         """Tell whether a supervisor has read this plan of the topology, or a newer one."""
-        node = self.nodes.get(supervisor)
-        ack = None if node is None else node.supervisor
+        ack = self.supervisor(supervisor)
         if ack is None or ack.cluster != self.plan.cluster:
             return False
         topology = self.publication.topology

@@ -73,9 +73,7 @@ def choose(
         relief = unbound(later, movable, replace(limits, max_moves=1))
         same = relief.moves and relief.moves[0].source == allowed.moves[0].source
         return (_vetoed(relief, ruled.vetoes) if same else None) or allowed
-    if allowed.moves or (usable is cluster and movable is snapshot):
-        return allowed
-    if not limits.explain:
+    if allowed.moves or (usable is cluster and movable is snapshot) or not limits.explain:
         return allowed
     # It weighs each executor by itself, so only one that a veto holds could do better.
     narrows = unbound is not policy and usable is cluster and bool(movable.is_movable.any())

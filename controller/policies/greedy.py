@@ -83,12 +83,11 @@ def choose_greedy(view: View) -> Choice | Decision:
 
 
 def _for_traffic(view: View, warnings: tuple[str, ...]) -> Choice | Decision:
-    total = view.total_tps
-    threshold = view.threshold_tps
-    best = best_gathering(view, max(threshold, TIE * total), slack(view))
+    threshold, tie = view.threshold_tps, TIE * view.total_tps
+    best = best_gathering(view, max(threshold, tie), slack(view))
     if best.executors.size:
         return if_above_threshold(view, best, warnings, emptier_first=True)
-    pairs = opening_pairs(view, threshold + TIE * total)
+    pairs = opening_pairs(view, threshold + tie)
     if not pairs.executors.size:
         if view.limits.explain:
             best = best_gathering(view, -np.inf, slack(view))

@@ -256,13 +256,13 @@ def gather(world: KernelWorld, executors: Ints) -> Table:
 
 
 @compiled
-def doubts(source: Ints, target: Ints, var: Floats, times: float, count: int) -> Floats:
-    """Compute some `times` the deviation of all that each of `count` executors says and hears."""
-    found = np.zeros(count)
-    for k in range(len(var)):
-        if source[k] != target[k]:
-            found[source[k]] += var[k]
-            found[target[k]] += var[k]
+def doubts(begin: Ints, row: Rows, var: Floats, times: float, movable: Marks) -> Floats:
+    """Compute some `times` the deviation of all that each movable executor says and hears."""
+    found = np.zeros(len(movable))
+    for e in range(len(movable)):
+        if movable[e]:
+            for k in range(begin[e], begin[e + 1]):
+                found[e] += var[row[k]]
     return times * np.sqrt(found)
 
 
@@ -272,33 +272,34 @@ def bounds(world: KernelWorld) -> Floats:
 
     It is what it would gain if there were room everywhere; minus infinity where it may not move.
     """
-    bound = np.full((2, len(world.place)), -np.inf)
-    with_worker, with_node = np.zeros(len(world.node_of)), np.zeros(len(world.roomiest))
+    bound, scratch = np.full((2, len(world.place)), -np.inf), _scratch(world)
+    with_worker, with_node, workers, stamp = scratch[:4]
     for e in range(len(world.place)):
         if not world.movable[e]:
             continue
-        home, begin, end = np.uint64(world.place[e]), world.begin[e], world.begin[e + 1]
-        for k in range(begin, end):
+        count = 0
+        for k in range(world.begin[e], world.begin[e + 1]):
             w, tps = np.uint64(world.place[world.peer[k]]), world.tps[world.row[k]]
+            workers[count] = w
+            count += stamp[w] != e
+            stamp[w] = e
             with_worker[w] += tps
-            with_node[np.uint64(world.node_of[w])] += tps
-        own = world.node_of[home]
+        for w in workers[:count]:
+            with_node[world.node_of[w]] += with_worker[w]
+        home, own = world.place[e], world.node_of[world.place[e]]
         at_home, at_node = with_worker[home], with_node[own]
         # At first where it has no peer.
         near = -world.weight_worker * at_home
         far = near - world.weight_node * at_node
-        for k in range(begin, end):
-            w = np.uint64(world.place[world.peer[k]])
-            n = np.uint64(world.node_of[w])
+        for w in workers[:count]:
             total = world.weight_worker * (with_worker[w] - at_home)
-            if n != own:
-                total += world.weight_node * (with_node[n] - at_node)
+            if world.node_of[w] != own:
+                total += world.weight_node * (with_node[world.node_of[w]] - at_node)
                 far = total if total > far else far
             elif w != home and total > near:
                 near = total
-        for k in range(begin, end):
-            w = np.uint64(world.place[world.peer[k]])
-            with_worker[w] = with_node[np.uint64(world.node_of[w])] = 0.0
+        for w in workers[:count]:
+            with_worker[w] = with_node[world.node_of[w]] = 0.0
         bound[0, e] = near - world.doubt[e] + ROUNDING
         bound[1, e] = far - world.doubt[e] + ROUNDING
     return bound

@@ -58,18 +58,19 @@ class View:
     def of(cls, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> "View":
         """Classify the workers and index the traffic."""
         classes = classify(cluster, snapshot, limits)
+        pairs = Pairs.of(snapshot.traffic, len(snapshot.executors))
         return cls(
             cluster=cluster,
             snapshot=snapshot,
             limits=limits,
             classes=classes,
             total_tps=snapshot.traffic.total_tps,
-            pairs=Pairs.of(snapshot.traffic, len(snapshot.executors)),
+            pairs=pairs,
             movable=snapshot.is_movable,
             taken=np.zeros(0, dtype=np.int64),
             roomiest=_roomiest(cluster, classes),
             room=_room_for_traffic(cluster, classes, limits),
-            doubt=_doubt(snapshot, limits),
+            doubt=_doubt(snapshot, limits, pairs),
         )
 
     @cached_property
@@ -162,12 +163,12 @@ class View:
         return moves.only(self.snapshot.cpu_cores[moves.executors] <= room[moves.workers])
 
 
-def _doubt(snapshot: LoadSnapshot, limits: Limits) -> Floats:
-    traffic, count = snapshot.traffic, len(snapshot.executors)
-    if traffic.var is None:
-        return np.zeros(count)
+def _doubt(snapshot: LoadSnapshot, limits: Limits, pairs: Pairs) -> Floats:
+    var, movable = snapshot.traffic.var, snapshot.is_movable.copy()
+    if var is None:
+        return np.zeros(len(movable))
     times = SURE * (limits.weight_node + limits.weight_worker)
-    return kernels.doubts(traffic.source, traffic.target, traffic.var, times, count)
+    return kernels.doubts(pairs.begin, pairs.row, var, times, movable)
 
 
 def _roomiest(cluster: Cluster, classes: Classes) -> Ints:

@@ -1,5 +1,6 @@
 """The policy `gather`: relieve, walk to the target under way, look for one, else as `greedy`."""
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -31,12 +32,13 @@ class TargetMemory:
 
     def with_snapshot(self, cluster: Cluster, snapshot: LoadSnapshot) -> "TargetMemory":
         """Note a placement; what was seen under another load is forgotten."""
+        rates = np.array([zlib.crc32(snapshot.traffic.tps.tobytes())])  # the fastest hash there is
         load = digest(
             snapshot.executors,
             cluster.workers,
             cluster.capacity_cores,
             snapshot.cpu_cores,
-            snapshot.traffic.tps,  # of other pairs they would be others, too
+            rates,  # of other pairs they would be others, too
         )
         seen = self.seen if load == self.load else frozenset()
         return replace(self, load=load, seen=seen | {digest(snapshot.place)})

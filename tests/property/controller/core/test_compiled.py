@@ -83,15 +83,14 @@ def test_every_loop_of_a_decision_is_the_same(
         looked, carried = view.bounds.copy(), view.moved(e, w)
         best = kernels.best(view.world, looked[0], e, 0.0, 1e-9)
         pairs = kernels.open_pairs(view.world, view.bounds, 0.0)
-        traffic = snapshot.traffic
-        ends = traffic.source, traffic.target
+        rows = view.pairs.begin, view.pairs.row
         return [
             bits(part)
             for part in (
                 (view.pairs.begin, view.pairs.peer, view.pairs.row),
                 kernels.score(view.world, everybody, anywhere),
                 kernels.gather(view.world, everybody),
-                kernels.doubts(*ends, traffic.tps, 2.0, len(everybody)),
+                kernels.doubts(*rows, snapshot.traffic.tps, 2.0, view.movable.copy()),
                 (*best, looked, pairs),
                 (kernels.score_of(view.world, e, w), kernels.may_move(view.world, e, w)),
                 (carried.bounds, carried.roomiest, carried.room, carried.classes.load_frac),
