@@ -135,6 +135,14 @@ def bench_state(
             typer.echo(json.dumps(run_state(lab, size_mb, moves, seed, _progress), indent=1))
 
 
+@app.command("roll", epilog=example("python -m tests.bench roll"))
+def bench_roll() -> None:
+    """Renew three hosts under load by `nstorm roll`, and by Storm's own means; 15 minutes."""
+    from tests.bench.roll import run_roll  # noqa: PLC0415
+
+    typer.echo(json.dumps(run_roll(_progress), indent=1))
+
+
 @app.command("calibrate", epilog=example("python -m tests.bench calibrate --rounds 4"))
 def bench_calibrate(
     *,

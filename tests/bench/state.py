@@ -47,11 +47,11 @@ def run_state(
         progress(f"{size_mb} MB: {judge(ledger)}")
         began_s = time.time()
         time.sleep(CONTROL_S)
-        control = _felt(ledger, began_s)
+        control = felt(ledger, began_s)
         began_s = time.time()
         chosen = random.Random(seed)
         refused = [reason for _ in range(moves) if (reason := _move(lab, operator, chosen))]
-        moving = _felt(ledger, began_s)
+        moving = felt(ledger, began_s)
         lab.wait_until("every move has ended", lambda: operator.entries() == 0, MOVE_LIMIT_S)
         stored = session.read(HISTORY)
     ended = stored_moves(stored)[-moves:]
@@ -60,7 +60,7 @@ def run_state(
     lab.rebalance(TOPOLOGY)
     time.sleep(REBALANCE_S)
     restarts = sum(lab.worker_pids().get(slot) != pid for slot, pid in pids.items())
-    rebalanced = {**_felt(ledger, began_s), "restarts": restarts, "verdict": str(judge(ledger))}
+    rebalanced = {**felt(ledger, began_s), "restarts": restarts, "verdict": str(judge(ledger))}
     lab.kill_topology(TOPOLOGY)
     return {
         "size_mb": size_mb,
@@ -88,7 +88,7 @@ def _move(lab: Lab, operator: Operator, chosen: random.Random) -> str | None:
     return None if ended.state in ("SETTLE", "MOVED") else f"{ended.state}: {ended.reason}"
 
 
-def _felt(ledger: Ledger, began_s: float) -> dict[str, float]:
+def felt(ledger: Ledger, began_s: float) -> dict[str, float]:
     """Tell what the sources have felt since a moment."""
     ended_s = time.time()
     time.sleep(2 * WRITE_DELAY_S)  # a busy machine writes late

@@ -134,7 +134,7 @@ def test_the_memory_holds_the_placements_of_one_load() -> None:
     busier = replace(snapshot, cpu_cores=snapshot.cpu_cores * 2)
     assert len(one.with_snapshot(cluster, busier).seen) == 1
     tps = snapshot.traffic.tps.copy()
-    tps[:2] = tps[:2] + (1.0, -1.0)
+    tps[:2] += np.array([1.0, -1.0])
     louder = replace(snapshot, traffic=replace(snapshot.traffic, tps=tps))
     assert len(one.with_snapshot(cluster, louder).seen) == 1
 
