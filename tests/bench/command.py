@@ -135,12 +135,19 @@ def bench_state(
             typer.echo(json.dumps(run_state(lab, size_mb, moves, seed, _progress), indent=1))
 
 
-@app.command("roll", epilog=example("python -m tests.bench roll"))
-def bench_roll() -> None:
-    """Renew three hosts under load by `nstorm roll`, and by Storm's own means; 15 minutes."""
-    from tests.bench.roll import run_roll  # noqa: PLC0415
+@app.command("roll", epilog=example("python -m tests.bench roll --way nstorm"))
+def bench_roll(
+    way: Annotated[
+        list[str] | None, typer.Option(help="nstorm, storm or storm-w0; else all in turn.")
+    ] = None,
+) -> None:
+    """Renew three hosts under load by `nstorm roll`, and by Storm's own means; 5 minutes each."""
+    from tests.bench.roll import WAYS, run_roll  # noqa: PLC0415
 
-    typer.echo(json.dumps(run_roll(_progress), indent=1))
+    if unknown := {*(way or ())} - {*WAYS}:
+        raise typer.BadParameter(f"{min(unknown)!r}: must be one of {', '.join(WAYS)}")
+    for one in way or WAYS:
+        typer.echo(json.dumps(run_roll(one, _progress), indent=1))
 
 
 @app.command("calibrate", epilog=example("python -m tests.bench calibrate --rounds 4"))

@@ -284,8 +284,7 @@ def bounds(world: KernelWorld) -> Floats:
             count += stamp[w] != e
             stamp[w] = e
             with_worker[w] += tps
-        for w in workers[:count]:
-            with_node[world.node_of[w]] += with_worker[w]
+            with_node[np.uint64(world.node_of[w])] += tps  # by row, so that sums round as elsewhere
         home, own = world.place[e], world.node_of[world.place[e]]
         at_home, at_node = with_worker[home], with_node[own]
         # At first where it has no peer.
