@@ -133,7 +133,7 @@ PURE_LIBRARIES = frozenset(
         "itertools",
         "math",
     }
-    | {"msgspec", "networkx", "numba", "numpy", "re", "types", "typing"}
+    | {"msgspec", "networkx", "numba", "numpy", "re", "types", "typing", "zlib"}
 )
 
 
