@@ -51,16 +51,14 @@ class KernelWorld(NamedTuple):
 class _Scratch(NamedTuple):
     """Traffic of one executor with each worker and each node, all zero between two executors.
 
-    `workers` and `nodes` list where its peers are. A stamp is the executor that a worker or a node
-    was listed for last, so one scratch may be used only once for each executor.
+    `workers` lists those worth a look. A stamp is the executor that a worker was listed for last,
+    so one scratch may be used only once for each executor.
     """
 
     with_worker: Floats
     with_node: Floats
     workers: Ints
-    worker_stamp: Ints
-    nodes: Ints
-    node_stamp: Ints
+    stamp: Ints
 
 
 @compiled
@@ -113,47 +111,41 @@ def _scratch(world: KernelWorld) -> _Scratch:
         np.zeros(nodes),
         np.empty(workers + 1, dtype=np.int64),
         np.full(workers, -1, dtype=np.int64),
-        np.empty(nodes + 1, dtype=np.int64),
-        np.full(nodes, -1, dtype=np.int64),
     )
 
 
 @compiled
-def _sum_by_place(world: KernelWorld, scratch: _Scratch, e: int) -> tuple[int, int, int]:
+def _sum_by_place(world: KernelWorld, scratch: _Scratch, e: int) -> tuple[int, int]:
     """Sum up an executor's traffic by worker and by node, and list the workers worth a look.
 
-    Returns how many workers are listed, how many of these, the first ones, have peers, and how many
-    nodes are listed.
+    Returns how many workers are listed, and how many of these, the first ones, have peers.
     """
-    listed = nodes = 0
+    listed = 0
     for k in range(world.begin[e], world.begin[e + 1]):
         w, tps = np.uint64(world.place[world.peer[k]]), world.tps[world.row[k]]
-        n = np.uint64(world.node_of[w])
         # The processor could not predict a branch here, so an entry that is not new is overwritten.
         scratch.workers[listed] = w
-        listed += scratch.worker_stamp[w] != e
-        scratch.worker_stamp[w] = e
-        scratch.nodes[nodes] = n
-        nodes += scratch.node_stamp[n] != e
-        scratch.node_stamp[n] = e
+        listed += scratch.stamp[w] != e
+        scratch.stamp[w] = e
         scratch.with_worker[w] += tps
-        scratch.with_node[n] += tps
+        scratch.with_node[np.uint64(world.node_of[w])] += tps
     with_peers = listed
     # A worker without peers is worth a look if it is the roomiest of a node that has some.
-    for i in range(nodes):
-        w = world.roomiest[scratch.nodes[i]]
-        if w >= 0 and scratch.nodes[i] != world.node_of[world.place[e]]:
+    for i in range(with_peers):
+        n = world.node_of[scratch.workers[i]]
+        w = world.roomiest[n]
+        if w >= 0 and n != world.node_of[world.place[e]]:
             scratch.workers[listed] = w
-            listed += scratch.worker_stamp[w] != e
-    return listed, with_peers, nodes
+            listed += scratch.stamp[w] != e
+            scratch.stamp[w] = e
+    return listed, with_peers
 
 
 @compiled
-def _clear(scratch: _Scratch, with_peers: int, nodes: int) -> None:
+def _clear(world: KernelWorld, scratch: _Scratch, with_peers: int) -> None:
     for i in range(with_peers):
-        scratch.with_worker[scratch.workers[i]] = 0.0
-    for i in range(nodes):
-        scratch.with_node[scratch.nodes[i]] = 0.0
+        w = scratch.workers[i]
+        scratch.with_worker[w] = scratch.with_node[world.node_of[w]] = 0.0
 
 
 @compiled
@@ -174,7 +166,7 @@ def _best_of(world: KernelWorld, scratch: _Scratch, e: int) -> tuple[int, float]
 
     Of equal ones the first worker.
     """
-    listed, with_peers, nodes = _sum_by_place(world, scratch, e)
+    listed, with_peers = _sum_by_place(world, scratch, e)
     at_home = scratch.with_worker[world.place[e]]
     at_node = scratch.with_node[world.node_of[world.place[e]]]
     best, best_score = -1, -np.inf
@@ -187,7 +179,7 @@ def _best_of(world: KernelWorld, scratch: _Scratch, e: int) -> tuple[int, float]
             new, old = np.rint(total / ROUNDING), np.rint(best_score / ROUNDING)
             if new > old or (new == old and w < best):
                 best, best_score = w, total
-    _clear(scratch, with_peers, nodes)
+    _clear(world, scratch, with_peers)
     return best, best_score
 
 
@@ -241,7 +233,7 @@ def gather(world: KernelWorld, executors: Ints) -> Table:
     for e in executors:
         home = world.place[e]
         own = world.node_of[home]
-        listed, with_peers, nodes = _sum_by_place(world, scratch, e)
+        listed, with_peers = _sum_by_place(world, scratch, e)
         for i in range(listed):
             w = scratch.workers[i]
             if may_move(world, e, w):
@@ -251,7 +243,7 @@ def gather(world: KernelWorld, executors: Ints) -> Table:
                 gain[count] = world.weight_node * asc[count] + world.weight_worker * near
                 gain[count] -= world.doubt[e]
                 count += 1
-        _clear(scratch, with_peers, nodes)
+        _clear(world, scratch, with_peers)
     return who[:count], to[:count], asc[:count], gain[:count]
 
 
@@ -273,32 +265,25 @@ def bounds(world: KernelWorld) -> Floats:
     It is what it would gain if there were room everywhere; minus infinity where it may not move.
     """
     bound, scratch = np.full((2, len(world.place)), -np.inf), _scratch(world)
-    with_worker, with_node, workers, stamp = scratch[:4]
     for e in range(len(world.place)):
         if not world.movable[e]:
             continue
-        count = 0
-        for k in range(world.begin[e], world.begin[e + 1]):
-            w, tps = np.uint64(world.place[world.peer[k]]), world.tps[world.row[k]]
-            workers[count] = w
-            count += stamp[w] != e
-            stamp[w] = e
-            with_worker[w] += tps
-            with_node[np.uint64(world.node_of[w])] += tps  # by row, so that sums round as elsewhere
+        _, with_peers = _sum_by_place(world, scratch, e)
         home, own = world.place[e], world.node_of[world.place[e]]
-        at_home, at_node = with_worker[home], with_node[own]
+        at_home, at_node = scratch.with_worker[home], scratch.with_node[own]
         # At first where it has no peer.
         near = -world.weight_worker * at_home
         far = near - world.weight_node * at_node
-        for w in workers[:count]:
-            total = world.weight_worker * (with_worker[w] - at_home)
-            if world.node_of[w] != own:
-                total += world.weight_node * (with_node[world.node_of[w]] - at_node)
+        for i in range(with_peers):
+            w = scratch.workers[i]
+            n = world.node_of[w]
+            total = world.weight_worker * (scratch.with_worker[w] - at_home)
+            if n != own:
+                total += world.weight_node * (scratch.with_node[n] - at_node)
                 far = total if total > far else far
             elif w != home and total > near:
                 near = total
-        for w in workers[:count]:
-            with_worker[w] = with_node[world.node_of[w]] = 0.0
+        _clear(world, scratch, with_peers)
         bound[0, e] = near - world.doubt[e] + ROUNDING
         bound[1, e] = far - world.doubt[e] + ROUNDING
     return bound
