@@ -31,6 +31,14 @@ def _root() -> None:
     """Measure, mostly on a Storm cluster of its own."""
 
 
+class RollWay(StrEnum):
+    """How a benchmark renews hosts."""
+
+    NSTORM = "nstorm"
+    STORM = "storm"
+    STORM_W0 = "storm-w0"
+
+
 class By(StrEnum):
     """Who decides on the moves of a benchmark."""
 
@@ -137,16 +145,12 @@ def bench_state(
 
 @app.command("roll", epilog=example("python -m tests.bench roll --way nstorm"))
 def bench_roll(
-    way: Annotated[
-        list[str] | None, typer.Option(help="nstorm, storm or storm-w0; else all in turn.")
-    ] = None,
+    way: Annotated[list[RollWay] | None, typer.Option(help="Else all in turn.")] = None,
 ) -> None:
     """Renew three hosts under load by `nstorm roll`, and by Storm's own means; 5 minutes each."""
-    from tests.bench.roll import WAYS, run_roll  # noqa: PLC0415
+    from tests.bench.roll import run_roll  # noqa: PLC0415
 
-    if unknown := {*(way or ())} - {*WAYS}:
-        raise typer.BadParameter(f"{min(unknown)!r}: must be one of {', '.join(WAYS)}")
-    for one in way or WAYS:
+    for one in way or RollWay:
         typer.echo(json.dumps(run_roll(one, _progress), indent=1))
 
 

@@ -25,7 +25,6 @@ LIMIT_S = 180.0
 ROLL_LIMIT_S = 1_200.0
 # By Storm's own means: how long spouts rest before each `rebalance`; 30 s is Storm's default.
 WAIT_S = {"storm": 30, "storm-w0": 0}
-WAYS = ("nstorm", *WAIT_S)
 
 
 def run_roll(way: str, progress: Callable[[str], None]) -> dict[str, Any]:
@@ -94,7 +93,7 @@ def _renew(lab: Lab, node: LabNode, wait_secs: int) -> None:
 
     def is_away() -> bool:
         slots = [str(one.slot) for one in lab.assignment(TOPOLOGY)]
-        return bool(slots) and not any(node.supervisor_id in slot for slot in slots)
+        return bool(slots) and not any(slot.startswith(node.supervisor_id) for slot in slots)
 
     lab.kill_daemon(node.host)
     lab.wait_until("Nimbus misses it", lambda: node.host not in lab.supervisors(), LIMIT_S)
