@@ -19,6 +19,8 @@ from migration.model import (
 from migration.observation import Observation, SlotStatus
 from migration.table import TRANSITIONS, limit_s
 
+# A move goes back from there at once: what follows fits to whatever a silent end has applied.
+_AT_ONCE = SOURCE_OWNS | {Phase.CARRY}
 _HAS_COPY = frozenset({EntryState.ROUTED, EntryState.DRAINED, EntryState.REFUSED})
 _ROUTED = _HAS_COPY | {EntryState.STOPPED}
 
@@ -76,6 +78,9 @@ class ObservedEntry:
 
     def ends_heard(self) -> bool:
         return all(self.heard(end) for end in self.ends())
+
+    def ends_heard_or_dead(self) -> bool:
+        return all(self.heard(end) or self.dead(end) for end in self.ends())
 
     def bystanders(self) -> list[Slot]:
         return [slot for slot in self.observation.live if slot not in self.ends()]
@@ -144,7 +149,7 @@ def _limit(observed: ObservedEntry) -> bool:
         return False
     if entry.phase is Phase.DRAIN and entry.way is not Way.DRAIN:
         return _supervised(observed)
-    return entry.phase in SOURCE_OWNS or observed.ends_heard()
+    return entry.phase in _AT_ONCE or observed.ends_heard()
 
 
 def _end_lost(observed: ObservedEntry) -> bool:
@@ -152,7 +157,7 @@ def _end_lost(observed: ObservedEntry) -> bool:
 
 
 def _end_dead(observed: ObservedEntry) -> bool:
-    settled = all(observed.heard(end) or observed.dead(end) for end in observed.ends())
+    settled = observed.entry.phase in _AT_ONCE or observed.ends_heard_or_dead()
     return settled and any(observed.dead(end) for end in observed.ends())
 
 
@@ -178,7 +183,7 @@ def _supervised(observed: ObservedEntry) -> bool:
 
 
 def _cancelled(observed: ObservedEntry) -> bool:
-    if not observed.progress.cancelled or observed.entry.phase in SOURCE_OWNS:
+    if not observed.progress.cancelled or observed.entry.phase in _AT_ONCE:
         return observed.progress.cancelled
     return observed.ends_heard() and observed.state(observed.entry.source) in {
         EntryState.NONE,
@@ -205,7 +210,7 @@ def _closed(observed: ObservedEntry) -> bool:
 def _target_restarted(observed: ObservedEntry) -> bool:
     target = observed.observation.workers.get(observed.entry.target)
     another = target is not None and target.incarnation != observed.progress.target_incarnation
-    return another and observed.ends_heard()
+    return another and (observed.entry.phase in _AT_ONCE or observed.ends_heard())
 
 
 def _routed(observed: ObservedEntry) -> bool:
@@ -225,9 +230,14 @@ def _loaded(observed: ObservedEntry) -> bool:
     return observed.state(observed.entry.target) is EntryState.LOADED
 
 
+def _recalled(observed: ObservedEntry) -> bool:
+    # A later copy in a dead target's slot does not begin: the source has sent its last piece.
+    return observed.ends_heard_or_dead()
+
+
 def _refused(observed: ObservedEntry) -> bool:
     answers = (observed.state(end) for end in observed.ends())
-    return EntryState.REFUSED in answers and observed.ends_heard()
+    return EntryState.REFUSED in answers
 
 
 def _stopped(observed: ObservedEntry) -> bool:
@@ -321,6 +331,7 @@ EVENTS: dict[str, Callable[[ObservedEntry], bool]] = {
     "routed": _routed,
     "drained": _drained,
     "loaded": _loaded,
+    "recalled": _recalled,
     "refused": _refused,
     "limit": _limit,
     "stopped": _stopped,

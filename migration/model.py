@@ -43,6 +43,7 @@ class Phase(StrEnum):
     SWITCH = "SWITCH"
     DRAIN = "DRAIN"
     CARRY = "CARRY"
+    RECALL = "RECALL"
     STOP = "STOP"
     SETTLE = "SETTLE"
     UNDO = "UNDO"
@@ -72,7 +73,7 @@ class Way(StrEnum):
 
 SOURCE_OWNS = frozenset({Phase.OPEN, Phase.PREPARE, Phase.QUIET, Phase.UNDO})
 ABSORBED = frozenset({Phase.STOP, Phase.SETTLE})
-MOVING = SOURCE_OWNS | {Phase.SWITCH, Phase.DRAIN, Phase.CARRY, Phase.STOP}
+MOVING = SOURCE_OWNS | {Phase.SWITCH, Phase.DRAIN, Phase.CARRY, Phase.RECALL, Phase.STOP}
 
 
 class EntryState(StrEnum):
@@ -83,7 +84,7 @@ class EntryState(StrEnum):
     ROUTED = "ROUTED"
     DRAINED = "DRAINED"
     LOADED = "LOADED"
-    """The target's copy has what the source's kept."""
+    """The target's copy has what the source's kept, and works with it."""
     REFUSED = "REFUSED"
     """The state of the source's copy cannot be written, or not be read."""
     STOPPED = "STOPPED"

@@ -146,8 +146,8 @@ def _judge(observed: ObservedEntry) -> _Judged:
     for row in transitions_from(entry.phase, entry.way, void=entry.void is not None):
         if EVENTS[row.event](observed):
             event = _event(observed, row.event, row.next, row.reason)
-            if row.next == Phase.UNDO:
-                progress = replace(progress, undo_reason=row.reason)
+            if row.next in (Phase.RECALL, Phase.UNDO):
+                progress = replace(progress, undo_reason=progress.undo_reason or row.reason)
             return _Judged(entry, _next_entry(entry, row), progress, event)
     if observed.state(entry.source) is EntryState.STUCK and not progress.stuck:
         event = _event(observed, "stuck", entry.phase, "the source's thread is stuck in user code")

@@ -71,7 +71,9 @@ class Worker:
     carried: frozenset[ExecutorId] = frozenset()
     counts: Counter[ExecutorId] = field(default_factory=Counter)
     counted: Counter[ExecutorId] = field(default_factory=Counter)
-    loaded: set[str] = field(default_factory=set)
+    # By the moves' ids: states that have come here, and copies here that have begun with one.
+    arrived: dict[str, int] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
     # Executors that keep tuples to ack later, and which keep some now: the copy here.
     keepers: frozenset[ExecutorId] = frozenset()
     keeping: set[ExecutorId] = field(default_factory=set)
@@ -83,14 +85,20 @@ class Worker:
         if entry is None or entry.way is not Way.CARRY:
             return False
         if entry.source == self.slot:
-            return entry.phase in (Phase.CARRY, Phase.STOP, Phase.SETTLE)
-        return entry.phase not in (Phase.STOP, Phase.SETTLE)
+            return entry.phase in (Phase.CARRY, Phase.RECALL, Phase.STOP, Phase.SETTLE)
+        return entry.phase not in (Phase.STOP, Phase.SETTLE) and entry.id not in self.begun
 
     def count(self) -> None:
         """Let the bolts count, and what has ended forget."""
         self.counts = Counter({e: self.counts[e] for e in self.counts if e in self.running})
-        ids = {entry.id for entry in self.plan.entries if entry.executor in self.running}
-        self.loaded &= ids
+        here = [entry for entry in self.plan.entries if entry.executor in self.running]
+        self.arrived = {e.id: self.arrived[e.id] for e in here if e.id in self.arrived}
+        self.begun &= {entry.id for entry in here}
+        for entry in here:
+            # What comes later than the recall is for nobody.
+            if entry.phase is Phase.CARRY and entry.id in self.arrived.keys() - self.begun:
+                self.counts[entry.executor] = self.arrived[entry.id]
+                self.begun.add(entry.id)
         for executor in self.running & self.carried:
             if not self.holds_still(executor):
                 self.counts[executor] += 1
@@ -107,13 +115,10 @@ class Worker:
             ):
                 continue
             here, there = self.entry(entry.executor), target.entry(entry.executor)
-            # The target takes pieces also before it has read of CARRY.
-            waits = (
-                there is not None and there.id == entry.id and target.holds_still(there.executor)
-            )
+            # The target takes pieces also before it has read of CARRY, and may read of it late.
+            waits = there is not None and there.id == entry.id
             if waits and here == entry and entry.executor in self.running & target.running:
-                target.counts[entry.executor] = self.counts[entry.executor]
-                target.loaded.add(entry.id)
+                target.arrived[entry.id] = self.counts[entry.executor]
 
     def entry(self, executor: ExecutorId) -> Entry | None:
         """Return the entry that counts here, by what this worker has read."""
@@ -145,7 +150,8 @@ class Worker:
         self.view = dict(self.supervisor_view)
         self.drained.clear()
         self.counts.clear()
-        self.loaded.clear()
+        self.arrived.clear()
+        self.begun.clear()
         self.running = {executor for executor in self.view if self.owner(executor) == self.slot}
         self.opened = self.running & self.spouts
 
@@ -213,8 +219,8 @@ class Worker:
             return EntryState.STOPPED if entry.source == self.slot else EntryState.NONE
         if entry.source == self.slot and entry.id in self.drained:
             return EntryState.DRAINED
-        loaded = entry.phase is Phase.CARRY and entry.id in self.loaded
-        return EntryState.LOADED if loaded else EntryState.ROUTED
+        begun = entry.phase in (Phase.CARRY, Phase.RECALL) and entry.id in self.begun
+        return EntryState.LOADED if begun else EntryState.ROUTED
 
     def supervise(self, assignment: Assignment) -> None:
         """Let the supervisor learn Storm's newest assignment; its worker reads it from there."""

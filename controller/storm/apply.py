@@ -25,7 +25,10 @@ log = structlog.get_logger()
 
 # The phases between PREPARE and STOPPED: what the application may notice of a move. Each way has
 # the first and the last of them.
-DISRUPTIVE_PHASES = (Phase.PREPARE, Phase.QUIET, Phase.SWITCH, Phase.DRAIN, Phase.CARRY, Phase.STOP)
+DISRUPTIVE_PHASES = (
+    *(Phase.PREPARE, Phase.QUIET, Phase.SWITCH, Phase.DRAIN),
+    *(Phase.CARRY, Phase.RECALL, Phase.STOP),
+)
 
 
 @dataclass(slots=True)

@@ -51,9 +51,14 @@ class MoveRecord:
 
     @property
     def pause_s(self) -> float | None:
-        """From the end of PREPARE until the source has stopped; None if it did not get there."""
+        """For how long at most no copy has worked; None if the source has not stopped.
+
+        From the end of PREPARE until the source has stopped, or the target works with its state.
+        """
         if self.stopped_after_s is None:
             return None
+        if Phase.CARRY in self.phase_s:
+            return self.phase_s[Phase.CARRY] + self.phase_s.get(Phase.RECALL, 0.0)
         return self.stopped_after_s - self.phase_s.get(Phase.PREPARE, 0.0)
 
 

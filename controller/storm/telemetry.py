@@ -77,8 +77,8 @@ class Telemetry(Collector):
         )
         self._pauses = Histogram(
             "nstorm_move_pause_seconds",
-            "From QUIET or SWITCH to the end of STOP: how long at most a moved spout, or bolt with "
-            "state, has worked on nothing. A live move pauses nothing.",
+            "From QUIET to the end of STOP, or all of CARRY: how long at most a moved spout, or "
+            "bolt with state, has worked on nothing. A live move pauses nothing.",
             buckets=_PHASES,
             **here,
         )

@@ -24,8 +24,8 @@ move has ended, the plan is empty, each executor has one live copy (by thread du
 workers), and it lives where Storm's assignment has it. No sentence may be acked twice. Then a
 plain move under load must lose nothing. In the matrix all has to be whole within 30 s, or 90 s
 where a JVM of Storm starts or ZooKeeper was away. There no sentence may fail unless a worker was
-struck, or a counter is in CARRY: no copy of it works until its move goes on, and what waits for 8 s
-has failed. No worker may restart beside the one that was killed. Each other fault has a limit of
+struck, or ZooKeeper or the agent of an end while a counter is in CARRY: no copy of it works until
+both ends have read of that, and what waits for 8 s has failed. No worker may restart beside the one that was killed. Each other fault has a limit of
 its own, which its row names. In some of them sentences may fail and Storm may restart workers.
 
 UNDO is brought about by writing it into the plan in PREPARE, as the leader does at that phase's

@@ -158,20 +158,21 @@ def _expected(victim: Victim, harm: Harm, moment: Moment) -> Expected:
     phase, ends, killed = moment.phase, ENDS[moment], harm is Harm.KILLED
     if victim.name == "source" and killed and phase is Phase.DRAIN:
         ends = frozenset({MOVED})  # the only copy is the target's
-    carries = victim.name == ZOOKEEPER or not victim.storms
-    asleep = not killed and victim.name.endswith("agent")
+    agent = victim.name.endswith("agent")
     if victim.name == ZOOKEEPER:
         ends |= {UNTOLD[end] for end in ends & UNTOLD.keys()}
     storms_time = victim.name == ZOOKEEPER or (victim.storms and killed)
     return Expected(
         ends,
         within_s=WORKER_BACK_S if storms_time else OURS_BACK_S,
-        # In CARRY no copy works, and without who is struck no move goes on.
-        tuples_fail=victim.worker or (carries and phase is Phase.CARRY),
+        # In CARRY no copy works until both ends have read of it.
+        tuples_fail=victim.worker or (phase is Phase.CARRY and (agent or victim.name == ZOOKEEPER)),
         spouts_end=victim.worker and killed,
         # A session that is lost ends a service, which its manager starts again.
         services_end=victim.name == ZOOKEEPER or (not killed and not victim.storms),
-        undo_while_held=not (asleep and phase in (Phase.SWITCH, Phase.DRAIN, Phase.CARRY)),
+        undo_while_held=not (
+            agent and not killed and phase in (Phase.SWITCH, Phase.DRAIN, Phase.CARRY)
+        ),
     )
 
 

@@ -233,12 +233,39 @@ def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase, way: 
     world.move(moved, world.slots[1])
     world.until(phase, 0.05, frozenset({"work 0"}))
     world.cancel()
+    world.lead()
     world.settle()
     assert world.finished[-1].outcome is MoveOutcome.UNDONE
     assert world.finished[-1].reason == "an operator cancelled the move"
     assert world.copies(moved) == [world.slots[0]]
     assert world.with_kills() == 0
     assert world.worker(world.slots[0]).counts[moved] == world.counted(moved)
+
+
+def test_a_state_is_not_recalled_from_a_copy_that_has_begun():
+    world = World(executors=4, carried=1)
+    moved = world.executors[0]
+    world.move(moved, world.slots[1])
+    world.until(Phase.CARRY)
+    world.everybody(0.05, frozenset({"speak 1"}))
+    assert not world.worker(world.slots[1]).holds_still(moved)
+    world.cancel()
+    world.lead()
+    assert world.phases() == [Phase.RECALL]
+    world.settle()
+    assert world.finished[-1].outcome is MoveOutcome.MOVED
+    assert world.worker(world.slots[1]).counts[moved] == world.counted(moved)
+
+
+def test_a_recall_waits_for_an_end_that_is_silent():
+    world = World(executors=4, carried=1)
+    world.move(world.executors[0], world.slots[1])
+    world.until(Phase.CARRY, 0.05)
+    world.cancel()
+    for _ in range(5):
+        world.lead()
+        assert world.phases() == [Phase.RECALL]
+        world.everybody(0.05, frozenset(f"{turn} 1" for turn in AGENT_TURNS))
 
 
 def test_a_cancelled_move_whose_end_is_silent_waits_and_one_past_stop_goes_on():

@@ -49,8 +49,8 @@ def test_from_stop_on_only_forward_and_from_undo_only_back() -> None:
 def test_only_a_struck_worker_may_cost_tuples(cell: Try) -> None:
     struck, _, harm = cell.name.partition("@")[0].rpartition("-")
     worker = struck in ("source", "target", "bystander")
-    # A counter in CARRY works nowhere until its move goes on, which Storm's daemons do not hinder.
-    waits = cell.phase is Phase.CARRY and struck not in ("nimbus", "supervisor")
+    # A counter in CARRY works nowhere until both ends have read of it.
+    waits = cell.phase is Phase.CARRY and struck in ("source-agent", "target-agent", "zookeeper")
     assert cell.expected.tuples_fail == (worker or waits)
     assert cell.expected.spouts_end == (worker and harm == "killed")
     assert not cell.expected.storm_restarts

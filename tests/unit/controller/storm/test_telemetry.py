@@ -118,11 +118,13 @@ def test_the_pause_of_a_move_that_holds_its_executor_still_is_told() -> None:
     telemetry = Telemetry(CONFIG)
     telemetry.ended(MOVE)
     assert told(telemetry)["nstorm_move_pause_seconds_count",] == 0
-    phases = {"PREPARE": 0.3, "SWITCH": 0.1, "DRAIN": 0.2, "CARRY": 0.2, "STOP": 0.1, "SETTLE": 9.0}
-    telemetry.ended(replace(MOVE, phase_s=phases, stopped_after_s=0.9))
+    spout = {"PREPARE": 0.3, "QUIET": 0.3, "STOP": 0.1, "SETTLE": 9.0}
+    telemetry.ended(replace(MOVE, phase_s=spout, stopped_after_s=0.7))
+    bolt = {"PREPARE": 0.3, "CARRY": 0.2, "STOP": 0.1, "SETTLE": 9.0}
+    telemetry.ended(replace(MOVE, phase_s=bolt, stopped_after_s=0.6))
     found = told(telemetry)
-    assert found["nstorm_move_pause_seconds_count",] == 1
-    assert found["nstorm_move_pause_seconds_sum",] == pytest.approx(0.6)
+    assert found["nstorm_move_pause_seconds_count",] == 2
+    assert found["nstorm_move_pause_seconds_sum",] == pytest.approx(0.4 + 0.2)
 
 
 def test_what_moves_were_to_gain_and_what_they_gained_is_told_whoever_led(

@@ -2,7 +2,7 @@ package nstorm.wire;
 
 /** The phases of a move; PROTOCOL.md has the table. */
 public enum Phase {
-    OPEN, PREPARE, QUIET, SWITCH, DRAIN, CARRY, STOP, SETTLE, UNDO,
+    OPEN, PREPARE, QUIET, SWITCH, DRAIN, CARRY, RECALL, STOP, SETTLE, UNDO,
     /** Of a later version of the protocol: this JVM changes nothing for such an entry, and says so. */
     UNKNOWN;
 
@@ -18,7 +18,7 @@ public enum Phase {
 
     /** True where tuples go to the target. */
     public boolean routesToTarget() {
-        return this == SWITCH || this == DRAIN || this == CARRY || this == STOP || this == SETTLE;
+        return this == SWITCH || this == DRAIN || this == CARRY || this == RECALL || absorbed();
     }
 
     /** True where Nimbus puts the executor at the target in Storm's own assignment. */

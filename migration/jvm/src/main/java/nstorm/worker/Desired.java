@@ -83,8 +83,8 @@ final class Desired {
     }
 
     /**
-     * Whether the copy of a part holds still between two tuples: at the target until only forward is left, so that an undo finds
-     * the source's state as it was; at the source while its state travels.
+     * Whether the copy of a part holds still between two tuples: at the target until it has begun with the source's state, at the
+     * source while its state travels, so that a recall finds it as it was.
      */
     static boolean holdsStill(Part part, Assigned nowOrNull, Slot me) {
         Entry entry = part.entry();
@@ -92,7 +92,7 @@ final class Desired {
             return false;
         }
         return switch (entry.phase()) {
-            case CARRY -> true;
+            case CARRY, RECALL -> true;
             case PREPARE, SWITCH, DRAIN -> me.equals(entry.to());
             default -> false;
         };
@@ -116,7 +116,7 @@ final class Desired {
                 case OPEN, PREPARE, UNDO -> Action.RUN;
                 case QUIET -> Action.FINISH;
                 case SWITCH, DRAIN -> Action.DRAIN;
-                case CARRY -> Action.CARRY;
+                case CARRY, RECALL -> Action.CARRY;
                 case STOP, SETTLE -> Action.STOP;
                 case UNKNOWN -> throw new IllegalStateException("never counts: " + entry);
             };

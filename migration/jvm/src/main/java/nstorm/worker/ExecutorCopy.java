@@ -49,6 +49,7 @@ final class ExecutorCopy {
     private volatile boolean forwarding;
     private volatile byte[] savedState;
     private volatile boolean loaded;
+    private String begunWith;
     private volatile boolean refused;
     private int sentInVain;
     private long emptyingNanos;
@@ -203,6 +204,11 @@ final class ExecutorCopy {
         stopSwitch.holdStill(still);
     }
 
+    /** Its state has gone to the new owner: so does what waits for it. */
+    void handOnQueue(HandOver handOver) {
+        stopSwitch.handOnQueue(handOver);
+    }
+
     /** Then its queue does not empty, but goes on when it stops. */
     boolean holdsStill() {
         return stopSwitch.holdsStill();
@@ -269,6 +275,16 @@ final class ExecutorCopy {
     /** Whether its bolts have what those of the source kept. */
     boolean loaded() {
         return loaded;
+    }
+
+    /** Works from now on with what its bolts have, and as long as there is this move. */
+    void begin(String move) {
+        begunWith = move;
+        stopSwitch.holdStill(false);
+    }
+
+    boolean begunWith(String move) {
+        return move.equals(begunWith);
     }
 
     private List<Object> bolts() {

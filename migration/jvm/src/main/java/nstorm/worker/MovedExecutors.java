@@ -1,5 +1,6 @@
 package nstorm.worker;
 
+import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -14,6 +15,8 @@ import nstorm.wire.Slot;
  * assigns here. Changed by the reconciler's thread, read by Storm's refresh thread too.
  */
 final class MovedExecutors {
+    private static final Set<Phase> PAUSES = EnumSet.of(Phase.QUIET, Phase.CARRY, Phase.RECALL);
+
     private final Slot me;
     private final Set<ExecutorId> unsettled = ConcurrentHashMap.newKeySet();
 
@@ -56,7 +59,7 @@ final class MovedExecutors {
     /** True while an executor works nowhere and waits for this worker: each of its turns lengthens that. */
     boolean pausing(Plan planOrNull) {
         return planOrNull != null && planOrNull.entries().stream()
-                .anyMatch(e -> (e.phase() == Phase.QUIET || e.phase() == Phase.CARRY) && e.touches(me));
+                .anyMatch(e -> PAUSES.contains(e.phase()) && e.touches(me));
     }
 
     /** True while a phase, or an executor that is not settled, waits for this worker to read Storm's assignment again. */

@@ -27,6 +27,8 @@ final class Reconciler {
     private static final long RETIRED_MS = 1000;
     private static final long STATUS_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long OTHERS_NANOS = TimeUnit.SECONDS.toNanos(5);
+    /** A JVM that has stood still for long may have been given up meanwhile, and its plan been followed by others. */
+    private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final HookedWorker worker;
     private final MovedExecutors moved;
@@ -39,6 +41,7 @@ final class Reconciler {
     /** Since when a target waits for connections to others; 0 if none does. */
     private long awaitedNanos;
     private long statusNanos = System.nanoTime();
+    private long polledNanos;
 
     Reconciler(HookedWorker worker) {
         this.worker = worker;
@@ -47,6 +50,7 @@ final class Reconciler {
 
     /** One pass; returns what to acknowledge. */
     List<EntryAck> pass() {
+        polledNanos = System.nanoTime();
         boolean newer = worker.overlay.poll();
         Plan plan = worker.overlay.plan();
         Map<ExecutorId, Assigned> assigned = worker.overlay.assigned();
@@ -62,7 +66,7 @@ final class Reconciler {
         }
         Map<ExecutorId, Slot> laid = worker.overlay.laid();
         for (Part part : parts) {
-            prepare(part, Desired.holdsStill(part, assigned.get(part.executor()), worker.me) && !mustGoOn(part));
+            prepare(part, Desired.holdsStill(part, assigned.get(part.executor()), worker.me));
         }
         worker.transfer.follow(plan);
         // Before the routes: these take some milliseconds, and meanwhile the bolt's own thread writes its state.
@@ -131,7 +135,7 @@ final class Reconciler {
         ExecutorCopy copy = worker.copies.get(executor);
         boolean ends = part.action() == Action.STOP || part.action() == Action.RETIRE;
         if (copy != null && !ends) {
-            copy.holdStill(still);
+            copy.holdStill(still && !worksOn(part, copy));
         }
         boolean wanted = part.action() == Action.PREPARE || part.action() == Action.RUN;
         if (!wanted || copy != null && copy.ready()) {
@@ -148,6 +152,11 @@ final class Reconciler {
         if (part.action() == Action.RUN && now != null && now.spout()) {
             worker.run(now);
         }
+    }
+
+    /** A target that has begun, and a source that nothing has been asked of yet, as it reaches no new owner. */
+    private boolean worksOn(Part part, ExecutorCopy copy) {
+        return copy.begunWith(part.entry().id()) || mustGoOn(part) && !worker.transfer.leaves(part.entry().id());
     }
 
     /** Switches routes; a source renounces, connects to the new owner and only then stops delivering. */
@@ -217,7 +226,10 @@ final class Reconciler {
         }
     }
 
-    /** In CARRY: the source sends its state, the target takes it. What fails takes its own move back, and no other's pass. */
+    /**
+     * In CARRY: the source sends its state, the target takes it and begins. What fails takes its own move back, and no other's
+     * pass. In RECALL neither does any more, and this thread alone tells whether the target had begun.
+     */
     private void carry(Part part) {
         ExecutorCopy copy = worker.copies.get(part.executor());
         if (copy == null || part.entry() == null || part.entry().phase() != Phase.CARRY) {
@@ -228,6 +240,9 @@ final class Reconciler {
                 worker.transfer.send(part.entry(), copy);
             } else if (part.action() == Action.RUN && part.entry().way() == Way.CARRY && copy.ready()) {
                 worker.transfer.load(part.entry(), copy);
+                if (copy.loaded() && System.nanoTime() - polledNanos < FRESH_NANOS) {
+                    copy.begin(part.entry().id());
+                }
             }
         } catch (RuntimeException e) {
             copy.refuse("carrying", e);
@@ -292,10 +307,10 @@ final class Reconciler {
     }
 
     private static EntryState running(Entry entry, ExecutorCopy copyOrNull) {
-        if (entry.phase() != Phase.CARRY || copyOrNull == null) {
+        if (entry.phase() != Phase.CARRY && entry.phase() != Phase.RECALL || copyOrNull == null) {
             return EntryState.ROUTED;
         }
-        return copyOrNull.loaded() ? EntryState.LOADED : copyOrNull.refused() ? EntryState.REFUSED : EntryState.ROUTED;
+        return copyOrNull.begunWith(entry.id()) ? EntryState.LOADED : copyOrNull.refused() ? EntryState.REFUSED : EntryState.ROUTED;
     }
 
     /** Once it says STOPPED, Storm may end a worker that has nothing left: until then it hands tuples on. */

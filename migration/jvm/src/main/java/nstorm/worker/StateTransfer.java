@@ -92,9 +92,12 @@ final class StateTransfer {
         boolean carries = !rehearses && worker.copies.values().stream().anyMatch(copy -> copy.way() == Way.CARRY);
         for (Entry entry : planOrNull == null ? List.<Entry>of() : planOrNull.entries()) {
             // Its source may have read of CARRY before this worker has.
-            if (entry.way() == Way.CARRY && (entry.phase() == Phase.PREPARE || entry.phase() == Phase.CARRY)) {
-                carries |= entry.touches(worker.me);
-                (entry.to().equals(worker.me) ? coming : going).put(entry.id(), key(planOrNull, entry));
+            boolean carried = entry.way() == Way.CARRY && (entry.phase() == Phase.PREPARE || entry.phase() == Phase.CARRY);
+            carries |= carried && entry.touches(worker.me);
+            if (carried && entry.to().equals(worker.me)) {
+                coming.put(entry.id(), key(planOrNull, entry));
+            } else if (carried || entry.phase() == Phase.RECALL) {
+                going.put(entry.id(), key(planOrNull, entry));
             }
             Leaving back = entry.phase() == Phase.UNDO ? leaving.get(entry.id()) : null;
             ExecutorCopy copy = worker.copies.get(entry.executor());
@@ -181,10 +184,21 @@ final class StateTransfer {
             if (state.state != null) {
                 sendSome(state, entry, copy.component);
             }
+            if (state.sent()) {
+                copy.handOnQueue(worker.handOver);
+            }
         } catch (OutOfMemoryError e) {
-            state.state = null;
-            copy.refuse("sending", e);
+            // Sent whole, it may be at work at the target.
+            if (!state.sent()) {
+                state.state = null;
+                copy.refuse("sending", e);
+            }
         }
+    }
+
+    /** Whether the state of a move from here has been asked for. */
+    boolean leaves(String move) {
+        return leaving.containsKey(move);
     }
 
     /** Whether the state of a move from here has been written. */

@@ -120,6 +120,13 @@ final class StopSwitch implements Callable<Long> {
         }
     }
 
+    /** What waits goes to the new owner while the executor holds still: its state has gone there. */
+    synchronized void handOnQueue(HandOver to) {
+        if (looping) {
+            handOn(to);
+        }
+    }
+
     /** Takes no more tuples but ticks, and looks after each turn whether the bolt keeps nothing any more; the move may still be undone. */
     synchronized void awaitEmpty(HandOver to, BooleanSupplier keepsNothing) {
         if (looping && empty == null) {

@@ -41,6 +41,7 @@ class DesiredTest {
         "SWITCH, DRAIN, RUN, WATCH, s2:6701",
         "DRAIN, DRAIN, RUN, WATCH, s2:6701",
         "CARRY, CARRY, RUN, WATCH, s2:6701",
+        "RECALL, CARRY, RUN, WATCH, s2:6701",
         "STOP, STOP, RUN, WATCH, s2:6701",
         "SETTLE, STOP, RUN, WATCH, s2:6701",
         "UNDO, RUN, RETIRE, WATCH, s1:6700"})
@@ -96,8 +97,8 @@ class DesiredTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"OPEN, false, false", "PREPARE, false, true", "SWITCH, false, true", "DRAIN, false, true", "CARRY, true, true", "STOP, false, false",
-        "SETTLE, false, false", "UNDO, false, false"})
+    @CsvSource({"OPEN, false, false", "PREPARE, false, true", "SWITCH, false, true", "DRAIN, false, true", "CARRY, true, true", "RECALL, true, true",
+        "STOP, false, false", "SETTLE, false, false", "UNDO, false, false"})
     void whileAStateMayYetGoBackItsTargetHoldsStill(Phase phase, boolean source, boolean target) {
         Assigned base = new Assigned(FROM, 100);
         assertEquals(source, holdsStill(phase, Way.CARRY, null, FROM, base));

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import nstorm.memory.BoltState;
@@ -262,7 +263,8 @@ class ReconcilerIT {
         one.plan("m", one.worker.me, one.elsewhere, Phase.CARRY);
         one.awaitAck("m", "DRAINED");
         ExecutorCopy copy = one.worker.copies.get(one.id);
-        await("its state has been asked for", () -> one.worker.transfer.isSending("m"));
+        await("its state has been written", () -> one.worker.transfer.isSending("m"));
+        await("what waited has gone on", () -> copy.queue.size() == 0);
         nothingIsExecuted();
         Sink sink = sink();
         long count = sink.count;
@@ -275,7 +277,7 @@ class ReconcilerIT {
     }
 
     @Test
-    void aTargetTakesTheStateAndBeginsAtStop() throws Exception {
+    void aTargetTakesTheStateAndBeginsByItself() throws Exception {
         withoutCopy();
         one.way = "carry";
         one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
@@ -292,12 +294,32 @@ class ReconcilerIT {
         Plan plan = one.worker.overlay.plan();
         arrive(StateArrivalsTest.cut("m", StateTransfer.key(plan, plan.entries().get(0)), state));
         one.awaitAck("m", "LOADED");
-        nothingIsExecuted();
-        assertEquals(1L << 40, sink().count);
+        one.awaitTuples();
+        assertTrue(sink().count > 1L << 40);
+        one.plan("m", one.elsewhere, one.worker.me, Phase.RECALL);
+        await("the recall is read", () -> one.worker.overlay.plan().entries().get(0).phase() == Phase.RECALL);
+        one.awaitTuples();
+        one.awaitAck("m", "LOADED");
         one.plan("m", one.elsewhere, one.worker.me, Phase.STOP);
         one.awaitAck("m", "ROUTED");
         one.awaitTuples();
-        assertTrue(sink().count > 1L << 40);
+    }
+
+    @Test
+    void aStateThatComesAfterItsRecallIsForNobody() throws Exception {
+        withoutCopy();
+        one.way = "carry";
+        one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
+        one.awaitAck("m", "ROUTED");
+        one.plan("m", one.elsewhere, one.worker.me, Phase.RECALL);
+        await("the recall is read", () -> one.worker.overlay.plan().entries().get(0).phase() == Phase.RECALL);
+        Plan plan = one.worker.overlay.plan();
+        byte[] state = BoltState.save(List.of(new Sink()), Set.of("count"));
+        arrive(StateArrivalsTest.cut("m", StateTransfer.key(plan, plan.entries().get(0)), state));
+        nothingIsExecuted();
+        one.awaitAck("m", "ROUTED");
+        one.plan("m", one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("m", "STOPPED");
     }
 
     /** The source reads of CARRY first, as one on another node may. */
@@ -317,7 +339,7 @@ class ReconcilerIT {
         assertEquals(0, sink().count);
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "LOADED");
-        assertEquals(1L << 40, sink().count);
+        assertTrue(sink().count >= 1L << 40);
     }
 
     /** What waits for it goes back to the source; nothing of it is executed. */
@@ -559,10 +581,20 @@ class ReconcilerIT {
         assertEquals(List.of(expected), Source.CALLS.subList(before, Source.CALLS.size()));
     }
 
+    /** What an earlier test has sent to a worker that is not there times out only later. */
+    private static long onceNothingFailsAnyMore() throws InterruptedException {
+        long failed;
+        do {
+            failed = Source.FAILED.get();
+            TimeUnit.SECONDS.sleep(2 * OneWorker.MESSAGE_TIMEOUT_SECS);
+        } while (Source.FAILED.get() != failed);
+        return failed;
+    }
+
     @Test
     void aSpoutFinishesWhatIsPendingAndIsClosedOnce() throws Exception {
         ExecutorId spout = one.idOf("source");
-        long failed = Source.FAILED.get();
+        long failed = onceNothingFailsAnyMore();
         int before = Source.CALLS.size();
         one.plan("m", spout, one.worker.me, one.elsewhere, Phase.QUIET);
         one.awaitAck("m", "STOPPED");
