@@ -58,6 +58,10 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "workload.words": (1, 1 << 20),
     "workload.zipf.exponent": (0.0, 10.0),
 }
+# Those that are a word.
+_CHOICES: Mapping[str, Sequence[str]] = {"workload.heap.kind": ("arrays", "map")}
+# As in MapBolt.java.
+_ENTRIES_PER_MB = 38_000
 # The longest word of Sentences.java, and the space between it and the next.
 _WORD_BYTES = 7
 # How many lines it makes, and how many bytes of them at most.
@@ -233,13 +237,30 @@ def partitions(evidence: Evidence) -> list[Difference]:
     return wrong + counts(replace(evidence, emitted=sorted(read.items())))
 
 
+def heap_max(conf: Mapping[str, Any]) -> int:
+    """Tell how many pieces a counter of `heap` holds at most: arrays, or entries of its map."""
+    size_mb: int = conf["workload.heap.mb"]
+    if conf["workload.heap.kind"] == "map":
+        return size_mb * _ENTRIES_PER_MB
+    return (size_mb << 20) // int(conf["workload.heap.chunk.bytes"])
+
+
 def heap(evidence: Evidence) -> list[Difference]:
-    """As `counts`; each counter holds a piece of heap for each word, up to its limit."""
-    chunk_bytes = evidence.conf["workload.heap.chunk.bytes"]
-    most = (evidence.conf["workload.heap.mb"] << 20) // chunk_bytes
-    wanted = {row["task"]: min(most, sum(row["counts"].values())) for row in evidence.told}
-    found = {row["task"]: row["held_bytes"] / chunk_bytes for row in evidence.told}
-    return counts(evidence) + differences("pieces held by task", wanted, found)
+    """As `counts`; each counter holds pieces for each word, up to its limit.
+
+    Of a map, what has been added to its entries is the number of words.
+    """
+    conf, most = evidence.conf, heap_max(evidence.conf)
+    is_map = conf["workload.heap.kind"] == "map"
+    a_word = conf["workload.heap.chunk.bytes"] * _ENTRIES_PER_MB >> 20 if is_map else 1
+    taken = {row["task"]: sum(row["counts"].values()) for row in evidence.told}
+    wanted = {task: min(most, a_word * count) for task, count in taken.items()}
+    found = {row["task"]: row["held"] for row in evidence.told}
+    wrong = counts(evidence) + differences("pieces held by task", wanted, found)
+    if is_map:
+        added = {row["task"]: row["added"] for row in evidence.told}
+        wrong += differences("added to the map of task", taken, added)
+    return wrong
 
 
 def harmonic(evidence: Evidence) -> list[Difference]:
@@ -392,7 +413,12 @@ WORKLOADS: Mapping[str, Workload] = {
     "heap": Workload(
         "counters that fill the heap of their worker",
         heap,
-        {"workload.heap.mb": 16, "workload.heap.chunk.bytes": 65_536, **_TICKS},
+        {
+            "workload.heap.kind": "arrays",
+            "workload.heap.mb": 16,
+            "workload.heap.chunk.bytes": 65_536,
+            **_TICKS,
+        },
     ),
     "batches": Workload(
         "a sink that keeps tuples, writes them in batches and acks them then",
@@ -611,8 +637,12 @@ def _summed(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
 def _check(key: str, value: object) -> None:
     if key == "workload.ledger.dir":
         return
+    if key in _CHOICES:
+        if value not in _CHOICES[key]:
+            raise LabError(f"{key}: must be one of {', '.join(_CHOICES[key])}, is {value!r}")
+        return
     if key not in _BOUNDS:
-        raise LabError(f"{key}: unknown key, {meant(key, _BOUNDS)}")
+        raise LabError(f"{key}: unknown key, {meant(key, (*_BOUNDS, *_CHOICES))}")
     low, high = _BOUNDS[key]
     whole = isinstance(low, int)
     kind = int if whole else (int, float)

@@ -39,6 +39,13 @@ class RollWay(StrEnum):
     STORM_W0 = "storm-w0"
 
 
+class Kind(StrEnum):
+    """What the counters of a benchmark keep."""
+
+    ARRAYS = "arrays"
+    MAP = "map"
+
+
 class By(StrEnum):
     """Who decides on the moves of a benchmark."""
 
@@ -127,10 +134,13 @@ def bench_round_trips(
     typer.echo(json.dumps(report, indent=1))
 
 
-@app.command("state", epilog=example("python -m tests.bench state --mb 1 --mb 10"))
+@app.command("state", epilog=example("python -m tests.bench state --kind map --mb 1 --mb 10"))
 def bench_state(
     *,
-    mb: Annotated[list[int], typer.Option(min=1, help="What each counter keeps.")] = [1, 10, 90],  # noqa: B006
+    kind: Annotated[
+        Kind, typer.Option(help="What each counter keeps: arrays, or a map of words.")
+    ] = Kind.ARRAYS,
+    mb: Annotated[list[int], typer.Option(min=1, help="How much of it.")] = [1, 10, 90],  # noqa: B006
     moves: Annotated[int, typer.Option(min=1, help="How many moves of each size.")] = 20,
     seed: Annotated[int, typer.Option(help="Of what is chosen at random.")] = 1,
 ) -> None:
@@ -138,9 +148,10 @@ def bench_state(
     from deploy.lab.cluster import HOOKS_JAR, plan_lab  # noqa: PLC0415
     from tests.bench.state import HEAP_MB, run_state  # noqa: PLC0415
 
-    with plan_lab("bench-state", hooks_jar=HOOKS_JAR, worker_heap_mb=HEAP_MB) as lab:
+    with plan_lab("bench-state", hooks_jar=HOOKS_JAR, worker_heap_mb=HEAP_MB[kind]) as lab:
         for size_mb in mb:
-            typer.echo(json.dumps(run_state(lab, size_mb, moves, seed, _progress), indent=1))
+            report = run_state(lab, size_mb, moves, seed, _progress, kind=kind.value)
+            typer.echo(json.dumps(report, indent=1))
 
 
 @app.command("roll", epilog=example("python -m tests.bench roll --way nstorm"))

@@ -12,24 +12,33 @@ from controller.storm.history import HISTORY, MoveRecord, stored_moves
 from deploy.lab.cluster import Lab
 from deploy.lab.ledger import WRITE_DELAY_S, Ledger, latency_ms, longest_gap_s, throughput_tps
 from deploy.lab.operator import Operator, beside
-from deploy.lab.workloads import judge
+from deploy.lab.workloads import configure, heap_max, judge
 from kvstore.zookeeper import Session
 from migration.model import ExecutorId, Phase
 
 TOPOLOGY = "state"
 RATE_TPS = 500.0
 CONTROL_S = 20.0
+TICK_S = 1
+FILL_LIMIT_S = 180.0
 # A restart, and the lab's message timeout, after which what was in flight has failed.
 REBALANCE_S = 60.0
 MOVE_LIMIT_S = 120.0
-# What is larger than a sixteenth of its worker's heap does not travel.
-HEAP_MB = 2048
+# By what counters keep. What is larger than a sixteenth of its worker's heap does not travel. A map
+# takes four times as much of the heap as in an object stream, and chance may bring all to a worker.
+HEAP_MB = {"arrays": 2048, "map": 4096}
+COUNTERS = {"arrays": 8, "map": 4}
 
 
 def run_state(
-    lab: Lab, size_mb: int, moves: int, seed: int, progress: Callable[[str], None]
+    lab: Lab, size_mb: int, moves: int, seed: int, progress: Callable[[str], None], *, kind: str
 ) -> dict[str, Any]:
     """Move counters that keep `size_mb` each, at random, and then let Storm rebalance them.
+
+    Parameters
+    ----------
+    kind : str
+        What they keep, as `workload.heap.kind` has it.
 
     Returns
     -------
@@ -37,14 +46,16 @@ def run_state(
         Ready for JSON. A pause is the time from the end of PREPARE until the source has stopped,
         as in `nstorm_move_pause_seconds`: the most for which no copy of a counter works.
     """
-    conf = {"workload.heap.mb": size_mb, "workload.tick.secs": 1}
+    sizes = {"workload.heap.mb": size_mb, "workload.counts": COUNTERS[kind]}
+    conf = {"workload.heap.kind": kind, **sizes, "workload.tick.secs": TICK_S}
     lab.submit(TOPOLOGY, conf, RATE_TPS, "heap")
     lab.wait_ready(TOPOLOGY)
     ledger = lab.ledger(TOPOLOGY)
     with beside(lab, TOPOLOGY) as operator, Session(lab.storm_zookeeper) as session:
         session.connect()
-        time.sleep(CONTROL_S)  # until the counters have filled
-        progress(f"{size_mb} MB: {judge(ledger)}")
+        filled_s = _fill(lab, ledger, heap_max(configure("heap", conf)))
+        time.sleep(max(0.0, CONTROL_S - filled_s))  # until code is compiled
+        progress(f"{kind}, {size_mb} MB, filled in {filled_s:.0f} s: {judge(ledger)}")
         began_s = time.time()
         time.sleep(CONTROL_S)
         control = felt(ledger, began_s)
@@ -63,6 +74,7 @@ def run_state(
     rebalanced = {**felt(ledger, began_s), "restarts": restarts, "verdict": str(judge(ledger))}
     lab.kill_topology(TOPOLOGY)
     return {
+        "kind": kind,
         "size_mb": size_mb,
         "outcomes": dict(Counter(move.outcome for move in ended)),
         "refused": refused,
@@ -72,6 +84,20 @@ def run_state(
         "rebalanced": rebalanced,
         "load_average": round(os.getloadavg()[0], 1),
     }
+
+
+def _fill(lab: Lab, ledger: Ledger, pieces: int) -> float:
+    """Wait until every counter holds so many pieces; the seconds that it took."""
+    began_s = time.monotonic()
+
+    def full() -> bool:
+        row = f"kept-{ledger.ask()}"
+        time.sleep(2 * TICK_S + WRITE_DELAY_S)
+        held = {told["task"]: told["held"] for told in ledger.rows() if told["row"] == row}
+        return held.keys() == ledger.keepers() and {*held.values()} == {pieces}
+
+    lab.wait_until("the counters are full", full, FILL_LIMIT_S)
+    return time.monotonic() - began_s
 
 
 def _move(lab: Lab, operator: Operator, chosen: random.Random) -> str | None:

@@ -128,17 +128,43 @@ def test_a_partition_must_be_read_by_one_without_a_break() -> None:
 
 
 def test_heap_must_be_held() -> None:
-    rows = [{"task": 5, "counts": RIGHT, "held_bytes": 8 * 65_536}]
+    rows = [{"task": 5, "counts": RIGHT, "held": 8}]
     assert told(evidence("heap", told=rows), "heap") == []
-    rows[0]["held_bytes"] = 7 * 65_536
-    assert told(evidence("heap", told=rows), "heap") == ["pieces held by task 5: 7.0, must be 8"]
+    rows[0]["held"] = 7
+    assert told(evidence("heap", told=rows), "heap") == ["pieces held by task 5: 7, must be 8"]
 
 
 def test_heap_is_held_up_to_its_limit() -> None:
-    rows = [{"task": 5, "counts": RIGHT, "held_bytes": 2 * (1 << 19)}]
+    rows = [{"task": 5, "counts": RIGHT, "held": 2}]
     limited = evidence("heap", told=rows)
     conf = {**limited.conf, "workload.heap.mb": 1, "workload.heap.chunk.bytes": 1 << 19}
     assert told(replace(limited, conf=conf), "heap") == []
+
+
+def of_map(size_mb: int, *held_added: tuple[int, int]) -> list[str]:
+    """Judge the maps of two counters, of five words and of three; a word adds 9,500 entries."""
+    found = evidence("heap")
+    rows = [
+        {**row, "held": held, "added": added}
+        for row, (held, added) in zip(found.told, held_added, strict=True)
+    ]
+    conf = {"workload.heap.kind": "map", "workload.heap.mb": size_mb}
+    conf["workload.heap.chunk.bytes"] = 1 << 18
+    return told(replace(found, told=rows, conf=configure("heap", conf)), "heap")
+
+
+def test_a_map_must_have_its_entries_and_its_words() -> None:
+    assert of_map(2, (47_500, 5), (28_500, 3)) == []
+    assert of_map(1, (38_000, 5), (28_500, 3)) == []
+    assert of_map(1, (38_001, 5), (28_499, 3)) == [
+        "pieces held by task 5: 38001, must be 38000",
+        "pieces held by task 6: 28499, must be 28500",
+    ]
+    # Their sum is right.
+    assert of_map(1, (38_000, 4), (28_500, 4)) == [
+        "added to the map of task 5: 4, must be 5",
+        "added to the map of task 6: 4, must be 3",
+    ]
 
 
 def test_harmonic_sums_must_be_right_to_the_last_bit() -> None:
@@ -415,8 +441,9 @@ def test_java_and_python_know_the_same_workloads_and_settings() -> None:
     names = re.findall(r'Map\.entry\("([\w-]+)"', (JAVA / "Workloads.java").read_text())
     assert sorted(names) == sorted(WORKLOADS)
     known = {*re.findall(r'"(workload\.[\w.]+)"', java)} - {"workload.ledger.dir"}
-    assert known == set(workloads._BOUNDS)
+    assert known == {*workloads._BOUNDS, *workloads._CHOICES}
     assert f" COUNT = {workloads._LINES};" in (JAVA / "Sentences.java").read_text()
+    assert f" ENTRIES_PER_MB = {workloads._ENTRIES_PER_MB:_};" in java
     assert f" POOL_BYTES = {workloads._POOL_BYTES >> 20} << 20;" in java
 
 
@@ -446,6 +473,8 @@ def test_every_workload_can_be_submitted(workload: str) -> None:
             {"workload.heap.mb": 0},
             r"heap.mb: must be a whole number between 1 and 65536, i",
         ),
+        ("heap", {"workload.heap.kind": "list"}, r"kind: must be one of arrays, map, is 'list'"),
+        ("heap", {"workload.heap.kin": "map"}, r"heap.kin: unknown key, did you mean .*heap.kind"),
         ("heap", {"workload.heap.mb": True}, r"heap.mb: must be a whole number .* is True"),
         ("drift", {"workload.zipf.exponent": math.nan}, r"zipf.exponent: must be a number betwee"),
         ("counters", {"workload.sentence.bytes": 34}, r"sentence.bytes: must be 35 or more for"),

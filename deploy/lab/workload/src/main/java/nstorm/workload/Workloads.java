@@ -14,7 +14,7 @@ final class Workloads {
         Map.entry("unacked", WordCount::build),
         Map.entry("drift", WordCount::build),
         Map.entry("harmonic", conf -> WordCount.build(conf, new HarmonicBolt())),
-        Map.entry("heap", conf -> WordCount.build(conf, new HeapBolt())),
+        Map.entry("heap", conf -> WordCount.build(conf, HeapBolt.of(conf))),
         Map.entry("batches", conf -> WordCount.build(conf, new BatchBolt())),
         Map.entry("slow-prepare", conf -> WordCount.through(conf, "slow", new SlowBolt())),
         Map.entry("threads", conf -> WordCount.through(conf, "lookup", new LookupBolt())),
