@@ -1,13 +1,9 @@
 package nstorm.memory;
 
-import java.io.ByteArrayInputStream;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.ObjectInputFilter;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
-import java.io.ObjectStreamClass;
+import java.lang.invoke.MethodType;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
@@ -23,59 +19,87 @@ public final class BoltState {
     /** The bytes stand in memory up to three times at an end, beside the state itself, so no more than a share of its heap. */
     public static final int SIZE_MAX_BYTES = (int) Math.min(100L << 20, Runtime.getRuntime().maxMemory() / 16);
 
-    /** Nested deeper, the stack of an executor's thread may not be enough. */
-    private static final int DEPTH_MAX = 2000;
-
     private BoltState() {
     }
 
+    /** Writes all of the fields of each bolt in one pass. */
+    public static byte[] save(List<Object> bolts, Set<String> fields) throws IOException {
+        return save(bolts, fields, null);
+    }
+
     /**
-     * Writes the fields of each bolt.
+     * Writes the fields of each bolt, without what a first pass of theirs has written already.
      *
      * @throws IOException if a value cannot travel, or it is too much
      */
-    public static byte[] save(List<Object> bolts, Set<String> fields) throws IOException {
+    public static byte[] save(List<Object> bolts, Set<String> fields, FirstPass firstOrNull) throws IOException {
+        long firstId = firstOrNull == null ? FirstPass.NONE : firstOrNull.id();
         Bounded bytes = new Bounded();
-        try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+        try (ObjectOutputStream out = new StateOutput(bytes, firstId == FirstPass.NONE ? null : firstOrNull)) {
             List<Object> values = new ArrayList<>();
             for (Object bolt : bolts) {
                 for (Field field : fields(bolt, fields)) {
-                    values.add(field.get(BoltMemory.user(bolt)));
+                    values.add(get(field, bolt));
                 }
             }
+            out.writeLong(firstId);
             out.writeObject(fields.toArray(new String[0]));
             out.writeObject(values.toArray());
-        } catch (IllegalAccessException | RuntimeException e) {
+        } catch (RuntimeException e) {
             throw new IOException(e.getMessage(), e);
         }
         return bytes.toByteArray();
     }
 
+    /** Loads what was saved in one pass. */
+    public static void load(byte[] state, List<Object> bolts) throws IOException {
+        load(state, bolts, null);
+    }
+
     /**
      * Sets the fields of each bolt to what {@link #save} has written of bolts of the same classes; of all of them, or of none.
      *
-     * @throws IOException if the bytes are not of such
+     * @param firstOrNull what came of the state before, and is used up by this
+     * @throws IOException if the bytes are not of such, or need another first pass
      */
-    public static void load(byte[] state, List<Object> bolts) throws IOException {
+    public static void load(byte[] state, List<Object> bolts, FirstMaps firstOrNull) throws IOException {
         ClassLoader loader = BoltMemory.user(bolts.get(0)).getClass().getClassLoader();
-        try (ObjectInputStream in = new OfLoader(new ByteArrayInputStream(state), loader)) {
-            // Each element and each reference takes a byte at least: more would be a lie that costs heap.
-            ObjectInputFilter limits = ObjectInputFilter.Config.createFilter(String.format(
-                    "maxarray=%1$d;maxrefs=%1$d;maxbytes=%1$d;maxdepth=%2$d", state.length, DEPTH_MAX));
-            in.setObjectInputFilter(ObjectInputFilter.merge(limits, in.getObjectInputFilter()));
-            Set<String> fields = new LinkedHashSet<>(List.of((String[]) in.readObject()));
-            Object[] values = (Object[]) in.readObject();
-            if (values.length != bolts.size() * fields.size()) {
-                throw new IOException("it is of another number of bolts");
+        try (ObjectInputStream in = new StateInput(state, loader, firstOrNull)) {
+            long first = in.readLong();
+            if (first != FirstPass.NONE && (firstOrNull == null || firstOrNull.id() != first)) {
+                throw new IOException("what came of it before is not what it needs");
             }
-            int next = 0;
-            for (Object bolt : bolts) {
-                for (Field field : fields(bolt, fields)) {
-                    field.set(BoltMemory.user(bolt), values[next++]);
-                }
-            }
+            Set<String> names = new LinkedHashSet<>(List.of((String[]) in.readObject()));
+            set(bolts, names, (Object[]) in.readObject());
         } catch (ReflectiveOperationException | RuntimeException e) {
             throw new IOException(e);
+        }
+    }
+
+    private static void set(List<Object> bolts, Set<String> names, Object[] values) throws IOException, IllegalAccessException {
+        if (values.length != bolts.size() * names.size()) {
+            throw new IOException("it is of another number of bolts");
+        }
+        List<Field> fields = new ArrayList<>();
+        for (Object bolt : bolts) {
+            fields.addAll(fields(bolt, names));
+        }
+        for (int i = 0; i < values.length; i++) {
+            Class<?> type = MethodType.methodType(fields.get(i).getType()).wrap().returnType();
+            if (values[i] == null ? fields.get(i).getType().isPrimitive() : !type.isInstance(values[i])) {
+                throw new IOException("it has something else for " + fields.get(i));
+            }
+        }
+        for (int i = 0; i < values.length; i++) {
+            fields.get(i).set(BoltMemory.user(bolts.get(i / names.size())), values[i]);
+        }
+    }
+
+    static Object get(Field field, Object bolt) {
+        try {
+            return field.get(BoltMemory.user(bolt));
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException("cannot read " + field, e);
         }
     }
 
@@ -96,44 +120,5 @@ public final class BoltState {
             found.add(field);
         }
         return found;
-    }
-
-    private static final class Bounded extends ByteArrayOutputStream {
-        @Override
-        public synchronized void write(int b) {
-            check(1);
-            super.write(b);
-        }
-
-        @Override
-        public synchronized void write(byte[] b, int off, int len) {
-            check(len);
-            super.write(b, off, len);
-        }
-
-        private void check(int more) {
-            if (count + more > SIZE_MAX_BYTES) {
-                throw new IllegalStateException("its state is larger than " + (SIZE_MAX_BYTES >> 20) + " MB");
-            }
-        }
-    }
-
-    /** Finds the user's classes where the topology's are. */
-    private static final class OfLoader extends ObjectInputStream {
-        private final ClassLoader loader;
-
-        OfLoader(InputStream in, ClassLoader loader) throws IOException {
-            super(in);
-            this.loader = loader;
-        }
-
-        @Override
-        protected Class<?> resolveClass(ObjectStreamClass type) throws IOException, ClassNotFoundException {
-            try {
-                return Class.forName(type.getName(), false, loader);
-            } catch (ClassNotFoundException e) {
-                return super.resolveClass(type);
-            }
-        }
     }
 }

@@ -8,12 +8,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import nstorm.memory.BoltState;
+import nstorm.memory.FirstMaps;
+import nstorm.memory.FirstPass;
 
 /** Measures what it takes to write, send and read the state of a bolt, without a network; docs/measured.md has the command. */
 final class StateSizes {
     private static final int ENTRIES_PER_MB = 38_000;
     private static final int ARRAY_BYTES = 65_536;
     private static final int TIMES = 3;
+    private static final int CHANGED_ENTRIES = 10_000;
+    private static final Set<String> FIELDS = Set.of("kept");
     private static final byte[] KEY = new byte[100];
 
     private StateSizes() {
@@ -30,6 +34,9 @@ final class StateSizes {
                 counts.put("word-" + i, i);
             }
             measure("HashMap", counts);
+            for (int i = 0; i < TIMES; i++) {
+                measureTwoPasses(counts, i);
+            }
             List<byte[]> arrays = new ArrayList<>();
             for (int i = 0; i < mb * ((1 << 20) / ARRAY_BYTES); i++) {
                 arrays.add(new byte[ARRAY_BYTES]);
@@ -48,7 +55,7 @@ final class StateSizes {
         Keeper full = new Keeper();
         full.kept = kept;
         long begun = cpuNanos();
-        byte[] state = BoltState.save(List.of(full), Set.of("kept"));
+        byte[] state = BoltState.save(List.of(full), FIELDS);
         long written = cpuNanos();
         long crc = StateArrivals.crc(state);
         List<byte[]> pieces = new ArrayList<>();
@@ -71,6 +78,35 @@ final class StateSizes {
         }
         System.out.printf("%s %.1f MB: CPU to write %d ms, to cut %d, to take %d, to read %d%n", name, state.length / 1048576.0,
                 (written - begun) / 1_000_000, (cut - written) / 1_000_000, (taken - cut) / 1_000_000, (read - taken) / 1_000_000);
+    }
+
+    /** The pause has what is done while the bolt holds still: all but to write and to read the first pass. */
+    private static void measureTwoPasses(Map<String, Long> counts, int time) throws IOException {
+        Keeper full = new Keeper();
+        full.kept = counts;
+        long begun = cpuNanos();
+        FirstPass first = FirstPass.of(List.of(full), FIELDS);
+        long seen = cpuNanos();
+        byte[] firstBytes = first.write();
+        long written = cpuNanos();
+        FirstMaps maps = FirstMaps.read(firstBytes);
+        long read = cpuNanos();
+        for (long i = 0; i < CHANGED_ENTRIES; i++) {
+            counts.merge("word-" + i * counts.size() / CHANGED_ENTRIES, 1000L + time, Long::sum);
+        }
+        long changed = cpuNanos();
+        byte[] state = BoltState.save(List.of(full), FIELDS, first);
+        long saved = cpuNanos();
+        Keeper empty = new Keeper();
+        BoltState.load(state, List.of(empty), maps);
+        long loaded = cpuNanos();
+        if (!empty.kept.equals(counts)) {
+            throw new IllegalStateException("not what was written");
+        }
+        System.out.printf("HashMap in two passes, %.1f MB and %d kB: CPU to write the first %d ms, to read it %d; to look at it %d, "
+                + "to write the second %d, to read it %d, together %d%n", firstBytes.length / 1048576.0, state.length >> 10,
+                (written - seen) / 1_000_000, (read - written) / 1_000_000, (seen - begun) / 1_000_000,
+                (saved - changed) / 1_000_000, (loaded - saved) / 1_000_000, (seen - begun + loaded - changed) / 1_000_000);
     }
 
     private static long cpuNanos() {

@@ -1,0 +1,73 @@
+package nstorm.memory;
+
+import java.io.IOException;
+import java.util.ConcurrentModificationException;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Large maps of {@link Plain} keys and values. Of a smaller one an object stream is quick enough. */
+final class PlainMaps {
+    static final int LARGE_ENTRIES = 5000;
+    private static final int HASH = 0;
+    private static final int CONCURRENT = 1;
+
+    private PlainMaps() {
+    }
+
+    /** The value, if it is a large map of the JDK's own kind; it need not be plain. A subclass may do anything. */
+    @SuppressWarnings("unchecked")
+    static Map<Object, Object> largeOrNull(Object value) {
+        boolean known = value != null && (value.getClass() == HashMap.class || value.getClass() == ConcurrentHashMap.class);
+        return known && ((Map<?, ?>) value).size() >= LARGE_ENTRIES ? (Map<Object, Object>) value : null;
+    }
+
+    static boolean isPlain(Map<Object, Object> map) {
+        for (Map.Entry<Object, Object> entry : map.entrySet()) {
+            if (!Plain.is(entry.getKey()) || !Plain.is(entry.getValue())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    static void write(Map<Object, Object> map, PlainOutput out) throws IOException {
+        int left = map.size();
+        writeHead(map, left, out);
+        for (Map.Entry<Object, Object> entry : map.entrySet()) {
+            out.value(entry.getKey());
+            out.value(entry.getValue());
+            left--;
+        }
+        if (left != 0) {
+            throw new ConcurrentModificationException();
+        }
+    }
+
+    /** What stands before the entries of a map of this class. */
+    static void writeHead(Map<Object, Object> like, int entries, PlainOutput out) throws IOException {
+        out.oneByte(like.getClass() == HashMap.class ? HASH : CONCURRENT);
+        out.number(entries);
+    }
+
+    /**
+     * Reads a map.
+     *
+     * @return it, and its keys in the order in which they stand there
+     */
+    static FirstMap read(PlainInput in) throws IOException {
+        int kind = in.oneByte();
+        int entries = in.entries();
+        if (kind != HASH && kind != CONCURRENT) {
+            throw new IOException("no kind of map: " + kind);
+        }
+        Map<Object, Object> map = kind == HASH ? new HashMap<>((int) Math.min(Integer.MAX_VALUE, entries / 0.75 + 1))
+                : new ConcurrentHashMap<>(entries);
+        Object[] keys = new Object[entries];
+        for (int i = 0; i < entries; i++) {
+            keys[i] = in.value();
+            map.put(keys[i], in.value());
+        }
+        return new FirstMap(map, keys);
+    }
+}
