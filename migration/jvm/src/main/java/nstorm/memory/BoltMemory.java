@@ -76,7 +76,7 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
     }
 
     /** The user's own bolt in what Storm has made of it. */
-    static Object user(Object bolt) {
+    public static Object user(Object bolt) {
         if (!(bolt instanceof BasicBoltExecutor)) {
             return bolt;
         }

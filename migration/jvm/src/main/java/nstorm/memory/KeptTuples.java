@@ -21,13 +21,9 @@ public final class KeptTuples {
      */
     public static boolean none(List<Object> bolts, Set<String> fields) {
         for (Object bolt : bolts) {
-            for (Field field : BoltState.fields(bolt, fields)) {
-                try {
-                    if (!isNothing(field.get(BoltMemory.user(bolt)))) {
-                        return false;
-                    }
-                } catch (IllegalAccessException e) {
-                    throw new IllegalStateException("cannot read " + field, e);
+            for (Field field : BoltFields.named(bolt, fields)) {
+                if (!isNothing(BoltFields.get(field, bolt))) {
+                    return false;
                 }
             }
         }

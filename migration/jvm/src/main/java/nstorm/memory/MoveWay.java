@@ -48,7 +48,7 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
                 throw new Undecided(Declared.MOVE + " says drain, and its code does not show where it keeps tuples: name the fields in "
                         + Declared.STATE);
             }
-            BoltState.fields(bolt, tuples);
+            BoltFields.named(bolt, tuples);
             return new MoveWay("keeps tuples in " + BoltMemory.in(tuples) + ", which it has to ack first", null, tuples);
         } catch (Undecided e) {
             return new MoveWay(e.getMessage());
@@ -59,7 +59,7 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
     private static String obstacle(Object bolt, Set<String> fields) {
         try {
             Object user = BoltMemory.user(bolt);
-            for (Field field : BoltState.fields(bolt, fields)) {
+            for (Field field : BoltFields.named(bolt, fields)) {
                 LiveTypes held = LiveTypes.of(field.getType().isPrimitive() ? null : field.get(user));
                 String unfit = unfit(user, field, held);
                 if (unfit != null) {
@@ -110,7 +110,7 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
     private static String shared(Object bolt, Set<String> fields) throws IllegalAccessException {
         Set<Object> travelling = LiveTypes.identities();
         Set<String> views = new TreeSet<>();
-        for (Field field : BoltState.fields(bolt, fields)) {
+        for (Field field : BoltFields.named(bolt, fields)) {
             LiveTypes.collect(field.getType().isPrimitive() ? null : field.get(bolt), travelling);
         }
         for (Class<?> at = bolt.getClass(); !Bytecode.isOfTheJdk(LiveTypes.nameOf(at)); at = at.getSuperclass()) {

@@ -6,9 +6,12 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import nstorm.memory.BoltState;
+import java.util.function.Consumer;
 import nstorm.memory.Declared;
 import nstorm.memory.KeptTuples;
+import nstorm.state.BoltState;
+import nstorm.state.FirstMaps;
+import nstorm.state.FirstPass;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Way;
 import org.apache.storm.Config;
@@ -219,14 +222,33 @@ final class ExecutorCopy {
         return stays.state();
     }
 
-    /** Asks for what its bolts keep, as it is while the copy holds still. What the user's classes throw may not end the worker. A state that cannot travel pins the executor. */
-    void saveState() {
+    /** Has its own thread look up what may go ahead of its state, or null; its bolts go on. */
+    void lookAhead(Consumer<FirstPass> then) {
+        Set<String> fields = stays.state();
+        stopSwitch.betweenTuples(() -> {
+            FirstPass first = null;
+            try {
+                first = FirstPass.of(bolts(), fields);
+            } catch (RuntimeException | Error e) {
+                Faults.report("looking at the state of executor " + id, e);
+            }
+            then.accept(first);
+        });
+    }
+
+    /**
+     * Asks for what its bolts keep, as it is while the copy holds still. What the user's classes throw may not end the worker.
+     * A state that cannot travel pins the executor.
+     *
+     * @param firstOrNull what of it has gone ahead
+     */
+    void saveState(FirstPass firstOrNull) {
         savedState = null;
         refused = false;
         Set<String> fields = stays.state();
         stopSwitch.whileStill(() -> {
             try {
-                byte[] state = BoltState.save(bolts(), fields);
+                byte[] state = BoltState.save(bolts(), fields, firstOrNull);
                 savedState = stopSwitch.holdsStill() ? state : null;
             } catch (IOException | RuntimeException | Error e) {
                 stays.failed("its state could not travel: " + e.getMessage());
@@ -255,11 +277,15 @@ final class ExecutorCopy {
         Faults.report(during + " the state of executor " + id, e);
     }
 
-    /** Gives its bolts what those of the source keep. */
-    void loadState(byte[] state) {
+    /**
+     * Gives its bolts what those of the source keep.
+     *
+     * @param firstOrNull what of it came ahead
+     */
+    void loadState(byte[] state, FirstMaps firstOrNull) {
         stopSwitch.whileStill(() -> {
             try {
-                BoltState.load(state, bolts());
+                BoltState.load(state, bolts(), firstOrNull);
                 loaded = true;
             } catch (IOException | RuntimeException | Error e) {
                 refuse("loading", e);

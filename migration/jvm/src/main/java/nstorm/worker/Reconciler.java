@@ -154,9 +154,9 @@ final class Reconciler {
         }
     }
 
-    /** A target that has begun, and a source that nothing has been asked of yet, as it reaches no new owner. */
+    /** A target that has begun, and a source whose state nobody has asked for, as it reaches no new owner. */
     private boolean worksOn(Part part, ExecutorCopy copy) {
-        return copy.begunWith(part.entry().id()) || mustGoOn(part) && !worker.transfer.leaves(part.entry().id());
+        return copy.begunWith(part.entry().id()) || mustGoOn(part) && !worker.transfer.asked(part.entry().id());
     }
 
     /** Switches routes; a source renounces, connects to the new owner and only then stops delivering. */
@@ -227,25 +227,43 @@ final class Reconciler {
     }
 
     /**
-     * In CARRY: the source sends its state, the target takes it and begins. What fails takes its own move back, and no other's
-     * pass. In RECALL neither does any more, and this thread alone tells whether the target had begun.
+     * In PREPARE the source sends ahead what it can; in CARRY it sends its state, and the target takes it and begins. In RECALL
+     * neither does any more, and this thread alone tells whether the target had begun. What fails takes its own move back,
+     * and no other's pass.
      */
     private void carry(Part part) {
         ExecutorCopy copy = worker.copies.get(part.executor());
-        if (copy == null || part.entry() == null || part.entry().phase() != Phase.CARRY) {
+        Entry entry = part.entry();
+        if (copy == null || entry == null || entry.way() != Way.CARRY) {
             return;
         }
         try {
-            if (part.action() == Action.CARRY && !mustGoOn(part)) {
-                worker.transfer.send(part.entry(), copy);
-            } else if (part.action() == Action.RUN && part.entry().way() == Way.CARRY && copy.ready()) {
-                worker.transfer.load(part.entry(), copy);
-                if (copy.loaded() && System.nanoTime() - polledNanos < FRESH_NANOS) {
-                    copy.begin(part.entry().id());
-                }
+            if (entry.phase() == Phase.PREPARE) {
+                sendAhead(part, copy);
+            } else if (entry.phase() == Phase.CARRY) {
+                carryOver(part, copy);
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             copy.refuse("carrying", e);
+        }
+    }
+
+    private void sendAhead(Part part, ExecutorCopy copy) {
+        if (part.action() == Action.PREPARE) {
+            worker.transfer.takeAhead(part.entry());
+        } else if (part.action() == Action.RUN && copy.ready()) {
+            worker.transfer.sendAhead(part.entry(), copy);
+        }
+    }
+
+    private void carryOver(Part part, ExecutorCopy copy) {
+        if (part.action() == Action.CARRY && copy.holdsStill()) {
+            worker.transfer.send(part.entry(), copy);
+        } else if (part.action() == Action.RUN && copy.ready()) {
+            worker.transfer.load(part.entry(), copy);
+            if (copy.loaded() && System.nanoTime() - polledNanos < FRESH_NANOS) {
+                copy.begin(part.entry().id());
+            }
         }
     }
 
@@ -285,7 +303,7 @@ final class Reconciler {
     /** Whether the phase after PREPARE may come; once it has, as for a spout in QUIET, nothing is waited for any more. */
     private boolean mayFollow(Entry entry) {
         return entry.phase() != Phase.PREPARE
-                || reachesOthers() && (entry.way() != Way.CARRY || worker.transfer.rehearsed());
+                || reachesOthers() && (entry.way() != Way.CARRY || worker.transfer.awaits(entry.id()));
     }
 
     /** A worker that is there is connected to soon; one that is away may stay so, and nothing can be lost to it. */

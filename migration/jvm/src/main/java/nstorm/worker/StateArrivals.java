@@ -16,7 +16,7 @@ import java.util.function.IntFunction;
 import java.util.zip.CRC32;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
-import nstorm.memory.BoltState;
+import nstorm.state.BoltState;
 
 /**
  * States of bolts on their way: cut into pieces at the source, put together at the target. Pieces may come twice, and in

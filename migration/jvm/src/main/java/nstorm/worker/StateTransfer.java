@@ -6,9 +6,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import nstorm.memory.BoltState;
+import nstorm.state.BoltState;
+import nstorm.state.FirstMaps;
+import nstorm.state.FirstPass;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
@@ -30,8 +33,13 @@ import org.apache.storm.tuple.TupleImpl;
 final class StateTransfer {
     /** Not a route's: no connection is kept for it. */
     private static final int TASK = WorkerTables.LAST_END - 1;
+    /** What the name of a move has behind it where what goes ahead of its state is meant. */
+    private static final String AHEAD = "/ahead";
+    private static final byte[] NOTHING = {};
     /** Each time twice as long as before: while no controller goes on with the plan this has no end. */
     private static final long AGAIN_NANOS = TimeUnit.SECONDS.toNanos(3);
+    /** Shorter: the target may not have read of the move yet, and then keeps nothing of it. */
+    private static final long AHEAD_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final int DOUBLED_MAX = 6;
     /** A connection that is full blocks who sends: other moves of this worker must not wait for more than a piece. */
     private static final long PASS_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
@@ -39,22 +47,61 @@ final class StateTransfer {
     private static final int REHEARSALS = 3;
     private static final int REHEARSED_ENTRIES = 10_000;
 
-    /** Of a move from here: its state once it was asked for, the next piece of it, and when the last one was sent. */
-    private static final class Leaving {
-        volatile byte[] state;
-        long crc;
+    /** Bytes on their way from here: the next piece of them, and when the first and the last one was sent. */
+    private static final class Outgoing {
+        final String name;
+        final byte[] key;
+        final byte[] bytes;
+        final long crc;
+        final long againNanos;
         int next;
         int times;
+        long begunNanos;
         long sentNanos;
 
-        boolean sent() {
-            return state != null && (times > 0 || next == StateArrivals.pieces(state));
+        Outgoing(String name, byte[] key, byte[] bytes, long againNanos) {
+            this.name = name;
+            this.key = key;
+            this.bytes = bytes;
+            this.againNanos = againNanos;
+            crc = StateArrivals.crc(bytes);
         }
+
+        boolean sent() {
+            return times > 0 || next == StateArrivals.pieces(bytes);
+        }
+
+        /** Whether it is time to send all of it again; large bytes take a while to arrive and to be read. */
+        boolean due() {
+            long pauseNanos = Math.max(againNanos, 2 * (sentNanos - begunNanos));
+            return System.nanoTime() - sentNanos > pauseNanos << Math.min(times, DOUBLED_MAX);
+        }
+    }
+
+    /** A move from here: what goes ahead of its state, once that is known and written, and the state, once it was asked for. */
+    private static final class Leaving {
+        volatile boolean looked;
+        volatile FirstPass firstPass;
+        volatile Outgoing ahead;
+        boolean writes;
+        boolean asked;
+        Outgoing state;
+
+        boolean sent() {
+            return state != null && state.sent();
+        }
+    }
+
+    /** What came here ahead of a state: maps, or null if nothing does. */
+    private static final class Ahead {
+        volatile FirstMaps maps;
+        volatile boolean read;
     }
 
     private final HookedWorker worker;
     private final StateArrivals arrivals = new StateArrivals();
     private final Map<String, Leaving> leaving = new ConcurrentHashMap<>();
+    private final Map<String, Ahead> ahead = new ConcurrentHashMap<>();
     private Map<String, byte[]> keys = Map.of();
     private KryoTupleSerializer serializer;
     private boolean rehearses;
@@ -96,6 +143,7 @@ final class StateTransfer {
             carries |= carried && entry.touches(worker.me);
             if (carried && entry.to().equals(worker.me)) {
                 coming.put(entry.id(), key(planOrNull, entry));
+                coming.put(entry.id() + AHEAD, key(planOrNull, entry));
             } else if (carried || entry.phase() == Phase.RECALL) {
                 going.put(entry.id(), key(planOrNull, entry));
             }
@@ -109,36 +157,48 @@ final class StateTransfer {
             rehearse();
         }
         arrivals.await(coming);
+        ahead.keySet().retainAll(coming.keySet());
         leaving.keySet().retainAll(going.keySet());
         keys = going;
     }
 
-    /** Whether this JVM has done once what a pause would else wait for. */
-    boolean rehearsed() {
-        return rehearsed;
+    /** At the target: whether nothing is left to do before the state of a move may come. */
+    boolean awaits(String move) {
+        Ahead came = ahead.get(move);
+        return rehearsed && came != null && came.read;
     }
 
     /** Once in a JVM, before a first state travels: what is not loaded and compiled yet would take half a second of its pause. */
     private void rehearse() {
         rehearses = true;
-        Thread thread = new Thread(() -> {
-            try {
-                for (int i = 0; i < REHEARSALS; i++) {
-                    new Rehearsal().run();
-                }
-            } catch (IOException | RuntimeException | Error e) {
-                Faults.report("rehearsing the travel of a state", e);
+        Callable<Void> rehearsal = () -> {
+            for (int i = 0; i < REHEARSALS; i++) {
+                new Rehearsal().run();
             }
             rehearsed = true;
-        }, "nstorm-rehearsal");
-        thread.setDaemon(true);
+            return null;
+        };
+        // If it fails, a first pause is longer, and moves go on.
+        beside("rehearsing the travel of a state", rehearsal, () -> rehearsed = true);
+    }
+
+    /** Does something long on a thread of its own; the other thing where that fails, as at the limit of threads. */
+    private static void beside(String what, Callable<Void> work, Runnable otherwise) {
+        Runnable contained = () -> {
+            try {
+                work.call();
+            } catch (Exception | Error e) {
+                Faults.report(what, e);
+                otherwise.run();
+            }
+        };
         try {
-            serializer();
+            Thread thread = new Thread(contained, "nstorm-state");
+            thread.setDaemon(true);
             thread.start();
-        } catch (RuntimeException | Error e) {
-            // As at the limit of threads: a first pause is longer then, and moves go on.
-            rehearsed = true;
-            Faults.report("rehearsing the travel of a state", e);
+        } catch (OutOfMemoryError e) {
+            Faults.report(what, e);
+            otherwise.run();
         }
     }
 
@@ -158,81 +218,143 @@ final class StateTransfer {
             for (long i = 0; i < REHEARSED_ENTRIES; i++) {
                 kept.put(Long.toString(i), i);
             }
-            byte[] state = BoltState.save(List.of(this), Set.of("kept"));
+            FirstPass first = FirstPass.of(List.of(this), Set.of("kept"));
+            byte[] ahead = travel(first.write());
+            kept.replaceAll((word, count) -> count + 1);
+            BoltState.load(travel(BoltState.save(List.of(this), Set.of("kept"), first)), List.of(this), FirstMaps.read(ahead));
+            BoltState.load(travel(BoltState.save(List.of(this), Set.of("kept"), null)), List.of(this), null);
+        }
+
+        private byte[] travel(byte[] bytes) throws IOException {
             StateArrivals arrivals = new StateArrivals();
             arrivals.await(Map.of("", key));
-            for (int i = 0; i < StateArrivals.pieces(state); i++) {
-                arrivals.take(StateArrivals.piece("", key, state, StateArrivals.crc(state), i));
+            for (int i = 0; i < StateArrivals.pieces(bytes); i++) {
+                arrivals.take(StateArrivals.piece("", key, bytes, StateArrivals.crc(bytes), i));
             }
-            BoltState.load(arrivals.whole(""), List.of(this));
+            return arrivals.whole("");
         }
+    }
+
+    /** At the source in PREPARE: sends ahead what of its state can tell later what has changed, while its bolts go on. */
+    void sendAhead(Entry entry, ExecutorCopy copy) {
+        Leaving move = leaving.get(entry.id());
+        if (move == null) {
+            Leaving begun = new Leaving();
+            leaving.put(entry.id(), begun);
+            copy.lookAhead(first -> {
+                begun.firstPass = first;
+                begun.looked = true;
+            });
+        } else if (move.ahead != null) {
+            sendSome(move.ahead, entry, copy.component);
+        } else if (move.looked && !move.writes) {
+            move.writes = true;
+            writeAhead(move, entry);
+        }
+    }
+
+    private void writeAhead(Leaving move, Entry entry) {
+        byte[] key = keys.get(entry.id());
+        FirstPass first = move.firstPass;
+        Runnable nothing = () -> {
+            move.firstPass = null;
+            move.ahead = new Outgoing(entry.id() + AHEAD, key, NOTHING, AHEAD_AGAIN_NANOS);
+        };
+        if (first == null) {
+            nothing.run();
+        } else {
+            beside("writing what goes ahead of a state", () -> {
+                move.ahead = new Outgoing(entry.id() + AHEAD, key, first.write(), AHEAD_AGAIN_NANOS);
+                return null;
+            }, nothing);
+        }
+    }
+
+    /** At the target from PREPARE on: reads what has come ahead of the state. */
+    void takeAhead(Entry entry) {
+        byte[] bytes = arrivals.whole(entry.id() + AHEAD);
+        if (bytes == null) {
+            return;
+        }
+        Ahead came = new Ahead();
+        ahead.put(entry.id(), came);
+        if (bytes.length == 0) {
+            came.read = true;
+            return;
+        }
+        // If it fails the move is undone at its limit.
+        beside("reading what came ahead of a state", () -> {
+            came.maps = FirstMaps.read(bytes);
+            came.read = true;
+            return null;
+        }, () -> { });
     }
 
     /** At the source in CARRY: asks the copy for its state, and sends some more of it. */
     void send(Entry entry, ExecutorCopy copy) {
-        Leaving state = leaving.get(entry.id());
-        if (state == null) {
-            leaving.put(entry.id(), new Leaving());
-            copy.saveState();
+        Leaving move = leaving.computeIfAbsent(entry.id(), id -> new Leaving());
+        if (!move.asked) {
+            move.asked = true;
+            copy.saveState(move.ahead == null ? null : move.firstPass);
             return;
         }
-        try {
-            if (state.state == null) {
-                state.state = copy.takeSavedState();
-                state.crc = state.state == null ? 0 : StateArrivals.crc(state.state);
-            }
-            if (state.state != null) {
-                sendSome(state, entry, copy.component);
-            }
-            if (state.sent()) {
-                copy.handOnQueue(worker.handOver);
-            }
-        } catch (OutOfMemoryError e) {
-            // Sent whole, it may be at work at the target.
-            if (!state.sent()) {
-                state.state = null;
-                copy.refuse("sending", e);
-            }
+        byte[] saved = copy.takeSavedState();
+        if (saved != null) {
+            move.state = new Outgoing(entry.id(), keys.get(entry.id()), saved, AGAIN_NANOS);
+        }
+        if (move.state != null) {
+            sendSome(move.state, entry, copy.component);
+        }
+        if (move.sent()) {
+            copy.handOnQueue(worker.handOver);
+        }
+        if (move.state != null && move.state.times > 0 && move.ahead != null) {
+            // A target that has started anew has neither.
+            sendSome(move.ahead, entry, copy.component);
         }
     }
 
     /** Whether the state of a move from here has been asked for. */
-    boolean leaves(String move) {
-        return leaving.containsKey(move);
+    boolean asked(String move) {
+        Leaving known = leaving.get(move);
+        return known != null && known.asked;
     }
 
     /** Whether the state of a move from here has been written. */
     boolean isSending(String move) {
-        Leaving state = leaving.get(move);
-        return state != null && state.state != null;
+        Leaving known = leaving.get(move);
+        return known != null && known.state != null;
     }
 
-    private void sendSome(Leaving state, Entry entry, String component) {
-        int pieces = StateArrivals.pieces(state.state);
-        if (state.next == pieces) {
-            if (System.nanoTime() - state.sentNanos < AGAIN_NANOS << Math.min(state.times, DOUBLED_MAX)) {
+    private void sendSome(Outgoing out, Entry entry, String component) {
+        int pieces = StateArrivals.pieces(out.bytes);
+        if (out.next == pieces) {
+            if (!out.due()) {
                 return;
             }
-            state.next = 0;
-            state.times++;
+            out.next = 0;
+            out.times++;
         }
-        long untilNanos = System.nanoTime() + PASS_NANOS;
+        long nowNanos = System.nanoTime();
+        out.begunNanos = out.next == 0 ? nowNanos : out.begunNanos;
         do {
-            byte[] piece = StateArrivals.piece(entry.id(), keys.get(entry.id()), state.state, state.crc, state.next);
+            byte[] piece = StateArrivals.piece(out.name, out.key, out.bytes, out.crc, out.next);
             if (!worker.tables.send(entry.to(), message(entry.executor(), component, piece))) {
                 return;
             }
-            state.next++;
-            state.sentNanos = System.nanoTime();
-        } while (state.next < pieces && System.nanoTime() - untilNanos < 0);
+            out.next++;
+            out.sentNanos = System.nanoTime();
+        } while (out.next < pieces && out.sentNanos - nowNanos < PASS_NANOS);
     }
 
     /** At the target in CARRY: gives the copy the state once it is whole. */
     void load(Entry entry, ExecutorCopy copy) {
-        byte[] state = arrivals.whole(entry.id());
+        takeAhead(entry);
+        Ahead came = ahead.get(entry.id());
+        byte[] state = came != null && came.read ? arrivals.whole(entry.id()) : null;
         if (state != null) {
-            copy.loadState(state);
-        } else if (arrivals.tooLarge(entry.id()) && !copy.refused()) {
+            copy.loadState(state, came.maps);
+        } else if ((arrivals.tooLarge(entry.id()) || arrivals.tooLarge(entry.id() + AHEAD)) && !copy.refused()) {
             copy.refuse("taking", new OutOfMemoryError("no room for it"));
         }
     }

@@ -36,6 +36,7 @@ final class StopSwitch implements Callable<Long> {
     private volatile boolean looping;
     private volatile boolean still;
     private final AtomicReference<Runnable> whileStill = new AtomicReference<>();
+    private final AtomicReference<Runnable> betweenTuples = new AtomicReference<>();
     /** Looked at after each turn, from a turn on in which no tuple was taken any more; null while none is asked for. */
     private volatile BooleanSupplier empty;
     private volatile boolean emptied;
@@ -175,7 +176,12 @@ final class StopSwitch implements Callable<Long> {
         return still;
     }
 
-    /** Runs something on the executor's thread, where nothing else touches its bolt, while it holds still. */
+    /** Runs something short on the executor's thread, where nothing else touches its bolt; the bolt goes on. */
+    void betweenTuples(Runnable work) {
+        betweenTuples.set(work);
+    }
+
+    /** The same, and only while it holds still. */
     void whileStill(Runnable work) {
         whileStill.set(work);
     }
@@ -199,6 +205,9 @@ final class StopSwitch implements Callable<Long> {
     public Long call() throws Exception {
         if (spout != null) {
             return spout.turn(stockLoop);
+        }
+        if (betweenTuples.get() != null) {
+            betweenTuples.getAndSet(null).run();
         }
         if (still && handOver == null) {
             Runnable work = whileStill.getAndSet(null);

@@ -167,6 +167,7 @@ final class OneWorker implements AutoCloseable {
 
         private static final long serialVersionUID = 1L;
         long count;
+        Map<String, Long> held = new HashMap<>();
         private transient OutputCollector out;
 
         private void readObject(ObjectInputStream in) {

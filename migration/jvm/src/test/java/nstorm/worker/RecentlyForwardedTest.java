@@ -75,7 +75,7 @@ class RecentlyForwardedTest {
                 circles += unanchored == 100 ? 1 : 0;
             }
         }
-        assertEquals(5 * 5, circles, "SWITCH, DRAIN, CARRY, STOP or SETTLE at the source; OPEN, PREPARE, QUIET, UNDO or a phase that "
+        assertEquals(6 * 5, circles, "SWITCH, DRAIN, CARRY, RECALL, STOP or SETTLE at the source; OPEN, PREPARE, QUIET, UNDO or a phase that "
             + "it has never understood at the target");
     }
 

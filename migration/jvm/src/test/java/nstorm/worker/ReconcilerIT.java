@@ -20,7 +20,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
-import nstorm.memory.BoltState;
+import nstorm.state.BoltState;
+import nstorm.state.FirstPass;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
@@ -276,23 +277,35 @@ class ReconcilerIT {
         assertTrue(sink.count > count);
     }
 
+    private static byte[] key() {
+        Plan plan = one.worker.overlay.plan();
+        return StateTransfer.key(plan, plan.entries().get(0));
+    }
+
+    /** What the source of move "m" sends in PREPARE. */
+    private static void arriveAhead(byte[] ahead) throws Exception {
+        await("the plan is read", () -> one.worker.overlay.plan().entries().size() == 1);
+        one.awaitAck("m", "NONE");
+        arrive(StateArrivalsTest.cut("m/ahead", key(), ahead));
+        one.awaitAck("m", "READY");
+    }
+
     @Test
     void aTargetTakesTheStateAndBeginsByItself() throws Exception {
         withoutCopy();
         one.way = "carry";
         one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
-        one.awaitAck("m", "READY");
+        arriveAhead(new byte[0]);
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "ROUTED");
         nothingIsExecuted();
         Sink source = new Sink();
         source.count = 1L << 40;
-        byte[] state = BoltState.save(List.of(source), Set.of("count"));
+        byte[] state = BoltState.save(List.of(source), Set.of("count"), null);
         arrive(StateArrivalsTest.cut("m", new byte[] {7}, state));
         nothingIsExecuted();
         one.awaitAck("m", "ROUTED");
-        Plan plan = one.worker.overlay.plan();
-        arrive(StateArrivalsTest.cut("m", StateTransfer.key(plan, plan.entries().get(0)), state));
+        arrive(StateArrivalsTest.cut("m", key(), state));
         one.awaitAck("m", "LOADED");
         one.awaitTuples();
         assertTrue(sink().count > 1L << 40);
@@ -313,9 +326,8 @@ class ReconcilerIT {
         one.awaitAck("m", "ROUTED");
         one.plan("m", one.elsewhere, one.worker.me, Phase.RECALL);
         await("the recall is read", () -> one.worker.overlay.plan().entries().get(0).phase() == Phase.RECALL);
-        Plan plan = one.worker.overlay.plan();
-        byte[] state = BoltState.save(List.of(new Sink()), Set.of("count"));
-        arrive(StateArrivalsTest.cut("m", StateTransfer.key(plan, plan.entries().get(0)), state));
+        byte[] state = BoltState.save(List.of(new Sink()), Set.of("count"), null);
+        arrive(StateArrivalsTest.cut("m", key(), state));
         nothingIsExecuted();
         one.awaitAck("m", "ROUTED");
         one.plan("m", one.elsewhere, one.worker.me, Phase.UNDO);
@@ -328,18 +340,39 @@ class ReconcilerIT {
         withoutCopy();
         one.way = "carry";
         one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
-        one.awaitAck("m", "READY");
+        arriveAhead(new byte[0]);
         Sink source = new Sink();
         source.count = 1L << 40;
-        Plan plan = one.worker.overlay.plan();
-        byte[] key = StateTransfer.key(plan, plan.entries().get(0));
-        arrive(StateArrivalsTest.cut("m", key, BoltState.save(List.of(source), Set.of("count"))));
+        arrive(StateArrivalsTest.cut("m", key(), BoltState.save(List.of(source), Set.of("count"), null)));
         nothingIsExecuted();
         one.awaitAck("m", "READY");
         assertEquals(0, sink().count);
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "LOADED");
         assertTrue(sink().count >= 1L << 40);
+    }
+
+    @Test
+    void whatHasChangedSinceIsLaidOverWhatCameAhead() throws Exception {
+        withoutCopy();
+        one.way = "carry";
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
+        Sink source = new Sink();
+        for (long i = 0; i < 20_000; i++) {
+            source.held.put("word-" + i, 1000 + i);
+        }
+        FirstPass first = FirstPass.of(List.of(source), Set.of("count", "held"));
+        arriveAhead(first.write());
+        assertNull(sink().held);
+        source.held.put("word-7", 5000L);
+        source.held.remove("word-8");
+        source.held.put("new", 1L);
+        byte[] state = BoltState.save(List.of(source), Set.of("count", "held"), first);
+        assertTrue(state.length < 2000, Integer.toString(state.length));
+        arrive(StateArrivalsTest.cut("m", key(), state));
+        one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
+        one.awaitAck("m", "LOADED");
+        assertEquals(source.held, sink().held);
     }
 
     /** What waits for it goes back to the source; nothing of it is executed. */

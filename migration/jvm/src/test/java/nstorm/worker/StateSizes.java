@@ -7,9 +7,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import nstorm.memory.BoltState;
-import nstorm.memory.FirstMaps;
-import nstorm.memory.FirstPass;
+import nstorm.state.BoltState;
+import nstorm.state.FirstMaps;
+import nstorm.state.FirstPass;
 
 /** Measures what it takes to write, send and read the state of a bolt, without a network; docs/measured.md has the command. */
 final class StateSizes {
@@ -55,7 +55,7 @@ final class StateSizes {
         Keeper full = new Keeper();
         full.kept = kept;
         long begun = cpuNanos();
-        byte[] state = BoltState.save(List.of(full), FIELDS);
+        byte[] state = BoltState.save(List.of(full), FIELDS, null);
         long written = cpuNanos();
         long crc = StateArrivals.crc(state);
         List<byte[]> pieces = new ArrayList<>();
@@ -71,7 +71,7 @@ final class StateSizes {
         byte[] arrived = arrivals.whole("m1");
         long taken = cpuNanos();
         Keeper empty = new Keeper();
-        BoltState.load(arrived, List.of(empty));
+        BoltState.load(arrived, List.of(empty), null);
         long read = cpuNanos();
         if (kept instanceof Map && !empty.kept.equals(kept)) {
             throw new IllegalStateException("not what was written");

@@ -1,4 +1,4 @@
-package nstorm.memory;
+package nstorm.state;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -65,9 +65,9 @@ class FirstPassTest {
     }
 
     private static byte[] inOnePass(Keeper keeper) throws IOException {
-        byte[] state = BoltState.save(List.of(keeper), FIELDS);
+        byte[] state = BoltState.save(List.of(keeper), FIELDS, null);
         Keeper loaded = new Keeper();
-        BoltState.load(state, List.of(loaded));
+        BoltState.load(state, List.of(loaded), null);
         assertSameState(keeper, loaded);
         return state;
     }
@@ -221,7 +221,7 @@ class FirstPassTest {
         keeper.counts.put("list", shared);
         keeper.same = new ArrayList<>(List.of(keeper.counts, shared));
         Keeper loaded = new Keeper();
-        BoltState.load(BoltState.save(List.of(keeper), FIELDS), List.of(loaded));
+        BoltState.load(BoltState.save(List.of(keeper), FIELDS, null), List.of(loaded), null);
         assertSame(loaded.counts.get("list"), ((List<?>) loaded.same).get(1));
     }
 
@@ -230,10 +230,10 @@ class FirstPassTest {
         Keeper keeper = keeper();
         FirstPass first = FirstPass.of(List.of(keeper), FIELDS);
         Keeper loaded = new Keeper();
-        BoltState.load(BoltState.save(List.of(keeper), FIELDS, first), List.of(loaded));
+        BoltState.load(BoltState.save(List.of(keeper), FIELDS, first), List.of(loaded), null);
         assertSameState(keeper, loaded);
         first.write();
-        BoltState.load(BoltState.save(List.of(keeper), FIELDS), List.of(loaded), FirstMaps.read(first.write()));
+        BoltState.load(BoltState.save(List.of(keeper), FIELDS, null), List.of(loaded), FirstMaps.read(first.write()));
         assertSameState(keeper, loaded);
     }
 
@@ -279,12 +279,12 @@ class FirstPassTest {
         Keeper keeper = new Keeper();
         fill(keeper.counts, ENTRIES);
         byte[] first = FirstPass.of(List.of(keeper), FIELDS).write();
-        byte[] state = BoltState.save(List.of(keeper), FIELDS);
+        byte[] state = BoltState.save(List.of(keeper), FIELDS, null);
         lie(first);
         lie(state);
         assertEquals("fewer bytes than entries", assertThrows(IOException.class, () -> FirstMaps.read(first)).getMessage());
         assertEquals("fewer bytes than entries", assertThrows(IOException.class,
-                () -> BoltState.load(state, List.of(new Keeper()))).getMessage());
+                () -> BoltState.load(state, List.of(new Keeper()), null)).getMessage());
     }
 
     /** 20,000 entries become 2,000,000. */

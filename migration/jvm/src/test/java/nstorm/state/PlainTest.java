@@ -1,4 +1,4 @@
-package nstorm.memory;
+package nstorm.state;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;

@@ -1,4 +1,4 @@
-package nstorm.memory;
+package nstorm.state;
 
 import java.io.IOException;
 import java.lang.reflect.Field;
@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
+import nstorm.memory.BoltFields;
 
 /**
  * The large maps of an executor's bolts at one moment, to be sent while the bolts go on: what the fields hold when they no longer do is
@@ -50,8 +51,8 @@ public final class FirstPass {
     private static List<Map<Object, Object>> maps(List<Object> bolts, Set<String> fields) {
         List<Map<Object, Object>> maps = new ArrayList<>();
         for (Object bolt : bolts) {
-            for (Field field : BoltState.fields(bolt, fields)) {
-                Map<Object, Object> map = PlainMaps.largeOrNull(BoltState.get(field, bolt));
+            for (Field field : BoltFields.named(bolt, fields)) {
+                Map<Object, Object> map = PlainMaps.largeOrNull(BoltFields.get(field, bolt));
                 if (map != null && maps.stream().noneMatch(one -> one == map)) {
                     maps.add(map);
                 }

@@ -1,15 +1,16 @@
-package nstorm.memory;
+package nstorm.state;
 
 import java.io.IOException;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Field;
-import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import nstorm.memory.BoltFields;
+import nstorm.memory.BoltMemory;
 
 /**
  * What the fields of an executor's bolts hold, as bytes: all in one object stream, so that what two fields share they
@@ -20,11 +21,6 @@ public final class BoltState {
     public static final int SIZE_MAX_BYTES = (int) Math.min(100L << 20, Runtime.getRuntime().maxMemory() / 16);
 
     private BoltState() {
-    }
-
-    /** Writes all of the fields of each bolt in one pass. */
-    public static byte[] save(List<Object> bolts, Set<String> fields) throws IOException {
-        return save(bolts, fields, null);
     }
 
     /**
@@ -38,8 +34,8 @@ public final class BoltState {
         try (ObjectOutputStream out = new StateOutput(bytes, firstId == FirstPass.NONE ? null : firstOrNull)) {
             List<Object> values = new ArrayList<>();
             for (Object bolt : bolts) {
-                for (Field field : fields(bolt, fields)) {
-                    values.add(get(field, bolt));
+                for (Field field : BoltFields.named(bolt, fields)) {
+                    values.add(BoltFields.get(field, bolt));
                 }
             }
             out.writeLong(firstId);
@@ -49,11 +45,6 @@ public final class BoltState {
             throw new IOException(e.getMessage(), e);
         }
         return bytes.toByteArray();
-    }
-
-    /** Loads what was saved in one pass. */
-    public static void load(byte[] state, List<Object> bolts) throws IOException {
-        load(state, bolts, null);
     }
 
     /**
@@ -82,7 +73,7 @@ public final class BoltState {
         }
         List<Field> fields = new ArrayList<>();
         for (Object bolt : bolts) {
-            fields.addAll(fields(bolt, names));
+            fields.addAll(BoltFields.named(bolt, names));
         }
         for (int i = 0; i < values.length; i++) {
             Class<?> type = MethodType.methodType(fields.get(i).getType()).wrap().returnType();
@@ -93,32 +84,5 @@ public final class BoltState {
         for (int i = 0; i < values.length; i++) {
             fields.get(i).set(BoltMemory.user(bolts.get(i / names.size())), values[i]);
         }
-    }
-
-    static Object get(Field field, Object bolt) {
-        try {
-            return field.get(BoltMemory.user(bolt));
-        } catch (IllegalAccessException e) {
-            throw new IllegalStateException("cannot read " + field, e);
-        }
-    }
-
-    /** The fields by name, where the class of the bolt or one above it has them; a missing one is named. */
-    static List<Field> fields(Object bolt, Set<String> names) {
-        List<Field> found = new ArrayList<>();
-        for (String name : names) {
-            Field field = null;
-            for (Class<?> at = BoltMemory.user(bolt).getClass(); at != null && field == null; at = at.getSuperclass()) {
-                for (Field one : at.getDeclaredFields()) {
-                    field = one.getName().equals(name) && !Modifier.isStatic(one.getModifiers()) ? one : field;
-                }
-            }
-            if (field == null) {
-                throw new Undecided("has no field " + name);
-            }
-            field.setAccessible(true);
-            found.add(field);
-        }
-        return found;
     }
 }

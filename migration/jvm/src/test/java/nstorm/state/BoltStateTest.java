@@ -1,4 +1,4 @@
-package nstorm.memory;
+package nstorm.state;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -12,7 +12,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import nstorm.memory.BoltMemory;
 import org.apache.storm.topology.BasicBoltExecutor;
+import org.apache.storm.topology.BasicOutputCollector;
+import org.apache.storm.topology.OutputFieldsDeclarer;
+import org.apache.storm.topology.base.BaseBasicBolt;
+import org.apache.storm.tuple.Tuple;
 import org.junit.jupiter.api.Test;
 
 class BoltStateTest {
@@ -24,6 +29,19 @@ class BoltStateTest {
         private final Map<String, Long> counts = new HashMap<>();
         private List<Object> last = new ArrayList<>();
         private Object lock;
+    }
+
+    static final class Basic extends BaseBasicBolt {
+        private final Map<String, Long> counts = new HashMap<>();
+
+        @Override
+        public void execute(Tuple tuple, BasicOutputCollector collector) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {
+        }
     }
 
     private static final Set<String> FIELDS = Set.of("total", "counts", "last");
@@ -38,10 +56,10 @@ class BoltStateTest {
 
     @Test
     void everyTaskOfAnExecutorHasItsOwnStateBack() throws IOException {
-        byte[] state = BoltState.save(List.of(counter(7), counter(8)), FIELDS);
+        byte[] state = BoltState.save(List.of(counter(7), counter(8)), FIELDS, null);
         Counter first = new Counter();
         Counter second = new Counter();
-        BoltState.load(state, List.of(first, second));
+        BoltState.load(state, List.of(first, second), null);
         assertEquals(Map.of("a", 7L), first.counts);
         assertEquals(7, ((Base) first).total);
         assertEquals(Map.of("a", 8L), second.counts);
@@ -51,16 +69,16 @@ class BoltStateTest {
     @Test
     void whatTwoFieldsShareTheyShareAfterwards() throws IOException {
         Counter counter = new Counter();
-        BoltState.load(BoltState.save(List.of(counter(7)), FIELDS), List.of(counter));
+        BoltState.load(BoltState.save(List.of(counter(7)), FIELDS, null), List.of(counter), null);
         assertSame(counter.counts, counter.last.get(0));
     }
 
     @Test
     void aBasicBoltsStateIsThatOfTheUsersBolt() throws IOException {
-        BasicBoltExecutor full = new BasicBoltExecutor(new Keeping.Basic());
-        Keeping.Basic empty = new Keeping.Basic();
-        ((Keeping.Basic) BoltMemory.user(full)).counts.put("a", 3L);
-        BoltState.load(BoltState.save(List.of(full), Set.of("counts")), List.of(new BasicBoltExecutor(empty)));
+        BasicBoltExecutor full = new BasicBoltExecutor(new Basic());
+        Basic empty = new Basic();
+        ((Basic) BoltMemory.user(full)).counts.put("a", 3L);
+        BoltState.load(BoltState.save(List.of(full), Set.of("counts"), null), List.of(new BasicBoltExecutor(empty)), null);
         assertEquals(Map.of("a", 3L), empty.counts);
     }
 
@@ -69,9 +87,9 @@ class BoltStateTest {
         Counter counter = counter(1);
         counter.lock = new Object();
         assertEquals("java.lang.Object", assertThrows(IOException.class,
-                () -> BoltState.save(List.of(counter), Set.of("lock"))).getMessage());
+                () -> BoltState.save(List.of(counter), Set.of("lock"), null)).getMessage());
         assertEquals("has no field cuonts", assertThrows(IOException.class,
-                () -> BoltState.save(List.of(counter), Set.of("cuonts"))).getMessage());
+                () -> BoltState.save(List.of(counter), Set.of("cuonts"), null)).getMessage());
     }
 
     @Test
@@ -79,7 +97,7 @@ class BoltStateTest {
         Counter counter = counter(1);
         counter.last.add(new byte[BoltState.SIZE_MAX_BYTES]);
         assertEquals("its state is larger than 100 MB", assertThrows(IOException.class,
-                () -> BoltState.save(List.of(counter), FIELDS)).getMessage());
+                () -> BoltState.save(List.of(counter), FIELDS, null)).getMessage());
     }
 
     /** A few bytes that say they were a long array would take all of the heap. */
@@ -87,21 +105,21 @@ class BoltStateTest {
     void anArrayThatTheBytesCannotHoldIsNotMade() throws IOException {
         Counter counter = counter(1);
         counter.last.add(new long[] {5});
-        byte[] state = BoltState.save(List.of(counter), FIELDS);
+        byte[] state = BoltState.save(List.of(counter), FIELDS, null);
         int length = state.length - 12;
         while (ByteBuffer.wrap(state).getInt(length) != 1 || ByteBuffer.wrap(state).getLong(length + 4) != 5) {
             length--;
         }
         ByteBuffer.wrap(state).putInt(length, 1 << 30);
-        assertThrows(IOException.class, () -> BoltState.load(state, List.of(new Counter())));
+        assertThrows(IOException.class, () -> BoltState.load(state, List.of(new Counter()), null));
     }
 
     @Test
     void bytesOfSomethingElseChangeNothing() throws IOException {
-        byte[] state = BoltState.save(List.of(counter(7)), FIELDS);
+        byte[] state = BoltState.save(List.of(counter(7)), FIELDS, null);
         Counter counter = new Counter();
-        assertThrows(IOException.class, () -> BoltState.load(new byte[] {1, 2, 3}, List.of(counter)));
-        assertThrows(IOException.class, () -> BoltState.load(state, List.of(counter, counter)));
+        assertThrows(IOException.class, () -> BoltState.load(new byte[] {1, 2, 3}, List.of(counter), null));
+        assertThrows(IOException.class, () -> BoltState.load(state, List.of(counter, counter), null));
         assertTrue(counter.counts.isEmpty());
     }
 }

@@ -1,4 +1,4 @@
-package nstorm.memory;
+package nstorm.state;
 
 import java.io.IOException;
 import java.util.ArrayList;
