@@ -20,13 +20,14 @@ Whatever ends is started again, by Storm or, after 6 s, by a service manager. *N
 fault while nothing moves.
 
 After each fault, once it is lifted, all of this has to become true, and to stay true for 3 s: the
-move has ended, the plan is empty, each executor has one live copy (by thread dumps of all
-workers), and it lives where Storm's assignment has it. No sentence may be acked twice. Then a
-plain move under load must lose nothing. In the matrix all has to be whole within 30 s, or 90 s
-where a JVM of Storm starts or ZooKeeper was away. There no sentence may fail unless a worker was
-struck, or ZooKeeper or the agent of an end while a counter is in CARRY: no copy of it works until
-both ends have read of that, and what waits for 8 s has failed. No worker may restart beside the one that was killed. Each other fault has a limit of
-its own, which its row names. In some of them sentences may fail and Storm may restart workers.
+move has ended, the plan is empty, each executor has one live copy (by thread dumps of all workers),
+and it lives where Storm's assignment has it. No sentence may be acked twice. Then a plain move
+under load must lose nothing. In the matrix all has to be whole within 30 s, or 90 s where a JVM of
+Storm starts or ZooKeeper was away. There no sentence may fail unless a worker was struck, or
+ZooKeeper or the agent of an end while a counter is in CARRY: no copy of it works until both ends
+have read of that, and what waits for 8 s has failed. No worker may restart beside the one that was
+killed. Each other fault has a limit of its own, which its row names. In some of them sentences may
+fail and Storm may restart workers.
 
 UNDO is brought about by writing it into the plan in PREPARE, as the leader does at that phase's
 limit. The leader is held by SIGSTOP for the moment in which the fault strikes, so that the phase
