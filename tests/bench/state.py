@@ -101,13 +101,17 @@ def _fill(lab: Lab, ledger: Ledger, pieces: int) -> float:
 
 
 def _move(lab: Lab, operator: Operator, chosen: random.Random) -> str | None:
-    """Move a counter and wait until another may; the reason, if it has not moved."""
-    placement = operator.placement()
+    """Move a counter as soon as one may, and wait until it has; the reason, if it has not moved."""
     counts = {ExecutorId(*e.executor) for e in lab.assignment(TOPOLOGY) if e.component == "count"}
-    able = sorted(counts & set(placement.handed_over))
-    if not able:
-        return "no counter may move"
+    able: list[ExecutorId] = []
+
+    def some() -> bool:
+        able[:] = sorted(counts & set(operator.placement().handed_over))
+        return bool(able)
+
+    lab.wait_until("a counter may move", some, MOVE_LIMIT_S)
     executor = chosen.choice(able)
+    placement = operator.placement()
     others = set(placement.slot_of.values()) - {placement.slot_of[executor]}
     path = operator.ask(executor, chosen.choice(sorted(others)))
     ended = operator.follow(path, lambda now: now.state == "SETTLE", MOVE_LIMIT_S)

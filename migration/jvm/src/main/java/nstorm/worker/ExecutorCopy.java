@@ -26,9 +26,12 @@ import org.apache.storm.tuple.Values;
 import org.apache.storm.utils.JCQueue;
 import org.apache.storm.utils.ObjectReader;
 import org.apache.storm.utils.Utils.SmartThread;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** One executor thread of this JVM, whether Storm started it or a plan did. */
 final class ExecutorCopy {
+    private static final Logger LOG = LoggerFactory.getLogger(ExecutorCopy.class);
     private static final long STUCK_AFTER_NANOS = TimeUnit.SECONDS.toNanos(5);
     /**
      * Where Storm puts a flush tuple into every queue each millisecond, that of an executor that sleeps is
@@ -248,7 +251,9 @@ final class ExecutorCopy {
         Set<String> fields = stays.state();
         stopSwitch.whileStill(() -> {
             try {
+                long begunNanos = System.nanoTime();
                 byte[] state = BoltState.save(bolts(), fields, firstOrNull);
+                LOG.info("state_written executor={} bytes={} ms={}", id, state.length, millisSince(begunNanos));
                 savedState = stopSwitch.holdsStill() ? state : null;
             } catch (IOException | RuntimeException | Error e) {
                 stays.failed("its state could not travel: " + e.getMessage());
@@ -285,12 +290,18 @@ final class ExecutorCopy {
     void loadState(byte[] state, FirstMaps firstOrNull) {
         stopSwitch.whileStill(() -> {
             try {
+                long begunNanos = System.nanoTime();
                 BoltState.load(state, bolts(), firstOrNull);
                 loaded = true;
+                LOG.info("state_loaded executor={} bytes={} ms={}", id, state.length, millisSince(begunNanos));
             } catch (IOException | RuntimeException | Error e) {
                 refuse("loading", e);
             }
         });
+    }
+
+    private static long millisSince(long nanos) {
+        return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - nanos);
     }
 
     /** Whether the state could not be saved, or not be loaded. */

@@ -23,6 +23,8 @@ import org.apache.storm.serialization.KryoTupleSerializer;
 import org.apache.storm.task.WorkerTopologyContext;
 import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.tuple.TupleImpl;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Carries what bolts keep from the source of a move to its target, as tuples for a pseudo task over Storm's connection
@@ -31,6 +33,8 @@ import org.apache.storm.tuple.TupleImpl;
  * <p>All but {@link #isPiece} and {@link #take} is the reconciler's thread's.
  */
 final class StateTransfer {
+    private static final Logger LOG = LoggerFactory.getLogger(StateTransfer.class);
+
     /** Not a route's: no connection is kept for it. */
     private static final int TASK = WorkerTables.LAST_END - 1;
     /** What the name of a move has behind it where what goes ahead of its state is meant. */
@@ -54,6 +58,7 @@ final class StateTransfer {
         final byte[] bytes;
         final long crc;
         final long againNanos;
+        final long madeNanos = System.nanoTime();
         int next;
         int times;
         long begunNanos;
@@ -337,6 +342,7 @@ final class StateTransfer {
         }
         long nowNanos = System.nanoTime();
         out.begunNanos = out.next == 0 ? nowNanos : out.begunNanos;
+        boolean before = out.sent();
         do {
             byte[] piece = StateArrivals.piece(out.name, out.key, out.bytes, out.crc, out.next);
             if (!worker.tables.send(entry.to(), message(entry.executor(), component, piece))) {
@@ -345,6 +351,10 @@ final class StateTransfer {
             out.next++;
             out.sentNanos = System.nanoTime();
         } while (out.next < pieces && out.sentNanos - nowNanos < PASS_NANOS);
+        if (out.sent() && !before) {
+            LOG.info("state_sent move={} executor={} to={} bytes={} ms={}", out.name, entry.executor(), entry.to(), out.bytes.length,
+                    TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - out.madeNanos));
+        }
     }
 
     /** At the target in CARRY: gives the copy the state once it is whole. */
