@@ -2,11 +2,15 @@
 
 import os
 import random
+import re
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
+
+import numpy as np
 
 from controller.storm.history import HISTORY, MoveRecord, stored_moves
 from deploy.lab.cluster import Lab
@@ -29,6 +33,10 @@ MOVE_LIMIT_S = 120.0
 HEAP_MB = {"arrays": 2048, "map": 4096}
 COUNTERS = {"arrays": 8, "map": 4}
 
+# As StateTransfer and ExecutorCopy log it.
+_SENT = re.compile(r"^(\S+ \S+) .* state_sent move=(\w+) executor=.* ms=(\d+)$", re.MULTILINE)
+_BEGUN = re.compile(r"^(\S+ \S+) .* state_begun move=(\w+) ", re.MULTILINE)
+
 
 def run_state(
     lab: Lab, size_mb: int, moves: int, seed: int, progress: Callable[[str], None], *, kind: str
@@ -43,8 +51,8 @@ def run_state(
     Returns
     -------
     dict
-        Ready for JSON. A pause is the time from the end of PREPARE until the source has stopped,
-        as in `nstorm_move_pause_seconds`: the most for which no copy of a counter works.
+        Ready for JSON. A pause is the time for which no copy of a counter works; CARRY is longer,
+        by the way of the plan to the workers and that of their answer.
     """
     sizes = {"workload.heap.mb": size_mb, "workload.counts": COUNTERS[kind]}
     conf = {"workload.heap.kind": kind, **sizes, "workload.tick.secs": TICK_S}
@@ -65,6 +73,7 @@ def run_state(
         moving = felt(ledger, began_s)
         lab.wait_until("every move has ended", lambda: operator.entries() == 0, MOVE_LIMIT_S)
         stored = session.read(HISTORY)
+    paused_s = _paused_s(lab)
     ended = stored_moves(stored)[-moves:]
     moved = {"verdict": str(judge(ledger)), "failed": ledger.totals().failed}
     pids, began_s = lab.worker_pids(), time.time()
@@ -78,7 +87,7 @@ def run_state(
         "size_mb": size_mb,
         "outcomes": dict(Counter(move.outcome for move in ended)),
         "refused": refused,
-        **_pauses(ended),
+        **_pauses(ended, paused_s),
         "without_moves": control,
         "with_moves": {**moving, **moved},
         "rebalanced": rebalanced,
@@ -131,17 +140,49 @@ def felt(ledger: Ledger, began_s: float) -> dict[str, float]:
     }
 
 
-def _pauses(ended: Sequence[MoveRecord]) -> dict[str, Any]:
-    """Give the pauses and phases of all moves in their order, and medians and the maximum."""
-    paused = [(move.pause_s, move.phase_s) for move in ended if move.pause_s is not None]
-    if not paused:
-        return {}
-    pauses = [pause for pause, _ in paused]
-    phases = {phase: [m.phase_s[phase] for m in ended if phase in m.phase_s] for phase in Phase}
-    medians = {f"{p.lower()}_s_median": statistics.median(s) for p, s in phases.items() if s}
-    summed = {"pause_s_median": statistics.median(pauses), "pause_s_max": max(pauses), **medians}
-    each = [
-        {"pause": round(pause, 3), **{p.lower(): round(s, 3) for p, s in phase_s.items()}}
-        for pause, phase_s in paused
+def _paused_s(lab: Lab) -> dict[str, float]:
+    """Tell for how long no copy of an executor worked, by the id of its move.
+
+    From when the source's copy held still until the target's began, as their workers' logs say;
+    these are of one machine's clock.
+    """
+    logs = [
+        log.read_text("utf-8")
+        for node in lab.layout.nodes
+        for log in node.root.glob("logs/workers-artifacts/*/*/worker.log")
     ]
-    return {**summed, "each_s": each}
+    still_s = {
+        move: _unix_s(time) - int(ms) / 1000
+        for log in logs
+        for time, move, ms in _SENT.findall(log)
+    }
+    begun_s = {move: _unix_s(time) for log in logs for time, move in _BEGUN.findall(log)}
+    return {move: begun_s[move] - still_s[move] for move in begun_s}
+
+
+def _unix_s(time: str) -> float:
+    return datetime.strptime(time, "%Y-%m-%d %H:%M:%S,%f").astimezone().timestamp()
+
+
+def _pauses(ended: Sequence[MoveRecord], paused_s: Mapping[str, float]) -> dict[str, Any]:
+    """Give the pauses and phases of all moves in their order, and what sums them up."""
+    moved = [move for move in ended if move.id in paused_s]
+    if not moved:
+        return {}
+    pauses = [paused_s[move.id] for move in moved]
+    phases = {phase: [m.phase_s[phase] for m in moved if phase in m.phase_s] for phase in Phase}
+    medians = {f"{p.lower()}_s_median": statistics.median(s) for p, s in phases.items() if s}
+    each = [
+        {
+            "pause": round(paused_s[move.id], 3),
+            **{phase.lower(): round(s, 3) for phase, s in move.phase_s.items()},
+        }
+        for move in moved
+    ]
+    return {
+        "pause_s_median": round(statistics.median(pauses), 4),
+        "pause_s_p99": round(float(np.quantile(pauses, 0.99)), 4),
+        "pause_s_max": round(max(pauses), 4),
+        **medians,
+        "each_s": each,
+    }

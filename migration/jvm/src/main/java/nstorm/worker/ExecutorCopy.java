@@ -56,6 +56,7 @@ final class ExecutorCopy {
     private volatile byte[] savedState;
     private volatile boolean loaded;
     private String begunWith;
+    private long stillNanos;
     private volatile boolean refused;
     private int sentInVain;
     private long emptyingNanos;
@@ -207,7 +208,15 @@ final class ExecutorCopy {
 
     /** Lets it take no tuple for now, or go on. */
     void holdStill(boolean still) {
+        if (still && !holdsStill()) {
+            stillNanos = System.nanoTime();
+        }
         stopSwitch.holdStill(still);
+    }
+
+    /** Since when it holds still. */
+    long stillNanos() {
+        return stillNanos;
     }
 
     /** Its state has gone to the new owner: so does what waits for it. */
@@ -316,8 +325,11 @@ final class ExecutorCopy {
 
     /** Works from now on with what its bolts have, and as long as there is this move. */
     void begin(String move) {
-        begunWith = move;
-        stopSwitch.holdStill(false);
+        if (!move.equals(begunWith)) {
+            begunWith = move;
+            stopSwitch.holdStill(false);
+            LOG.info("state_begun move={} executor={}", move, id);
+        }
     }
 
     boolean begunWith(String move) {

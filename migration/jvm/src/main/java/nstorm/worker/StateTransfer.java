@@ -58,17 +58,18 @@ final class StateTransfer {
         final byte[] bytes;
         final long crc;
         final long againNanos;
-        final long madeNanos = System.nanoTime();
+        final long sinceNanos;
         int next;
         int times;
         long begunNanos;
         long sentNanos;
 
-        Outgoing(String name, byte[] key, byte[] bytes, long againNanos) {
+        Outgoing(String name, byte[] key, byte[] bytes, long againNanos, long sinceNanos) {
             this.name = name;
             this.key = key;
             this.bytes = bytes;
             this.againNanos = againNanos;
+            this.sinceNanos = sinceNanos;
             crc = StateArrivals.crc(bytes);
         }
 
@@ -261,15 +262,16 @@ final class StateTransfer {
     private void writeAhead(Leaving move, Entry entry) {
         byte[] key = keys.get(entry.id());
         FirstPass first = move.firstPass;
+        long nowNanos = System.nanoTime();
         Runnable nothing = () -> {
             move.firstPass = null;
-            move.ahead = new Outgoing(entry.id() + AHEAD, key, NOTHING, AHEAD_AGAIN_NANOS);
+            move.ahead = new Outgoing(entry.id() + AHEAD, key, NOTHING, AHEAD_AGAIN_NANOS, nowNanos);
         };
         if (first == null) {
             nothing.run();
         } else {
             beside("writing what goes ahead of a state", () -> {
-                move.ahead = new Outgoing(entry.id() + AHEAD, key, first.write(), AHEAD_AGAIN_NANOS);
+                move.ahead = new Outgoing(entry.id() + AHEAD, key, first.write(), AHEAD_AGAIN_NANOS, nowNanos);
                 return null;
             }, nothing);
         }
@@ -305,7 +307,7 @@ final class StateTransfer {
         }
         byte[] saved = copy.takeSavedState();
         if (saved != null) {
-            move.state = new Outgoing(entry.id(), keys.get(entry.id()), saved, AGAIN_NANOS);
+            move.state = new Outgoing(entry.id(), keys.get(entry.id()), saved, AGAIN_NANOS, copy.stillNanos());
         }
         if (move.state != null) {
             sendSome(move.state, entry, copy.component);
@@ -353,7 +355,7 @@ final class StateTransfer {
         } while (out.next < pieces && out.sentNanos - nowNanos < PASS_NANOS);
         if (out.sent() && !before) {
             LOG.info("state_sent move={} executor={} to={} bytes={} ms={}", out.name, entry.executor(), entry.to(), out.bytes.length,
-                    TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - out.madeNanos));
+                    TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - out.sinceNanos));
         }
     }
 
