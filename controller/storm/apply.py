@@ -17,7 +17,7 @@ from controller.storm.mirror import Mirror
 from kvstore.errors import ConflictError, NodeExistsError, NoNodeError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
-from migration.model import Entry, Phase, Plan, PlanVersion, Timing
+from migration.model import MOVING, Entry, Phase, Plan, PlanVersion, Timing
 from migration.protocol import Event, FinishedMove, HeldPlan, Step, begin, following, resume, step
 from migration.recovery import KnownPlan
 
@@ -25,10 +25,7 @@ log = structlog.get_logger()
 
 # The phases between PREPARE and STOPPED: what the application may notice of a move. Each way has
 # the first and the last of them.
-DISRUPTIVE_PHASES = (
-    *(Phase.PREPARE, Phase.QUIET, Phase.SWITCH, Phase.DRAIN),
-    *(Phase.CARRY, Phase.RECALL, Phase.STOP),
-)
+DISRUPTIVE_PHASES = MOVING - {Phase.OPEN, Phase.UNDO}
 
 
 @dataclass(slots=True)
@@ -281,7 +278,7 @@ class Applier:
         spent = held.phase_s.pop(entry.id, {})
         stopped_after_s = None
         if left.duration_s is not None and {Phase.PREPARE, Phase.STOP} <= spent.keys():
-            stopped_after_s = round(sum(spent.get(phase, 0.0) for phase in DISRUPTIVE_PHASES), 4)
+            stopped_after_s = round(sum(spent[p] for p in DISRUPTIVE_PHASES & spent.keys()), 4)
         move = self.history.end(
             topology,
             entry,
