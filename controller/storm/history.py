@@ -51,10 +51,7 @@ class MoveRecord:
 
     @property
     def pause_s(self) -> float | None:
-        """For how long at most no copy has worked; None if the source has not stopped.
-
-        From the end of PREPARE until the source has stopped, or the target works with its state.
-        """
+        """For how long no copy has worked, at most; None if the source has not stopped."""
         if self.stopped_after_s is None:
             return None
         if Phase.CARRY in self.phase_s:
