@@ -148,8 +148,9 @@ final class StopSwitch implements Callable<Long> {
 
     private void handOn(HandOver to) {
         if (handOver == null) {
-            handOver = to;
+            // First, or an executor that held still would take a tuple for itself: its state has gone already.
             STOPPING.incrementAndGet();
+            handOver = to;
         }
     }
 
