@@ -157,8 +157,7 @@ def _end_lost(observed: ObservedEntry) -> bool:
 
 
 def _end_dead(observed: ObservedEntry) -> bool:
-    settled = observed.entry.phase in _AT_ONCE or observed.ends_heard_or_dead()
-    return settled and any(observed.dead(end) for end in observed.ends())
+    return observed.ends_heard_or_dead() and any(observed.dead(end) for end in observed.ends())
 
 
 def _target_dead(observed: ObservedEntry) -> bool:
@@ -210,7 +209,7 @@ def _closed(observed: ObservedEntry) -> bool:
 def _target_restarted(observed: ObservedEntry) -> bool:
     target = observed.observation.workers.get(observed.entry.target)
     another = target is not None and target.incarnation != observed.progress.target_incarnation
-    return another and (observed.entry.phase in _AT_ONCE or observed.ends_heard())
+    return another and observed.ends_heard()
 
 
 def _routed(observed: ObservedEntry) -> bool:
@@ -231,8 +230,11 @@ def _loaded(observed: ObservedEntry) -> bool:
 
 
 def _recalled(observed: ObservedEntry) -> bool:
-    # A later copy in a dead target's slot does not begin: the source has sent its last piece.
-    return observed.ends_heard_or_dead()
+    # Whoever starts in a dead target's slot later must find the recall there, and not begin.
+    target = observed.entry.target
+    read = observed.observation.has_read(target.supervisor, observed.progress.written)
+    known = read or observed.status(target) is not SlotStatus.ABSENT
+    return known and observed.ends_heard_or_dead()
 
 
 def _refused(observed: ObservedEntry) -> bool:

@@ -491,6 +491,11 @@ class World:
                 break
         self.everybody(1.0)
 
+    def working(self, executor: ExecutorId) -> int:
+        """Count the copies that take tuples."""
+        at = [worker for worker in self.workers if executor in worker.running]
+        return sum(not worker.holds_still(executor) for worker in at)
+
     def counted(self, executor: ExecutorId) -> int:
         """Count how often its bolt has counted, wherever it ran."""
         return sum(worker.counted[executor] for worker in self.workers)

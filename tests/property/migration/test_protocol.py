@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from protocol_world import AGENT_TURNS, TIMING, TURNS, World
 
-from migration.model import Entry, Phase, Way
+from migration.model import Entry, ExecutorId, Phase, Way
 from migration.protocol import MoveOutcome
 
 SLOTS = st.integers(0, 2)
@@ -120,8 +120,7 @@ class Moves(Turns):
     @invariant()
     def two_copies_never_count_at_once(self) -> None:
         for executor in self.world.carried:
-            at = [w for w in self.world.workers if executor in w.running]
-            assert sum(not worker.holds_still(executor) for worker in at) <= 1
+            assert self.world.working(executor) <= 1
 
     @invariant()
     def no_copy_ends_while_it_keeps_tuples(self) -> None:
@@ -149,6 +148,7 @@ class Faults(Turns):
     def __init__(self) -> None:
         super().__init__()
         self.voided: set[str] = set()
+        self.rebalanced: set[ExecutorId] = set()
 
     @rule(status=st.sampled_from(["ACTIVE", "ACTIVE", "INACTIVE"]))
     def change_status(self, status: str) -> None:
@@ -169,7 +169,13 @@ class Faults(Turns):
 
     @rule(executor=EXECUTORS, slot=SLOTS)
     def rebalance(self, executor: int, slot: int) -> None:
+        self.rebalanced.add(self.world.executors[executor])
         self.world.rebalance(self.world.executors[executor], self.world.slots[slot])
+
+    @invariant()
+    def two_copies_count_at_once_only_where_storm_has_made_one(self) -> None:
+        for executor in self.world.carried - self.rebalanced:
+            assert self.world.working(executor) <= 1
 
     @invariant()
     def a_void_entry_stays_void(self) -> None:

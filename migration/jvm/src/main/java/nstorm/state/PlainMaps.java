@@ -1,7 +1,6 @@
 package nstorm.state;
 
 import java.io.IOException;
-import java.util.ConcurrentModificationException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -32,15 +31,12 @@ final class PlainMaps {
     }
 
     static void write(Map<Object, Object> map, PlainOutput out) throws IOException {
-        int left = map.size();
-        writeHead(map, left, out);
-        for (Map.Entry<Object, Object> entry : map.entrySet()) {
+        // Other threads may change one that is made for that, and its size stands before it.
+        Map<Object, Object> quiet = map instanceof ConcurrentHashMap ? new HashMap<>(map) : map;
+        writeHead(map, quiet.size(), out);
+        for (Map.Entry<Object, Object> entry : quiet.entrySet()) {
             out.value(entry.getKey());
             out.value(entry.getValue());
-            left--;
-        }
-        if (left != 0) {
-            throw new ConcurrentModificationException();
         }
     }
 

@@ -54,11 +54,13 @@ final class ExecutorCopy {
     private final int queuedWhenIdle;
     private volatile boolean forwarding;
     private volatile byte[] savedState;
-    private volatile boolean loaded;
+    /** The move whose state its bolts have. */
+    private volatile String loadedWith;
     private String begunWith;
     private long stillNanos;
     private volatile boolean refused;
     private int sentInVain;
+    private int aheadInVain;
     private long emptyingNanos;
     private long idleSinceNanos;
     private boolean drained;
@@ -224,7 +226,7 @@ final class ExecutorCopy {
         stopSwitch.handOnQueue(handOver);
     }
 
-    /** Then its queue does not empty, but goes on when it stops. */
+    /** Then its queue does not empty, but is handed on. */
     boolean holdsStill() {
         return stopSwitch.holdsStill();
     }
@@ -234,13 +236,17 @@ final class ExecutorCopy {
         return stays.state();
     }
 
-    /** Has its own thread look up what may go ahead of its state, or null; its bolts go on. */
+    /**
+     * Has its own thread look up what may go ahead of its state, or null; its bolts go on. What could not be taken or not be read
+     * in time goes with the state the next time: then it is seen what hinders it.
+     */
     void lookAhead(Consumer<FirstPass> then) {
         Set<String> fields = stays.state();
+        boolean goes = aheadInVain < SENT_IN_VAIN_MAX;
         stopSwitch.betweenTuples(() -> {
             FirstPass first = null;
             try {
-                first = FirstPass.of(bolts(), fields);
+                first = goes ? FirstPass.of(bolts(), fields) : null;
             } catch (RuntimeException | Error e) {
                 Faults.report("looking at the state of executor " + id, e);
             }
@@ -285,6 +291,11 @@ final class ExecutorCopy {
         }
     }
 
+    /** Something went ahead of its state, and the move was undone before anybody asked for the state. */
+    void aheadInVain() {
+        aheadInVain++;
+    }
+
     /** Its state cannot go on, or not come in: the move is to be undone. */
     void refuse(String during, Throwable e) {
         refused = true;
@@ -296,13 +307,13 @@ final class ExecutorCopy {
      *
      * @param firstOrNull what of it came ahead
      */
-    void loadState(byte[] state, FirstMaps firstOrNull) {
+    void loadState(String move, byte[] state, FirstMaps firstOrNull) {
         stopSwitch.whileStill(() -> {
             try {
                 long begunNanos = System.nanoTime();
                 BoltState.load(state, bolts(), firstOrNull);
-                loaded = true;
-                LOG.info("state_loaded executor={} bytes={} ms={}", id, state.length, millisSince(begunNanos));
+                loadedWith = move;
+                LOG.info("state_loaded move={} executor={} bytes={} ms={}", move, id, state.length, millisSince(begunNanos));
             } catch (IOException | RuntimeException | Error e) {
                 refuse("loading", e);
             }
@@ -318,9 +329,9 @@ final class ExecutorCopy {
         return refused;
     }
 
-    /** Whether its bolts have what those of the source kept. */
-    boolean loaded() {
-        return loaded;
+    /** Whether its bolts have what those of the move's source kept. */
+    boolean loadedWith(String move) {
+        return move.equals(loadedWith);
     }
 
     /** Works from now on with what its bolts have, and as long as there is this move. */

@@ -154,9 +154,14 @@ final class Reconciler {
         }
     }
 
+    /** In an undo the source works again with the state as it was: what this copy did with it since is for nobody. */
+    private static boolean begun(Part part, ExecutorCopy copy) {
+        return part.entry() != null && copy.begunWith(part.entry().id());
+    }
+
     /** A target that has begun, and a source whose state nobody has asked for, as it reaches no new owner. */
     private boolean worksOn(Part part, ExecutorCopy copy) {
-        return copy.begunWith(part.entry().id()) || mustGoOn(part) && !worker.transfer.asked(part.entry().id());
+        return part.action() == Action.RUN && begun(part, copy) || mustGoOn(part) && !worker.transfer.asked(part.entry().id());
     }
 
     /** Switches routes; a source renounces, connects to the new owner and only then stops delivering. */
@@ -220,7 +225,7 @@ final class Reconciler {
             copy.finish(worker.handOver);
         } else if (part.action() == Action.STOP
                 || part.action() == Action.RETIRE
-                && (!copy.ready() || copy.spout() || copy.holdsStill() || copy.drained(RETIRED_MS, worker.handOver)
+                && (!copy.ready() || copy.spout() || copy.holdsStill() || begun(part, copy) || copy.drained(RETIRED_MS, worker.handOver)
                 || copy.emptyingFor(worker.messageTimeoutSecs))) {
             copy.stop(worker.handOver);
         }
@@ -251,7 +256,7 @@ final class Reconciler {
     private void sendAhead(Part part, ExecutorCopy copy) {
         if (part.action() == Action.PREPARE) {
             worker.transfer.takeAhead(part.entry());
-        } else if (part.action() == Action.RUN && copy.ready()) {
+        } else if (part.action() == Action.RUN && copy.ready() && copy.stateFields() != null) {
             worker.transfer.sendAhead(part.entry(), copy);
         }
     }
@@ -261,7 +266,7 @@ final class Reconciler {
             worker.transfer.send(part.entry(), copy);
         } else if (part.action() == Action.RUN && copy.ready()) {
             worker.transfer.load(part.entry(), copy);
-            if (copy.loaded() && System.nanoTime() - polledNanos < FRESH_NANOS) {
+            if (copy.loadedWith(part.entry().id()) && System.nanoTime() - polledNanos < FRESH_NANOS) {
                 copy.begin(part.entry().id());
             }
         }

@@ -34,7 +34,7 @@ final class StateArrivals {
         byte[] state;
         BitSet missing;
         /** It was given away whole: what is sent again is not kept. */
-        boolean taken;
+        volatile boolean taken;
         boolean tooLarge;
 
         Arrival(byte[] key) {
@@ -119,7 +119,7 @@ final class StateArrivals {
             in.get(name);
             String move = new String(name, StandardCharsets.UTF_8);
             Arrival arrival = byMove.get(move);
-            if (arrival == null) {
+            if (arrival == null || arrival.taken) {
                 return;
             }
             if (!MessageDigest.isEqual(code(arrival.key, piece, signed), Arrays.copyOfRange(piece, signed, piece.length))) {

@@ -45,7 +45,7 @@ final class StateTransfer {
     /** Shorter: the target may not have read of the move yet, and then keeps nothing of it. */
     private static final long AHEAD_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final int DOUBLED_MAX = 6;
-    /** A connection that is full blocks who sends: other moves of this worker must not wait for more than a piece. */
+    /** Other moves of this worker wait meanwhile. */
     private static final long PASS_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final int REHEARSALS = 3;
@@ -95,6 +95,14 @@ final class StateTransfer {
 
         boolean sent() {
             return state != null && state.sent();
+        }
+
+        void inVain(ExecutorCopy copy) {
+            if (sent()) {
+                copy.sentInVain();
+            } else if (!asked && firstPass != null) {
+                copy.aheadInVain();
+            }
         }
     }
 
@@ -155,8 +163,8 @@ final class StateTransfer {
             }
             Leaving back = entry.phase() == Phase.UNDO ? leaving.get(entry.id()) : null;
             ExecutorCopy copy = worker.copies.get(entry.executor());
-            if (back != null && back.sent() && copy != null) {
-                copy.sentInVain();
+            if (back != null && copy != null) {
+                back.inVain(copy);
             }
         }
         if (carries && !rehearses) {
@@ -312,7 +320,7 @@ final class StateTransfer {
         if (move.state != null) {
             sendSome(move.state, entry, copy.component);
         }
-        if (move.sent()) {
+        if (move.sent() && !worker.tables.delivers(entry.executor())) {
             copy.handOnQueue(worker.handOver);
         }
         if (move.state != null && move.state.times > 0 && move.ahead != null) {
@@ -327,10 +335,10 @@ final class StateTransfer {
         return known != null && known.asked;
     }
 
-    /** Whether the state of a move from here has been written. */
+    /** Whether something of the state of a move from here has been written. */
     boolean isSending(String move) {
         Leaving known = leaving.get(move);
-        return known != null && known.state != null;
+        return known != null && (known.ahead != null || known.state != null);
     }
 
     private void sendSome(Outgoing out, Entry entry, String component) {
@@ -365,7 +373,7 @@ final class StateTransfer {
         Ahead came = ahead.get(entry.id());
         byte[] state = came != null && came.read ? arrivals.whole(entry.id()) : null;
         if (state != null) {
-            copy.loadState(state, came.maps);
+            copy.loadState(entry.id(), state, came.maps);
         } else if ((arrivals.tooLarge(entry.id()) || arrivals.tooLarge(entry.id() + AHEAD)) && !copy.refused()) {
             copy.refuse("taking", new OutOfMemoryError("no room for it"));
         }

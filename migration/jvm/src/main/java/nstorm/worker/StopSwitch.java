@@ -19,10 +19,10 @@ import org.apache.storm.tuple.AddressedTuple;
  * {@link SpoutExit} ends a spout.
  */
 final class StopSwitch implements Callable<Long> {
-    /** Executors of this JVM that are stopping now; almost always 0, so the check per tuple is one read. */
-    static final AtomicInteger STOPPING = new AtomicInteger();
+    /** Executors of this JVM that may not just take their next tuple; almost always 0, so the check per tuple is one read. */
+    static final AtomicInteger ATTENDED = new AtomicInteger();
 
-    /** What Storm sleeps between two looks of an executor that holds still. */
+    /** Between two looks of an executor that holds still. */
     private static final long STILL_MS = 1;
     private static final Map<Executor, StopSwitch> BY_EXECUTOR = new ConcurrentHashMap<>();
 
@@ -43,6 +43,7 @@ final class StopSwitch implements Callable<Long> {
     /** Where tuples go that this executor may not take any more; null while it may. */
     private volatile HandOver handOver;
     private volatile boolean ending;
+    private boolean attended;
 
     private StopSwitch(Executor executor) {
         this.executor = executor;
@@ -57,8 +58,30 @@ final class StopSwitch implements Callable<Long> {
     /** To be called once the executor's thread is dead, or Storm's executor would be kept for ever. */
     static void forget(Executor executor) {
         StopSwitch stop = BY_EXECUTOR.remove(executor);
-        if (stop != null && stop.handOver != null) {
-            STOPPING.decrementAndGet();
+        if (stop != null) {
+            stop.leaveAlone();
+        }
+    }
+
+    /** To be called before anything is set that {@link #divert} looks at: who sees it must come there. */
+    private synchronized void attend() {
+        if (!attended) {
+            attended = true;
+            ATTENDED.incrementAndGet();
+        }
+    }
+
+    private synchronized void leaveAlone() {
+        if (attended) {
+            attended = false;
+            ATTENDED.decrementAndGet();
+        }
+    }
+
+    /** To be called once something of that is no longer so. */
+    private synchronized void attendIfNeeded() {
+        if (handOver == null && !still && betweenTuples.get() == null) {
+            leaveAlone();
         }
     }
 
@@ -148,8 +171,7 @@ final class StopSwitch implements Callable<Long> {
 
     private void handOn(HandOver to) {
         if (handOver == null) {
-            // First, or an executor that held still would take a tuple for itself: its state has gone already.
-            STOPPING.incrementAndGet();
+            attend();
             handOver = to;
         }
     }
@@ -161,15 +183,19 @@ final class StopSwitch implements Callable<Long> {
         } else if (handOver != null && !ending) {
             handOver = null;
             empty = null;
-            STOPPING.decrementAndGet();
+            attendIfNeeded();
         }
     }
 
     /** Lets the executor take no tuple, or take them again. One that stops while it holds still changes nothing any more. */
-    void holdStill(boolean hold) {
-        still = hold;
-        if (!hold) {
+    synchronized void holdStill(boolean hold) {
+        if (hold) {
+            attend();
+            still = true;
+        } else if (still) {
+            still = false;
             whileStill.set(null);
+            attendIfNeeded();
         }
     }
 
@@ -178,7 +204,8 @@ final class StopSwitch implements Callable<Long> {
     }
 
     /** Runs something short on the executor's thread, where nothing else touches its bolt; the bolt goes on. */
-    void betweenTuples(Runnable work) {
+    synchronized void betweenTuples(Runnable work) {
+        attend();
         betweenTuples.set(work);
     }
 
@@ -187,19 +214,49 @@ final class StopSwitch implements Callable<Long> {
         whileStill.set(work);
     }
 
-    /** True if the tuple was handed on because its executor is stopping; runs on the executor's thread. */
+    /** True if its executor must not take the tuple, as it is stopping; runs on the executor's thread. */
     static boolean divert(Executor executor, AddressedTuple tuple) {
         StopSwitch stop = BY_EXECUTOR.get(executor);
-        HandOver to = stop == null ? null : stop.handOver;
+        return stop != null && stop.divert(tuple);
+    }
+
+    /** An executor whose queue never empties is always here, and never begins another turn of its loop. */
+    private boolean divert(AddressedTuple tuple) {
+        doBetweenTuples();
+        while (still && handOver == null) {
+            doWhileStill();
+            try {
+                Thread.sleep(STILL_MS);
+            } catch (InterruptedException e) {
+                // The worker ends. What its state does not have any more may not be acked.
+                Thread.currentThread().interrupt();
+                return true;
+            }
+        }
+        HandOver to = handOver;
         if (to == null) {
             return false;
         }
         if (tuple.dest == AddressedTuple.BROADCAST_DEST) {
             // A tick would have a bolt flush what another copy has by now, or what it was never given.
-            return stop.still;
+            return still;
         }
         to.take(tuple);
         return true;
+    }
+
+    private void doBetweenTuples() {
+        if (betweenTuples.get() != null) {
+            betweenTuples.getAndSet(null).run();
+            attendIfNeeded();
+        }
+    }
+
+    private void doWhileStill() {
+        Runnable work = whileStill.getAndSet(null);
+        if (work != null) {
+            work.run();
+        }
     }
 
     @Override
@@ -207,14 +264,9 @@ final class StopSwitch implements Callable<Long> {
         if (spout != null) {
             return spout.turn(stockLoop);
         }
-        if (betweenTuples.get() != null) {
-            betweenTuples.getAndSet(null).run();
-        }
+        doBetweenTuples();
         if (still && handOver == null) {
-            Runnable work = whileStill.getAndSet(null);
-            if (work != null) {
-                work.run();
-            }
+            doWhileStill();
             return STILL_MS;
         }
         BooleanSupplier asked = empty;

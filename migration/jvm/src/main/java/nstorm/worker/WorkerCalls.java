@@ -226,9 +226,9 @@ public final class WorkerCalls {
         return drainerDeserializer.deserialize(message);
     }
 
-    /** True if the tuple was handed on because its executor is stopping. On the tuple path. */
+    /** True if its executor must not take the tuple, as it is stopping. On the tuple path. */
     public static boolean divert(Executor executor, Object event) {
-        return StopSwitch.STOPPING.get() != 0 && StopSwitch.divert(executor, (AddressedTuple) event);
+        return StopSwitch.ATTENDED.get() != 0 && StopSwitch.divert(executor, (AddressedTuple) event);
     }
 
     public static Callable<Long> executorLoop(Executor executor, Callable<Long> stock) {

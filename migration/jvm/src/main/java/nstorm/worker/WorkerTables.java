@@ -17,6 +17,7 @@ import org.apache.storm.messaging.ConnectionWithStatus;
 import org.apache.storm.messaging.IConnection;
 import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.messaging.netty.Client;
+import org.apache.storm.shade.io.netty.channel.Channel;
 import org.apache.storm.utils.JCQueue;
 
 /**
@@ -166,24 +167,39 @@ final class WorkerTables {
     void reconnect() {
         for (IConnection connection : connections.get().values()) {
             if (connection instanceof Client client && client.status() == ConnectionWithStatus.Status.Connecting) {
-                try {
-                    StormFields.CONNECTED_CHANNEL.invoke(client);
-                } catch (ReflectiveOperationException e) {
-                    throw new IllegalStateException("cannot connect anew to " + client.getDstAddress(), e);
-                }
+                channel(client);
             }
         }
     }
 
-    /** Sends a message to a slot's worker; false if no connection to it stands now. Waits while the connection is full. */
+    /**
+     * Sends a message to a slot's worker; false if no connection to it stands now, or it is full: Storm would wait there, and
+     * a worker that says nothing for long counts as dead.
+     */
     boolean send(Slot slot, TaskMessage message) {
         for (Map.Entry<NodeInfo, IConnection> one : connections.get().entrySet()) {
-            if (PlanOverlay.slot(one.getKey()).equals(slot) && isConnected(slot)) {
+            if (PlanOverlay.slot(one.getKey()).equals(slot) && isReady(one.getValue()) && hasRoom(one.getValue())) {
                 one.getValue().send(List.of(message).iterator());
                 return true;
             }
         }
         return false;
+    }
+
+    private static boolean hasRoom(IConnection connection) {
+        if (!(connection instanceof Client client)) {
+            return true;
+        }
+        Channel channel = channel(client);
+        return channel != null && channel.isWritable();
+    }
+
+    private static Channel channel(Client client) {
+        try {
+            return (Channel) StormFields.CONNECTED_CHANNEL.invoke(client);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("cannot connect anew to " + client.getDstAddress(), e);
+        }
     }
 
     /** The slot that this worker sends the task's tuples to; null if it knows of none. */

@@ -164,10 +164,13 @@ final class OneWorker implements AutoCloseable {
         static volatile boolean forgets;
         static volatile boolean failsWhenBuilt;
         static volatile boolean failsInPrepare;
+        /** Longer than the source takes to emit, and its queue never empties. */
+        static volatile int takesMs;
 
         private static final long serialVersionUID = 1L;
         long count;
         Map<String, Long> held = new HashMap<>();
+        Object slow;
         private transient OutputCollector out;
 
         private void readObject(ObjectInputStream in) {
@@ -189,6 +192,7 @@ final class OneWorker implements AutoCloseable {
         @Override
         public void execute(Tuple tuple) {
             EXECUTED.incrementAndGet();
+            Utils.sleep(takesMs);
             count++;
             if (!forgets) {
                 out.ack(tuple);

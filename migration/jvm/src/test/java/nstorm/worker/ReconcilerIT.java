@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.Serializable;
 import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
 import java.net.ServerSocket;
@@ -76,6 +79,7 @@ class ReconcilerIT {
         Sink.prepareGate.countDown();
         Sink.failsInPrepare = false;
         Sink.failsWhenBuilt = false;
+        Sink.takesMs = 0;
         Batch.waits = false;
         one.way = "live";
         one.settle();
@@ -109,7 +113,7 @@ class ReconcilerIT {
         assertEquals(executed, Sink.EXECUTED.get());
         assertEquals(List.of(), one.threadsOfSink());
         assertNull(one.worker.state.getExecutorReceiveQueueMap().get(one.id.toStorm()));
-        assertEquals(0, StopSwitch.STOPPING.get());
+        assertEquals(0, StopSwitch.ATTENDED.get());
         Map<Integer, JCQueue> queues = StormFields.get(StormFields.TASK_TO_QUEUE, one.worker.state);
         await("its queue is forgotten", () -> queues.get(one.id.start()) != copy.queue);
     }
@@ -246,6 +250,34 @@ class ReconcilerIT {
         one.awaitAck("again", "ROUTED");
     }
 
+    private static JCQueue backlog() throws Exception {
+        Sink.takesMs = 20;
+        JCQueue queue = one.worker.copies.get(one.id).queue;
+        await("a backlog", () -> queue.size() > 100);
+        return queue;
+    }
+
+    /** Storm's loop takes tuples as long as there are some, and more come all the time. */
+    @Test
+    void aSourceWhoseQueueIsNeverEmptySendsItsStateAllTheSame() throws Exception {
+        await("it is known how it moves", () -> one.ack().contains("\"way\":\"carry\""));
+        one.way = "carry";
+        JCQueue queue = backlog();
+        one.plan("m", one.worker.me, one.elsewhere, Phase.PREPARE);
+        await("what goes ahead is known", () -> one.worker.transfer.isSending("m"));
+        assertTrue(queue.size() > 100);
+        long before = Sink.EXECUTED.get();
+        one.plan("m", one.worker.me, one.elsewhere, Phase.CARRY);
+        one.awaitAck("m", "DRAINED");
+        await("what waited has gone on", () -> queue.size() == 0);
+        assertTrue(Sink.EXECUTED.get() - before < 50, "it has worked off its queue first");
+        nothingIsExecuted();
+        one.plan("m", one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        one.awaitTuples();
+        assertEquals(0, StopSwitch.ATTENDED.get());
+    }
+
     private static Sink sink() {
         List<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, one.worker.copies.get(one.id).executor());
         return (Sink) tasks.get(0).getTaskObject();
@@ -316,6 +348,54 @@ class ReconcilerIT {
         one.plan("m", one.elsewhere, one.worker.me, Phase.STOP);
         one.awaitAck("m", "ROUTED");
         one.awaitTuples();
+    }
+
+    /** Begins in CARRY, and is given up all the same, as where it counted as dead. */
+    @Test
+    void aTargetThatHasBegunEndsAtOnceInUndo() throws Exception {
+        withoutCopy();
+        one.way = "carry";
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
+        arriveAhead(new byte[0]);
+        one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
+        arrive(StateArrivalsTest.cut("m", key(), BoltState.save(List.of(new Sink()), Set.of("count"), null)));
+        one.awaitAck("m", "LOADED");
+        backlog();
+        long before = Sink.EXECUTED.get();
+        one.plan("m", one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("m", "STOPPED");
+        assertTrue(Sink.EXECUTED.get() - before < 50, "it has worked off its queue first");
+    }
+
+    /** Takes as long to be read as a test lets it. */
+    private static final class Slow implements Serializable {
+        static final CountDownLatch READING = new CountDownLatch(1);
+        static final CountDownLatch GATE = new CountDownLatch(1);
+        private static final long serialVersionUID = 1L;
+
+        private void readObject(ObjectInputStream in) throws IOException, InterruptedException {
+            READING.countDown();
+            assertTrue(GATE.await(20, TimeUnit.SECONDS));
+        }
+    }
+
+    @Test
+    void aTargetThatHasReadItsStateAfterTheRecallDoesNotBegin() throws Exception {
+        withoutCopy();
+        one.way = "carry";
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
+        arriveAhead(new byte[0]);
+        one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
+        Sink source = new Sink();
+        source.slow = new Slow();
+        arrive(StateArrivalsTest.cut("m", key(), BoltState.save(List.of(source), Set.of("slow"), null)));
+        await("it reads its state", () -> Slow.READING.getCount() == 0);
+        one.plan("m", one.elsewhere, one.worker.me, Phase.RECALL);
+        await("the recall is read", () -> one.worker.overlay.plan().entries().get(0).phase() == Phase.RECALL);
+        Slow.GATE.countDown();
+        await("it has read it", () -> one.worker.copies.get(one.id).loadedWith("m"));
+        nothingIsExecuted();
+        one.awaitAck("m", "ROUTED");
     }
 
     @Test
