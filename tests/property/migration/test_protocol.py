@@ -274,6 +274,22 @@ def test_a_recall_waits_for_an_end_that_is_silent():
         world.everybody(0.05, frozenset(f"{turn} 1" for turn in AGENT_TURNS))
 
 
+def test_a_dead_target_is_given_up_once_its_node_has_read_the_recall():
+    """A worker that starts there later must not find CARRY, and begin with what is sent again."""
+    world = World(executors=4, carried=1)
+    world.move(world.executors[0], world.slots[1])
+    world.until(Phase.CARRY, 0.05, frozenset({"work 0"}))
+    world.workers[1].die()
+    world.cancel()
+    for _ in range(5):
+        world.lead()
+        assert world.phases() == [Phase.RECALL]
+        world.everybody(0.05, frozenset({"learn 1", "keep 1"}))
+    world.everybody(0.05, frozenset({"keep 1"}))
+    world.lead()
+    assert world.phases() == [Phase.UNDO]
+
+
 def test_a_cancelled_move_whose_end_is_silent_waits_and_one_past_stop_goes_on():
     for phase, outcome in ((Phase.SWITCH, MoveOutcome.UNDONE), (Phase.STOP, MoveOutcome.MOVED)):
         world = World(executors=4)
