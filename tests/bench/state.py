@@ -14,6 +14,7 @@ import numpy as np
 
 from controller.storm.history import HISTORY, MoveRecord, stored_moves
 from deploy.lab.cluster import Lab
+from deploy.lab.figures import gc_pause_s
 from deploy.lab.ledger import WRITE_DELAY_S, Ledger, latency_ms, longest_gap_s, throughput_tps
 from deploy.lab.operator import Operator, beside
 from deploy.lab.workloads import configure, heap_max, judge
@@ -69,13 +70,19 @@ def run_state(
         control = felt(ledger, began_s)
         began_s = time.time()
         chosen = random.Random(seed)
+        collected_s = _collected_s(lab)
         refused = [reason for _ in range(moves) if (reason := _move(lab, operator, chosen))]
         moving = felt(ledger, began_s)
         lab.wait_until("every move has ended", lambda: operator.entries() == 0, MOVE_LIMIT_S)
         stored = session.read(HISTORY)
+        collected_s = _collected_s(lab) - collected_s
     paused_s = _paused_s(lab)
     ended = stored_moves(stored)[-moves:]
-    moved = {"verdict": str(judge(ledger)), "failed": ledger.totals().failed}
+    moved = {
+        "collected_s": round(collected_s, 2),
+        "verdict": str(judge(ledger)),
+        "failed": ledger.totals().failed,
+    }
     pids, began_s = lab.worker_pids(), time.time()
     lab.rebalance(TOPOLOGY)
     time.sleep(REBALANCE_S)
@@ -93,6 +100,11 @@ def run_state(
         "rebalanced": rebalanced,
         "load_average": round(os.getloadavg()[0], 1),
     }
+
+
+def _collected_s(lab: Lab) -> float:
+    """Sum up for how long the workers have stood still for their collectors."""
+    return sum(gc_pause_s(pid) or 0.0 for pid in lab.worker_pids().values())
 
 
 def _fill(lab: Lab, ledger: Ledger, pieces: int) -> float:
