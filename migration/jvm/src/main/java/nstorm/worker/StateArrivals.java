@@ -1,7 +1,5 @@
 package nstorm.worker;
 
-import java.io.ByteArrayOutputStream;
-import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
@@ -79,20 +77,11 @@ final class StateArrivals {
     /** One piece of a state, with its place in it, and a code that only who has the key can make. */
     static byte[] piece(String move, byte[] key, byte[] state, long crc, int index) {
         int from = index * PIECE_BYTES;
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream(PIECE_BYTES + 256);
-        try (DataOutputStream out = new DataOutputStream(bytes)) {
-            byte[] name = move.getBytes(StandardCharsets.UTF_8);
-            out.writeInt(name.length);
-            out.write(name);
-            out.writeInt(state.length);
-            out.writeLong(crc);
-            out.writeInt(index);
-            out.write(state, from, Math.min(PIECE_BYTES, state.length - from));
-            out.write(code(key, bytes.toByteArray(), bytes.size()));
-        } catch (IOException e) {
-            throw new IllegalStateException("into memory", e);
-        }
-        return bytes.toByteArray();
+        int bytes = Math.min(PIECE_BYTES, state.length - from);
+        byte[] name = move.getBytes(StandardCharsets.UTF_8);
+        ByteBuffer piece = ByteBuffer.allocate(name.length + 3 * Integer.BYTES + Long.BYTES + bytes + MAC_BYTES);
+        piece.putInt(name.length).put(name).putInt(state.length).putLong(crc).putInt(index).put(state, from, bytes);
+        return piece.put(code(key, piece.array(), piece.position())).array();
     }
 
     private static byte[] code(byte[] key, byte[] bytes, int length) {

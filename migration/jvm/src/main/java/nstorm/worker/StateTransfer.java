@@ -46,7 +46,7 @@ final class StateTransfer {
     private static final long AHEAD_AGAIN_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final int DOUBLED_MAX = 6;
     /** Other moves of this worker wait meanwhile. */
-    private static final long PASS_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+    private static final long PASS_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     private static final int REHEARSALS = 3;
     private static final int REHEARSED_ENTRIES = 10_000;
