@@ -12,6 +12,7 @@ import nstorm.memory.KeptTuples;
 import nstorm.state.BoltState;
 import nstorm.state.FirstMaps;
 import nstorm.state.FirstPass;
+import nstorm.state.StateSize;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Way;
 import org.apache.storm.Config;
@@ -40,6 +41,7 @@ final class ExecutorCopy {
     private static final int FLUSH_TUPLES = 16;
     /** An operator may have cancelled one. */
     private static final int SENT_IN_VAIN_MAX = 2;
+    private static final long SIZED_NANOS = TimeUnit.SECONDS.toNanos(60);
     /** A little less than a move waits: one that was cancelled says nothing. */
     private static final long KEPT_TOO_LONG_SECS = 35;
 
@@ -58,6 +60,7 @@ final class ExecutorCopy {
     private volatile String loadedWith;
     private String begunWith;
     private long stillNanos;
+    private long sizedNanos;
     private volatile boolean refused;
     private int sentInVain;
     private int aheadInVain;
@@ -251,6 +254,24 @@ final class ExecutorCopy {
                 Faults.report("looking at the state of executor " + id, e);
             }
             then.accept(first);
+        });
+    }
+
+    /** Looks from time to time about how large the state is that travels, so that it is known before. */
+    void size() {
+        Set<String> fields = stays.state();
+        long now = System.nanoTime();
+        if (fields == null || sizedNanos != 0 && now - sizedNanos < SIZED_NANOS) {
+            return;
+        }
+        sizedNanos = now;
+        stopSwitch.betweenTuples(() -> {
+            try {
+                stays.sized(StateSize.aboutBytes(bolts(), fields));
+            } catch (IOException | RuntimeException | Error e) {
+                // Why it cannot travel is said when it is to.
+                stays.sized(0);
+            }
         });
     }
 

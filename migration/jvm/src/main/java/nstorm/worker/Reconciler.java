@@ -59,6 +59,8 @@ final class Reconciler {
         if (busy()) {
             worker.expectMisrouted();
             worker.tables.reconnect();
+        } else {
+            worker.copies.values().forEach(ExecutorCopy::size);
         }
         List<Part> parts = Desired.of(assigned, plan, worker.me, moved.unsettled());
         if (parts.stream().noneMatch(part -> part.action() == Action.PREPARE)) {

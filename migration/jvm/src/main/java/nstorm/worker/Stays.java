@@ -6,6 +6,7 @@ import java.util.concurrent.Executors;
 import nstorm.load.Pinning;
 import nstorm.memory.Declared;
 import nstorm.memory.MoveWay;
+import nstorm.state.BoltState;
 import nstorm.wire.Way;
 
 /** Whether one copy's executor stays where it is, and why, or how it moves. What its bolt keeps is looked up once the bolt is prepared. */
@@ -22,6 +23,7 @@ final class Stays {
     private final Declared declared;
     private Object bolt;
     private volatile MoveWay way;
+    private volatile String size = "";
 
     Stays(String component, boolean spout, Object taskObject, Declared declared) {
         this.component = component;
@@ -45,7 +47,8 @@ final class Stays {
             bolt = null;
             READER.execute(() -> way = MoveWay.of(component, read, declared));
         }
-        return way.pinned();
+        MoveWay now = way;
+        return now.state() == null ? now.pinned() : now.pinned() + size;
     }
 
     /** How it moves, if it does. */
@@ -62,6 +65,15 @@ final class Stays {
     /** The fields of the bolt that hold no tuple any more before its executor moves; null if it does not move so. */
     Set<String> tuples() {
         return way.tuples();
+    }
+
+    /** About how large the state is that travels; one that is far too large stays at once, and others once they are written. */
+    void sized(long bytes) {
+        long mb = Math.round(bytes / (double) (1 << 20));
+        size = mb == 0 ? "" : ", some " + (mb < 100 ? mb : 10 * Math.round(mb / 10.0)) + " MB";
+        if (bytes > 2L * BoltState.SIZE_MAX_BYTES) {
+            failed("its state is some " + mb + " MB, and no more than " + (BoltState.SIZE_MAX_BYTES >> 20) + " MB travel");
+        }
     }
 
     /** It could not move as it ought to: from now on it stays. */

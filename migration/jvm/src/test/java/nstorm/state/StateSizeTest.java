@@ -1,0 +1,74 @@
+package nstorm.state;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+class StateSizeTest {
+    static final class Keeper {
+        private Object kept;
+
+        Keeper(Object kept) {
+            this.kept = kept;
+        }
+    }
+
+    private static long about(Object kept) throws IOException {
+        return StateSize.aboutBytes(List.of(new Keeper(kept)), Set.of("kept"));
+    }
+
+    private static void isAbout(Object kept) throws IOException {
+        double written = BoltState.save(List.of(new Keeper(kept)), Set.of("kept"), null).length;
+        assertEquals(1, about(kept) / written, 0.25, kept.getClass() + " of " + written);
+    }
+
+    private static Map<String, Long> words(Map<String, Long> map) {
+        for (long i = 0; i < 100_000; i++) {
+            map.put("word-" + i, 1000 + i);
+        }
+        return map;
+    }
+
+    @Test
+    void itIsAboutWhatIsWritten() throws IOException {
+        isAbout(words(new HashMap<>()));
+        List<byte[]> arrays = new ArrayList<>();
+        List<List<String>> lists = new ArrayList<>();
+        for (int i = 0; i < 1000; i++) {
+            arrays.add(new byte[10_000]);
+            lists.add(new ArrayList<>(List.of("a-" + i, "b-" + i, "c-" + i)));
+        }
+        isAbout(arrays);
+        isAbout(arrays.toArray());
+        isAbout(lists);
+        isAbout(new double[100_000]);
+        isAbout("x".repeat(100_000));
+    }
+
+    @Test
+    void nothingIsNothing() throws IOException {
+        assertEquals(0, about(new ArrayList<>()));
+        assertTrue(about(null) < 10);
+    }
+
+    /** Its bolt stands still meanwhile. */
+    @Test
+    void ofWhatIsNestedItLooksAtLittle() throws IOException {
+        long bytes = about(new ArrayList<>(List.of(words(new LinkedHashMap<>()))));
+        assertTrue(bytes >= StateSize.LOOKED_AT_BYTES && bytes < 2 * StateSize.LOOKED_AT_BYTES, Long.toString(bytes));
+    }
+
+    @Test
+    void whatCannotTravelIsSaid() {
+        assertThrows(IOException.class, () -> about(new ArrayList<>(List.of(new Object()))));
+    }
+}
