@@ -124,15 +124,15 @@ def _fill(lab: Lab, ledger: Ledger, pieces: int) -> float:
 def _move(lab: Lab, operator: Operator, chosen: random.Random) -> str | None:
     """Move a counter as soon as one may, and wait until it has; the reason, if it has not moved."""
     counts = {ExecutorId(*e.executor) for e in lab.assignment(TOPOLOGY) if e.component == "count"}
-    able: list[ExecutorId] = []
+    placement = operator.placement()
 
     def some() -> bool:
-        able[:] = sorted(counts & set(operator.placement().handed_over))
-        return bool(able)
+        nonlocal placement
+        placement = operator.placement()
+        return bool(counts & {*placement.handed_over})
 
     lab.wait_until("a counter may move", some, MOVE_LIMIT_S)
-    executor = chosen.choice(able)
-    placement = operator.placement()
+    executor = chosen.choice(sorted(counts & {*placement.handed_over}))
     others = set(placement.slot_of.values()) - {placement.slot_of[executor]}
     path = operator.ask(executor, chosen.choice(sorted(others)))
     ended = operator.follow(path, lambda now: now.state == "SETTLE", MOVE_LIMIT_S)

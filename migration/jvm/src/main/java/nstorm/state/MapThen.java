@@ -23,7 +23,7 @@ final class MapThen {
     /** Null if the map is seen not to be plain, or is changed meanwhile. */
     static MapThen orNull(Map<Object, Object> map) {
         try {
-            if (!beginsPlain(map)) {
+            if (!PlainMaps.isPlain(map, LOOKED_AT)) {
                 return null;
             }
             MapThen then = new MapThen(map, map.size());
@@ -32,16 +32,6 @@ final class MapThen {
         } catch (ConcurrentModificationException | ArrayIndexOutOfBoundsException e) {
             return null;
         }
-    }
-
-    private static boolean beginsPlain(Map<Object, Object> map) {
-        int left = LOOKED_AT;
-        for (Map.Entry<Object, Object> entry : map.entrySet()) {
-            if (left-- == 0 || !Plain.is(entry.getKey()) || !Plain.is(entry.getValue())) {
-                return left < 0;
-            }
-        }
-        return true;
     }
 
     private void add(Object key, Object value) {

@@ -21,11 +21,17 @@ final class PlainMaps {
         return known && ((Map<?, ?>) value).size() >= LARGE_ENTRIES ? (Map<Object, Object>) value : null;
     }
 
-    static boolean isPlain(Map<Object, Object> map) {
+    /** Whether the first so many entries are plain. */
+    static boolean isPlain(Map<Object, Object> map, int entries) {
+        int left = entries;
         for (Map.Entry<Object, Object> entry : map.entrySet()) {
+            if (left == 0) {
+                break;
+            }
             if (!Plain.is(entry.getKey()) || !Plain.is(entry.getValue())) {
                 return false;
             }
+            left--;
         }
         return true;
     }

@@ -35,7 +35,7 @@ final class SentMap implements Externalizable {
         }
         int place = firstOrNull == null ? -1 : firstOrNull.place(map);
         MapChange change = place < 0 ? null : MapChange.orNull(firstOrNull.at(place));
-        return change != null || PlainMaps.isPlain(map) ? new SentMap(map, place, change) : value;
+        return change != null || PlainMaps.isPlain(map, Integer.MAX_VALUE) ? new SentMap(map, place, change) : value;
     }
 
     @Override

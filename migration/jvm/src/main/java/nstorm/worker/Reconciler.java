@@ -156,7 +156,7 @@ final class Reconciler {
         }
     }
 
-    /** In an undo the source works again with the state as it was: what this copy did with it since is for nobody. */
+    /** In an undo such a copy ends at once: the source works again with the state as it was, and two must not. */
     private static boolean begun(Part part, ExecutorCopy copy) {
         return part.entry() != null && copy.begunWith(part.entry().id());
     }

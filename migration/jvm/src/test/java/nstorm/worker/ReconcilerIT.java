@@ -250,6 +250,11 @@ class ReconcilerIT {
         one.awaitAck("again", "ROUTED");
     }
 
+    private static void knownToCarry() throws Exception {
+        await("it is known how it moves", () -> one.ack().contains("\"way\":\"carry\""));
+        one.way = "carry";
+    }
+
     private static JCQueue backlog() throws Exception {
         Sink.takesMs = 20;
         JCQueue queue = one.worker.copies.get(one.id).queue;
@@ -260,8 +265,7 @@ class ReconcilerIT {
     /** Storm's loop takes tuples as long as there are some, and more come all the time. */
     @Test
     void aSourceWhoseQueueIsNeverEmptySendsItsStateAllTheSame() throws Exception {
-        await("it is known how it moves", () -> one.ack().contains("\"way\":\"carry\""));
-        one.way = "carry";
+        knownToCarry();
         JCQueue queue = backlog();
         one.plan("m", one.worker.me, one.elsewhere, Phase.PREPARE);
         await("what goes ahead is known", () -> one.worker.transfer.isSending("m"));
@@ -291,8 +295,7 @@ class ReconcilerIT {
 
     @Test
     void aSourceWhoseStateHasGoneGoesOnWithItAfterUndo() throws Exception {
-        await("it is known how it moves", () -> one.ack().contains("\"way\":\"carry\""));
-        one.way = "carry";
+        knownToCarry();
         one.plan("m", one.worker.me, one.elsewhere, Phase.CARRY);
         one.awaitAck("m", "DRAINED");
         ExecutorCopy copy = one.worker.copies.get(one.id);
@@ -314,20 +317,25 @@ class ReconcilerIT {
         return StateTransfer.key(plan, plan.entries().get(0));
     }
 
-    /** What the source of move "m" sends in PREPARE. */
-    private static void arriveAhead(byte[] ahead) throws Exception {
+    /** Has a target of move "m" that is READY, as its source has sent this ahead. */
+    private static void readyTarget(byte[] ahead) throws Exception {
+        withoutCopy();
+        one.way = "carry";
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
         await("the plan is read", () -> one.worker.overlay.plan().entries().size() == 1);
         one.awaitAck("m", "NONE");
         arrive(StateArrivalsTest.cut("m/ahead", key(), ahead));
         one.awaitAck("m", "READY");
     }
 
+    private static void recall() throws Exception {
+        one.plan("m", one.elsewhere, one.worker.me, Phase.RECALL);
+        await("the recall is read", () -> one.worker.overlay.plan().entries().get(0).phase() == Phase.RECALL);
+    }
+
     @Test
     void aTargetTakesTheStateAndBeginsByItself() throws Exception {
-        withoutCopy();
-        one.way = "carry";
-        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
-        arriveAhead(new byte[0]);
+        readyTarget(new byte[0]);
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "ROUTED");
         nothingIsExecuted();
@@ -341,8 +349,7 @@ class ReconcilerIT {
         one.awaitAck("m", "LOADED");
         one.awaitTuples();
         assertTrue(sink().count > 1L << 40);
-        one.plan("m", one.elsewhere, one.worker.me, Phase.RECALL);
-        await("the recall is read", () -> one.worker.overlay.plan().entries().get(0).phase() == Phase.RECALL);
+        recall();
         one.awaitTuples();
         one.awaitAck("m", "LOADED");
         one.plan("m", one.elsewhere, one.worker.me, Phase.STOP);
@@ -353,10 +360,7 @@ class ReconcilerIT {
     /** Begins in CARRY, and is given up all the same, as where it counted as dead. */
     @Test
     void aTargetThatHasBegunEndsAtOnceInUndo() throws Exception {
-        withoutCopy();
-        one.way = "carry";
-        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
-        arriveAhead(new byte[0]);
+        readyTarget(new byte[0]);
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         arrive(StateArrivalsTest.cut("m", key(), BoltState.save(List.of(new Sink()), Set.of("count"), null)));
         one.awaitAck("m", "LOADED");
@@ -381,17 +385,13 @@ class ReconcilerIT {
 
     @Test
     void aTargetThatHasReadItsStateAfterTheRecallDoesNotBegin() throws Exception {
-        withoutCopy();
-        one.way = "carry";
-        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
-        arriveAhead(new byte[0]);
+        readyTarget(new byte[0]);
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         Sink source = new Sink();
         source.slow = new Slow();
         arrive(StateArrivalsTest.cut("m", key(), BoltState.save(List.of(source), Set.of("slow"), null)));
         await("it reads its state", () -> Slow.READING.getCount() == 0);
-        one.plan("m", one.elsewhere, one.worker.me, Phase.RECALL);
-        await("the recall is read", () -> one.worker.overlay.plan().entries().get(0).phase() == Phase.RECALL);
+        recall();
         Slow.GATE.countDown();
         await("it has read it", () -> one.worker.copies.get(one.id).loadedWith("m"));
         nothingIsExecuted();
@@ -404,8 +404,7 @@ class ReconcilerIT {
         one.way = "carry";
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "ROUTED");
-        one.plan("m", one.elsewhere, one.worker.me, Phase.RECALL);
-        await("the recall is read", () -> one.worker.overlay.plan().entries().get(0).phase() == Phase.RECALL);
+        recall();
         byte[] state = BoltState.save(List.of(new Sink()), Set.of("count"), null);
         arrive(StateArrivalsTest.cut("m", key(), state));
         nothingIsExecuted();
@@ -417,10 +416,7 @@ class ReconcilerIT {
     /** The source reads of CARRY first, as one on another node may. */
     @Test
     void aStateThatComesInPrepareIsTakenInCarry() throws Exception {
-        withoutCopy();
-        one.way = "carry";
-        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
-        arriveAhead(new byte[0]);
+        readyTarget(new byte[0]);
         Sink source = new Sink();
         source.count = 1L << 40;
         arrive(StateArrivalsTest.cut("m", key(), BoltState.save(List.of(source), Set.of("count"), null)));
@@ -434,15 +430,12 @@ class ReconcilerIT {
 
     @Test
     void whatHasChangedSinceIsLaidOverWhatCameAhead() throws Exception {
-        withoutCopy();
-        one.way = "carry";
-        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
         Sink source = new Sink();
         for (long i = 0; i < 20_000; i++) {
             source.held.put("word-" + i, 1000 + i);
         }
         FirstPass first = FirstPass.of(List.of(source), Set.of("count", "held"));
-        arriveAhead(first.write());
+        readyTarget(first.write());
         assertNull(sink().held);
         source.held.put("word-7", 5000L);
         source.held.remove("word-8");
@@ -493,8 +486,7 @@ class ReconcilerIT {
     /** Of two targets that could not take it, the third would not either. */
     @Test
     void aStateThatIsSentInVainTwicePinsItsExecutor() throws Exception {
-        await("it is known how it moves", () -> one.ack().contains("\"way\":\"carry\""));
-        one.way = "carry";
+        knownToCarry();
         for (String move : List.of("m1", "m2")) {
             assertNull(refusal());
             one.plan(move, one.worker.me, one.elsewhere, Phase.CARRY);
