@@ -59,6 +59,8 @@ class Worker:
     drained: set[str] = field(default_factory=set)
     spouts: frozenset[ExecutorId] = frozenset()
     opened: set[ExecutorId] = field(default_factory=set)
+    # Spouts whose tuples do not finish.
+    stalled: set[ExecutorId] = field(default_factory=set)
     kills: int = 0
     silent: bool = False
     dead: bool = False
@@ -138,7 +140,7 @@ class Worker:
         if entry.phase in (Phase.STOP, Phase.SETTLE):
             return entry.target == self.slot
         if entry.phase is Phase.QUIET and entry.source == self.slot:
-            return False
+            return executor in self.stalled
         if entry.phase is Phase.OPEN:
             return entry.source == self.slot
         return self.slot in (entry.source, entry.target)
@@ -219,6 +221,12 @@ class Worker:
             return EntryState.STOPPED if entry.source == self.slot else EntryState.NONE
         if entry.source == self.slot and entry.id in self.drained:
             return EntryState.DRAINED
+        return self._running(entry)
+
+    def _running(self, entry: Entry) -> EntryState:
+        if entry.phase is Phase.QUIET:
+            stalls = entry.source == self.slot and entry.executor in self.stalled
+            return EntryState.REFUSED if stalls else EntryState.ROUTED
         begun = entry.phase in (Phase.CARRY, Phase.RECALL) and entry.id in self.begun
         return EntryState.LOADED if begun else EntryState.ROUTED
 

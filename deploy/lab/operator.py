@@ -36,12 +36,15 @@ class Placement:
         How many executors a worker keeps whatever becomes of the moves under way.
     handed_over : tuple of ExecutorId
         Those that move by another way than live and have no entry.
+    pinned : tuple of ExecutorId
+        Those that no way moves; a wish for one is refused.
     """
 
     slot_of: dict[ExecutorId, Slot]
     free: tuple[ExecutorId, ...]
     staying: Counter[Slot]
     handed_over: tuple[ExecutorId, ...] = ()
+    pinned: tuple[ExecutorId, ...] = ()
 
 
 class Operator:
@@ -80,19 +83,28 @@ class Operator:
         view = published(self._view, self._topology)
         slot_of = places(view)
         acks = [ack for node in view.acks for ack in node.workers]
-        pinned = {pin.executor for ack in acks for pin in ack.pinned}
+        not_live = {pin.executor for ack in acks for pin in ack.pinned}
         by_ways = {one.executor for ack in acks for one in ack.ways}
-        busy = {entry.executor for entry in view.plan.entries} | pinned
-        staying = view.observation.staying
-        moving = {entry.executor for entry in view.plan.entries}
-        handed_over = tuple(sorted(by_ways & set(slot_of) - moving))
-        return Placement(slot_of, tuple(sorted(set(slot_of) - busy)), staying, handed_over)
+        idle = set(slot_of) - {entry.executor for entry in view.plan.entries}
+        return Placement(
+            slot_of,
+            free=tuple(sorted(idle - not_live)),
+            staying=view.observation.staying,
+            handed_over=tuple(sorted(idle & by_ways)),
+            pinned=tuple(sorted(idle & not_live - by_ways)),
+        )
 
     def ways(self) -> dict[ExecutorId, Way]:
         """Tell which executors move by another way than `live`, and by which."""
         view = published(self._view, self._topology)
         acks = [ack for node in view.acks for ack in node.workers if ack.topology == view.id]
         return {one.executor: one.way for ack in acks for one in ack.ways}
+
+    def reasons(self) -> set[str]:
+        """Tell why executors do not move live."""
+        view = published(self._view, self._topology)
+        acks = [ack for node in view.acks for ack in node.workers if ack.topology == view.id]
+        return {pin.reason for ack in acks for pin in ack.pinned}
 
     def entries(self) -> int:
         """Count the entries of the plan.

@@ -79,22 +79,25 @@ def bench_moves(
         int,
         typer.Option(min=0, help="Kill the source worker of every N-th move in DRAIN; 0: none."),
     ] = 0,
-    counters: Annotated[
-        bool, typer.Option("--counters", help="Counts travel, and must be right at the end.")
-    ] = False,
+    workload: Annotated[
+        str, typer.Option(help="Which one of the lab's runs; its oracle judges the end.")
+    ] = "wordcount",
 ) -> None:
     """Move executors, in turn with rest, and account for all tuples.
 
+    The operator also asks for executors that stay; these wishes must be refused.
     Where the controller finds nothing to move for some seconds, one executor is moved at random;
     the report counts these as "shaken".
     """
     from deploy.lab.cluster import HOOKS_JAR, plan_lab  # noqa: PLC0415
     from deploy.lab.operator import beside  # noqa: PLC0415
+    from deploy.lab.workloads import WORKLOADS  # noqa: PLC0415
     from tests.bench.movers import AtRandom, by_itself, slots_of  # noqa: PLC0415
     from tests.bench.moves import run_moves, submit  # noqa: PLC0415
 
     topology, itself = "bench", by is By.CONTROLLER
-    workload = "counters" if counters else "wordcount"
+    if workload not in WORKLOADS:
+        raise CommandError(f"--workload {workload}: {meant(workload, WORKLOADS)}")
     with plan_lab("bench-moves", hooks_jar=HOOKS_JAR, conf=RESTLESS if itself else None) as lab:
         submit(lab, topology, variant, rate, workload)
         with beside(lab, topology, mode="auto" if itself else "observe") as operator:
@@ -104,6 +107,7 @@ def bench_moves(
                 seed,
                 kill_every=kill_every,
                 spared=lambda: slots_of(lab, topology, "spout"),
+                pinned=True,
             )
             with by_itself(lab, operator, seed) if itself else nullcontext(at_random) as mover:
                 report = run_moves(lab, mover, topology, moves=moves)

@@ -72,6 +72,8 @@ class AtRandom:
         Kill the source of each so-manieth move while it drains; 0: of none.
     spared : callable
         Gives the slots whose worker is not killed now: with a spout dies the account of its tuples.
+    pinned : bool
+        Also ask for executors that stay; these wishes are refused.
     """
 
     def __init__(
@@ -82,10 +84,12 @@ class AtRandom:
         *,
         kill_every: int = 0,
         spared: Callable[[], frozenset[str]] = frozenset,
+        pinned: bool = False,
     ) -> None:
         self.killed = 0
         self.shaken = 0
         self._spared = spared
+        self._pinned = pinned
         self._lab = lab
         self._operator = operator
         self._chosen = random.Random(seed)
@@ -101,7 +105,8 @@ class AtRandom:
         """Ask for one move and wait until it no longer keeps another from beginning."""
         kill = self._kill_every > 0 and (self.begun + 1) % self._kill_every == 0
         placement = self._operator.placement()
-        pair = choose(placement, self._chosen, self._spared() if kill else frozenset())
+        spared = self._spared() if kill else frozenset()
+        pair = choose(placement, self._chosen, spared, pinned=self._pinned)
         if pair is None:
             time.sleep(0.2)
             return
@@ -249,7 +254,11 @@ def by_itself(lab: Lab, operator: Operator, seed: int) -> Iterator[ByItself]:
 
 
 def choose(
-    placement: Placement, chosen: random.Random, spared: frozenset[str] = frozenset()
+    placement: Placement,
+    chosen: random.Random,
+    spared: frozenset[str] = frozenset(),
+    *,
+    pinned: bool = False,
 ) -> tuple[ExecutorId, Slot] | None:
     """Choose an executor and a target, uniform over all that may be.
 
@@ -261,15 +270,18 @@ def choose(
         The source of chance.
     spared : frozenset of str
         Slots that nothing may leave.
+    pinned : bool
+        Also choose what stays.
 
     Returns
     -------
     tuple of (ExecutorId, Slot) or None
         None if nothing may move now.
     """
+    stays = placement.pinned if pinned else ()
     free = [
         executor
-        for executor in (*placement.free, *placement.handed_over)
+        for executor in (*placement.free, *placement.handed_over, *stays)
         if placement.staying[placement.slot_of[executor]] > 1
         and str(placement.slot_of[executor]) not in spared
     ]

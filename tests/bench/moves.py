@@ -12,10 +12,12 @@ from deploy.lab.cluster import Lab
 from deploy.lab.ledger import SATURATE, Ledger, LedgerWindow, Totals, latency_ms
 from deploy.lab.operator import kill_meters
 from deploy.lab.workloads import judge
+from migration.protocol import MoveOutcome
 from tests.bench import Variant
 from tests.bench.movers import Moved, Mover
 
 BLOCK_S = 30.0
+JUDGE_LIMIT_S = 40.0
 
 
 CONF_OF: Mapping[Variant, Mapping[str, Any]] = {
@@ -111,11 +113,14 @@ def run_moves(
             mover.move()
         moving += _windows(ledger, began_s)
     ended = mover.ended()
+    # First: what open windows hold fails some time after the last line.
+    verdict = judge(ledger, JUDGE_LIMIT_S)
     # A tuple that was lost is pending for up to two message timeouts, and then it has failed.
     totals = ledger.drain(2 * message_timeout_s(lab))
     return {
-        "verdict": str(judge(ledger)),
+        "verdict": str(verdict),
         **_durations(ended),
+        **_refused(lab, topology, ended),
         **_by_component(lab, topology, ended),
         **_fates(totals),
         **_felt(Stretch(tuple(moving)), Stretch(tuple(control))),
@@ -194,9 +199,25 @@ def _durations(ended: Sequence[Moved]) -> dict[str, Any]:
     }
 
 
+def components(lab: Lab, topology: str) -> dict[str, str]:
+    """Tell by executor which component it belongs to."""
+    return {f"{a}-{b}": e.component for e in lab.assignment(topology) for a, b in [e.executor]}
+
+
+def _refused(lab: Lab, topology: str, ended: Sequence[Moved]) -> dict[str, Any]:
+    """Tell what has not moved, and why."""
+    component = components(lab, topology)
+    found = Counter(
+        f"{component[move.executor]}: {move.state}: {move.reason}"
+        for move in ended
+        if move.state != MoveOutcome.MOVED
+    )
+    return {"not_moved": dict(sorted(found.items()))}
+
+
 def _by_component(lab: Lab, topology: str, ended: Sequence[Moved]) -> dict[str, Any]:
     """Give the times of the components' moves, until the source has stopped."""
-    component = {f"{a}-{b}": e.component for e in lab.assignment(topology) for a, b in [e.executor]}
+    component = components(lab, topology)
     spent: dict[str, list[float]] = {}
     for move in ended:
         if move.stopped_after_s is not None:

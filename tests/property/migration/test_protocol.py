@@ -65,6 +65,10 @@ class Turns(RuleBasedStateMachine):
             progress[row] = replace(progress[row], cancelled=True)
             self.world.held_plan = replace(self.world.held_plan, progress=tuple(progress))
 
+    @rule(executor=EXECUTORS, slot=SLOTS)
+    def stall(self, executor: int, slot: int) -> None:
+        self.world.workers[slot].stalled ^= {self.world.executors[executor]}
+
     @rule()
     def take_over(self) -> None:
         self.world.take_over()
@@ -458,6 +462,17 @@ def test_a_spout_whose_tuples_do_not_finish_goes_back():
     world.settle()
     assert world.finished[-1].outcome is MoveOutcome.UNDONE
     assert world.finished[-1].reason == "what was pending did not finish in time"
+
+
+def test_a_spout_that_says_that_its_tuples_do_not_finish_goes_back_at_once():
+    world = quiet()
+    world.worker(world.slots[0]).stalled.add(world.executors[0])
+    world.everybody()
+    world.lead()
+    assert world.phases() == [Phase.UNDO]
+    world.settle()
+    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.copies(world.executors[0]) == [world.slots[0]]
 
 
 def test_tuples_that_are_never_acked_send_the_move_back():

@@ -53,9 +53,12 @@ public final class Pinning {
         if (taskObject instanceof Acker) {
             return Way.ACKER;
         }
-        boolean storms = component.startsWith("__") || component.startsWith("$")
+        return spout && !storms(component, taskObject) ? Way.SPOUT : Way.LIVE;
+    }
+
+    private static boolean storms(String component, Object taskObject) {
+        return component.startsWith("__") || component.startsWith("$")
                 || taskObject.getClass().getName().startsWith("org.apache.storm.trident.");
-        return spout && !storms ? Way.SPOUT : Way.LIVE;
     }
 
     /**
@@ -68,7 +71,7 @@ public final class Pinning {
      */
     public static String reason(String component, boolean spout, Object taskObject) {
         if (spout) {
-            return "spout";
+            return storms(component, taskObject) ? named("Storm's own spout", taskObject) : "spout";
         }
         if (component.startsWith("__")) {
             return component.equals("__acker") ? "acker" : "system component";

@@ -39,8 +39,8 @@ final class ExecutorCopy {
      * never empty for long. Tuples among so few go on to the new owner when the executor stops.
      */
     private static final int FLUSH_TUPLES = 16;
-    /** An operator may have cancelled one. */
-    private static final int SENT_IN_VAIN_MAX = 2;
+    /** What is wrong once may be so by chance: an operator has cancelled, a tuple was lost. */
+    private static final int IN_VAIN_MAX = 2;
     private static final long SIZED_NANOS = TimeUnit.SECONDS.toNanos(60);
     /** A little less than a move waits: one that was cancelled says nothing. */
     private static final long KEPT_TOO_LONG_SECS = 35;
@@ -64,6 +64,7 @@ final class ExecutorCopy {
     private volatile boolean refused;
     private int sentInVain;
     private int aheadInVain;
+    private int finishedInVain;
     private long emptyingNanos;
     private long idleSinceNanos;
     private boolean drained;
@@ -110,6 +111,9 @@ final class ExecutorCopy {
 
     /** From now on a spout may open, and emits. */
     void run() {
+        if (stalls() && ++finishedInVain == IN_VAIN_MAX) {
+            stays.failed("in " + finishedInVain + " moves nothing of what it had pending finished for 10 s, as where tuples wait in windows");
+        }
         stopSwitch.allowOpen();
         stopSwitch.keep();
     }
@@ -117,6 +121,11 @@ final class ExecutorCopy {
     /** A spout emits no more, and ends once nothing is pending. */
     void finish(HandOver handOver) {
         stopSwitch.spout.finish(handOver);
+    }
+
+    /** Whether what its spout has pending does not finish: the move is to be undone. */
+    boolean stalls() {
+        return stopSwitch.spout.stalls();
     }
 
     boolean alive() {
@@ -245,7 +254,7 @@ final class ExecutorCopy {
      */
     void lookAhead(Consumer<FirstPass> then) {
         Set<String> fields = stays.state();
-        boolean goes = aheadInVain < SENT_IN_VAIN_MAX;
+        boolean goes = aheadInVain < IN_VAIN_MAX;
         stopSwitch.betweenTuples(() -> {
             FirstPass first = null;
             try {
@@ -307,7 +316,7 @@ final class ExecutorCopy {
 
     /** Its state went to a target, and the move was undone: what one target cannot read the next cannot either. */
     void sentInVain() {
-        if (++sentInVain == SENT_IN_VAIN_MAX) {
+        if (++sentInVain == IN_VAIN_MAX) {
             stays.failed("its state went to a target " + sentInVain + " times and each move was undone; the target's log has the reason");
         }
     }

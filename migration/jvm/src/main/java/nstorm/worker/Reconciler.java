@@ -301,7 +301,9 @@ final class Reconciler {
             case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED
                     : copy.refused() ? EntryState.REFUSED : EntryState.DRAINED;
             case DRAIN -> here ? EntryState.NONE : copy == null || copy.drained(DRAINED_MS, worker.handOver) ? EntryState.DRAINED : EntryState.ROUTED;
-            case FINISH, STOP, RETIRE -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
+            case FINISH -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK
+                    : copy.stalls() ? EntryState.REFUSED : EntryState.ROUTED;
+            case STOP, RETIRE -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
             case WATCH -> ahead(part.entry()) || !worker.overlay.reaches(part.entry())
                     ? EntryState.NONE : EntryState.ROUTED;
         };

@@ -23,11 +23,19 @@ import org.apache.storm.utils.RotatingMap;
 final class SpoutExit {
     private enum Wish { RUN, FINISH, CLOSE }
 
+    /** In windows tuples wait for those that come later, and these for the spout: better soon undone than late. */
+    private static final long STALLED_NANOS = TimeUnit.SECONDS.toNanos(10);
+    /** A little less than a move waits for what is pending. */
+    private static final long IN_TIME_NANOS = TimeUnit.SECONDS.toNanos(35);
+
     private final Executor executor;
     private volatile Wish wish = Wish.RUN;
     private volatile HandOver handOver;
     /** When it went beyond the way back; 0 before. */
     private volatile long closingNanos;
+    /** When it was asked last, or something pending finished after that. */
+    private volatile long progressNanos;
+    private int leftPending;
     private long sinceNanos;
 
     SpoutExit(Executor executor) {
@@ -52,6 +60,7 @@ final class SpoutExit {
     private synchronized void ask(Wish next, HandOver to) {
         if (closingNanos == 0 && wish != next) {
             handOver = to;
+            progressNanos = System.nanoTime();
             wish = next;
         }
     }
@@ -61,6 +70,12 @@ final class SpoutExit {
             closingNanos = System.nanoTime();
         }
         return wish == asked;
+    }
+
+    /** Whether nothing of what is pending has finished for long, and it will not time out while a move waits. */
+    boolean stalls() {
+        return wish == Wish.FINISH && closingNanos == 0 && timeoutNanos() > IN_TIME_NANOS
+                && System.nanoTime() - progressNanos > STALLED_NANOS;
     }
 
     /** Since when there is no way back, for the spout is being closed or is; 0 while there is one. */
@@ -77,6 +92,7 @@ final class SpoutExit {
         }
         if (sinceNanos == 0) {
             sinceNanos = System.nanoTime();
+            leftPending = Integer.MAX_VALUE;
             deactivate();
         }
         int taken = executor.getReceiveQueue().consume(executor);
@@ -131,18 +147,22 @@ final class SpoutExit {
 
     private boolean nothingPending() {
         RotatingMap<Long, ?> pending = StormFields.get(StormFields.SPOUT_PENDING, executor);
-        if (pending.size() > 0 && timedOut()) {
+        if (pending.size() > 0 && System.nanoTime() - sinceNanos > timeoutNanos()) {
             // By Storm's own time-out, which fails each to the spout: all are older than a message may be.
             pending.rotate();
             pending.rotate();
         }
-        return pending.size() == 0;
+        int left = pending.size();
+        if (left < leftPending) {
+            leftPending = left;
+            progressNanos = System.nanoTime();
+        }
+        return left == 0;
     }
 
-    private boolean timedOut() {
+    private long timeoutNanos() {
         Object timeouts = executor.getTopoConf().get(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS);
         int secs = ObjectReader.getInt(executor.getTopoConf().get(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS), 30);
-        return ObjectReader.getBoolean(timeouts, true)
-                && System.nanoTime() - sinceNanos > TimeUnit.SECONDS.toNanos(secs);
+        return ObjectReader.getBoolean(timeouts, true) ? TimeUnit.SECONDS.toNanos(secs) : Long.MAX_VALUE;
     }
 }

@@ -18,9 +18,9 @@ final class Stays {
         return thread;
     });
 
-    private final Way own;
     private final String component;
     private final Declared declared;
+    private volatile Way own;
     private Object bolt;
     private volatile MoveWay way;
     private volatile String size = "";
@@ -78,6 +78,7 @@ final class Stays {
 
     /** It could not move as it ought to: from now on it stays. */
     void failed(String why) {
+        own = Way.LIVE;
         way = new MoveWay(why);
     }
 }

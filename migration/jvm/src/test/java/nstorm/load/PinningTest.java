@@ -150,6 +150,7 @@ class PinningTest {
     @Test
     void spoutsAndSystemComponentsStay() {
         assertEquals("spout", Pinning.reason("s", true, new NoSpout()));
+        assertEquals("Storm's own spout (NoSpout)", Pinning.reason("$mastercoord-bg0", true, new NoSpout()));
         assertEquals("acker", Pinning.reason("__acker", false, new Wrapper(null)));
         assertEquals("system component", Pinning.reason("__system", false, new Wrapper(null)));
     }

@@ -29,9 +29,11 @@ import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
+import nstorm.wire.Way;
 import nstorm.worker.OneWorker.Batch;
 import nstorm.worker.OneWorker.Sink;
 import nstorm.worker.OneWorker.Source;
+import org.apache.storm.Config;
 import org.apache.storm.cluster.ZKStateStorage;
 import org.apache.storm.daemon.Task;
 import org.apache.storm.daemon.worker.WorkerTransfer;
@@ -44,6 +46,7 @@ import org.apache.storm.serialization.KryoTupleSerializer;
 import org.apache.storm.task.WorkerTopologyContext;
 import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.utils.JCQueue;
+import org.apache.storm.utils.RotatingMap;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -728,6 +731,37 @@ class ReconcilerIT {
         one.awaitAck("m", "ROUTED");
         assertCalls(before, "deactivate", "activate");
         one.awaitTuples();
+    }
+
+    /** As where tuples wait in a window for those that come later. */
+    @Test
+    void aSpoutWhoseTuplesDoNotFinishIsKeptAndAfterTwoMovesStays() throws Exception {
+        ExecutorId spout = one.idOf("source");
+        Executor executor = one.worker.copies.get(spout).executor();
+        int before = Source.CALLS.size();
+        executor.getTopoConf().put(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS, 36);
+        StormFields.SPOUT_PENDING.set(executor, new RotatingMap<Long, Object>(2) {
+            @Override
+            public int size() {
+                return super.size() + 1;
+            }
+        });
+        for (String move : List.of("m1", "m2")) {
+            assertEquals("spout", one.worker.copies.get(spout).pinned());
+            one.plan(move, spout, one.worker.me, one.elsewhere, Phase.QUIET);
+            one.awaitAck(move, "REFUSED");
+            one.plan(move, spout, one.worker.me, one.elsewhere, Phase.UNDO);
+            one.awaitAck(move, "ROUTED");
+        }
+        executor.getTopoConf().put(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS, OneWorker.MESSAGE_TIMEOUT_SECS);
+        assertCalls(before, "deactivate", "activate", "deactivate", "activate");
+        assertEquals(Way.LIVE, one.worker.copies.get(spout).way());
+        assertEquals("in 2 moves nothing of what it had pending finished for 10 s, as where tuples wait in windows",
+                one.worker.copies.get(spout).pinned());
+        one.awaitTuples();
+        closedHere(spout);
+        // What was in flight when its map was replaced.
+        Source.PENDING.clear();
     }
 
     @Test
