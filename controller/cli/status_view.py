@@ -13,7 +13,7 @@ from controller.core.controls import EVERYWHERE, Controls
 from controller.core.drain import left_on
 from controller.core.layout import settled_placement
 from controller.core.topology import TopologyView
-from migration.model import Candidacy, NodeAcks, Timing, WorkerAck
+from migration.model import Candidacy, NodeAcks, Timing, Way, WorkerAck
 from migration.wire import SPEAKS
 
 Document = dict[str, Any]
@@ -34,10 +34,9 @@ def as_document(
     """Put together what ZooKeeper, the agents and the leading controller say.
 
     `told` is what the leading controller last wrote, `controls` what operators have set. The
-    first of the `controllers` leads. `drained` has how many executors each drained host had.
-    `left_out` counts
-    the rows of traffic that each node's report had no room for, `clocks_ahead_s` are the nodes',
-    `silent_s` tells for how long their agents have not written.
+    first of the `controllers` leads. `drained` has how many executors each drained host had,
+    `left_out` the rows of traffic that each node's report had no room for; `clocks_ahead_s` are
+    the nodes', `silent_s` tells for how long their agents have not written.
     """
     told, clocks, silent = told or {}, clocks_ahead_s or {}, silent_s or {}
     cycles = {cycle["topology"]: cycle for cycle in told.get("cycles", [])}
@@ -168,18 +167,15 @@ def _worker(ack: WorkerAck | None) -> Document:
 
 def _supervisors_behind(view: TopologyView) -> list[str]:
     """List the supervisors that have not read the plan as it is: moves wait for them in DRAIN."""
-    if view.plan.version < 0:
-        return []
-    return [
-        node
-        for node in sorted({slot.supervisor for slot in view.publication.slots})
-        if not view.observation.has_read(node, view.plan.stamp)
-    ]
+    nodes = {slot.supervisor for slot in view.publication.slots} if view.plan.version >= 0 else ()
+    return [n for n in sorted(nodes) if not view.observation.has_read(n, view.plan.stamp)]
 
 
 def _executors(view: TopologyView, cycle: Document | None) -> Iterator[Document]:
     placement = settled_placement(view.publication, view.plan)
-    pinned = view.pinned
+    pinned, workers = view.pinned, view.observation.workers.values()
+    why = {one.executor: one.reason for ack in workers for one in ack.pinned}
+    ways = {one.executor: one.way for ack in workers for one in ack.ways}
     measured = {row["executor"]: row for row in (cycle or {}).get("executors", [])}
     for placed in sorted(view.publication.executors, key=lambda p: p.executor):
         load = measured.get(str(placed.executor), {})
@@ -190,6 +186,8 @@ def _executors(view: TopologyView, cycle: Document | None) -> Iterator[Document]
             "cpu_cores": load.get("cpu_cores"),
             "queue": load.get("queue"),
             "pinned": pinned.get(placed.executor),
+            "way": None if placed.executor in pinned else ways.get(placed.executor, Way.LIVE),
+            "why": pinned.get(placed.executor) or why.get(placed.executor),
         }
 
 
@@ -339,8 +337,9 @@ def share(worker: Document) -> str:
 
 def _executor(row: Document) -> str:
     cpu = "" if row["cpu_cores"] is None else f" {row['cpu_cores']:.3f}"
-    pinned = f" (pinned: {row['pinned']})" if row["pinned"] else ""
-    return f"{row['executor']} {row['component']}{cpu}{pinned}"
+    how = "pinned" if row["pinned"] else row["way"]
+    told = f" ({how}: {row['why']})" if how in ("pinned", Way.CARRY, Way.DRAIN) else ""
+    return f"{row['executor']} {row['component']}{cpu}{told}"
 
 
 def ended(moves: Iterable[Document], hosts: Mapping[str, str]) -> Iterator[str]:

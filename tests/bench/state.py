@@ -24,6 +24,8 @@ from migration.model import ExecutorId, Phase
 TOPOLOGY = "state"
 RATE_TPS = 500.0
 CONTROL_S = 20.0
+# JVMs that have just started compile their code for as long, and share two cores.
+WARM_UP_S = 60.0
 TICK_S = 1
 FILL_LIMIT_S = 180.0
 # A restart, and the lab's message timeout, after which what was in flight has failed.
@@ -63,7 +65,7 @@ def run_state(
     with beside(lab, TOPOLOGY) as operator, Session(lab.storm_zookeeper) as session:
         session.connect()
         filled_s = _fill(lab, ledger, heap_max(configure("heap", conf)))
-        time.sleep(max(0.0, CONTROL_S - filled_s))  # until code is compiled
+        time.sleep(max(0.0, WARM_UP_S - filled_s))
         progress(f"{kind}, {size_mb} MB, filled in {filled_s:.0f} s: {judge(ledger)}")
         began_s = time.time()
         time.sleep(CONTROL_S)

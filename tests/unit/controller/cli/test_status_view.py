@@ -1,11 +1,27 @@
 """What ``nstorm status`` shows."""
 
+import io
+
 from messages import executor, node_acks, publication, replace, worker_ack
+from rich.console import Console
 
 from controller.cli.status_view import as_document, as_tables
 from controller.core.controls import Controls
 from controller.core.topology import TopologyView
-from migration.model import AppliedPlan, Base, Candidacy, Counters, Entry, Node, Phase, Plan, Slot
+from migration.model import (
+    AppliedPlan,
+    Base,
+    Candidacy,
+    Counters,
+    Entry,
+    ExecutorWay,
+    Node,
+    Phase,
+    PinnedExecutor,
+    Plan,
+    Slot,
+    Way,
+)
 from migration.wire import SPEAKS
 
 CYCLE = {"tick": 1, "outcome": "MOVED", "reason": "", "warnings": [], "proposal": ""}
@@ -137,3 +153,31 @@ def test_moves_are_shown_by_host_and_port() -> None:
     lines = [str(line) for line in as_tables(document)]
     assert "move m1: 1-1 host-a:1 to host-b:1, DRAIN" in lines
     assert "ended m0: 2-2 host-b:1 to host-a:1, MOVED after 0.500 s: because" in lines
+
+
+def test_how_an_executor_moves_is_shown_where_that_takes_something() -> None:
+    a = Slot("a", 1)
+    ways = ((1, Way.CARRY), (2, Way.SPOUT))
+    said = worker_ack(
+        a,
+        [1, 2, 3, 4],
+        ways=tuple(ExecutorWay(executor(task), way) for task, way in ways),
+        pinned=(
+            PinnedExecutor(executor(1), "keeps something in its field counts, some 42 MB"),
+            PinnedExecutor(executor(2), "spout"),
+            PinnedExecutor(executor(3), "starts threads"),
+        ),
+    )
+    acks = (node_acks("a", [said], "c"),)
+    view = TopologyView(publication(dict.fromkeys((1, 2, 3, 4), a)), Plan("c", 2, -1, "wc-1"), acks)
+    document = as_document([view], acks, None, Controls(), left_out={})
+    rows = document["topologies"][0]["executors"]
+    assert [row["way"] for row in rows] == ["carry", "spout", None, "live"]
+    assert [row["why"] for row in rows] == [*(pin.reason for pin in said.pinned), None]
+    console = Console(width=200, record=True, file=io.StringIO())
+    for part in as_tables(document):
+        console.print(part)
+    shown = console.export_text()
+    assert "(carry: keeps something in its field counts, some 42 MB)" in shown
+    assert "(pinned: starts threads)" in shown
+    assert "spout)" not in shown

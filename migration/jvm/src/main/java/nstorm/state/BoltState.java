@@ -28,9 +28,9 @@ public final class BoltState {
      *
      * @throws IOException if a value cannot travel, or it is too much
      */
-    public static byte[] save(List<Object> bolts, Set<String> fields, FirstPass firstOrNull) throws IOException {
+    public static StateBytes save(List<Object> bolts, Set<String> fields, FirstPass firstOrNull) throws IOException {
         long firstId = firstOrNull == null ? FirstPass.NONE : firstOrNull.id();
-        Bounded bytes = new Bounded();
+        StateBytes bytes = new StateBytes();
         try (ObjectOutputStream out = new StateOutput(bytes, firstId == FirstPass.NONE ? null : firstOrNull)) {
             List<Object> values = new ArrayList<>();
             for (Object bolt : bolts) {
@@ -44,7 +44,7 @@ public final class BoltState {
         } catch (RuntimeException e) {
             throw new IOException(e.getMessage(), e);
         }
-        return bytes.toByteArray();
+        return bytes;
     }
 
     /**

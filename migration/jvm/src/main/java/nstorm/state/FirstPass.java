@@ -66,9 +66,9 @@ public final class FirstPass {
      *
      * @throws IOException if it is too much
      */
-    public byte[] write() throws IOException {
+    public StateBytes write() throws IOException {
         List<MapThen> plain = seen.stream().filter(MapThen::isPlain).toList();
-        Bounded bytes = new Bounded();
+        StateBytes bytes = new StateBytes();
         try {
             PlainOutput out = new PlainOutput(bytes);
             out.eightBytes(id);
@@ -81,7 +81,7 @@ public final class FirstPass {
             throw new IOException(e.getMessage(), e);
         }
         written = plain;
-        return bytes.toByteArray();
+        return bytes;
     }
 
     /** None if nothing of it was written. */

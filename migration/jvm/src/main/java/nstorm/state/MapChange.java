@@ -4,101 +4,134 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Spliterator;
+import java.util.stream.IntStream;
 
 /**
  * What has changed in a map since a moment. Entries are compared by the reference alone: an equal value that was written
- * anew counts as changed, and nothing of an entry that was not is touched, which a pause would pay for.
+ * anew counts as changed, and nothing of an entry that was not is touched, which a pause would pay for. It waits for memory, entry
+ * by entry, so the parts of the map are compared side by side.
  */
 final class MapChange {
-    /** So far is a key looked for among those that come next: between two of them others may have been removed. */
-    private static final int AHEAD = 32;
+    /** What has changed in one part of the map; what has gone into another part is removed here, and put there. */
+    private static final class Part {
+        /** So far is a key looked for among those that come next: between two of them others may have been removed. */
+        private static final int AHEAD = 32;
 
-    private final MapThen then;
-    /**
-     * After each place that with the next key that was not found yet, as a ring with a place of its own for its start: a map that has
-     * grown has its keys in the old order, several times over, each time others of them.
-     */
-    private final int[] following;
-    private int before;
-    private int removed;
-    private int[] changedPlaces = new int[64];
-    private final List<Object> changedValues = new ArrayList<>();
-    private final List<Object> put = new ArrayList<>();
-    private boolean plain = true;
+        private final MapThen.Part then;
+        /**
+         * After each place that with the next key that was not found yet, as a ring with a place of its own for its start: a map that
+         * has grown has its keys in the old order, several times over, each time others of them.
+         */
+        private final int[] following;
+        private int before;
+        private int removed;
+        private int[] changedPlaces = new int[64];
+        private final List<Object> changedValues = new ArrayList<>();
+        private final List<Object> put = new ArrayList<>();
+        private boolean plain = true;
 
-    private MapChange(MapThen then) {
-        this.then = then;
-        int start = then.keys.length;
-        before = start;
-        removed = start;
-        following = new int[start + 1];
-        for (int i = 0; i < start; i++) {
-            following[i] = i + 1;
+        private Part(MapThen.Part then, Spliterator<Map.Entry<Object, Object>> now) {
+            this.then = then;
+            int start = then.entries;
+            before = start;
+            removed = start;
+            following = new int[start + 1];
+            for (int i = 0; i < start; i++) {
+                following[i] = i + 1;
+            }
+            now.forEachRemaining(this::compare);
         }
+
+        private void compare(Map.Entry<Object, Object> entry) {
+            Object key = entry.getKey();
+            Object value = entry.getValue();
+            int place = find(key);
+            if (place == then.entries) {
+                plain &= Plain.is(key) && Plain.is(value);
+                put.add(key);
+                put.add(value);
+            } else if (then.values[place] != value) {
+                plain &= Plain.is(value);
+                change(place, value);
+            }
+        }
+
+        /** The place of the key among the old ones, each of which is found once; that of the start if it is not near. */
+        private int find(Object key) {
+            int start = then.entries;
+            int last = before;
+            for (int i = 0; i < AHEAD; i++) {
+                int place = following[last];
+                if (place != start && then.keys[place] == key) {
+                    following[last] = following[place];
+                    before = last;
+                    removed--;
+                    return place;
+                }
+                last = place;
+            }
+            return start;
+        }
+
+        private void change(int place, Object value) {
+            if (changedValues.size() == changedPlaces.length) {
+                changedPlaces = Arrays.copyOf(changedPlaces, 2 * changedPlaces.length);
+            }
+            changedPlaces[changedValues.size()] = place;
+            changedValues.add(value);
+        }
+    }
+
+    private final List<Part> parts;
+
+    private MapChange(MapThen then, List<Spliterator<Map.Entry<Object, Object>>> now) {
+        parts = IntStream.range(0, now.size()).parallel().mapToObj(i -> new Part(then.parts.get(i), now.get(i))).toList();
     }
 
     /** Null if the map has something now that is not plain, or has changed so much that it is less to send all of it. */
     static MapChange orNull(MapThen then) {
-        MapChange change = new MapChange(then);
-        then.map.forEach(change::compare);
-        int changes = change.removed + change.changedValues.size() + change.put.size() / 2;
-        return change.plain && changes < then.map.size() ? change : null;
+        List<Spliterator<Map.Entry<Object, Object>>> now = PlainMaps.parts(then.map);
+        MapChange change = now.size() == then.parts.size() ? new MapChange(then, now) : null;
+        if (change == null || change.changes() > then.map.size() / 2) {
+            // In a map that has grown the parts have other keys than before.
+            change = new MapChange(then.joined(), List.of(then.map.entrySet().spliterator()));
+        }
+        return change.parts.stream().allMatch(part -> part.plain) && change.changes() < then.map.size() ? change : null;
     }
 
-    private void compare(Object key, Object value) {
-        int place = find(key);
-        if (place == then.keys.length) {
-            plain &= Plain.is(key) && Plain.is(value);
-            put.add(key);
-            put.add(value);
-        } else if (then.values[place] != value) {
-            plain &= Plain.is(value);
-            change(place, value);
-        }
-    }
-
-    /** The place of the key among the old ones, each of which is found once; that of the start if it is not near. */
-    private int find(Object key) {
-        int start = then.keys.length;
-        int last = before;
-        for (int i = 0; i < AHEAD; i++) {
-            int place = following[last];
-            if (place != start && then.keys[place] == key) {
-                following[last] = following[place];
-                before = last;
-                removed--;
-                return place;
-            }
-            last = place;
-        }
-        return start;
-    }
-
-    private void change(int place, Object value) {
-        if (changedValues.size() == changedPlaces.length) {
-            changedPlaces = Arrays.copyOf(changedPlaces, 2 * changedPlaces.length);
-        }
-        changedPlaces[changedValues.size()] = place;
-        changedValues.add(value);
+    private int changes() {
+        return parts.stream().mapToInt(part -> part.removed + part.changedValues.size() + part.put.size() / 2).sum();
     }
 
     /** As {@link FirstMap#change} reads it. */
     void write(PlainOutput out) throws IOException {
-        out.number(removed);
-        int start = then.keys.length;
+        out.number(parts.stream().mapToInt(part -> part.removed).sum());
+        int first = 0;
         int last = 0;
-        for (int place = following[start]; place != start; place = following[place]) {
-            out.number(place - last);
-            last = place;
+        for (Part part : parts) {
+            int start = part.then.entries;
+            for (int place = part.following[start]; place != start; place = part.following[place]) {
+                out.number(first + place - last);
+                last = first + place;
+            }
+            first += start;
         }
-        out.number(changedValues.size());
-        for (int i = 0; i < changedValues.size(); i++) {
-            out.number(changedPlaces[i]);
-            out.value(changedValues.get(i));
+        out.number(parts.stream().mapToInt(part -> part.changedValues.size()).sum());
+        first = 0;
+        for (Part part : parts) {
+            for (int i = 0; i < part.changedValues.size(); i++) {
+                out.number(first + part.changedPlaces[i]);
+                out.value(part.changedValues.get(i));
+            }
+            first += part.then.entries;
         }
-        out.number(put.size() / 2);
-        for (Object one : put) {
-            out.value(one);
+        out.number(parts.stream().mapToInt(part -> part.put.size() / 2).sum());
+        for (Part part : parts) {
+            for (Object one : part.put) {
+                out.value(one);
+            }
         }
     }
 }

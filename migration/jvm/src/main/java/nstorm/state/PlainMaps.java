@@ -1,15 +1,21 @@
 package nstorm.state;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Spliterator;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 
 /** Large maps of {@link Plain} keys and values. Of a smaller one an object stream is quick enough. */
 final class PlainMaps {
     static final int LARGE_ENTRIES = 5000;
     private static final int HASH = 0;
     private static final int CONCURRENT = 1;
+    private static final int SPLITS = 3;
 
     private PlainMaps() {
     }
@@ -34,6 +40,25 @@ final class PlainMaps {
             left--;
         }
         return true;
+    }
+
+    /** All entries in the map's order, split always alike, but for a map that has grown. */
+    static List<Spliterator<Map.Entry<Object, Object>>> parts(Map<Object, Object> map) {
+        List<Spliterator<Map.Entry<Object, Object>>> parts = List.of(map.entrySet().spliterator());
+        for (int i = 0; i < SPLITS; i++) {
+            parts = halves(parts, map instanceof ConcurrentHashMap);
+        }
+        return parts;
+    }
+
+    private static List<Spliterator<Map.Entry<Object, Object>>> halves(List<Spliterator<Map.Entry<Object, Object>>> parts, boolean laterFirst) {
+        List<Spliterator<Map.Entry<Object, Object>>> halves = new ArrayList<>();
+        for (Spliterator<Map.Entry<Object, Object>> part : parts) {
+            // A HashMap's gives away the half that comes first in its order, a ConcurrentHashMap's the other one.
+            Spliterator<Map.Entry<Object, Object>> half = part.trySplit();
+            Stream.of(laterFirst ? part : half, laterFirst ? half : part).filter(Objects::nonNull).forEach(halves::add);
+        }
+        return halves;
     }
 
     static void write(Map<Object, Object> map, PlainOutput out) throws IOException {

@@ -12,6 +12,7 @@ import nstorm.memory.KeptTuples;
 import nstorm.state.BoltState;
 import nstorm.state.FirstMaps;
 import nstorm.state.FirstPass;
+import nstorm.state.StateBytes;
 import nstorm.state.StateSize;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Way;
@@ -55,7 +56,7 @@ final class ExecutorCopy {
     private final boolean startedHere;
     private final int queuedWhenIdle;
     private volatile boolean forwarding;
-    private volatile byte[] savedState;
+    private volatile StateBytes savedState;
     /** The move whose state its bolts have. */
     private volatile String loadedWith;
     private String begunWith;
@@ -266,6 +267,11 @@ final class ExecutorCopy {
         });
     }
 
+    /** About how large its state was when it was looked at last. */
+    long aboutBytes() {
+        return stays.aboutBytes();
+    }
+
     /** Looks from time to time about how large the state is that travels, so that it is known before. */
     void size() {
         Set<String> fields = stays.state();
@@ -297,8 +303,8 @@ final class ExecutorCopy {
         stopSwitch.whileStill(() -> {
             try {
                 long begunNanos = System.nanoTime();
-                byte[] state = BoltState.save(bolts(), fields, firstOrNull);
-                LOG.info("state_written executor={} bytes={} ms={}", id, state.length, millisSince(begunNanos));
+                StateBytes state = BoltState.save(bolts(), fields, firstOrNull);
+                LOG.info("state_written executor={} bytes={} ms={}", id, state.size(), millisSince(begunNanos));
                 savedState = stopSwitch.holdsStill() ? state : null;
             } catch (IOException | RuntimeException | Error e) {
                 stays.failed("its state could not travel: " + e.getMessage());
@@ -308,8 +314,8 @@ final class ExecutorCopy {
     }
 
     /** What was asked for, once it is there, and only once: nothing of it stays here. */
-    byte[] takeSavedState() {
-        byte[] state = savedState;
+    StateBytes takeSavedState() {
+        StateBytes state = savedState;
         savedState = null;
         return state;
     }

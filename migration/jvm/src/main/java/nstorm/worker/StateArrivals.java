@@ -11,17 +11,16 @@ import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.IntFunction;
-import java.util.zip.CRC32;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import nstorm.state.BoltState;
+import nstorm.state.StateBytes;
 
 /**
  * States of bolts on their way: cut into pieces at the source, put together at the target. Pieces may come twice, and in
  * any order. Only those of a move to here are kept, and only from a sender that has its key, which is in no message.
  */
 final class StateArrivals {
-    static final int PIECE_BYTES = 256 << 10;
     private static final String MAC = "HmacSHA256";
     private static final int MAC_BYTES = 32;
 
@@ -64,23 +63,12 @@ final class StateArrivals {
         byMove = now;
     }
 
-    static int pieces(byte[] state) {
-        return Math.max(1, (state.length + PIECE_BYTES - 1) / PIECE_BYTES);
-    }
-
-    static long crc(byte[] state) {
-        CRC32 crc = new CRC32();
-        crc.update(state);
-        return crc.getValue();
-    }
-
     /** One piece of a state, with its place in it, and a code that only who has the key can make. */
-    static byte[] piece(String move, byte[] key, byte[] state, long crc, int index) {
-        int from = index * PIECE_BYTES;
-        int bytes = Math.min(PIECE_BYTES, state.length - from);
+    static byte[] piece(String move, byte[] key, StateBytes state, long crc, int index) {
+        ByteBuffer bytes = state.piece(index);
         byte[] name = move.getBytes(StandardCharsets.UTF_8);
-        ByteBuffer piece = ByteBuffer.allocate(name.length + 3 * Integer.BYTES + Long.BYTES + bytes + MAC_BYTES);
-        piece.putInt(name.length).put(name).putInt(state.length).putLong(crc).putInt(index).put(state, from, bytes);
+        ByteBuffer piece = ByteBuffer.allocate(name.length + 3 * Integer.BYTES + Long.BYTES + bytes.remaining() + MAC_BYTES);
+        piece.putInt(name.length).put(name).putInt(state.size()).putLong(crc).putInt(index).put(bytes);
         return piece.put(code(key, piece.array(), piece.position())).array();
     }
 
@@ -121,8 +109,8 @@ final class StateArrivals {
     }
 
     private static boolean fits(int length, int index, int bytes) {
-        return length >= 0 && length <= BoltState.SIZE_MAX_BYTES && index >= 0 && index <= length / PIECE_BYTES
-                && bytes == Math.min(PIECE_BYTES, length - index * PIECE_BYTES);
+        return length >= 0 && length <= BoltState.SIZE_MAX_BYTES && index >= 0 && index <= length / StateBytes.PIECE_BYTES
+                && bytes == Math.min(StateBytes.PIECE_BYTES, length - index * StateBytes.PIECE_BYTES);
     }
 
     private synchronized void put(Arrival arrival, int length, long crc, int index, ByteBuffer bytes) throws IOException {
@@ -141,9 +129,9 @@ final class StateArrivals {
             }
             arrival.crc = crc;
             arrival.missing = new BitSet();
-            arrival.missing.set(0, pieces(arrival.state));
+            arrival.missing.set(0, Math.max(1, (length + StateBytes.PIECE_BYTES - 1) / StateBytes.PIECE_BYTES));
         }
-        bytes.get(arrival.state, index * PIECE_BYTES, bytes.remaining());
+        bytes.get(arrival.state, index * StateBytes.PIECE_BYTES, bytes.remaining());
         arrival.missing.clear(index);
     }
 

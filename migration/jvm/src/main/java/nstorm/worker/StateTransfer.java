@@ -9,9 +9,11 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import nstorm.state.BoltState;
 import nstorm.state.FirstMaps;
 import nstorm.state.FirstPass;
+import nstorm.state.StateBytes;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
@@ -39,7 +41,6 @@ final class StateTransfer {
     private static final int TASK = WorkerTables.LAST_END - 1;
     /** What the name of a move has behind it where what goes ahead of its state is meant. */
     private static final String AHEAD = "/ahead";
-    private static final byte[] NOTHING = {};
     /** Each time twice as long as before: while no controller goes on with the plan this has no end. */
     private static final long AGAIN_NANOS = TimeUnit.SECONDS.toNanos(3);
     /** Shorter: the target may not have read of the move yet, and then keeps nothing of it. */
@@ -48,14 +49,18 @@ final class StateTransfer {
     /** Other moves of this worker wait meanwhile. */
     private static final long PASS_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-    private static final int REHEARSALS = 3;
-    private static final int REHEARSED_ENTRIES = 10_000;
+    private static final int LARGE_BYTES = 8 << 20;
+    /** A JVM that has just started is too busy to compile what it rehearses, and gives that up. */
+    private static final int REHEARSED_MOVES = 3;
+    private static final int REHEARSALS = 5;
+    /** A loop is compiled for good only after so many turns in all; less where a state may not be that large. */
+    private static final int REHEARSED_ENTRIES = Math.min(100_000, BoltState.SIZE_MAX_BYTES >> 7);
 
     /** Bytes on their way from here: the next piece of them, and when the first and the last one was sent. */
     private static final class Outgoing {
         final String name;
         final byte[] key;
-        final byte[] bytes;
+        final StateBytes bytes;
         final long crc;
         final long againNanos;
         final long sinceNanos;
@@ -64,17 +69,17 @@ final class StateTransfer {
         long begunNanos;
         long sentNanos;
 
-        Outgoing(String name, byte[] key, byte[] bytes, long againNanos, long sinceNanos) {
+        Outgoing(String name, byte[] key, StateBytes bytes, long againNanos, long sinceNanos) {
             this.name = name;
             this.key = key;
             this.bytes = bytes;
             this.againNanos = againNanos;
             this.sinceNanos = sinceNanos;
-            crc = StateArrivals.crc(bytes);
+            crc = bytes.crc();
         }
 
         boolean sent() {
-            return times > 0 || next == StateArrivals.pieces(bytes);
+            return times > 0 || next == bytes.pieces();
         }
 
         /** Whether it is time to send all of it again; large bytes take a while to arrive and to be read. */
@@ -120,6 +125,7 @@ final class StateTransfer {
     private KryoTupleSerializer serializer;
     private boolean rehearses;
     private volatile boolean rehearsed;
+    private final AtomicInteger rehearsedMoves = new AtomicInteger();
 
     StateTransfer(HookedWorker worker) {
         this.worker = worker;
@@ -186,14 +192,28 @@ final class StateTransfer {
     private void rehearse() {
         rehearses = true;
         Callable<Void> rehearsal = () -> {
-            for (int i = 0; i < REHEARSALS; i++) {
-                new Rehearsal().run();
-            }
+            rehearseSome();
             rehearsed = true;
             return null;
         };
         // If it fails, a first pause is longer, and moves go on.
         beside("rehearsing the travel of a state", rehearsal, () -> rehearsed = true);
+    }
+
+    private static void rehearseSome() throws IOException {
+        for (int i = 0; i < REHEARSALS; i++) {
+            new Rehearsal().run();
+        }
+    }
+
+    /** Does before a pause what would be done in it: compiles code, and has the collector look at a large state's new objects. */
+    private void prepare(long bytes) throws IOException {
+        if (rehearsedMoves.incrementAndGet() <= REHEARSED_MOVES) {
+            rehearseSome();
+        }
+        if (bytes >= LARGE_BYTES) {
+            EarlyCollection.provoke();
+        }
     }
 
     /** Does something long on a thread of its own; the other thing where that fails, as at the limit of threads. */
@@ -234,16 +254,16 @@ final class StateTransfer {
             }
             FirstPass first = FirstPass.of(List.of(this), Set.of("kept"));
             byte[] ahead = travel(first.write());
-            kept.replaceAll((word, count) -> count + 1);
+            kept.replaceAll((word, count) -> count % 8 == 0 ? (Long) (count + 1) : count);
             BoltState.load(travel(BoltState.save(List.of(this), Set.of("kept"), first)), List.of(this), FirstMaps.read(ahead));
             BoltState.load(travel(BoltState.save(List.of(this), Set.of("kept"), null)), List.of(this), null);
         }
 
-        private byte[] travel(byte[] bytes) throws IOException {
+        private byte[] travel(StateBytes bytes) throws IOException {
             StateArrivals arrivals = new StateArrivals();
             arrivals.await(Map.of("", key));
-            for (int i = 0; i < StateArrivals.pieces(bytes); i++) {
-                arrivals.take(StateArrivals.piece("", key, bytes, StateArrivals.crc(bytes), i));
+            for (int i = 0; i < bytes.pieces(); i++) {
+                arrivals.take(StateArrivals.piece("", key, bytes, bytes.crc(), i));
             }
             return arrivals.whole("");
         }
@@ -263,26 +283,24 @@ final class StateTransfer {
             sendSome(move.ahead, entry, copy.component);
         } else if (move.looked && !move.writes) {
             move.writes = true;
-            writeAhead(move, entry);
+            writeAhead(move, entry, copy.aboutBytes());
         }
     }
 
-    private void writeAhead(Leaving move, Entry entry) {
+    private void writeAhead(Leaving move, Entry entry, long aboutBytes) {
         byte[] key = keys.get(entry.id());
         FirstPass first = move.firstPass;
         long nowNanos = System.nanoTime();
         Runnable nothing = () -> {
             move.firstPass = null;
-            move.ahead = new Outgoing(entry.id() + AHEAD, key, NOTHING, AHEAD_AGAIN_NANOS, nowNanos);
+            move.ahead = new Outgoing(entry.id() + AHEAD, key, new StateBytes(), AHEAD_AGAIN_NANOS, nowNanos);
         };
-        if (first == null) {
-            nothing.run();
-        } else {
-            beside("writing what goes ahead of a state", () -> {
-                move.ahead = new Outgoing(entry.id() + AHEAD, key, first.write(), AHEAD_AGAIN_NANOS, nowNanos);
-                return null;
-            }, nothing);
-        }
+        beside("writing what goes ahead of a state", () -> {
+            StateBytes written = first == null ? new StateBytes() : first.write();
+            prepare(Math.max(written.size(), aboutBytes));
+            move.ahead = new Outgoing(entry.id() + AHEAD, key, written, AHEAD_AGAIN_NANOS, nowNanos);
+            return null;
+        }, nothing);
     }
 
     /** At the target from PREPARE on: reads what has come ahead of the state. */
@@ -293,13 +311,10 @@ final class StateTransfer {
         }
         Ahead came = new Ahead();
         ahead.put(entry.id(), came);
-        if (bytes.length == 0) {
-            came.read = true;
-            return;
-        }
         // If it fails the move is undone at its limit.
         beside("reading what came ahead of a state", () -> {
-            came.maps = FirstMaps.read(bytes);
+            came.maps = bytes.length == 0 ? null : FirstMaps.read(bytes);
+            prepare(bytes.length);
             came.read = true;
             return null;
         }, () -> { });
@@ -313,7 +328,7 @@ final class StateTransfer {
             copy.saveState(move.ahead == null ? null : move.firstPass);
             return;
         }
-        byte[] saved = copy.takeSavedState();
+        StateBytes saved = copy.takeSavedState();
         if (saved != null) {
             move.state = new Outgoing(entry.id(), keys.get(entry.id()), saved, AGAIN_NANOS, copy.stillNanos());
         }
@@ -342,7 +357,7 @@ final class StateTransfer {
     }
 
     private void sendSome(Outgoing out, Entry entry, String component) {
-        int pieces = StateArrivals.pieces(out.bytes);
+        int pieces = out.bytes.pieces();
         if (out.next == pieces) {
             if (!out.due()) {
                 return;
@@ -362,7 +377,7 @@ final class StateTransfer {
             out.sentNanos = System.nanoTime();
         } while (out.next < pieces && out.sentNanos - nowNanos < PASS_NANOS);
         if (out.sent() && !before) {
-            LOG.info("state_sent move={} executor={} to={} bytes={} ms={}", out.name, entry.executor(), entry.to(), out.bytes.length,
+            LOG.info("state_sent move={} executor={} to={} bytes={} ms={}", out.name, entry.executor(), entry.to(), out.bytes.size(),
                     TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - out.sinceNanos));
         }
     }

@@ -24,6 +24,7 @@ final class Stays {
     private Object bolt;
     private volatile MoveWay way;
     private volatile String size = "";
+    private volatile long aboutBytes;
 
     Stays(String component, boolean spout, Object taskObject, Declared declared) {
         this.component = component;
@@ -69,11 +70,16 @@ final class Stays {
 
     /** About how large the state is that travels; one that is far too large stays at once, and others once they are written. */
     void sized(long bytes) {
+        aboutBytes = bytes;
         long mb = Math.round(bytes / (double) (1 << 20));
         size = mb == 0 ? "" : ", some " + (mb < 100 ? mb : 10 * Math.round(mb / 10.0)) + " MB";
         if (bytes > 2L * BoltState.SIZE_MAX_BYTES) {
             failed("its state is some " + mb + " MB, and no more than " + (BoltState.SIZE_MAX_BYTES >> 20) + " MB travel");
         }
+    }
+
+    long aboutBytes() {
+        return aboutBytes;
     }
 
     /** It could not move as it ought to: from now on it stays. */

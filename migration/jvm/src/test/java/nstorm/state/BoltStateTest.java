@@ -56,7 +56,7 @@ class BoltStateTest {
 
     @Test
     void everyTaskOfAnExecutorHasItsOwnStateBack() throws IOException {
-        byte[] state = BoltState.save(List.of(counter(7), counter(8)), FIELDS, null);
+        byte[] state = Whole.of(BoltState.save(List.of(counter(7), counter(8)), FIELDS, null));
         Counter first = new Counter();
         Counter second = new Counter();
         BoltState.load(state, List.of(first, second), null);
@@ -69,7 +69,7 @@ class BoltStateTest {
     @Test
     void whatTwoFieldsShareTheyShareAfterwards() throws IOException {
         Counter counter = new Counter();
-        BoltState.load(BoltState.save(List.of(counter(7)), FIELDS, null), List.of(counter), null);
+        BoltState.load(Whole.of(BoltState.save(List.of(counter(7)), FIELDS, null)), List.of(counter), null);
         assertSame(counter.counts, counter.last.get(0));
     }
 
@@ -78,7 +78,7 @@ class BoltStateTest {
         BasicBoltExecutor full = new BasicBoltExecutor(new Basic());
         Basic empty = new Basic();
         ((Basic) BoltMemory.user(full)).counts.put("a", 3L);
-        BoltState.load(BoltState.save(List.of(full), Set.of("counts"), null), List.of(new BasicBoltExecutor(empty)), null);
+        BoltState.load(Whole.of(BoltState.save(List.of(full), Set.of("counts"), null)), List.of(new BasicBoltExecutor(empty)), null);
         assertEquals(Map.of("a", 3L), empty.counts);
     }
 
@@ -105,7 +105,7 @@ class BoltStateTest {
     void anArrayThatTheBytesCannotHoldIsNotMade() throws IOException {
         Counter counter = counter(1);
         counter.last.add(new long[] {5});
-        byte[] state = BoltState.save(List.of(counter), FIELDS, null);
+        byte[] state = Whole.of(BoltState.save(List.of(counter), FIELDS, null));
         int length = state.length - 12;
         while (ByteBuffer.wrap(state).getInt(length) != 1 || ByteBuffer.wrap(state).getLong(length + 4) != 5) {
             length--;
@@ -116,7 +116,7 @@ class BoltStateTest {
 
     @Test
     void bytesOfSomethingElseChangeNothing() throws IOException {
-        byte[] state = BoltState.save(List.of(counter(7)), FIELDS, null);
+        byte[] state = Whole.of(BoltState.save(List.of(counter(7)), FIELDS, null));
         Counter counter = new Counter();
         assertThrows(IOException.class, () -> BoltState.load(new byte[] {1, 2, 3}, List.of(counter), null));
         assertThrows(IOException.class, () -> BoltState.load(state, List.of(counter, counter), null));

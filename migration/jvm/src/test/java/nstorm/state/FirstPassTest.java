@@ -65,7 +65,7 @@ class FirstPassTest {
     }
 
     private static byte[] inOnePass(Keeper keeper) throws IOException {
-        byte[] state = BoltState.save(List.of(keeper), FIELDS, null);
+        byte[] state = Whole.of(BoltState.save(List.of(keeper), FIELDS, null));
         Keeper loaded = new Keeper();
         BoltState.load(state, List.of(loaded), null);
         assertSameState(keeper, loaded);
@@ -75,9 +75,9 @@ class FirstPassTest {
     /** Writes a first pass, lets the bolt go on, and loads both. */
     private static byte[] inTwoPasses(Keeper keeper, Runnable goesOn) throws IOException {
         FirstPass first = FirstPass.of(List.of(keeper), FIELDS);
-        byte[] before = first.write();
+        byte[] before = Whole.of(first.write());
         goesOn.run();
-        byte[] state = BoltState.save(List.of(keeper), FIELDS, first);
+        byte[] state = Whole.of(BoltState.save(List.of(keeper), FIELDS, first));
         Keeper loaded = new Keeper();
         BoltState.load(state, List.of(loaded), FirstMaps.read(before));
         assertSameState(keeper, loaded);
@@ -108,9 +108,9 @@ class FirstPassTest {
         FirstPass first = FirstPass.of(List.of(keeper), FIELDS);
         fill(keeper.counts, 3 * ENTRIES);
         keeper.other.clear();
-        byte[] before = first.write();
+        byte[] before = Whole.of(first.write());
         Keeper loaded = new Keeper();
-        BoltState.load(BoltState.save(List.of(keeper), FIELDS, first), List.of(loaded), FirstMaps.read(before));
+        BoltState.load(Whole.of(BoltState.save(List.of(keeper), FIELDS, first)), List.of(loaded), FirstMaps.read(before));
         assertSameState(keeper, loaded);
     }
 
@@ -171,7 +171,7 @@ class FirstPassTest {
     @Test
     void aMapThatGetsAValueThatCanChangeGoesWhole() throws IOException {
         Keeper keeper = keeper();
-        byte[] before = FirstPass.of(List.of(keeper), FIELDS).write();
+        byte[] before = Whole.of(FirstPass.of(List.of(keeper), FIELDS).write());
         keeper.counts.put("list", new ArrayList<>(List.of("a")));
         byte[] state = inTwoPasses(keeper, () -> ((List<Object>) keeper.same).add("b"));
         assertTrue(state.length > before.length / 3, state.length + " bytes");
@@ -221,7 +221,7 @@ class FirstPassTest {
         keeper.counts.put("list", shared);
         keeper.same = new ArrayList<>(List.of(keeper.counts, shared));
         Keeper loaded = new Keeper();
-        BoltState.load(BoltState.save(List.of(keeper), FIELDS, null), List.of(loaded), null);
+        BoltState.load(Whole.of(BoltState.save(List.of(keeper), FIELDS, null)), List.of(loaded), null);
         assertSame(loaded.counts.get("list"), ((List<?>) loaded.same).get(1));
     }
 
@@ -230,10 +230,10 @@ class FirstPassTest {
         Keeper keeper = keeper();
         FirstPass first = FirstPass.of(List.of(keeper), FIELDS);
         Keeper loaded = new Keeper();
-        BoltState.load(BoltState.save(List.of(keeper), FIELDS, first), List.of(loaded), null);
+        BoltState.load(Whole.of(BoltState.save(List.of(keeper), FIELDS, first)), List.of(loaded), null);
         assertSameState(keeper, loaded);
         first.write();
-        BoltState.load(BoltState.save(List.of(keeper), FIELDS, null), List.of(loaded), FirstMaps.read(first.write()));
+        BoltState.load(Whole.of(BoltState.save(List.of(keeper), FIELDS, null)), List.of(loaded), FirstMaps.read(Whole.of(first.write())));
         assertSameState(keeper, loaded);
     }
 
@@ -241,9 +241,9 @@ class FirstPassTest {
     void withoutItsOwnFirstPassAStateChangesNothing() throws IOException {
         Keeper keeper = keeper();
         FirstPass first = FirstPass.of(List.of(keeper), FIELDS);
-        FirstMaps maps = FirstMaps.read(first.write());
-        FirstMaps ofAnother = FirstMaps.read(FirstPass.of(List.of(keeper), FIELDS).write());
-        byte[] state = BoltState.save(List.of(keeper), FIELDS, first);
+        FirstMaps maps = FirstMaps.read(Whole.of(first.write()));
+        FirstMaps ofAnother = FirstMaps.read(Whole.of(FirstPass.of(List.of(keeper), FIELDS).write()));
+        byte[] state = Whole.of(BoltState.save(List.of(keeper), FIELDS, first));
         Keeper loaded = new Keeper();
         Object before = loaded.counts;
         assertThrows(IOException.class, () -> BoltState.load(state, List.of(loaded), null));
@@ -257,7 +257,7 @@ class FirstPassTest {
 
     @Test
     void bytesOfSomethingElseAreNoFirstPass() throws IOException {
-        byte[] first = FirstPass.of(List.of(keeper()), FIELDS).write();
+        byte[] first = Whole.of(FirstPass.of(List.of(keeper()), FIELDS).write());
         assertThrows(IOException.class, () -> FirstMaps.read(new byte[] {1, 2, 3}));
         assertThrows(IOException.class, () -> FirstMaps.read(Arrays.copyOf(first, first.length - 1)));
         assertThrows(IOException.class, () -> FirstMaps.read(Arrays.copyOf(first, first.length + 1)));
@@ -278,8 +278,8 @@ class FirstPassTest {
     void aMapThatTheBytesCannotHoldIsNotMade() throws IOException {
         Keeper keeper = new Keeper();
         fill(keeper.counts, ENTRIES);
-        byte[] first = FirstPass.of(List.of(keeper), FIELDS).write();
-        byte[] state = BoltState.save(List.of(keeper), FIELDS, null);
+        byte[] first = Whole.of(FirstPass.of(List.of(keeper), FIELDS).write());
+        byte[] state = Whole.of(BoltState.save(List.of(keeper), FIELDS, null));
         lie(first);
         lie(state);
         assertEquals("fewer bytes than entries", assertThrows(IOException.class, () -> FirstMaps.read(first)).getMessage());
@@ -318,15 +318,15 @@ class FirstPassTest {
             }
             FirstPass first = FirstPass.of(bolts, FIELDS);
             boolean early = random.nextBoolean();
-            byte[] before = early ? first.write() : null;
+            byte[] before = early ? Whole.of(first.write()) : null;
             bolts.forEach(bolt -> goOn((Keeper) bolt, random));
-            before = early ? before : first.write();
+            before = early ? before : Whole.of(first.write());
             FirstMaps maps = FirstMaps.read(before);
-            BoltState.load(BoltState.save(bolts, FIELDS, first), loaded, maps);
+            BoltState.load(Whole.of(BoltState.save(bolts, FIELDS, first)), loaded, maps);
             for (int i = 0; i < bolts.size(); i++) {
                 assertSameState((Keeper) bolts.get(i), (Keeper) loaded.get(i));
             }
-            assertArrayEquals(before, first.write());
+            assertArrayEquals(before, Whole.of(first.write()));
         }
     }
 

@@ -25,6 +25,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import nstorm.state.BoltState;
 import nstorm.state.FirstPass;
+import nstorm.state.StateBytes;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
@@ -321,7 +322,7 @@ class ReconcilerIT {
     }
 
     /** Has a target of move "m" that is READY, as its source has sent this ahead. */
-    private static void readyTarget(byte[] ahead) throws Exception {
+    private static void readyTarget(StateBytes ahead) throws Exception {
         withoutCopy();
         one.way = "carry";
         one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
@@ -338,13 +339,13 @@ class ReconcilerIT {
 
     @Test
     void aTargetTakesTheStateAndBeginsByItself() throws Exception {
-        readyTarget(new byte[0]);
+        readyTarget(new StateBytes());
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "ROUTED");
         nothingIsExecuted();
         Sink source = new Sink();
         source.count = 1L << 40;
-        byte[] state = BoltState.save(List.of(source), Set.of("count"), null);
+        StateBytes state = BoltState.save(List.of(source), Set.of("count"), null);
         arrive(StateArrivalsTest.cut("m", new byte[] {7}, state));
         nothingIsExecuted();
         one.awaitAck("m", "ROUTED");
@@ -363,7 +364,7 @@ class ReconcilerIT {
     /** Begins in CARRY, and is given up all the same, as where it counted as dead. */
     @Test
     void aTargetThatHasBegunEndsAtOnceInUndo() throws Exception {
-        readyTarget(new byte[0]);
+        readyTarget(new StateBytes());
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         arrive(StateArrivalsTest.cut("m", key(), BoltState.save(List.of(new Sink()), Set.of("count"), null)));
         one.awaitAck("m", "LOADED");
@@ -388,7 +389,7 @@ class ReconcilerIT {
 
     @Test
     void aTargetThatHasReadItsStateAfterTheRecallDoesNotBegin() throws Exception {
-        readyTarget(new byte[0]);
+        readyTarget(new StateBytes());
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         Sink source = new Sink();
         source.slow = new Slow();
@@ -408,7 +409,7 @@ class ReconcilerIT {
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "ROUTED");
         recall();
-        byte[] state = BoltState.save(List.of(new Sink()), Set.of("count"), null);
+        StateBytes state = BoltState.save(List.of(new Sink()), Set.of("count"), null);
         arrive(StateArrivalsTest.cut("m", key(), state));
         nothingIsExecuted();
         one.awaitAck("m", "ROUTED");
@@ -419,7 +420,7 @@ class ReconcilerIT {
     /** The source reads of CARRY first, as one on another node may. */
     @Test
     void aStateThatComesInPrepareIsTakenInCarry() throws Exception {
-        readyTarget(new byte[0]);
+        readyTarget(new StateBytes());
         Sink source = new Sink();
         source.count = 1L << 40;
         arrive(StateArrivalsTest.cut("m", key(), BoltState.save(List.of(source), Set.of("count"), null)));
@@ -443,8 +444,8 @@ class ReconcilerIT {
         source.held.put("word-7", 5000L);
         source.held.remove("word-8");
         source.held.put("new", 1L);
-        byte[] state = BoltState.save(List.of(source), Set.of("count", "held"), first);
-        assertTrue(state.length < 2000, Integer.toString(state.length));
+        StateBytes state = BoltState.save(List.of(source), Set.of("count", "held"), first);
+        assertTrue(state.size() < 2000, Integer.toString(state.size()));
         arrive(StateArrivalsTest.cut("m", key(), state));
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "LOADED");

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
+import nstorm.state.StateBytes;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -38,12 +39,19 @@ class StateArrivalsTest {
         return state;
     }
 
-    static List<byte[]> cut(String move, byte[] key, byte[] state) {
+    static List<byte[]> cut(String move, byte[] key, StateBytes state) {
         List<byte[]> pieces = new ArrayList<>();
-        for (int i = 0; i < StateArrivals.pieces(state); i++) {
-            pieces.add(StateArrivals.piece(move, key, state, StateArrivals.crc(state), i));
+        for (int i = 0; i < state.pieces(); i++) {
+            pieces.add(StateArrivals.piece(move, key, state, state.crc(), i));
         }
         return pieces;
+    }
+
+    private static List<byte[]> cut(String move, byte[] key, byte[] state) {
+        StateBytes bytes = new StateBytes();
+        bytes.write(state, 0, state.length / 3);
+        bytes.write(state, state.length / 3, state.length - state.length / 3);
+        return cut(move, key, bytes);
     }
 
     private static List<byte[]> cut(byte[] state) {
@@ -58,7 +66,7 @@ class StateArrivalsTest {
 
     @Test
     void piecesInAnyOrderAndTwiceMakeTheState() throws IOException {
-        for (int length : new int[] {0, 1, StateArrivals.PIECE_BYTES, 3 * StateArrivals.PIECE_BYTES + 5}) {
+        for (int length : new int[] {0, 1, StateBytes.PIECE_BYTES, 3 * StateBytes.PIECE_BYTES + 5}) {
             arrivals.await(Map.of());
             arrivals.await(M1);
             byte[] state = state(length, 1);
@@ -73,20 +81,20 @@ class StateArrivalsTest {
 
     @Test
     void aMissingPieceIsWaitedFor() throws IOException {
-        List<byte[]> pieces = cut(state(2 * StateArrivals.PIECE_BYTES, 1));
+        List<byte[]> pieces = cut(state(2 * StateBytes.PIECE_BYTES, 1));
         assertEquals(2, pieces.size());
         arrivals.take(pieces.get(1));
         assertNull(arrivals.whole("m1"));
         arrivals.take(pieces.get(0));
-        assertEquals(2 * StateArrivals.PIECE_BYTES, arrivals.whole("m1").length);
+        assertEquals(2 * StateBytes.PIECE_BYTES, arrivals.whole("m1").length);
     }
 
     /** The source goes on sending until the plan goes on, and the target has the state by then. */
     @Test
     void whatComesAgainAfterTheStateWasTakenIsNotKept() throws IOException {
-        take(cut(state(2 * StateArrivals.PIECE_BYTES, 1)));
-        assertEquals(2 * StateArrivals.PIECE_BYTES, arrivals.whole("m1").length);
-        take(cut(state(2 * StateArrivals.PIECE_BYTES, 1)));
+        take(cut(state(2 * StateBytes.PIECE_BYTES, 1)));
+        assertEquals(2 * StateBytes.PIECE_BYTES, arrivals.whole("m1").length);
+        take(cut(state(2 * StateBytes.PIECE_BYTES, 1)));
         assertNull(arrivals.whole("m1"));
         assertEquals(1, rooms.get());
     }
@@ -98,7 +106,7 @@ class StateArrivalsTest {
         });
         full.await(M1);
         assertFalse(full.tooLarge("m1"));
-        for (byte[] piece : cut(state(2 * StateArrivals.PIECE_BYTES, 1))) {
+        for (byte[] piece : cut(state(2 * StateBytes.PIECE_BYTES, 1))) {
             full.take(piece);
         }
         assertTrue(full.tooLarge("m1"));
@@ -125,8 +133,8 @@ class StateArrivalsTest {
 
     @Test
     void anotherStateOfTheMoveBeginsAnew() throws IOException {
-        arrivals.take(cut(state(2 * StateArrivals.PIECE_BYTES, 1)).get(0));
-        byte[] newer = state(2 * StateArrivals.PIECE_BYTES, 2);
+        arrivals.take(cut(state(2 * StateBytes.PIECE_BYTES, 1)).get(0));
+        byte[] newer = state(2 * StateBytes.PIECE_BYTES, 2);
         take(cut(newer));
         assertArrayEquals(newer, arrivals.whole("m1"));
     }

@@ -10,6 +10,8 @@ import java.util.Set;
 import nstorm.state.BoltState;
 import nstorm.state.FirstMaps;
 import nstorm.state.FirstPass;
+import nstorm.state.StateBytes;
+import nstorm.state.Whole;
 
 /** Measures what it takes to write, send and read the state of a bolt, without a network; docs/measured.md has the command. */
 final class StateSizes {
@@ -55,11 +57,11 @@ final class StateSizes {
         Keeper full = new Keeper();
         full.kept = kept;
         long begun = cpuNanos();
-        byte[] state = BoltState.save(List.of(full), FIELDS, null);
+        StateBytes state = BoltState.save(List.of(full), FIELDS, null);
         long written = cpuNanos();
-        long crc = StateArrivals.crc(state);
+        long crc = state.crc();
         List<byte[]> pieces = new ArrayList<>();
-        for (int i = 0; i < StateArrivals.pieces(state); i++) {
+        for (int i = 0; i < state.pieces(); i++) {
             pieces.add(StateArrivals.piece("m1", KEY, state, crc, i));
         }
         long cut = cpuNanos();
@@ -76,7 +78,7 @@ final class StateSizes {
         if (kept instanceof Map && !empty.kept.equals(kept)) {
             throw new IllegalStateException("not what was written");
         }
-        System.out.printf("%s %.1f MB: CPU to write %d ms, to cut %d, to take %d, to read %d%n", name, state.length / 1048576.0,
+        System.out.printf("%s %.1f MB: CPU to write %d ms, to cut %d, to take %d, to read %d%n", name, state.size() / 1048576.0,
                 (written - begun) / 1_000_000, (cut - written) / 1_000_000, (taken - cut) / 1_000_000, (read - taken) / 1_000_000);
     }
 
@@ -87,7 +89,7 @@ final class StateSizes {
         long begun = cpuNanos();
         FirstPass first = FirstPass.of(List.of(full), FIELDS);
         long seen = cpuNanos();
-        byte[] firstBytes = first.write();
+        byte[] firstBytes = Whole.of(first.write());
         long written = cpuNanos();
         FirstMaps maps = FirstMaps.read(firstBytes);
         long read = cpuNanos();
@@ -95,7 +97,7 @@ final class StateSizes {
             counts.merge("word-" + i * counts.size() / CHANGED_ENTRIES, 1000L + time, Long::sum);
         }
         long changed = cpuNanos();
-        byte[] state = BoltState.save(List.of(full), FIELDS, first);
+        byte[] state = Whole.of(BoltState.save(List.of(full), FIELDS, first));
         long saved = cpuNanos();
         Keeper empty = new Keeper();
         BoltState.load(state, List.of(empty), maps);
