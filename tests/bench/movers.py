@@ -73,7 +73,7 @@ class AtRandom:
     spared : callable
         Gives the slots whose worker is not killed now: with a spout dies the account of its tuples.
     pinned : bool
-        Also ask for executors that stay; these wishes are refused.
+        Also ask for executors that stay, but where a source is killed; these wishes are refused.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class AtRandom:
         kill = self._kill_every > 0 and (self.begun + 1) % self._kill_every == 0
         placement = self._operator.placement()
         spared = self._spared() if kill else frozenset()
-        pair = choose(placement, self._chosen, spared, pinned=self._pinned)
+        pair = choose(placement, self._chosen, spared, pinned=self._pinned and not kill)
         if pair is None:
             time.sleep(0.2)
             return

@@ -17,7 +17,6 @@ from tests.bench import Variant
 from tests.bench.movers import Moved, Mover
 
 BLOCK_S = 30.0
-JUDGE_LIMIT_S = 40.0
 
 
 CONF_OF: Mapping[Variant, Mapping[str, Any]] = {
@@ -113,9 +112,9 @@ def run_moves(
             mover.move()
         moving += _windows(ledger, began_s)
     ended = mover.ended()
-    # First: what open windows hold fails some time after the last line.
-    verdict = judge(ledger, JUDGE_LIMIT_S)
-    # A tuple that was lost is pending for up to two message timeouts, and then it has failed.
+    # A tuple that was lost is pending for up to two message timeouts, and then it has failed. It is
+    # judged first: what open windows hold fails two minutes after the last line.
+    verdict = judge(ledger, 2 * message_timeout_s(lab) + 10)
     totals = ledger.drain(2 * message_timeout_s(lab))
     return {
         "verdict": str(verdict),

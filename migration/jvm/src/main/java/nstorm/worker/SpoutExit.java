@@ -33,7 +33,7 @@ final class SpoutExit {
     private volatile HandOver handOver;
     /** When it went beyond the way back; 0 before. */
     private volatile long closingNanos;
-    /** When it was asked last, or something pending finished after that. */
+    /** When it looked first at what is pending, or something of it finished after that; 0 until it has looked. */
     private volatile long progressNanos;
     private int leftPending;
     private long sinceNanos;
@@ -60,7 +60,7 @@ final class SpoutExit {
     private synchronized void ask(Wish next, HandOver to) {
         if (closingNanos == 0 && wish != next) {
             handOver = to;
-            progressNanos = System.nanoTime();
+            progressNanos = 0;
             wish = next;
         }
     }
@@ -74,8 +74,9 @@ final class SpoutExit {
 
     /** Whether nothing of what is pending has finished for long, and it will not time out while a move waits. */
     boolean stalls() {
-        return wish == Wish.FINISH && closingNanos == 0 && timeoutNanos() > IN_TIME_NANOS
-                && System.nanoTime() - progressNanos > STALLED_NANOS;
+        long since = progressNanos;
+        return wish == Wish.FINISH && since != 0 && closingNanos == 0 && timeoutNanos() > IN_TIME_NANOS
+                && System.nanoTime() - since > STALLED_NANOS;
     }
 
     /** Since when there is no way back, for the spout is being closed or is; 0 while there is one. */
@@ -96,7 +97,8 @@ final class SpoutExit {
             deactivate();
         }
         int taken = executor.getReceiveQueue().consume(executor);
-        boolean finished = sentPendingEmits() && nothingPending();
+        boolean sent = sentPendingEmits();
+        boolean finished = nothingPending() && sent;
         if (asked == Wish.FINISH && !finished) {
             return taken > 0 ? 0L : 1L;
         }
@@ -153,7 +155,7 @@ final class SpoutExit {
             pending.rotate();
         }
         int left = pending.size();
-        if (left < leftPending) {
+        if (left < leftPending || progressNanos == 0) {
             leftPending = left;
             progressNanos = System.nanoTime();
         }

@@ -54,7 +54,7 @@ final class StateTransfer {
     private static final int REHEARSED_MOVES = 3;
     private static final int REHEARSALS = 5;
     /** A loop is compiled for good only after so many turns in all; less where a state may not be that large. */
-    private static final int REHEARSED_ENTRIES = Math.min(100_000, BoltState.SIZE_MAX_BYTES >> 7);
+    private static final int REHEARSED_ENTRIES = Math.min(100_000, BoltState.SIZE_MAX_BYTES >> 9);
 
     /** Bytes on their way from here: the next piece of them, and when the first and the last one was sent. */
     private static final class Outgoing {
@@ -200,19 +200,27 @@ final class StateTransfer {
         beside("rehearsing the travel of a state", rehearsal, () -> rehearsed = true);
     }
 
-    private static void rehearseSome() throws IOException {
+    /** One at a time, for the heap it takes. */
+    private static synchronized void rehearseSome() throws IOException {
         for (int i = 0; i < REHEARSALS; i++) {
             new Rehearsal().run();
         }
     }
 
-    /** Does before a pause what would be done in it: compiles code, and has the collector look at a large state's new objects. */
-    private void prepare(long bytes) throws IOException {
-        if (rehearsedMoves.incrementAndGet() <= REHEARSED_MOVES) {
-            rehearseSome();
-        }
-        if (bytes >= LARGE_BYTES) {
-            EarlyCollection.provoke();
+    /**
+     * Does before a pause what would be done in it: compiles code, and has the collector look at a large state's new objects. If it
+     * fails, the pause is longer.
+     */
+    private void prepare(long bytes) {
+        try {
+            if (rehearsedMoves.incrementAndGet() <= REHEARSED_MOVES) {
+                rehearseSome();
+            }
+            if (bytes >= LARGE_BYTES) {
+                EarlyCollection.provoke();
+            }
+        } catch (IOException | RuntimeException | Error e) {
+            Faults.report("preparing the travel of a state", e);
         }
     }
 
@@ -311,13 +319,13 @@ final class StateTransfer {
         }
         Ahead came = new Ahead();
         ahead.put(entry.id(), came);
-        // If it fails the move is undone at its limit.
+        // If something came and cannot be read, the move is undone at its limit.
         beside("reading what came ahead of a state", () -> {
             came.maps = bytes.length == 0 ? null : FirstMaps.read(bytes);
             prepare(bytes.length);
             came.read = true;
             return null;
-        }, () -> { });
+        }, () -> came.read = bytes.length == 0);
     }
 
     /** At the source in CARRY: asks the copy for its state, and sends some more of it. */
