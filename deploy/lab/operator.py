@@ -101,10 +101,8 @@ class Operator:
         return {one.executor: one.way for ack in acks for one in ack.ways}
 
     def reasons(self) -> set[str]:
-        """Tell why executors do not move live."""
-        view = published(self._view, self._topology)
-        acks = [ack for node in view.acks for ack in node.workers if ack.topology == view.id]
-        return {pin.reason for ack in acks for pin in ack.pinned}
+        """Tell why executors stay."""
+        return {*published(self._view, self._topology).pinned.values()}
 
     def entries(self) -> int:
         """Count the entries of the plan.

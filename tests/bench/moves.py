@@ -116,11 +116,12 @@ def run_moves(
     # judged first: what open windows hold fails two minutes after the last line.
     verdict = judge(ledger, 2 * message_timeout_s(lab) + 10)
     totals = ledger.drain(2 * message_timeout_s(lab))
+    component = components(lab, topology)
     return {
         "verdict": str(verdict),
         **_durations(ended),
-        **_refused(lab, topology, ended),
-        **_by_component(lab, topology, ended),
+        **_not_moved(component, ended),
+        **_by_component(component, ended),
         **_fates(totals),
         **_felt(Stretch(tuple(moving)), Stretch(tuple(control))),
         "killed": mover.killed,
@@ -203,9 +204,8 @@ def components(lab: Lab, topology: str) -> dict[str, str]:
     return {f"{a}-{b}": e.component for e in lab.assignment(topology) for a, b in [e.executor]}
 
 
-def _refused(lab: Lab, topology: str, ended: Sequence[Moved]) -> dict[str, Any]:
+def _not_moved(component: Mapping[str, str], ended: Sequence[Moved]) -> dict[str, Any]:
     """Tell what has not moved, and why."""
-    component = components(lab, topology)
     found = Counter(
         f"{component[move.executor]}: {move.state}: {move.reason}"
         for move in ended
@@ -214,9 +214,8 @@ def _refused(lab: Lab, topology: str, ended: Sequence[Moved]) -> dict[str, Any]:
     return {"not_moved": dict(sorted(found.items()))}
 
 
-def _by_component(lab: Lab, topology: str, ended: Sequence[Moved]) -> dict[str, Any]:
+def _by_component(component: Mapping[str, str], ended: Sequence[Moved]) -> dict[str, Any]:
     """Give the times of the components' moves, until the source has stopped."""
-    component = components(lab, topology)
     spent: dict[str, list[float]] = {}
     for move in ended:
         if move.stopped_after_s is not None:

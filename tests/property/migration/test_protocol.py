@@ -435,6 +435,15 @@ def quiet() -> World:
     return world
 
 
+def goes_back(world: World) -> None:
+    """Let the leader see what has happened to the spout, and everybody go back."""
+    world.lead()
+    assert world.phases() == [Phase.UNDO]
+    world.settle()
+    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.copies(world.executors[0]) == [world.slots[0]]
+
+
 @pytest.mark.parametrize("dead", [0, 1], ids=["source", "target"])
 @pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
 def test_a_quiet_spout_goes_back_when_an_end_dies(dead: int, closed: bool):
@@ -443,11 +452,7 @@ def test_a_quiet_spout_goes_back_when_an_end_dies(dead: int, closed: bool):
         world.everybody(0.05, frozenset({"speak 0"}))
     world.workers[dead].die()
     world.everybody()
-    world.lead()
-    assert world.phases() == [Phase.UNDO]
-    world.settle()
-    assert world.finished[-1].outcome is MoveOutcome.UNDONE
-    assert world.copies(world.executors[0]) == [world.slots[0]]
+    goes_back(world)
     assert [world.executors[0] in worker.opened for worker in world.workers] == [True, False, False]
 
 
@@ -468,11 +473,7 @@ def test_a_spout_that_says_that_its_tuples_do_not_finish_goes_back_at_once():
     world = quiet()
     world.worker(world.slots[0]).stalled.add(world.executors[0])
     world.everybody()
-    world.lead()
-    assert world.phases() == [Phase.UNDO]
-    world.settle()
-    assert world.finished[-1].outcome is MoveOutcome.UNDONE
-    assert world.copies(world.executors[0]) == [world.slots[0]]
+    goes_back(world)
 
 
 def test_tuples_that_are_never_acked_send_the_move_back():

@@ -54,9 +54,14 @@ public final class StateBytes extends OutputStream {
         return full.size() * PIECE_BYTES + at;
     }
 
-    /** How many pieces there are; at least one, which may be empty. */
+    /** How many pieces there are. */
     public int pieces() {
-        return full.size() + 1;
+        return pieces(size());
+    }
+
+    /** In how many pieces so many bytes are; at least one, which may be empty. */
+    public static int pieces(int bytes) {
+        return Math.max(1, (bytes + PIECE_BYTES - 1) / PIECE_BYTES);
     }
 
     /** The bytes of a piece, to be read. */

@@ -93,7 +93,6 @@ final class SpoutExit {
         }
         if (sinceNanos == 0) {
             sinceNanos = System.nanoTime();
-            leftPending = Integer.MAX_VALUE;
             deactivate();
         }
         int taken = executor.getReceiveQueue().consume(executor);

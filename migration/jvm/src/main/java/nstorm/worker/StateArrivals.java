@@ -129,7 +129,7 @@ final class StateArrivals {
             }
             arrival.crc = crc;
             arrival.missing = new BitSet();
-            arrival.missing.set(0, Math.max(1, (length + StateBytes.PIECE_BYTES - 1) / StateBytes.PIECE_BYTES));
+            arrival.missing.set(0, StateBytes.pieces(length));
         }
         bytes.get(arrival.state, index * StateBytes.PIECE_BYTES, bytes.remaining());
         arrival.missing.clear(index);

@@ -50,7 +50,7 @@ final class StateTransfer {
     private static final long PASS_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     private static final int LARGE_BYTES = 8 << 20;
-    /** A JVM that has just started is too busy to compile what it rehearses, and gives that up. */
+    /** What is not loaded and compiled yet would take half a second of a pause. A JVM that has just started is too busy to compile it. */
     private static final int REHEARSED_MOVES = 3;
     private static final int REHEARSALS = 5;
     /** A loop is compiled for good only after so many turns in all; less where a state may not be that large. */
@@ -123,8 +123,6 @@ final class StateTransfer {
     private final Map<String, Ahead> ahead = new ConcurrentHashMap<>();
     private Map<String, byte[]> keys = Map.of();
     private KryoTupleSerializer serializer;
-    private boolean rehearses;
-    private volatile boolean rehearsed;
     private final AtomicInteger rehearsedMoves = new AtomicInteger();
 
     StateTransfer(HookedWorker worker) {
@@ -156,11 +154,9 @@ final class StateTransfer {
     void follow(Plan planOrNull) {
         Map<String, byte[]> coming = new HashMap<>();
         Map<String, byte[]> going = new HashMap<>();
-        boolean carries = !rehearses && worker.copies.values().stream().anyMatch(copy -> copy.way() == Way.CARRY);
         for (Entry entry : planOrNull == null ? List.<Entry>of() : planOrNull.entries()) {
             // Its source may have read of CARRY before this worker has.
             boolean carried = entry.way() == Way.CARRY && (entry.phase() == Phase.PREPARE || entry.phase() == Phase.CARRY);
-            carries |= carried && entry.touches(worker.me);
             if (carried && entry.to().equals(worker.me)) {
                 coming.put(entry.id(), key(planOrNull, entry));
                 coming.put(entry.id() + AHEAD, key(planOrNull, entry));
@@ -173,9 +169,6 @@ final class StateTransfer {
                 back.inVain(copy);
             }
         }
-        if (carries && !rehearses) {
-            rehearse();
-        }
         arrivals.await(coming);
         ahead.keySet().retainAll(coming.keySet());
         leaving.keySet().retainAll(going.keySet());
@@ -185,19 +178,7 @@ final class StateTransfer {
     /** At the target: whether nothing is left to do before the state of a move may come. */
     boolean awaits(String move) {
         Ahead came = ahead.get(move);
-        return rehearsed && came != null && came.read;
-    }
-
-    /** Once in a JVM, before a first state travels: what is not loaded and compiled yet would take half a second of its pause. */
-    private void rehearse() {
-        rehearses = true;
-        Callable<Void> rehearsal = () -> {
-            rehearseSome();
-            rehearsed = true;
-            return null;
-        };
-        // If it fails, a first pause is longer, and moves go on.
-        beside("rehearsing the travel of a state", rehearsal, () -> rehearsed = true);
+        return came != null && came.read;
     }
 
     /** One at a time, for the heap it takes. */
@@ -270,8 +251,9 @@ final class StateTransfer {
         private byte[] travel(StateBytes bytes) throws IOException {
             StateArrivals arrivals = new StateArrivals();
             arrivals.await(Map.of("", key));
+            long crc = bytes.crc();
             for (int i = 0; i < bytes.pieces(); i++) {
-                arrivals.take(StateArrivals.piece("", key, bytes, bytes.crc(), i));
+                arrivals.take(StateArrivals.piece("", key, bytes, crc, i));
             }
             return arrivals.whole("");
         }

@@ -23,7 +23,6 @@ final class Stays {
     private volatile Way own;
     private Object bolt;
     private volatile MoveWay way;
-    private volatile String size = "";
     private volatile long aboutBytes;
 
     Stays(String component, boolean spout, Object taskObject, Declared declared) {
@@ -49,7 +48,7 @@ final class Stays {
             READER.execute(() -> way = MoveWay.of(component, read, declared));
         }
         MoveWay now = way;
-        return now.state() == null ? now.pinned() : now.pinned() + size;
+        return now.state() == null ? now.pinned() : now.pinned() + size(aboutBytes);
     }
 
     /** How it moves, if it does. */
@@ -71,15 +70,22 @@ final class Stays {
     /** About how large the state is that travels; one that is far too large stays at once, and others once they are written. */
     void sized(long bytes) {
         aboutBytes = bytes;
-        long mb = Math.round(bytes / (double) (1 << 20));
-        size = mb == 0 ? "" : ", some " + (mb < 100 ? mb : 10 * Math.round(mb / 10.0)) + " MB";
         if (bytes > 2L * BoltState.SIZE_MAX_BYTES) {
-            failed("its state is some " + mb + " MB, and no more than " + (BoltState.SIZE_MAX_BYTES >> 20) + " MB travel");
+            failed("its state is some " + megabytes(bytes) + " MB, and no more than " + (BoltState.SIZE_MAX_BYTES >> 20) + " MB travel");
         }
     }
 
     long aboutBytes() {
         return aboutBytes;
+    }
+
+    private static long megabytes(long bytes) {
+        return Math.round(bytes / (double) (1 << 20));
+    }
+
+    private static String size(long bytes) {
+        long mb = megabytes(bytes);
+        return mb == 0 ? "" : ", some " + (mb < 100 ? mb : 10 * Math.round(mb / 10.0)) + " MB";
     }
 
     /** It could not move as it ought to: from now on it stays. */
