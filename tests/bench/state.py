@@ -58,7 +58,7 @@ def run_state(
         by the way of the plan to the workers and that of their answer.
     """
     sizes = {"workload.heap.mb": size_mb, "workload.counts": COUNTERS[kind]}
-    conf = {"workload.heap.kind": kind, **sizes, "workload.tick.secs": TICK_S}
+    conf = {"workload.heap.kind": kind, **sizes, "workload.tick.secs": TICK_S, **_grown(kind)}
     lab.submit(TOPOLOGY, conf, RATE_TPS, "heap")
     lab.wait_ready(TOPOLOGY)
     ledger = lab.ledger(TOPOLOGY)
@@ -121,6 +121,11 @@ def _fill(lab: Lab, ledger: Ledger, pieces: int) -> float:
 
     lab.wait_until("the counters are full", full, FILL_LIMIT_S)
     return time.monotonic() - began_s
+
+
+def _grown(kind: str) -> dict[str, str]:
+    """As the heap of a worker that has run for days, all of which has been in use already."""
+    return {"topology.worker.childopts": f"-Xms{HEAP_MB[kind]}m -XX:+AlwaysPreTouch"}
 
 
 def _move(lab: Lab, operator: Operator, chosen: random.Random) -> str | None:

@@ -27,14 +27,15 @@ final class MapChange {
         private final int[] following;
         private int before;
         private int removed;
-        private int[] changedPlaces = new int[64];
+        private int[] changedPlaces;
         private final List<Object> changedValues = new ArrayList<>();
         private final List<Object> put = new ArrayList<>();
         private boolean plain = true;
 
         private Part(MapThen.Part then, Spliterator<Map.Entry<Object, Object>> now) {
             this.then = then;
-            int start = then.entries;
+            int start = then.entries();
+            changedPlaces = new int[then.changedNodes()];
             before = start;
             removed = start;
             following = new int[start + 1];
@@ -48,11 +49,11 @@ final class MapChange {
             Object key = entry.getKey();
             Object value = entry.getValue();
             int place = find(key);
-            if (place == then.entries) {
+            if (place == then.entries()) {
                 plain &= Plain.is(key) && Plain.is(value);
                 put.add(key);
                 put.add(value);
-            } else if (then.values[place] != value) {
+            } else if (then.value(place) != value) {
                 plain &= Plain.is(value);
                 change(place, value);
             }
@@ -60,11 +61,11 @@ final class MapChange {
 
         /** The place of the key among the old ones, each of which is found once; that of the start if it is not near. */
         private int find(Object key) {
-            int start = then.entries;
+            int start = then.entries();
             int last = before;
             for (int i = 0; i < AHEAD; i++) {
                 int place = following[last];
-                if (place != start && then.keys[place] == key) {
+                if (place != start && then.key(place) == key) {
                     following[last] = following[place];
                     before = last;
                     removed--;
@@ -77,7 +78,7 @@ final class MapChange {
 
         private void change(int place, Object value) {
             if (changedValues.size() == changedPlaces.length) {
-                changedPlaces = Arrays.copyOf(changedPlaces, 2 * changedPlaces.length);
+                changedPlaces = Arrays.copyOf(changedPlaces, 2 * changedPlaces.length + 8);
             }
             changedPlaces[changedValues.size()] = place;
             changedValues.add(value);
@@ -92,11 +93,12 @@ final class MapChange {
 
     /** Null if the map has something now that is not plain, or has changed so much that it is less to send all of it. */
     static MapChange orNull(MapThen then) {
-        List<Spliterator<Map.Entry<Object, Object>>> now = PlainMaps.parts(then.map);
+        List<Spliterator<Map.Entry<Object, Object>>> now = then.partsNow();
         MapChange change = now.size() == then.parts.size() ? new MapChange(then, now) : null;
         if (change == null || change.changes() > then.map.size() / 2) {
             // In a map that has grown the parts have other keys than before.
-            change = new MapChange(then.joined(), List.of(then.map.entrySet().spliterator()));
+            MapThen joined = then.joined();
+            change = new MapChange(joined, joined.partsNow());
         }
         return change.parts.stream().allMatch(part -> part.plain) && change.changes() < then.map.size() ? change : null;
     }
@@ -111,7 +113,7 @@ final class MapChange {
         int first = 0;
         int last = 0;
         for (Part part : parts) {
-            int start = part.then.entries;
+            int start = part.then.entries();
             for (int place = part.following[start]; place != start; place = part.following[place]) {
                 out.number(first + place - last);
                 last = first + place;
@@ -125,7 +127,7 @@ final class MapChange {
                 out.number(first + part.changedPlaces[i]);
                 out.value(part.changedValues.get(i));
             }
-            first += part.then.entries;
+            first += part.then.entries();
         }
         out.number(parts.stream().mapToInt(part -> part.put.size() / 2).sum());
         for (Part part : parts) {

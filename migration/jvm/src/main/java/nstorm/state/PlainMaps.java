@@ -15,7 +15,8 @@ final class PlainMaps {
     static final int LARGE_ENTRIES = 5000;
     private static final int HASH = 0;
     private static final int CONCURRENT = 1;
-    private static final int SPLITS = 3;
+    /** What is read of a part stays in a core's cache until it is read again. */
+    private static final int PART_ENTRIES = 2048;
 
     private PlainMaps() {
     }
@@ -42,10 +43,15 @@ final class PlainMaps {
         return true;
     }
 
+    /** How often to halve a map of so many entries until its parts are small. */
+    static int splits(int entries) {
+        return Integer.SIZE - Integer.numberOfLeadingZeros(entries / PART_ENTRIES);
+    }
+
     /** All entries in the map's order, split always alike, but for a map that has grown. */
-    static List<Spliterator<Map.Entry<Object, Object>>> parts(Map<Object, Object> map) {
+    static List<Spliterator<Map.Entry<Object, Object>>> parts(Map<Object, Object> map, int splits) {
         List<Spliterator<Map.Entry<Object, Object>>> parts = List.of(map.entrySet().spliterator());
-        for (int i = 0; i < SPLITS; i++) {
+        for (int i = 0; i < splits; i++) {
             parts = halves(parts, map instanceof ConcurrentHashMap);
         }
         return parts;

@@ -257,6 +257,7 @@ final class ExecutorCopy {
         Set<String> fields = stays.state();
         boolean goes = aheadInVain < IN_VAIN_MAX;
         stopSwitch.betweenTuples(() -> {
+            measure(fields);
             FirstPass first = null;
             try {
                 first = goes ? FirstPass.of(bolts(), fields) : null;
@@ -280,14 +281,16 @@ final class ExecutorCopy {
             return;
         }
         sizedNanos = now;
-        stopSwitch.betweenTuples(() -> {
-            try {
-                stays.sized(StateSize.aboutBytes(bolts(), fields));
-            } catch (IOException | RuntimeException | Error e) {
-                // Why it cannot travel is said when it is to.
-                stays.sized(0);
-            }
-        });
+        stopSwitch.betweenTuples(() -> measure(fields));
+    }
+
+    private void measure(Set<String> fields) {
+        try {
+            stays.sized(StateSize.aboutBytes(bolts(), fields));
+        } catch (IOException | RuntimeException | Error e) {
+            // Why it cannot travel is said when it is to.
+            stays.sized(0);
+        }
     }
 
     /**

@@ -17,6 +17,7 @@ import nstorm.state.Whole;
 final class StateSizes {
     private static final int ENTRIES_PER_MB = 38_000;
     private static final int ARRAY_BYTES = 65_536;
+    private static final long PRIME = 2_654_435_761L;
     private static final int TIMES = 3;
     private static final int CHANGED_ENTRIES = 10_000;
     private static final Set<String> FIELDS = Set.of("kept");
@@ -32,8 +33,10 @@ final class StateSizes {
     public static void main(String[] arguments) throws IOException {
         for (int mb : new int[] {1, 1, 10, 10, 90}) {
             Map<String, Long> counts = new HashMap<>();
-            for (long i = 0; i < (long) mb * ENTRIES_PER_MB; i++) {
-                counts.put("word-" + i, i);
+            long entries = (long) mb * ENTRIES_PER_MB;
+            for (long i = 0; i < entries; i++) {
+                // In no order, as a bolt does: memory is slower then.
+                counts.put("word-" + i * PRIME % entries, i);
             }
             measure("HashMap", counts);
             for (int i = 0; i < TIMES; i++) {
