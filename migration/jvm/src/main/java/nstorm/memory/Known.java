@@ -141,6 +141,11 @@ final class Known {
         return COPYING.contains(name);
     }
 
+    /** Whether it keeps of what it is given the text alone: so Java 8 compiles a {@code +} of texts. */
+    static boolean joinsTexts(String owner) {
+        return owner.equals("java/lang/StringBuilder") || owner.equals("java/lang/StringBuffer");
+    }
+
     static boolean adds(String owner, String name) {
         return ADDERS.contains(owner + "." + name);
     }

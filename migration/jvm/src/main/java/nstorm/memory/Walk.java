@@ -337,7 +337,8 @@ final class Walk implements Machine.Effects {
         BitSet receiver = isStatic ? NOTHING : arguments.get(0);
         List<BitSet> others = isStatic ? arguments : arguments.subList(1, arguments.size());
         BitSet called = callBack(place, call, arguments, shown);
-        BitSet given = or(union(isStatic ? others : kept(owner, call, others)), called);
+        boolean joins = !isStatic && Known.joinsTexts(owner);
+        BitSet given = or(joins ? NOTHING : union(isStatic ? others : kept(owner, call, others)), called);
         boolean reads = Known.isReader(owner) || (isStatic ? Known.readsStatic(owner, call.name()) : Known.reads(owner, call.name()));
         boolean unread = !Bytecode.isOfTheJdk(owner) && !reads && !owner.startsWith("org/apache/storm/");
         if (unread && findings.mindsCallOf(origins.closure(or(receiver, given)), origins)) {
@@ -352,7 +353,7 @@ final class Walk implements Machine.Effects {
                 handOn(others, given, shown);
             }
         }
-        return result(place, call, arguments, called);
+        return result(place, call, joins ? List.of(receiver) : arguments, called);
     }
 
     /** A collection calls the functions that it is given, but keeps none: they have their own types, what it keeps has none. */

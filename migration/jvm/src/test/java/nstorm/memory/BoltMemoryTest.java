@@ -85,7 +85,7 @@ class BoltMemoryTest {
 
     @Test
     void whatOnlySeemsToKeepSomethingKeepsNothing() {
-        each(List.of(Keeping.Splits.class, Keeping.AsksRules.class, Keeping.AppliesLambda.class,
+        each(List.of(Keeping.Splits.class, Keeping.AsksRules.class, Keeping.AppliesLambda.class, Keeping.JoinsTexts.class,
                 Keeping.CountsForTheJvm.class), Set.of(), null);
     }
 

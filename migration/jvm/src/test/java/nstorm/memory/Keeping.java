@@ -178,6 +178,17 @@ final class Keeping {
         }
     }
 
+    /** As Java 8 compiles {@code names + " of " + tuple + separator}. */
+    static final class JoinsTexts extends Bolt {
+        private final List<String> names = new ArrayList<>(List.of("a"));
+        private final Object separator = new int[] {','};
+
+        @Override
+        public void execute(Tuple tuple) {
+            collector.emit(new Values(new StringBuilder().append(names).append(" of ").append(tuple).append(separator).append('.').toString()));
+        }
+    }
+
     /** One for the whole JVM, with a thread of its own, that counts how often something happens. */
     static final class Meter {
         private static Meter ofThisJvm;
