@@ -16,6 +16,7 @@ from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
 from deploy.lab.cluster import HOOKS_JAR, RUNS_DIR, Lab, plan_lab, sweep
 from deploy.lab.home.assemble import ZOOKEEPER_VERSION
+from tests.clusters import CALM
 
 # The same examples each time, and no verdict that a slow machine can change.
 settings.register_profile(
@@ -94,7 +95,7 @@ def lab() -> Iterator[Lab]:
     """One Storm cluster for the session, with the hooks when their jar is built."""
     sweep()
     hooks_jar = HOOKS_JAR if HOOKS_JAR.is_file() else None
-    with plan_lab(f"tests-{os.getpid()}", hooks_jar=hooks_jar) as cluster:
+    with plan_lab(f"tests-{os.getpid()}", hooks_jar=hooks_jar, conf=CALM) as cluster:
         log.info("lab_for_tests", hooks_jar=str(hooks_jar), zookeeper=cluster.zookeeper)
         yield cluster
 

@@ -14,6 +14,7 @@ from deploy.lab.ledger import Ledger, Totals
 from deploy.lab.meters import read_meters
 from deploy.lab.operator import KILL_METERS, Operator, Placement, beside, kill_meters
 from migration.model import ExecutorId, Slot
+from tests.clusters import CALM
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "failover-test"
@@ -22,6 +23,7 @@ RATE_TPS = 100
 ASSIGNMENT_CHANGED, RELAUNCHED, REBALANCES = KILL_METERS
 # Storm's own settings: with the defaults, each of the four deaths would take it over half a minute.
 SOON = {
+    **CALM,
     "nimbus.monitor.freq.secs": 2,
     "nimbus.task.timeout.secs": 20,
     # Workers that start together on a busy machine have needed more than 60 s; else Storm's 120.

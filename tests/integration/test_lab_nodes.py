@@ -26,8 +26,9 @@ SENT_BYTES = 2_500_000
 OWNER = """
 import sys, time
 from deploy.lab.cluster import HOOKS_JAR, plan_lab
+from tests.clusters import CALM
 # Of two Nimbuses the other leads once the session of the first is over; Storm waits 20 s for that.
-conf = {"storm.zookeeper.session.timeout": 10_000, "topology.message.timeout.secs": 60}
+conf = {**CALM, "storm.zookeeper.session.timeout": 10_000, "topology.message.timeout.secs": 60}
 with plan_lab(sys.argv[1], slots=1, hooks_jar=HOOKS_JAR, conf=conf, cores=1.0, link="20mbit",
               nimbuses=2, trimmed=True) as lab:
     print("up", flush=True)

@@ -23,6 +23,7 @@ from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import Base, Entry, EntryState, Phase, Slot, Way
 from migration.protocol import following
+from tests.clusters import CALM
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "versions-test"
@@ -31,14 +32,8 @@ RATE_TPS = 300
 PREVIOUS = "bdefbadfaa4a38b7e44f151a36142545ae277405"
 PACKAGES = ("agent", "controller", "kvstore", "migration")
 OLD, NEW = 1, wire.SPEAKS
-CONF = {
-    # No sentence may fail for a slow machine.
-    "topology.message.timeout.secs": 60,
-    # While its supervisor restarts, a worker's heartbeats wait, on a busy machine for longer than
-    # Storm's 30 s; the new supervisor would take the worker for dead.
-    "supervisor.worker.timeout.secs": 90,
-    "nimbus.task.timeout.secs": 120,
-}
+# No sentence may fail for a slow machine.
+CONF = {**CALM, "topology.message.timeout.secs": 60}
 
 
 class Versions(NamedTuple):

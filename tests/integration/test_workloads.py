@@ -9,6 +9,7 @@ import pytest
 
 from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab
 from deploy.lab.workloads import WORKLOADS, Verdict, judge
+from tests.clusters import CALM
 
 pytestmark = pytest.mark.cluster
 
@@ -19,7 +20,6 @@ RUNS = {**{name: name for name in WORKLOADS if name not in ELSEWHERE}, "counters
 CONF = {
     "topology.workers": 1,
     "topology.acker.executors": 1,
-    "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
     "workload.spouts": 1,
     "workload.splits": 1,
     "workload.counts": 2,
@@ -45,7 +45,7 @@ UNHARMED = "batches"
 def fed() -> Iterator[Lab]:
     """A lab of its own on which all workloads run and have been fed for a while."""
     hooks_jar = HOOKS_JAR if HOOKS_JAR.is_file() else None
-    with plan_lab(f"workloads-{os.getpid()}", slots=6, hooks_jar=hooks_jar) as lab:
+    with plan_lab(f"workloads-{os.getpid()}", slots=6, hooks_jar=hooks_jar, conf=CALM) as lab:
         for name, workload in RUNS.items():
             lab.submit(name, {**CONF, **OF_ONE.get(name, {})}, RATE_TPS, workload)
         for name in RUNS:

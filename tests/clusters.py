@@ -1,0 +1,18 @@
+"""Settings of clusters on which tests see whether all is right, and not how fast it is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+# Two such clusters, and all other tests beside them, share two cores.
+CALM: Mapping[str, Any] = {
+    # A worker takes half the CPU for its start, and executors that idle a sixth of a core less.
+    "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
+    "topology.bolt.wait.progressive.level3.sleep.millis": 10,
+    "topology.spout.wait.progressive.level3.sleep.millis": 10,
+    # Storm begins a start anew that takes longer than 120 s, which makes a busy machine busier.
+    "supervisor.worker.start.timeout.secs": 300,
+    "nimbus.task.launch.secs": 300,
+    # Heartbeats wait on a busy machine, and while a supervisor restarts: longer than Storm's 30 s.
+    "supervisor.worker.timeout.secs": 90,
+    "nimbus.task.timeout.secs": 120,
+}
