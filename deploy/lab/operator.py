@@ -72,11 +72,10 @@ class Operator:
             Whether moves may begin.
         """
         view = self._found()
-        if view is None:
+        if view is None or view.stand_back is not None:
             return False
-        seen = {ack.slot for node in view.acks for ack in node.workers}
-        supervised = all(node.supervisor is not None for node in view.acks)
-        return view.publication.slots <= seen and supervised and view.stand_back is None
+        # An agent that has not read yet of which cluster the first leader has made does not count.
+        return view.publication.slots <= {*view.observation.hooked}
 
     def placement(self) -> Placement:
         """Look where executors are."""

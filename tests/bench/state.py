@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from controller.config import Config
 from controller.storm.history import HISTORY, MoveRecord, stored_moves
 from deploy.lab.cluster import Lab
 from deploy.lab.figures import gc_pause_s
@@ -27,6 +28,8 @@ CONTROL_S = 20.0
 # JVMs that have just started compile their code for as long, and share two cores.
 WARM_UP_S = 60.0
 TICK_S = 1
+# Between two moves, as a controller that decides once in a cycle.
+REST_S = Config().cycle_s
 FILL_LIMIT_S = 180.0
 # A restart, and the lab's message timeout, after which what was in flight has failed.
 REBALANCE_S = 60.0
@@ -129,7 +132,8 @@ def _grown(kind: str) -> dict[str, str]:
 
 
 def _move(lab: Lab, operator: Operator, chosen: random.Random) -> str | None:
-    """Move a counter as soon as one may, and wait until it has; the reason, if it has not moved."""
+    """Rest, move a counter, and wait until it has; the reason, if it has not moved."""
+    time.sleep(REST_S)
     counts = {ExecutorId(*e.executor) for e in lab.assignment(TOPOLOGY) if e.component == "count"}
     placement = operator.placement()
 

@@ -18,12 +18,16 @@ public final class FirstMaps {
     /**
      * Reads what {@link FirstPass#write} has written.
      *
+     * @return null of no bytes, and of zeros, which are padding
      * @throws IOException if the bytes are something else
      */
-    public static FirstMaps read(byte[] firstPass) throws IOException {
+    public static FirstMaps orNull(byte[] firstPass) throws IOException {
         PlainInput in = new PlainInput(new ByteArrayInputStream(firstPass), firstPass.length);
         try {
-            long id = in.eightBytes();
+            long id = firstPass.length == 0 ? FirstPass.NONE : in.eightBytes();
+            if (id == FirstPass.NONE) {
+                return null;
+            }
             List<FirstMap> maps = new ArrayList<>();
             for (int left = in.number(); left > 0; left--) {
                 maps.add(PlainMaps.read(in));

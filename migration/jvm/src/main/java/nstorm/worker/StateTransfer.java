@@ -9,6 +9,7 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import nstorm.state.BoltState;
 import nstorm.state.FirstMaps;
@@ -124,6 +125,7 @@ final class StateTransfer {
     private Map<String, byte[]> keys = Map.of();
     private KryoTupleSerializer serializer;
     private final AtomicInteger rehearsedMoves = new AtomicInteger();
+    private final AtomicBoolean padded = new AtomicBoolean();
 
     StateTransfer(HookedWorker worker) {
         this.worker = worker;
@@ -244,7 +246,7 @@ final class StateTransfer {
             FirstPass first = FirstPass.of(List.of(this), Set.of("kept"));
             byte[] ahead = travel(first.write());
             kept.replaceAll((word, count) -> count % 8 == 0 ? (Long) (count + 1) : count);
-            BoltState.load(travel(BoltState.save(List.of(this), Set.of("kept"), first)), List.of(this), FirstMaps.read(ahead));
+            BoltState.load(travel(BoltState.save(List.of(this), Set.of("kept"), first)), List.of(this), FirstMaps.orNull(ahead));
             BoltState.load(travel(BoltState.save(List.of(this), Set.of("kept"), null)), List.of(this), null);
         }
 
@@ -286,11 +288,26 @@ final class StateTransfer {
             move.ahead = new Outgoing(entry.id() + AHEAD, key, new StateBytes(), AHEAD_AGAIN_NANOS, nowNanos);
         };
         beside("writing what goes ahead of a state", () -> {
-            StateBytes written = first == null ? new StateBytes() : first.write();
+            StateBytes written = first == null ? padding(aboutBytes) : first.write();
             prepare(Math.max(written.size(), aboutBytes));
             move.ahead = new Outgoing(entry.id() + AHEAD, key, written, AHEAD_AGAIN_NANOS, nowNanos);
             return null;
         }, nothing);
+    }
+
+    /**
+     * Zeros, once, as many as a large state has bytes that goes in one pass: the first bytes that a JVM sends take twice as long as
+     * the next, and these do so before the pause.
+     */
+    private StateBytes padding(long aboutBytes) {
+        StateBytes zeros = new StateBytes();
+        if (aboutBytes >= LARGE_BYTES && padded.compareAndSet(false, true)) {
+            byte[] piece = new byte[StateBytes.PIECE_BYTES];
+            for (long left = Math.min(aboutBytes, BoltState.SIZE_MAX_BYTES); left >= piece.length; left -= piece.length) {
+                zeros.write(piece, 0, piece.length);
+            }
+        }
+        return zeros;
     }
 
     /** At the target from PREPARE on: reads what has come ahead of the state. */
@@ -303,7 +320,7 @@ final class StateTransfer {
         ahead.put(entry.id(), came);
         // If something came and cannot be read, the move is undone at its limit.
         beside("reading what came ahead of a state", () -> {
-            came.maps = bytes.length == 0 ? null : FirstMaps.read(bytes);
+            came.maps = FirstMaps.orNull(bytes);
             prepare(bytes.length);
             came.read = true;
             return null;

@@ -79,7 +79,7 @@ class FirstPassTest {
         goesOn.run();
         byte[] state = Whole.of(BoltState.save(List.of(keeper), FIELDS, first));
         Keeper loaded = new Keeper();
-        BoltState.load(state, List.of(loaded), FirstMaps.read(before));
+        BoltState.load(state, List.of(loaded), FirstMaps.orNull(before));
         assertSameState(keeper, loaded);
         return state;
     }
@@ -110,7 +110,7 @@ class FirstPassTest {
         keeper.other.clear();
         byte[] before = Whole.of(first.write());
         Keeper loaded = new Keeper();
-        BoltState.load(Whole.of(BoltState.save(List.of(keeper), FIELDS, first)), List.of(loaded), FirstMaps.read(before));
+        BoltState.load(Whole.of(BoltState.save(List.of(keeper), FIELDS, first)), List.of(loaded), FirstMaps.orNull(before));
         assertSameState(keeper, loaded);
     }
 
@@ -233,7 +233,7 @@ class FirstPassTest {
         BoltState.load(Whole.of(BoltState.save(List.of(keeper), FIELDS, first)), List.of(loaded), null);
         assertSameState(keeper, loaded);
         first.write();
-        BoltState.load(Whole.of(BoltState.save(List.of(keeper), FIELDS, null)), List.of(loaded), FirstMaps.read(Whole.of(first.write())));
+        BoltState.load(Whole.of(BoltState.save(List.of(keeper), FIELDS, null)), List.of(loaded), FirstMaps.orNull(Whole.of(first.write())));
         assertSameState(keeper, loaded);
     }
 
@@ -241,8 +241,8 @@ class FirstPassTest {
     void withoutItsOwnFirstPassAStateChangesNothing() throws IOException {
         Keeper keeper = keeper();
         FirstPass first = FirstPass.of(List.of(keeper), FIELDS);
-        FirstMaps maps = FirstMaps.read(Whole.of(first.write()));
-        FirstMaps ofAnother = FirstMaps.read(Whole.of(FirstPass.of(List.of(keeper), FIELDS).write()));
+        FirstMaps maps = FirstMaps.orNull(Whole.of(first.write()));
+        FirstMaps ofAnother = FirstMaps.orNull(Whole.of(FirstPass.of(List.of(keeper), FIELDS).write()));
         byte[] state = Whole.of(BoltState.save(List.of(keeper), FIELDS, first));
         Keeper loaded = new Keeper();
         Object before = loaded.counts;
@@ -258,19 +258,25 @@ class FirstPassTest {
     @Test
     void bytesOfSomethingElseAreNoFirstPass() throws IOException {
         byte[] first = Whole.of(FirstPass.of(List.of(keeper()), FIELDS).write());
-        assertThrows(IOException.class, () -> FirstMaps.read(new byte[] {1, 2, 3}));
-        assertThrows(IOException.class, () -> FirstMaps.read(Arrays.copyOf(first, first.length - 1)));
-        assertThrows(IOException.class, () -> FirstMaps.read(Arrays.copyOf(first, first.length + 1)));
+        assertThrows(IOException.class, () -> FirstMaps.orNull(new byte[] {1, 2, 3}));
+        assertThrows(IOException.class, () -> FirstMaps.orNull(Arrays.copyOf(first, first.length - 1)));
+        assertThrows(IOException.class, () -> FirstMaps.orNull(Arrays.copyOf(first, first.length + 1)));
         Random random = new Random(3);
         for (int i = 0; i < 200; i++) {
             byte[] damaged = first.clone();
             damaged[random.nextInt(i < 100 ? 100 : damaged.length)] ^= (byte) (1 + random.nextInt(255));
             try {
-                FirstMaps.read(damaged);
+                FirstMaps.orNull(damaged);
             } catch (IOException e) {
                 assertNotNull(e);
             }
         }
+    }
+
+    @Test
+    void nothingAndZerosAreNoFirstPass() throws IOException {
+        assertNull(FirstMaps.orNull(new byte[0]));
+        assertNull(FirstMaps.orNull(new byte[1000]));
     }
 
     /** A few bytes that say they were a large map would take all of the heap. */
@@ -282,7 +288,7 @@ class FirstPassTest {
         byte[] state = Whole.of(BoltState.save(List.of(keeper), FIELDS, null));
         lie(first);
         lie(state);
-        assertEquals("fewer bytes than entries", assertThrows(IOException.class, () -> FirstMaps.read(first)).getMessage());
+        assertEquals("fewer bytes than entries", assertThrows(IOException.class, () -> FirstMaps.orNull(first)).getMessage());
         assertEquals("fewer bytes than entries", assertThrows(IOException.class,
                 () -> BoltState.load(state, List.of(new Keeper()), null)).getMessage());
     }
@@ -321,7 +327,7 @@ class FirstPassTest {
             byte[] before = early ? Whole.of(first.write()) : null;
             bolts.forEach(bolt -> goOn((Keeper) bolt, random));
             before = early ? before : Whole.of(first.write());
-            FirstMaps maps = FirstMaps.read(before);
+            FirstMaps maps = FirstMaps.orNull(before);
             BoltState.load(Whole.of(BoltState.save(bolts, FIELDS, first)), loaded, maps);
             for (int i = 0; i < bolts.size(); i++) {
                 assertSameState((Keeper) bolts.get(i), (Keeper) loaded.get(i));

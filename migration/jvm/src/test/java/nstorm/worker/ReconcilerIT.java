@@ -452,6 +452,19 @@ class ReconcilerIT {
         assertEquals(source.held, sink().held);
     }
 
+    @Test
+    void zerosThatCameAheadChangeNothing() throws Exception {
+        StateBytes zeros = new StateBytes();
+        zeros.write(new byte[3 * StateBytes.PIECE_BYTES], 0, 3 * StateBytes.PIECE_BYTES);
+        readyTarget(zeros);
+        Sink source = new Sink();
+        source.count = 1L << 40;
+        arrive(StateArrivalsTest.cut("m", key(), BoltState.save(List.of(source), Set.of("count"), null)));
+        one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
+        one.awaitAck("m", "LOADED");
+        assertTrue(sink().count >= 1L << 40);
+    }
+
     /** What waits for it goes back to the source; nothing of it is executed. */
     @Test
     void aTargetThatHoldsStillEndsAtOnceInUndo() throws Exception {

@@ -94,7 +94,7 @@ final class StateSizes {
         long seen = cpuNanos();
         byte[] firstBytes = Whole.of(first.write());
         long written = cpuNanos();
-        FirstMaps maps = FirstMaps.read(firstBytes);
+        FirstMaps maps = FirstMaps.orNull(firstBytes);
         long read = cpuNanos();
         for (long i = 0; i < CHANGED_ENTRIES; i++) {
             counts.merge("word-" + i * counts.size() / CHANGED_ENTRIES, 1000L + time, Long::sum);
