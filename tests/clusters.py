@@ -5,7 +5,7 @@ from typing import Any
 
 # Two such clusters, and all other tests beside them, share two cores.
 CALM: Mapping[str, Any] = {
-    # A worker takes half the CPU for its start, and executors that idle a sixth of a core less.
+    # Workers take half the CPU for their start, and idle executors of four a fifth of a core less.
     "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
     "topology.bolt.wait.progressive.level3.sleep.millis": 10,
     "topology.spout.wait.progressive.level3.sleep.millis": 10,
