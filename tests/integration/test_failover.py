@@ -26,7 +26,8 @@ SOON = {
     **CALM,
     "nimbus.monitor.freq.secs": 2,
     "nimbus.task.timeout.secs": 20,
-    # Workers that start together on a busy machine have needed more than 60 s; else Storm's 120.
+    # So long after a start Nimbus notices no death. Workers that start together on a busy machine
+    # have needed more than 60 s.
     "nimbus.task.launch.secs": 150,
     "supervisor.worker.shutdown.sleep.secs": 1,
     # A busy machine holds sentences up for longer than 10 s; none may fail for that alone.

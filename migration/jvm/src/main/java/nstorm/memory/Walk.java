@@ -335,10 +335,11 @@ final class Walk implements Machine.Effects {
         String owner = foreignOwner(call.owner(), call.name());
         String shown = shown(owner, call.name());
         BitSet receiver = isStatic ? NOTHING : arguments.get(0);
-        List<BitSet> others = isStatic ? arguments : arguments.subList(1, arguments.size());
         BitSet called = callBack(place, call, arguments, shown);
-        boolean joins = !isStatic && Known.joinsTexts(owner);
-        BitSet given = or(joins ? NOTHING : union(isStatic ? others : kept(owner, call, others)), called);
+        // What is only joined as a text does not go on as an object.
+        List<BitSet> going = !isStatic && Known.joinsTexts(owner) ? List.of(receiver) : arguments;
+        List<BitSet> others = isStatic ? going : going.subList(1, going.size());
+        BitSet given = or(union(isStatic ? others : kept(owner, call, others)), called);
         boolean reads = Known.isReader(owner) || (isStatic ? Known.readsStatic(owner, call.name()) : Known.reads(owner, call.name()));
         boolean unread = !Bytecode.isOfTheJdk(owner) && !reads && !owner.startsWith("org/apache/storm/");
         if (unread && findings.mindsCallOf(origins.closure(or(receiver, given)), origins)) {
@@ -353,14 +354,14 @@ final class Walk implements Machine.Effects {
                 handOn(others, given, shown);
             }
         }
-        return result(place, call, joins ? List.of(receiver) : arguments, called);
+        return result(place, call, going, called);
     }
 
     /** A collection calls the functions that it is given, but keeps none: they have their own types, what it keeps has none. */
     private static List<BitSet> kept(String owner, Instruction call, List<BitSet> others) {
         Type[] types = Type.getArgumentTypes(call.type());
         List<BitSet> kept = new ArrayList<>();
-        for (int i = 0; i < types.length; i++) {
+        for (int i = 0; i < others.size(); i++) {
             boolean function = types[i].getSort() == Type.OBJECT && types[i].getInternalName().startsWith("java/util/function/");
             if (!function || !owner.startsWith("java/util/") || call.name().equals("<init>")) {
                 kept.add(others.get(i));
