@@ -10,7 +10,8 @@ HOOKS_JAR := migration/jvm/target/nstorm-hooks.jar
 WORKLOAD_JAR := deploy/lab/workload/target/nstorm-workload.jar
 HOOKS_SOURCES := $(shell find migration/jvm -path '*/target' -prune -o -type f -print)
 WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o -type f -print)
-FAILSAFE := integration-test@worker integration-test@supervisor integration-test@nimbus verify@verify
+# Each kind of JVM is verified before the next one starts, so that what failed is said last.
+FAILSAFE := $(foreach role,worker supervisor nimbus,integration-test@$(role) verify@verify)
 PYTHON_FOLDERS := agent controller deploy kvstore migration
 
 .PHONY: setup fetch demo lint test test-java test-python test-cluster test-cluster-apart test-zookeeper explore chaos clean

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 # Two such clusters, and all other tests beside them, share two cores.
-CALM: Mapping[str, Any] = {
+FRUGAL: Mapping[str, Any] = {
     # Workers take half the CPU for their start, and idle executors of four a fifth of a core less.
     "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
     "topology.bolt.wait.progressive.level3.sleep.millis": 10,
     "topology.spout.wait.progressive.level3.sleep.millis": 10,
+}
+CALM: Mapping[str, Any] = {
+    **FRUGAL,
     # Storm begins a start anew that takes longer than 120 s, which makes a busy machine busier.
     "supervisor.worker.start.timeout.secs": 300,
     "nimbus.task.launch.secs": 300,

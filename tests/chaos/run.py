@@ -5,10 +5,11 @@ import random
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from controller.storm import controls
 from deploy.lab import LabError
@@ -49,7 +50,9 @@ class Result:
         return seen.window is None or seen.next_move != MOVED or seen.next_restarts > 0
 
 
-def run_tries(tries: Iterable[Try], seed: int, lab: str = LAB) -> Iterator[Result]:
+def run_tries(
+    tries: Iterable[Try], seed: int, lab: str = LAB, conf: Mapping[str, Any] | None = None
+) -> Iterator[Result]:
     """Make tries; after one that has left its cluster wedged the next has a fresh one.
 
     The logs of the wedged one stay, in a folder with the name of the try beside that of the lab.
@@ -58,7 +61,7 @@ def run_tries(tries: Iterable[Try], seed: int, lab: str = LAB) -> Iterator[Resul
         stand: Stand | None = None
         for row in tries:
             if stand is None:
-                stand = cluster.enter_context(standing(lab, "observe"))
+                stand = cluster.enter_context(standing(lab, "observe", conf))
                 stand.rest()
             # The tries before do not count: it moves the same when it is made alone.
             stand.chosen = random.Random(f"{row.name} {seed}")

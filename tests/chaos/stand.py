@@ -4,9 +4,10 @@ import random
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from controller.storm import status
 from controller.storm.commands import Command
@@ -34,7 +35,7 @@ CONF = {
     "nimbus.task.launch.secs": 240,
     "supervisor.worker.start.timeout.secs": 240,
 }
-READY_LIMIT_S = 120.0
+READY_LIMIT_S = 300.0
 DRAIN_LIMIT_S = 60.0
 LOOK_EVERY_S = 0.5
 # What is whole for a moment only, between a fault and Storm's notice of it, is not whole.
@@ -320,11 +321,11 @@ def phases_from(phase: Phase) -> frozenset[Phase]:
 
 
 @contextmanager
-def standing(name: str, mode: str) -> Iterator[Stand]:
+def standing(name: str, mode: str, conf: Mapping[str, Any] | None = None) -> Iterator[Stand]:
     """Have a cluster with services and a fed WordCount; nothing of it is left afterwards."""
     with (
         Dumps() as dumps,
-        plan_lab(name, slots=3, hooks_jar=HOOKS_JAR, conf=CONF) as lab,
+        plan_lab(name, slots=3, hooks_jar=HOOKS_JAR, conf={**CONF, **(conf or {})}) as lab,
         Services(lab, mode) as services,
     ):
         stand = Stand(lab, services, dumps)

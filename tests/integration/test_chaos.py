@@ -8,6 +8,7 @@ import pytest
 from deploy.lab.cluster import RUNS_DIR, sweep
 from tests.chaos.run import Result, run_tries
 from tests.chaos.tries import CELLS, Try
+from tests.clusters import FRUGAL
 
 pytestmark = pytest.mark.cluster
 LAB = "chaos-sample"
@@ -31,7 +32,7 @@ def results() -> dict[str, Result]:
     """The tries of the sample, made on one cluster."""
     sweep()
     rows = [patient(cell) for cell in CELLS if cell.name in SAMPLE]
-    found = {result.name: result for result in run_tries(rows, seed=1, lab=LAB)}
+    found = {result.name: result for result in run_tries(rows, seed=1, lab=LAB, conf=FRUGAL)}
     # After a wedged try the folder has another name.
     shutil.rmtree(RUNS_DIR / LAB, ignore_errors=True)
     return found

@@ -9,6 +9,7 @@ from deploy.lab import LabError
 from deploy.lab.cluster import HOOKS_JAR, plan_lab, sweep
 from deploy.lab.layout import java, java_home
 from deploy.lab.operator import beside
+from tests.clusters import CALM
 
 pytestmark = pytest.mark.cluster
 TOPOLOGY = "java-test"
@@ -20,7 +21,8 @@ def test_a_move_loses_nothing_on_java_25() -> None:
     except LabError as missing:
         pytest.skip(str(missing))
     sweep()
-    with plan_lab(f"java-{os.getpid()}", nodes=1, hooks_jar=HOOKS_JAR, java_version=25) as lab:
+    name = f"java-{os.getpid()}"
+    with plan_lab(name, nodes=1, hooks_jar=HOOKS_JAR, conf=CALM, java_version=25) as lab:
         lab.submit(TOPOLOGY, {"topology.workers": 2}, rate_tps=100)
         lab.wait_ready(TOPOLOGY)
         pids = lab.worker_pids()

@@ -33,7 +33,8 @@ def test_what_bolts_keep_is_right_after_moves_at_random(
 ) -> None:
     """Counts travel, batches are written where they were filled, and what cannot move does not."""
     name = f"{workload}-test"
-    lab.submit(name, rate_tps=300, workload=workload)
+    # The third of the workers routes what moves between the other two.
+    lab.submit(name, {"topology.workers": 3}, rate_tps=300, workload=workload)
     try:
         lab.wait_ready(name)
         with beside(lab, name) as operator:

@@ -139,6 +139,7 @@ def test_a_worker_that_is_too_full_counts_for_no_best_placement() -> None:
 def test_the_report_has_every_number_and_can_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     # How good the search is has a test of its own.
     monkeypatch.setattr(module, "LONG_TIMES", 1)
+    monkeypatch.setattr(module, "LONG_ROUNDS", 100)
     told: list[str] = []
     case = "wordcount-comm 2x4"
     found = quality(1, told.append, {case: QUALITY[case]}, ["otd", "gather"])

@@ -91,7 +91,7 @@ def test_what_moves_hangs_on_the_seed_and_not_on_the_tries_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stand = Mock()
-    monkeypatch.setattr(run, "standing", lambda lab, mode: nullcontext(stand))
+    monkeypatch.setattr(run, "standing", lambda lab, mode, conf: nullcontext(stand))
     monkeypatch.setattr(run, "_try", lambda stand, faults, row, seen: None)
     monkeypatch.setattr(run, "Faults", lambda stand: Mock(complaints=[]))
 

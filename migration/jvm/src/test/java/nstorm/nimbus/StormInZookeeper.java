@@ -147,7 +147,7 @@ final class StormInZookeeper implements AutoCloseable {
     }
 
     static void eventually(String what, Callable<Boolean> holds) throws Exception {
-        long end = System.nanoTime() + 40_000_000_000L;
+        long end = System.nanoTime() + 120_000_000_000L;
         while (!holds.call()) {
             assertTrue(System.nanoTime() < end, what);
             Thread.sleep(50);

@@ -120,9 +120,9 @@ class ExecutorChurnIT {
     }
 
     private static void await(String what, BooleanSupplier condition) throws InterruptedException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() < end, () -> "waited 30 s in vain: " + what + "; emitted " + EMITTED.get() + ", acked "
+            assertTrue(System.nanoTime() < end, () -> "waited 60 s in vain: " + what + "; emitted " + EMITTED.get() + ", acked "
                 + ACKED.get() + ", failed " + FAILED.get() + ", opened " + OPENED.get() + ", faults " + Faults.count() + " "
                 + Faults.last());
             Thread.sleep(1);

@@ -215,7 +215,7 @@ final class OneWorker implements AutoCloseable {
     }
 
     /** As what tries again until it is connected. */
-    private static void hold(CountDownLatch gate) {
+    static void hold(CountDownLatch gate) {
         while (gate.getCount() > 0) {
             try {
                 gate.await();
