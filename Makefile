@@ -44,8 +44,9 @@ build/homes.stamp: $(wildcard deploy/lab/home/*.py deploy/lab/home/*.xml) | buil
 	.venv/bin/python -m deploy.lab.home.assemble
 	touch $@
 
-# All that the tests need.
+# All that the tests need. Controllers that start at once would each compile what is not compiled yet.
 fetch: setup build/java-11 build/java-25 build/prometheus
+	.venv/bin/python -c 'from controller.compiling import prepare; prepare()'
 
 # Other Javas: an old one for one test, and those that `lab up --java` takes where the machine has another. Where there
 # is none to fetch (11 is for x86_64 only), what needs it is skipped.

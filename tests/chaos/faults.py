@@ -29,7 +29,9 @@ from tests.chaos.stand import TOPOLOGY, Move, Stand, listens, phases_from
 
 POLL_S = 0.008
 CATCH_LIMIT_S = 60.0
-CATCHES = 6
+# On a busy machine most moves pass a phase unseen.
+CATCHES = 30
+THEFTS = 6
 BACK_LIMIT_S = 60.0
 PLAIN_LIMIT_S = 120.0
 EXPIRY_LIMIT_S = 10.0
@@ -56,7 +58,7 @@ def expire_session(session: Session) -> None:
     holder: Any = session._client
     ended = threading.Event()
     holder.add_listener(lambda state: ended.set() if state == KazooState.LOST else None)
-    for _ in range(CATCHES):
+    for _ in range(THEFTS):
         thief = KazooClient(hosts=session.hosts.partition("/")[0], client_id=holder.client_id)
         with suppress(KazooTimeoutError):
             thief.start(timeout=60)
@@ -64,7 +66,7 @@ def expire_session(session: Session) -> None:
         thief.close()
         if ended.wait(EXPIRY_LIMIT_S):
             return
-    raise LabError(f"a session was closed {CATCHES} times, and its holder still has it")
+    raise LabError(f"a session was closed {THEFTS} times, and its holder still has it")
 
 
 class Faults:
