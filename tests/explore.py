@@ -139,7 +139,9 @@ def main() -> int:
     parser.add_argument("--log", type=Path, help=argparse.SUPPRESS)
     options, paths = parser.parse_known_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with tempfile.TemporaryDirectory() as folder:
+    # A round writes into the search's: one of its own would stay behind where it crashes.
+    given = contextlib.nullcontext(options.log.parent) if options.log else None
+    with given or tempfile.TemporaryDirectory() as folder:
         log = options.log or Path(folder) / "log"
         log.touch()
         if options.seed is not None:

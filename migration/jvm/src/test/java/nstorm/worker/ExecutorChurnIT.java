@@ -223,7 +223,8 @@ class ExecutorChurnIT {
         conf.put(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, false);
         conf.put("nstorm.cleanup", List.of("sink"));
         try (LocalCluster cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1).build();
-                LocalCluster.LocalTopology topology = cluster.submitTopology("churn", conf, builder.createTopology())) {
+                LocalCluster.LocalTopology topology = cluster.submitTopology("churn", conf, builder.createTopology());
+                AutoCloseable sampling = OneWorker::endSampling) {
             await("hooked worker", () -> WorkerCalls.loop() != null && ACKED.get() > 100);
             HookedWorker worker = WorkerCalls.loop().worker;
             ExecutorId id = idOf(worker, "sink");

@@ -357,8 +357,20 @@ final class OneWorker implements AutoCloseable {
         return Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().contains("sink-executor")).toList();
     }
 
+    /** In a process of its own they end with the worker; here they would write into folders that are deleted. */
+    static void endSampling() throws InterruptedException {
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            while (thread.isAlive() && Set.of("nstorm-worker", "nstorm-load").contains(thread.getName())) {
+                // Storm's classes swallow an interrupt in the middle of a pass.
+                thread.interrupt();
+                thread.join(100);
+            }
+        }
+    }
+
     @Override
     public void close() throws Exception {
+        endSampling();
         cluster.close();
     }
 }
