@@ -139,10 +139,9 @@ def main() -> int:
     parser.add_argument("--log", type=Path, help=argparse.SUPPRESS)
     options, paths = parser.parse_known_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # A round writes into the search's: one of its own would stay behind where it crashes.
-    given = contextlib.nullcontext(options.log.parent) if options.log else None
-    with given or tempfile.TemporaryDirectory() as folder:
-        log = options.log or Path(folder) / "log"
+    with contextlib.ExitStack() as stack:
+        # A round has the search's: a folder of its own would stay behind where it crashes.
+        log = options.log or Path(stack.enter_context(tempfile.TemporaryDirectory())) / "log"
         log.touch()
         if options.seed is not None:
             return one_round(options.seed, log, paths)

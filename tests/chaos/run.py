@@ -19,7 +19,7 @@ from kvstore.errors import StoreError
 from migration.model import Counters, Phase
 from tests.chaos.faults import Faults
 from tests.chaos.judge import DEGRADED_FRAC, MOVED, NO_MOVE, Expected, Seen, Window, judge
-from tests.chaos.stand import RATE_TPS, TOPOLOGY, Move, Stand, standing
+from tests.chaos.stand import CONF, RATE_TPS, TOPOLOGY, Move, Stand, standing
 from tests.chaos.tries import Try
 
 LAB = "chaos"
@@ -51,7 +51,7 @@ class Result:
 
 
 def run_tries(
-    tries: Iterable[Try], seed: int, lab: str = LAB, conf: Mapping[str, Any] | None = None
+    tries: Iterable[Try], seed: int, lab: str = LAB, conf: Mapping[str, Any] = CONF
 ) -> Iterator[Result]:
     """Make tries; after one that has left its cluster wedged the next has a fresh one.
 

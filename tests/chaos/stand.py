@@ -321,11 +321,11 @@ def phases_from(phase: Phase) -> frozenset[Phase]:
 
 
 @contextmanager
-def standing(name: str, mode: str, conf: Mapping[str, Any] | None = None) -> Iterator[Stand]:
+def standing(name: str, mode: str, conf: Mapping[str, Any] = CONF) -> Iterator[Stand]:
     """Have a cluster with services and a fed WordCount; nothing of it is left afterwards."""
     with (
         Dumps() as dumps,
-        plan_lab(name, slots=3, hooks_jar=HOOKS_JAR, conf={**CONF, **(conf or {})}) as lab,
+        plan_lab(name, slots=3, hooks_jar=HOOKS_JAR, conf=conf) as lab,
         Services(lab, mode) as services,
     ):
         stand = Stand(lab, services, dumps)

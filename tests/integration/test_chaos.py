@@ -7,6 +7,7 @@ import pytest
 
 from deploy.lab.cluster import RUNS_DIR, sweep
 from tests.chaos.run import Result, run_tries
+from tests.chaos.stand import CONF
 from tests.chaos.tries import CELLS, Try
 from tests.clusters import FRUGAL
 
@@ -32,7 +33,8 @@ def results() -> dict[str, Result]:
     """The tries of the sample, made on one cluster."""
     sweep()
     rows = [patient(cell) for cell in CELLS if cell.name in SAMPLE]
-    found = {result.name: result for result in run_tries(rows, seed=1, lab=LAB, conf=FRUGAL)}
+    tries = run_tries(rows, seed=1, lab=LAB, conf={**CONF, **FRUGAL})
+    found = {result.name: result for result in tries}
     # After a wedged try the folder has another name.
     shutil.rmtree(RUNS_DIR / LAB, ignore_errors=True)
     return found

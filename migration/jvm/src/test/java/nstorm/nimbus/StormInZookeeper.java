@@ -18,6 +18,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongFunction;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
+import nstorm.Threads;
 import nstorm.wire.json.Packing;
 import org.apache.storm.cluster.ClusterStateContext;
 import org.apache.storm.cluster.ClusterUtils;
@@ -156,11 +157,7 @@ final class StormInZookeeper implements AutoCloseable {
 
     @Override
     public void close() throws Exception {
-        while (thread.isAlive()) {
-            // Storm's classes swallow an interrupt in the middle of a pass.
-            thread.interrupt();
-            thread.join(100);
-        }
+        Threads.end(thread);
         znodes.close();
         state.disconnect();
     }

@@ -24,6 +24,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BooleanSupplier;
+import nstorm.Threads;
 import nstorm.store.PlanWriting;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
@@ -360,10 +361,8 @@ final class OneWorker implements AutoCloseable {
     /** In a process of its own they end with the worker; here they would write into folders that are deleted. */
     static void endSampling() throws InterruptedException {
         for (Thread thread : Thread.getAllStackTraces().keySet()) {
-            while (thread.isAlive() && Set.of("nstorm-worker", "nstorm-load").contains(thread.getName())) {
-                // Storm's classes swallow an interrupt in the middle of a pass.
-                thread.interrupt();
-                thread.join(100);
+            if (Set.of("nstorm-worker", "nstorm-load").contains(thread.getName())) {
+                Threads.end(thread);
             }
         }
     }
