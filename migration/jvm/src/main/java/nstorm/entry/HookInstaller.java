@@ -20,6 +20,7 @@ import nstorm.hook.Advised;
 import nstorm.hook.HookSet;
 import nstorm.hook.HookStatus;
 import nstorm.hook.Symbol;
+import nstorm.proof.Opened;
 
 /** Checks every symbol, then weaves the hooks of this JVM's role, or leaves it stock. */
 public final class HookInstaller {
@@ -50,6 +51,7 @@ public final class HookInstaller {
             HookStatus.refuse(storm + " has no " + missing.get(0) + more);
             return;
         }
+        Opened.by(inst);
         HookStatus.activate();
         weave(hooks, locator, inst);
         refuseIfLoaded(hooks, inst);

@@ -19,10 +19,12 @@ import org.apache.storm.topology.BasicBoltExecutor;
  *
  * @param fields the fields of the bolt that its {@code execute} changes, or what they lead to
  * @param tuples those of them that hold tuples, to ack them later
- * @param stays why else it must not move; null if its fields are all
+ * @param stays why it must not move, whatever its fields hold at the moment; null if they decide
  * @param unless what would have to be so that it may move all the same
+ * @param unsure where its code could not be followed, so that only a look at its objects can tell; null if it could
+ * @param outside what it does outside the heap, so that two copies may never work at once; null if nothing
  */
-public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, String unless) {
+public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, String unless, String unsure, String outside) {
     private static final int REASON_MAX = 300;
     /** By class and by what the fields hold: both decide which code runs. */
     private static final Map<List<Object>, BoltMemory> READ = new ConcurrentHashMap<>();
@@ -47,10 +49,10 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
 
     /** Why executors of this component stay, and what to declare; null if they may move. */
     public String reason(String component) {
-        if (stays == null && fields.isEmpty()) {
+        if (stays == null && fields.isEmpty() && unsure == null && outside == null) {
             return null;
         }
-        String why = stays == null ? keeps() : stays;
+        String why = stays != null ? stays : !fields.isEmpty() ? keeps() : unsure != null ? "may keep something, for it " + unsure : outside;
         String shown = why.length() > REASON_MAX ? why.substring(0, REASON_MAX) + "…" : why;
         return shown + "; declare " + Declared.MOVE + ": {" + component + ": live} if " + unless;
     }
@@ -60,7 +62,7 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
     }
 
     private static BoltMemory undecided(String why) {
-        return new BoltMemory(Set.of(), Set.of(), "may keep something, for it " + why, "it keeps nothing");
+        return new BoltMemory(Set.of(), Set.of(), null, "it keeps nothing", why, null);
     }
 
     private static BoltMemory read(Object bolt) {
@@ -140,20 +142,20 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
             Set<String> own = new TreeSet<>(found.tuples);
             own.retainAll(found.fields);
             String unless = "those may be replayed";
-            return nothingElse ? new BoltMemory(found.fields, own, null, unless)
+            return nothingElse ? new BoltMemory(found.fields, own, null, unless, null, null)
                     : new BoltMemory(found.fields, own, "keeps tuples in " + in(found.tuples) + ", and something else",
-                            unless + ", or drain if what else it keeps may be forgotten");
+                            unless + ", or drain if what else it keeps may be forgotten", null, null);
         } else if (!found.statics.isEmpty()) {
             return stays("keeps something for the whole JVM in " + String.join(", ", found.statics),
                     "another JVM may go on without it");
         } else if (found.undecided != null) {
             return undecided(found.undecided);
         }
-        return new BoltMemory(found.fields, Set.of(), null, "it may forget that");
+        return new BoltMemory(found.fields, Set.of(), null, "it may forget that", null, null);
     }
 
     private static BoltMemory stays(String why, String unless) {
-        return new BoltMemory(Set.of(), Set.of(), why, unless);
+        return new BoltMemory(Set.of(), Set.of(), why, unless, null, null);
     }
 
     /** Names fields in a sentence. */

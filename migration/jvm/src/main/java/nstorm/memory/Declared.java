@@ -54,6 +54,11 @@ public final class Declared {
         return "live".equals(words.get(component));
     }
 
+    /** Whether it is said what a bolt may forget, so that nothing is left to prove. */
+    public boolean trusts(String component) {
+        return isLive(component) || isDrain(component) || state(component) != null;
+    }
+
     /** Whether a bolt's state may travel whatever else its code does. */
     boolean isCarry(String component) {
         return "carry".equals(words.get(component));

@@ -10,7 +10,7 @@ import java.util.TreeSet;
  * How the executor of a bolt may move.
  *
  * @param pinned why it does not move live, or null
- * @param state the fields that travel with it; null if it does not move so
+ * @param state the fields that travel with it, none if its source only stops first; null if it does not move so
  * @param tuples the fields that hold no tuple any more before it moves; null if it does not move so
  */
 public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
@@ -19,27 +19,54 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
         this(reasonOrNull, null, null);
     }
 
-    /** Says how a bolt that has been prepared moves; takes up to five seconds of CPU, and never throws. */
+    /** Says how a bolt that has been prepared moves, as far as its code says; never throws. */
     public static MoveWay of(String component, Object bolt, Declared declared) {
+        return of(component, bolt, declared, Set.of(), null);
+    }
+
+    /**
+     * The same with what is known of it besides its code.
+     *
+     * @param changed fields that a look at such bolts has seen changed
+     * @param holdsOrNull what it leads to that a copy cannot leave behind, such as a thread
+     */
+    public static MoveWay of(String component, Object bolt, Declared declared, Set<String> changed, String holdsOrNull) {
         BoltMemory memory = BoltMemory.of(bolt);
         Set<String> named = declared.state(component);
-        Set<String> fields = named == null ? memory.fields() : named;
         boolean keepsTuples = !memory.tuples().isEmpty();
         if (declared.isDrain(component) || named == null && keepsTuples && memory.stays() == null) {
             return drained(bolt, named == null ? memory.tuples() : named);
         }
-        if (memory.reason(component) == null && named == null) {
-            return new MoveWay(null);
-        }
-        boolean stays = memory.stays() != null || keepsTuples;
+        boolean stays = memory.stays() != null || keepsTuples || named != null && memory.unsure() != null;
         if (stays && !(declared.isCarry(component) && named != null)) {
             return new MoveWay(memory.reason(component));
+        } else if (named == null && holdsOrNull != null) {
+            return new MoveWay(holdsOrNull + "; declare " + Declared.MOVE + ": {" + component + ": live} if that may live on");
+        }
+        Set<String> fields = new TreeSet<>(named == null ? memory.fields() : named);
+        if (named == null) {
+            fields.addAll(changed);
         }
         String obstacle = obstacle(bolt, fields);
         if (obstacle != null) {
-            return new MoveWay(stays || named != null ? obstacle : obstacle + "; " + memory.reason(component));
+            return new MoveWay(stays || named != null || memory.fields().isEmpty() ? obstacle : obstacle + "; " + memory.reason(component));
         }
+        return fields.isEmpty() ? moves(memory) : carried(fields);
+    }
+
+    /** One whose fields travel with it. */
+    public static MoveWay carried(Set<String> fields) {
         return new MoveWay("keeps something in " + BoltMemory.in(fields) + ", which travels with it", fields, null);
+    }
+
+    /** With no field that travels: two copies may work at once only where the code was followed to its end, and acts on nothing else. */
+    private static MoveWay moves(BoltMemory memory) {
+        if (memory.outside() != null) {
+            return new MoveWay(memory.outside() + ", so its source stops first", Set.of(), null);
+        } else if (memory.unsure() != null) {
+            return new MoveWay("may keep something, for it " + memory.unsure() + ", so its source stops first", Set.of(), null);
+        }
+        return new MoveWay(null);
     }
 
     private static MoveWay drained(Object bolt, Set<String> tuples) {
@@ -55,8 +82,8 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
         }
     }
 
-    /** Why the values of these fields cannot travel as they are now, or null. */
-    private static String obstacle(Object bolt, Set<String> fields) {
+    /** Why the values of these fields cannot travel as they are now, or null. To be called where nothing else changes them, or to guess. */
+    public static String obstacle(Object bolt, Set<String> fields) {
         try {
             Object user = BoltMemory.user(bolt);
             for (Field field : BoltFields.named(bolt, fields)) {

@@ -31,7 +31,8 @@ public final class BoltState {
     public static StateBytes save(List<Object> bolts, Set<String> fields, FirstPass firstOrNull) throws IOException {
         long firstId = firstOrNull == null ? FirstPass.NONE : firstOrNull.id();
         StateBytes bytes = new StateBytes();
-        try (ObjectOutputStream out = new StateOutput(bytes, firstId == FirstPass.NONE ? null : firstOrNull)) {
+        Travelling travelling = new Travelling(BoltMemory.user(bolts.get(0)).getClass());
+        try (ObjectOutputStream out = new StateOutput(bytes, travelling, firstId == FirstPass.NONE ? null : firstOrNull)) {
             List<Object> values = new ArrayList<>();
             for (Object bolt : bolts) {
                 for (Field field : BoltFields.named(bolt, fields)) {
@@ -51,9 +52,10 @@ public final class BoltState {
      * Sets the fields of each bolt to what {@link #save} has written of bolts of the same classes; of all of them, or of none.
      *
      * @param firstOrNull what came of the state before, and is used up by this
+     * @return the names of the fields
      * @throws IOException if the bytes are not of such, or need another first pass
      */
-    public static void load(byte[] state, List<Object> bolts, FirstMaps firstOrNull) throws IOException {
+    public static Set<String> load(byte[] state, List<Object> bolts, FirstMaps firstOrNull) throws IOException {
         ClassLoader loader = BoltMemory.user(bolts.get(0)).getClass().getClassLoader();
         try (ObjectInputStream in = new StateInput(state, loader, firstOrNull)) {
             long first = in.readLong();
@@ -62,6 +64,7 @@ public final class BoltState {
             }
             Set<String> names = new LinkedHashSet<>(List.of((String[]) in.readObject()));
             set(bolts, names, (Object[]) in.readObject());
+            return names;
         } catch (ReflectiveOperationException | RuntimeException e) {
             throw new IOException(e);
         }

@@ -9,6 +9,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import nstorm.memory.Declared;
 import nstorm.memory.KeptTuples;
+import nstorm.proof.Departure;
+import nstorm.proof.Memory;
 import nstorm.state.BoltState;
 import nstorm.state.FirstMaps;
 import nstorm.state.FirstPass;
@@ -57,6 +59,13 @@ final class ExecutorCopy {
     private final int queuedWhenIdle;
     private volatile boolean forwarding;
     private volatile StateBytes savedState;
+    private volatile byte[] savedProof;
+    private String provingFor;
+    private volatile Boolean provedLive;
+    /** The move whose state was set, and is still to be compared. */
+    private volatile String set;
+    private Set<String> loadedFields;
+    private volatile String refusal;
     /** The move whose state its bolts have. */
     private volatile String loadedWith;
     private String begunWith;
@@ -84,7 +93,7 @@ final class ExecutorCopy {
         component = executor.getComponentId();
         queue = executor.getReceiveQueue();
         ArrayList<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, executor);
-        stays = new Stays(component, executor instanceof SpoutExecutor, tasks.get(0).getTaskObject(), declared);
+        stays = new Stays(component, executor instanceof SpoutExecutor, tasks.get(0).getTaskObject(), declared, stopSwitch::memory);
     }
 
     /** How it moves, if it does. */
@@ -176,10 +185,10 @@ final class ExecutorCopy {
         return tuples == null || stopSwitch.emptied();
     }
 
-    /** On the executor's thread, where nothing may throw. */
+    /** On the executor's thread, where nothing may throw. What it keeps besides tuples would stay behind. */
     private boolean keepsNone(Set<String> tuples) {
         try {
-            return KeptTuples.none(bolts(), tuples);
+            return KeptTuples.none(bolts(), tuples) && changed() == null;
         } catch (RuntimeException | LinkageError | StackOverflowError e) {
             Faults.report("looking for tuples that executor " + id + " keeps", e);
             return false;
@@ -294,6 +303,43 @@ final class ExecutorCopy {
     }
 
     /**
+     * Has its own thread look whether its bolts remember something by now; they go on. Null until it has looked for this move, else whether two copies of it
+     * may work at once. If not, its executor moves by another way from now on, or stays.
+     */
+    Boolean provedLive(String move) {
+        if (!move.equals(provingFor)) {
+            provingFor = move;
+            provedLive = null;
+            stopSwitch.betweenTuples(() -> {
+                String changed = changed();
+                provedLive = changed == null;
+            });
+        }
+        return provedLive;
+    }
+
+    /** On the executor's thread, where nothing may throw. */
+    private String changed() {
+        Memory memory = stopSwitch.memory();
+        if (memory == null) {
+            return null; // Storm's own
+        }
+        String changed;
+        try {
+            changed = memory.changedSincePrepared();
+        } catch (RuntimeException | Error e) {
+            changed = "it cannot be looked into (" + e + ")";
+        }
+        if (changed != null) {
+            LOG.info("memory_found executor={} what=\"{}\"", id, changed);
+            if (memory.way().state() == null) {
+                stays.failed(changed);
+            }
+        }
+        return changed;
+    }
+
+    /**
      * Asks for what its bolts keep, as it is while the copy holds still. What the user's classes throw may not end the worker.
      * A state that cannot travel pins the executor.
      *
@@ -301,19 +347,36 @@ final class ExecutorCopy {
      */
     void saveState(FirstPass firstOrNull) {
         savedState = null;
+        savedProof = null;
         refused = false;
-        Set<String> fields = stays.state();
+        Memory memory = stopSwitch.memory();
         stopSwitch.whileStill(() -> {
             try {
                 long begunNanos = System.nanoTime();
-                StateBytes state = BoltState.save(bolts(), fields, firstOrNull);
-                LOG.info("state_written executor={} bytes={} ms={}", id, state.size(), millisSince(begunNanos));
-                savedState = stopSwitch.holdsStill() ? state : null;
+                Departure departure = memory.depart(firstOrNull);
+                LOG.info("state_written executor={} fields={} bytes={} ms={}", id, departure.fields(), departure.state().size(),
+                        millisSince(begunNanos));
+                savedState = stopSwitch.holdsStill() ? departure.state() : null;
+                byte[] proof = departure.proof();
+                LOG.info("state_proved executor={} bytes={} ms={}", id, proof.length, millisSince(begunNanos));
+                savedProof = proof;
             } catch (IOException | RuntimeException | Error e) {
                 stays.failed("its state could not travel: " + e.getMessage());
                 refuse("saving", e);
             }
         });
+    }
+
+    /** What the target is to compare with, once it is there, and only once. */
+    byte[] takeSavedProof() {
+        byte[] proof = savedProof;
+        savedProof = null;
+        return proof;
+    }
+
+    /** The target has said why it does not take the state: so would the next one. */
+    void refusedByTarget(String why) {
+        stays.failed("its state " + why);
     }
 
     /** What was asked for, once it is there, and only once: nothing of it stays here. */
@@ -338,6 +401,7 @@ final class ExecutorCopy {
     /** Its state cannot go on, or not come in: the move is to be undone. */
     void refuse(String during, Throwable e) {
         refused = true;
+        refusal = e.getMessage() == null ? e.toString() : e.getMessage();
         Faults.report(during + " the state of executor " + id, e);
     }
 
@@ -350,17 +414,47 @@ final class ExecutorCopy {
         stopSwitch.whileStill(() -> {
             try {
                 long begunNanos = System.nanoTime();
-                BoltState.load(state, bolts(), firstOrNull);
-                loadedWith = move;
+                loadedFields = BoltState.load(state, bolts(), firstOrNull);
                 LOG.info("state_loaded move={} executor={} bytes={} ms={}", move, id, state.length, millisSince(begunNanos));
+                set = move;
             } catch (IOException | RuntimeException | Error e) {
                 refuse("loading", e);
             }
         });
     }
 
+    /** Whether its bolts have been given what those of the move's source keep, and nobody has looked yet whether it is the same. */
+    boolean hasState(String move) {
+        return move.equals(set);
+    }
+
+    /** Compares what its bolts have with what those of the source keep. */
+    void compareState(String move, byte[] proof) {
+        set = null;
+        Memory memory = stopSwitch.memory();
+        stopSwitch.whileStill(() -> {
+            try {
+                long begunNanos = System.nanoTime();
+                String difference = memory.differs(loadedFields, proof);
+                LOG.info("state_compared move={} executor={} ms={}", move, id, millisSince(begunNanos));
+                if (difference == null) {
+                    loadedWith = move;
+                } else {
+                    refuse("comparing", new IOException(difference));
+                }
+            } catch (IOException | RuntimeException | Error e) {
+                refuse("comparing", e);
+            }
+        });
+    }
+
     private static long millisSince(long nanos) {
         return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - nanos);
+    }
+
+    /** Why, for the other end of the move. */
+    String refusal() {
+        return refusal;
     }
 
     /** Whether the state could not be saved, or not be loaded. */

@@ -5,11 +5,14 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import nstorm.load.Traffic;
 import nstorm.memory.Declared;
+import nstorm.proof.Memory;
 import nstorm.wire.ExecutorId;
 import org.apache.storm.Config;
+import org.apache.storm.daemon.Task;
 import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
@@ -40,6 +43,15 @@ final class ExecutorFactory {
         boolean batches = ObjectReader.getInt(topologyConf.get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE)) != 1
                 || ObjectReader.getInt(topologyConf.get(Config.TOPOLOGY_TRANSFER_BATCH_SIZE)) != 1;
         return batches && ObjectReader.getLong(topologyConf.get(Config.TOPOLOGY_BATCH_FLUSH_INTERVAL_MILLIS)) != 0;
+    }
+
+    /** What the bolts of an executor remember; to be called on its thread, once they are prepared. */
+    Memory memoryOf(Executor executor) {
+        List<Task> tasks = StormFields.<ArrayList<Task>>get(StormFields.ID_TO_TASK, executor).stream().filter(Objects::nonNull).toList();
+        Memory memory = new Memory(executor.getComponentId(), tasks.stream().map(Task::getTaskObject).toList(),
+                tasks.stream().map(Task::getUserContext).toList(), declared, executor.getTopoConf());
+        memory.prepared();
+        return memory;
     }
 
     /** The copy of an executor that Storm itself has started. */

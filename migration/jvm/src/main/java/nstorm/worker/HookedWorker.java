@@ -10,6 +10,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import nstorm.load.Traffic;
+import nstorm.proof.Memory;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
@@ -18,6 +19,7 @@ import org.apache.storm.StormTimer;
 import org.apache.storm.daemon.worker.BackPressureTracker.BackpressureState;
 import org.apache.storm.daemon.worker.Worker;
 import org.apache.storm.daemon.worker.WorkerState;
+import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
 import org.apache.storm.executor.IRunningExecutor;
 import org.apache.storm.tuple.AddressedTuple;
@@ -123,6 +125,11 @@ final class HookedWorker {
         Plan plan = overlay.plan();
         return plan != null && plan.entries().stream().anyMatch(entry -> entry.executor().equals(id)
                 && Desired.holdsStill(new Desired.Part(entry, id, Desired.Action.RUN), overlay.assigned().get(id), me));
+    }
+
+    /** What the bolts of an executor remember, looked at right after they were prepared; of Storm's own nothing. */
+    Memory memoryOf(Executor executor) {
+        return executor.getComponentId().startsWith("__") ? null : factory.memoryOf(executor);
     }
 
     private void unregister(ExecutorCopy copy) {

@@ -268,6 +268,9 @@ final class Reconciler {
             worker.transfer.send(part.entry(), copy);
         } else if (part.action() == Action.RUN && copy.ready()) {
             worker.transfer.load(part.entry(), copy);
+            if (copy.refused()) {
+                worker.transfer.answer(part.entry(), copy, worker.overlay.plan());
+            }
             if (copy.loadedWith(part.entry().id()) && System.nanoTime() - polledNanos < FRESH_NANOS) {
                 copy.begin(part.entry().id());
             }
@@ -297,7 +300,7 @@ final class Reconciler {
         return switch (part.action()) {
             case PREPARE -> copy != null && copy.prepared() && mayFollow(part.entry()) ? EntryState.READY : EntryState.NONE;
             case RUN -> copy != null && copy.stopping() ? copy.stuck() ? EntryState.STUCK : EntryState.NONE
-                    : here && !ahead(part.entry()) ? running(part.entry(), copy) : EntryState.NONE;
+                    : !here ? EntryState.NONE : ahead(part.entry()) ? proved(part.entry(), copy) : running(part.entry(), copy);
             case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED
                     : copy.refused() ? EntryState.REFUSED : EntryState.DRAINED;
             case DRAIN -> here ? EntryState.NONE : copy == null || copy.drained(DRAINED_MS, worker.handOver) ? EntryState.DRAINED : EntryState.ROUTED;
@@ -307,6 +310,15 @@ final class Reconciler {
             case WATCH -> ahead(part.entry()) || !worker.overlay.reaches(part.entry())
                     ? EntryState.NONE : EntryState.ROUTED;
         };
+    }
+
+    /** In PREPARE a source looks whether its bolts may be in two places at once: later it would be too late. */
+    private static EntryState proved(Entry entry, ExecutorCopy copyOrNull) {
+        if (entry.phase() != Phase.PREPARE || entry.way() != Way.LIVE || copyOrNull == null || !copyOrNull.ready()) {
+            return EntryState.NONE;
+        }
+        Boolean proved = copyOrNull.provedLive(entry.id());
+        return proved == null ? EntryState.NONE : proved ? EntryState.READY : EntryState.REFUSED;
     }
 
     /** Whether the phase after PREPARE may come; once it has, as for a spout in QUIET, nothing is waited for any more. */

@@ -19,6 +19,7 @@ import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
+import nstorm.wire.Slot;
 import nstorm.wire.Way;
 import org.apache.storm.daemon.StormCommon;
 import org.apache.storm.messaging.TaskMessage;
@@ -42,6 +43,10 @@ final class StateTransfer {
     private static final int TASK = WorkerTables.LAST_END - 1;
     /** What the name of a move has behind it where what goes ahead of its state is meant. */
     private static final String AHEAD = "/ahead";
+    /** Where what the target compares with is meant, and where the target's word is why it does not take the state. */
+    private static final String PROOF = "/proof";
+    private static final String ANSWER = "/answer";
+    private static final int ANSWER_MAX = 1000;
     /** Each time twice as long as before: while no controller goes on with the plan this has no end. */
     private static final long AGAIN_NANOS = TimeUnit.SECONDS.toNanos(3);
     /** Shorter: the target may not have read of the move yet, and then keeps nothing of it. */
@@ -98,6 +103,7 @@ final class StateTransfer {
         boolean writes;
         boolean asked;
         Outgoing state;
+        Outgoing proof;
 
         boolean sent() {
             return state != null && state.sent();
@@ -122,6 +128,8 @@ final class StateTransfer {
     private final StateArrivals arrivals = new StateArrivals();
     private final Map<String, Leaving> leaving = new ConcurrentHashMap<>();
     private final Map<String, Ahead> ahead = new ConcurrentHashMap<>();
+    private final Map<String, byte[]> proofs = new HashMap<>();
+    private final Map<String, Outgoing> answers = new HashMap<>();
     private Map<String, byte[]> keys = Map.of();
     private KryoTupleSerializer serializer;
     private final AtomicInteger rehearsedMoves = new AtomicInteger();
@@ -162,8 +170,13 @@ final class StateTransfer {
             if (carried && entry.to().equals(worker.me)) {
                 coming.put(entry.id(), key(planOrNull, entry));
                 coming.put(entry.id() + AHEAD, key(planOrNull, entry));
+                coming.put(entry.id() + PROOF, key(planOrNull, entry));
             } else if (carried || entry.phase() == Phase.RECALL) {
                 going.put(entry.id(), key(planOrNull, entry));
+            }
+            if (entry.way() == Way.CARRY && entry.from().equals(worker.me)) {
+                coming.put(entry.id() + ANSWER, key(planOrNull, entry));
+                takeAnswer(entry);
             }
             Leaving back = entry.phase() == Phase.UNDO ? leaving.get(entry.id()) : null;
             ExecutorCopy copy = worker.copies.get(entry.executor());
@@ -173,6 +186,8 @@ final class StateTransfer {
         }
         arrivals.await(coming);
         ahead.keySet().retainAll(coming.keySet());
+        answers.keySet().retainAll(coming.keySet());
+        proofs.keySet().retainAll(coming.keySet());
         leaving.keySet().retainAll(going.keySet());
         keys = going;
     }
@@ -339,8 +354,17 @@ final class StateTransfer {
         if (saved != null) {
             move.state = new Outgoing(entry.id(), keys.get(entry.id()), saved, AGAIN_NANOS, copy.stillNanos());
         }
+        byte[] proved = copy.takeSavedProof();
+        if (proved != null) {
+            StateBytes bytes = new StateBytes();
+            bytes.write(proved, 0, proved.length);
+            move.proof = new Outgoing(entry.id() + PROOF, keys.get(entry.id()), bytes, AGAIN_NANOS, copy.stillNanos());
+        }
         if (move.state != null) {
             sendSome(move.state, entry, copy.component);
+        }
+        if (move.proof != null && move.sent()) {
+            sendSome(move.proof, entry, copy.component);
         }
         if (move.sent() && !worker.tables.delivers(entry.executor())) {
             copy.handOnQueue(worker.handOver);
@@ -364,6 +388,10 @@ final class StateTransfer {
     }
 
     private void sendSome(Outgoing out, Entry entry, String component) {
+        sendSome(out, entry, entry.to(), component);
+    }
+
+    private void sendSome(Outgoing out, Entry entry, Slot to, String component) {
         int pieces = out.bytes.pieces();
         if (out.next == pieces) {
             if (!out.due()) {
@@ -377,14 +405,14 @@ final class StateTransfer {
         boolean before = out.sent();
         do {
             byte[] piece = StateArrivals.piece(out.name, out.key, out.bytes, out.crc, out.next);
-            if (!worker.tables.send(entry.to(), message(entry.executor(), component, piece))) {
+            if (!worker.tables.send(to, message(entry.executor(), component, piece))) {
                 return;
             }
             out.next++;
             out.sentNanos = System.nanoTime();
         } while (out.next < pieces && out.sentNanos - nowNanos < PASS_NANOS);
         if (out.sent() && !before) {
-            LOG.info("state_sent move={} executor={} to={} bytes={} ms={}", out.name, entry.executor(), entry.to(), out.bytes.size(),
+            LOG.info("state_sent move={} executor={} to={} bytes={} ms={}", out.name, entry.executor(), to, out.bytes.size(),
                     TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - out.sinceNanos));
         }
     }
@@ -394,10 +422,36 @@ final class StateTransfer {
         takeAhead(entry);
         Ahead came = ahead.get(entry.id());
         byte[] state = came != null && came.read ? arrivals.whole(entry.id()) : null;
+        byte[] proof = arrivals.whole(entry.id() + PROOF);
+        if (proof != null) {
+            proofs.put(entry.id(), proof);
+        }
         if (state != null) {
             copy.loadState(entry.id(), state, came.maps);
+        } else if (copy.hasState(entry.id()) && proofs.containsKey(entry.id())) {
+            copy.compareState(entry.id(), proofs.remove(entry.id()));
         } else if ((arrivals.tooLarge(entry.id()) || arrivals.tooLarge(entry.id() + AHEAD)) && !copy.refused()) {
             copy.refuse("taking", new OutOfMemoryError("no room for it"));
+        }
+    }
+
+    /** At the target: tells the source why it does not take the state, so that this is not tried with every other target. */
+    void answer(Entry entry, ExecutorCopy copy, Plan plan) {
+        Outgoing answer = answers.computeIfAbsent(entry.id(), id -> {
+            StateBytes bytes = new StateBytes();
+            byte[] text = copy.refusal().getBytes(StandardCharsets.UTF_8);
+            bytes.write(text, 0, Math.min(text.length, ANSWER_MAX));
+            return new Outgoing(id + ANSWER, key(plan, entry), bytes, AHEAD_AGAIN_NANOS, System.nanoTime());
+        });
+        sendSome(answer, entry, entry.from(), copy.component);
+    }
+
+    private void takeAnswer(Entry entry) {
+        byte[] answer = arrivals.whole(entry.id() + ANSWER);
+        ExecutorCopy copy = worker.copies.get(entry.executor());
+        if (answer != null && copy != null) {
+            String text = new String(answer, 0, Math.min(answer.length, ANSWER_MAX), StandardCharsets.UTF_8);
+            copy.refusedByTarget(text.replaceAll("\\p{Cntrl}", " "));
         }
     }
 

@@ -3,9 +3,11 @@ package nstorm.worker;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.Supplier;
 import nstorm.load.Pinning;
 import nstorm.memory.Declared;
 import nstorm.memory.MoveWay;
+import nstorm.proof.Memory;
 import nstorm.state.BoltState;
 import nstorm.wire.Way;
 
@@ -18,53 +20,55 @@ final class Stays {
         return thread;
     });
 
-    private final String component;
-    private final Declared declared;
-    private volatile Way own;
-    private Object bolt;
-    private volatile MoveWay way;
+    private final Supplier<Memory> memoryOnceReady;
+    private final Way own;
+    /** Why it stays whatever it keeps, or moves by a way of its own; null if what it keeps decides. */
+    private final String reason;
+    private boolean asked;
+    private volatile String failed;
     private volatile long aboutBytes;
 
-    Stays(String component, boolean spout, Object taskObject, Declared declared) {
-        this.component = component;
-        this.declared = declared;
-        String reason = declared.reason(component);
-        own = reason == null ? Pinning.way(component, spout, taskObject) : Way.LIVE;
-        if (reason == null) {
-            reason = Pinning.reason(component, spout, taskObject);
-        }
-        if (reason == null && !declared.isLive(component)) {
-            reason = "it is not known yet what it keeps";
-            bolt = taskObject;
-        }
-        way = new MoveWay(reason);
+    /** @param memoryOnceReady what its bolts remember; null until they are prepared */
+    Stays(String component, boolean spout, Object taskObject, Declared declared, Supplier<Memory> memoryOnceReady) {
+        this.memoryOnceReady = memoryOnceReady;
+        String declaredReason = declared.reason(component);
+        own = declaredReason == null ? Pinning.way(component, spout, taskObject) : Way.LIVE;
+        reason = declaredReason != null ? declaredReason : Pinning.reason(component, spout, taskObject);
     }
 
     /** The reason why it does not move live, or null; from any thread. */
     synchronized String reason(boolean prepared) {
-        if (bolt != null && prepared) {
-            Object read = bolt;
-            bolt = null;
-            READER.execute(() -> way = MoveWay.of(component, read, declared));
+        Memory memory = memoryOnceReady.get();
+        if (reason == null && prepared && memory != null && !asked) {
+            asked = true;
+            READER.execute(memory::read);
         }
-        MoveWay now = way;
+        MoveWay now = now();
         return now.state() == null ? now.pinned() : now.pinned() + size(aboutBytes);
+    }
+
+    private MoveWay now() {
+        Memory memory = memoryOnceReady.get();
+        if (failed != null || reason != null) {
+            return new MoveWay(failed != null ? failed : reason);
+        }
+        return memory == null ? new MoveWay("it is not known yet what it keeps") : memory.way();
     }
 
     /** How it moves, if it does. */
     Way way() {
-        MoveWay now = way;
-        return now.state() != null ? Way.CARRY : now.tuples() != null ? Way.DRAIN : own;
+        MoveWay now = now();
+        return now.state() != null ? Way.CARRY : now.tuples() != null ? Way.DRAIN : failed == null ? own : Way.LIVE;
     }
 
     /** The fields of the bolt that travel when its executor moves; null if it does not move so. */
     Set<String> state() {
-        return way.state();
+        return now().state();
     }
 
     /** The fields of the bolt that hold no tuple any more before its executor moves; null if it does not move so. */
     Set<String> tuples() {
-        return way.tuples();
+        return now().tuples();
     }
 
     /** About how large the state is that travels; one that is far too large stays at once, and others once they are written. */
@@ -90,7 +94,6 @@ final class Stays {
 
     /** It could not move as it ought to: from now on it stays. */
     void failed(String why) {
-        own = Way.LIVE;
-        way = new MoveWay(why);
+        failed = why;
     }
 }

@@ -8,6 +8,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
+import nstorm.proof.Memory;
 import org.apache.storm.daemon.Acker;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.spout.SpoutExecutor;
@@ -31,6 +32,7 @@ final class StopSwitch implements Callable<Long> {
     final SpoutExit spout;
     private final CountDownLatch mayOpen = new CountDownLatch(1);
     private Callable<Long> stockLoop;
+    private volatile Memory memory;
     private boolean abandoned;
     private AckerTrees trees;
     private volatile boolean looping;
@@ -83,6 +85,15 @@ final class StopSwitch implements Callable<Long> {
         if (handOver == null && !still && betweenTuples.get() == null) {
             leaveAlone();
         }
+    }
+
+    /** What its bolts remember, looked at as soon as they were prepared; null before. */
+    void remembers(Memory prepared) {
+        memory = prepared;
+    }
+
+    Memory memory() {
+        return memory;
     }
 
     /** Wraps the loop that {@code call()} of a bolt or spout returned: prepare() or open() has ended. */

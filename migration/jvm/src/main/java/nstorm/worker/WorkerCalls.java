@@ -240,7 +240,18 @@ public final class WorkerCalls {
         if (executor.getExecutorId().get(0) >= 0 && now.worker.startsStill(ExecutorId.of(executor.getExecutorId()))) {
             stop.holdStill(true);
         }
+        if (executor.getExecutorId().get(0) >= 0) {
+            remember(now, executor, stop);
+        }
         return stop.wrap(stock);
+    }
+
+    private static void remember(WorkerLoop now, Executor executor, StopSwitch stop) {
+        try {
+            stop.remembers(now.worker.memoryOf(executor));
+        } catch (RuntimeException | LinkageError e) {
+            Faults.report("looking at what executor " + executor.getExecutorId() + " keeps", e); // then it stays
+        }
     }
 
     /** True if the recurring task of an executor has been scheduled by us, so that it can be cancelled. */

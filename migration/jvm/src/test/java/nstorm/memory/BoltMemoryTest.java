@@ -109,7 +109,7 @@ class BoltMemoryTest {
     @Test
     void aLambdaInAFieldIsFollowedOrStays() {
         BoltMemory memory = of(Keeping.ByFieldOfLambda.class);
-        assertTrue(memory.stays() != null || memory.fields().contains("x"), memory.toString());
+        assertTrue(memory.stays() != null || memory.unsure() != null || memory.fields().contains("x"), memory.toString());
     }
 
     @Test
@@ -175,14 +175,14 @@ class BoltMemoryTest {
 
     @Test
     void whatIsTooMuchToReadStays() {
-        assertEquals("may keep something, for it calls too much to look into", of(Keeping.CallsVeryMuch.class).stays());
+        assertEquals("calls too much to look into", of(Keeping.CallsVeryMuch.class).unsure());
     }
 
     @Test
     void whatCannotBeLookedIntoStays() {
         assertAll(Stream.of(Keeping.Reflects.class, Keeping.HasVarHandle.class, Keeping.Native.class,
                 Keeping.HandsItselfOut.class, Keeping.CallsUnknownCode.class, Keeping.SortsByUnknownCode.class)
-                .map(type -> () -> assertNotNull(of(type).stays(), type.getSimpleName())));
+                .map(type -> () -> assertNotNull(of(type).stays() == null ? of(type).unsure() : of(type).stays(), type.getSimpleName())));
     }
 
     /** Changes more in one method than is done between two looks at the clock. */

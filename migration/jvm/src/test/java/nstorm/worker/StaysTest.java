@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import nstorm.memory.Declared;
+import nstorm.proof.Memory;
 import nstorm.state.BoltState;
 import nstorm.wire.Way;
 import org.apache.storm.task.OutputCollector;
@@ -37,7 +39,10 @@ class StaysTest {
     }
 
     private static Stays read() throws Exception {
-        Stays stays = new Stays("count", false, new Counter(), Declared.of(Map.of()));
+        Counter bolt = new Counter();
+        Memory memory = new Memory("count", List.of(bolt), List.of(), Declared.of(Map.of()));
+        memory.prepared();
+        Stays stays = new Stays("count", false, bolt, Declared.of(Map.of()), () -> memory);
         stays.reason(true);
         OneWorker.await("its code is read", () -> stays.state() != null);
         return stays;

@@ -1,0 +1,158 @@
+package nstorm.proof;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import nstorm.proof.GraphWalk.Found;
+
+/**
+ * All that an executor's bolts lead to, at one moment: their fields, the data of their tasks, and the static fields of the user's classes whose objects
+ * they hold. To be taken where nothing else touches the bolts.
+ */
+final class Fingerprint {
+    /** Of CPU, for one fingerprint: what is too large to look at in that time counts as changed. */
+    private static final long LIMIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    /** One thing that is compared as a whole. */
+    record Root(Kind kind, int task, String name) {
+    }
+
+    enum Kind { FIELD, DATA, STATIC }
+
+    private final Map<Root, Found> found = new LinkedHashMap<>();
+    private final List<Root> order = new ArrayList<>();
+    private final Map<Root, Outline> outlines = new LinkedHashMap<>();
+    private final Set<Class<?>> classes;
+    /** What belongs to which root; null once it is not needed, for it holds all objects. */
+    private Seen seen;
+
+    private Fingerprint(Set<Class<?>> classes, Seen seen) {
+        this.classes = classes;
+        this.seen = seen;
+    }
+
+    /** Keeps the hashes alone, for as long as the bolts live. */
+    Fingerprint forgettingObjects() {
+        seen = null;
+        return this;
+    }
+
+    Seen seen() {
+        return seen;
+    }
+
+    Root root(int index) {
+        return order.get(index);
+    }
+
+    /**
+     * Looks at everything but the fields that travel anyway.
+     *
+     * @param beforeOrNull an earlier one: the static fields of the same classes are looked at
+     */
+    static Fingerprint of(Subject subject, Set<String> without, Fingerprint beforeOrNull) {
+        Set<Class<?>> met = new HashSet<>();
+        GraphWalk walk = new GraphWalk(true, subject.given(), met, LIMIT_NANOS);
+        Fingerprint print = new Fingerprint(met, walk.seen);
+        for (int task = 0; task < subject.bolts().size(); task++) {
+            Object bolt = subject.bolts().get(task);
+            for (Field field : subject.fields()) {
+                if (!without.contains(field.getName())) {
+                    print.add(walk, new Root(Kind.FIELD, task, field.getName()), get(field, bolt));
+                }
+            }
+        }
+        subject.data().forEach((name, data) -> print.add(walk, new Root(Kind.DATA, 0, name), data));
+        met.addAll(subject.types());
+        Set<Class<?>> of = beforeOrNull == null ? new HashSet<>(met) : beforeOrNull.classes;
+        for (Class<?> type : of) {
+            if (subject.codeBase().has(type)) {
+                print.addStatics(walk, type);
+            }
+        }
+        return print;
+    }
+
+    private void addStatics(GraphWalk walk, Class<?> type) {
+        for (Field field : type.getDeclaredFields()) {
+            if (!Modifier.isStatic(field.getModifiers()) || field.isSynthetic() || field.isEnumConstant() || !Opened.open(field, type)) {
+                continue;
+            }
+            Object value = get(field, null);
+            if (!(value instanceof Random)) {
+                add(walk, new Root(Kind.STATIC, 0, type.getSimpleName() + "." + field.getName()), value);
+            }
+        }
+    }
+
+    private void add(GraphWalk walk, Root root, Object value) {
+        Outline outline = new Outline(Outline.MANY);
+        walk.outline(outline);
+        order.add(root);
+        found.put(root, walk.root(root.name, value));
+        outlines.put(root, outline);
+    }
+
+    private static Object get(Field field, Object owner) {
+        try {
+            return field.get(owner);
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException("cannot read " + field, e);
+        }
+    }
+
+    /** What keeps fields from being left behind as they are, such as an open file, with its path; null if there is nothing. */
+    String obstacle() {
+        for (Map.Entry<Root, Found> one : found.entrySet()) {
+            if (one.getKey().kind != Kind.STATIC && one.getValue().obstacle != null) {
+                return one.getValue().obstacle;
+            }
+        }
+        return null;
+    }
+
+    /** The things that are not as they were, each with what is another, in a few words. */
+    Map<Root, String> changedSince(Fingerprint before) {
+        Map<Root, String> changed = new LinkedHashMap<>();
+        found.forEach((root, now) -> {
+            Found was = before.found.get(root);
+            if (was == null) {
+                return; // a static field of a class that was not met then
+            }
+            if (was.cut || now.cut) {
+                changed.put(root, root.name + " leads to more than can be looked at in time");
+            } else if (was.hash != now.hash) {
+                String difference = before.outlines.get(root).difference(outlines.get(root));
+                changed.put(root, difference == null ? root.name + " has changed, deep in it" : difference);
+            }
+        });
+        return changed;
+    }
+
+    /** The other things that lead to objects to which this one leads. */
+    Set<Root> sharing(Root root) {
+        Set<Root> sharing = new HashSet<>();
+        found.get(root).alias.forEach(index -> sharing.add(order.get(index)));
+        return sharing;
+    }
+
+    static Set<Object> identities() {
+        return Collections.newSetFromMap(new IdentityHashMap<>());
+    }
+
+    static Set<String> names(Set<Root> roots) {
+        Set<String> names = new TreeSet<>();
+        roots.forEach(root -> names.add(root.name));
+        return names;
+    }
+}

@@ -1,0 +1,539 @@
+package nstorm.proof;
+
+import java.io.File;
+import java.io.Serializable;
+import java.lang.management.ManagementFactory;
+import java.lang.reflect.Array;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.net.InetAddress;
+import java.net.URL;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.Date;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.SortedSet;
+import java.util.TreeSet;
+import java.util.UUID;
+import java.util.concurrent.atomic.DoubleAdder;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.regex.Pattern;
+import nstorm.proof.Shape.How;
+
+/**
+ * One walk over all that some roots lead to, breadth first and without recursion. Of each root it makes a hash of the content of its graph: values,
+ * classes, and which object stands in which place. An object that an earlier root leads to counts there, and here as the place where it was met.
+ *
+ * <p>Fields are read by reflection, and exact classes of the JDK by their own methods: no code of the user's runs. To be called where nothing
+ * else touches what is walked.
+ */
+final class GraphWalk {
+    /** Nodes between two looks at the clock. */
+    private static final int BETWEEN_LOOKS = 512;
+    private static final int ROOT_BITS = 32;
+    private static final long NULL = 0x6E756C6CL;
+
+    /** What a walk has found of one root. */
+    static final class Found {
+        long hash;
+        /** What is outside this heap or cannot be seen, and its path; null if there is no such thing. */
+        String obstacle;
+        /** A value that means something on this host alone, and its path. */
+        String foreign;
+        /** It was not walked to its end. */
+        boolean cut;
+        int nodes;
+        /** The roots that lead to objects of this one, too. */
+        final Set<Integer> alias = new TreeSet<>();
+    }
+
+    private final boolean sameJvm;
+    final Seen seen = new Seen();
+    private Seen othersOrNull;
+    /** The roots of another walk that lead to objects of this one, too. */
+    final Set<Integer> shared = new TreeSet<>();
+    private final Set<Object> given;
+    private Outline outline;
+    private final long untilCpuNanos;
+    private final List<Found> roots = new ArrayList<>();
+    private Object[] queue = new Object[32];
+    private int[] lines = new int[32];
+    private int head;
+    private int tail;
+    private long hash;
+    private long order;
+    private int visits;
+    private int line;
+    private Found now;
+    /** The classes of the user's that were met: their static fields are their objects' memory, too. */
+    final Set<Class<?>> classes;
+
+    /**
+     * @param sameJvm whether the hashes are for this JVM alone, so that what is not read counts by identity
+     * @param given objects that every copy gets
+     */
+    GraphWalk(boolean sameJvm, Set<Object> given, Set<Class<?>> classes, long limitNanos) {
+        this.sameJvm = sameJvm;
+        this.given = given;
+        this.classes = classes;
+        untilCpuNanos = cpuNanos() + limitNanos;
+    }
+
+    static long cpuNanos() {
+        return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+    }
+
+    /** Where to note what is met from now on. */
+    void outline(Outline next) {
+        outline = next;
+    }
+
+    /** Where it has to be noticed that an object belongs to a root of another walk. */
+    void beside(Seen others) {
+        othersOrNull = others;
+    }
+
+    static int rootOf(long number) {
+        return (int) (number >>> ROOT_BITS);
+    }
+
+    /** Walks all that a value leads to. */
+    Found root(String name, Object value) {
+        now = new Found();
+        roots.add(now);
+        hash = 0;
+        order = 0;
+        head = 0;
+        tail = 0;
+        line = -1;
+        try {
+            child(name, value);
+            while (head < tail) {
+                Object next = queue[head];
+                queue[head] = null;
+                line = lines[head];
+                head++;
+                node(next);
+            }
+        } catch (Cut e) {
+            now.cut = true;
+            Arrays.fill(queue, null);
+        }
+        now.hash = hash;
+        now.nodes = (int) order;
+        return now;
+    }
+
+    /** Too much for its time. */
+    private static final class Cut extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        Cut() {
+            super(null, null, false, false);
+        }
+    }
+
+    private void look() {
+        if (++visits % BETWEEN_LOOKS == 0 && cpuNanos() > untilCpuNanos) {
+            throw new Cut();
+        }
+    }
+
+    private void emit(long value) {
+        hash = Hash.mix(hash, value);
+    }
+
+    /** Counts a reference, and what it leads to later. */
+    private void child(Object step, Object value) {
+        if (value == null) {
+            emit(NULL);
+            note(step, null, NULL);
+            return;
+        }
+        Shape shape = Shape.of(value.getClass());
+        if (shape.how() == How.VALUE) {
+            long valueHash = value(value);
+            emit(shape.name());
+            emit(valueHash);
+            note(step, value, valueHash);
+            foreign(step, value);
+            return;
+        }
+        long number = (long) (roots.size() - 1) << ROOT_BITS | order;
+        long before = seen.add(value, number);
+        if (before >= 0) {
+            emit(before);
+            int root = rootOf(before);
+            if (root != roots.size() - 1 && isOwn(shape.how(), value)) {
+                roots.get(root).alias.add(roots.size() - 1);
+                now.alias.add(root);
+            }
+            return;
+        }
+        long other = othersOrNull == null ? -1 : othersOrNull.find(value);
+        if (other >= 0 && isOwn(shape.how(), value)) {
+            shared.add(rootOf(other));
+        }
+        order++;
+        emit(shape.name());
+        put(value, noteNode(step, shape, value));
+    }
+
+    /** Whether a copy gets another one: what every copy gets, or what only stands for itself, may be shared. */
+    private boolean isOwn(How how, Object value) {
+        return how != How.IDENTITY && how != How.NOTHING && !given.contains(value);
+    }
+
+    private void put(Object value, int lineOf) {
+        if (tail == queue.length) {
+            int length = tail - head;
+            Object[] room = 2 * length > queue.length ? new Object[2 * queue.length] : queue;
+            int[] roomOfLines = room == queue ? lines : new int[room.length];
+            System.arraycopy(queue, head, room, 0, length);
+            System.arraycopy(lines, head, roomOfLines, 0, length);
+            if (room == queue) {
+                Arrays.fill(room, length, tail, null);
+            }
+            queue = room;
+            lines = roomOfLines;
+            head = 0;
+            tail = length;
+        }
+        queue[tail] = value;
+        lines[tail] = lineOf;
+        tail++;
+    }
+
+    /** Numbers and the like are shown; texts may be nobody's business. */
+    private void note(Object step, Object value, long valueHash) {
+        if (outline != null && outline.hasRoom()) {
+            boolean shown = value instanceof Number || value instanceof Boolean || value instanceof Character;
+            String what = value == null ? "null" : shown ? value.toString() : value instanceof Enum<?> one ? one.name()
+                    : value instanceof String ? "a text" : "a " + value.getClass().getSimpleName();
+            outline.add(line, step.toString(), what, -1, valueHash);
+        }
+    }
+
+    private int noteNode(Object step, Shape shape, Object value) {
+        if (outline == null || !outline.hasRoom()) {
+            return -1;
+        }
+        String name = value.getClass().getSimpleName();
+        return outline.add(line, step.toString(), name.isEmpty() ? value.getClass().getName() : name, Shape.size(shape.how(), value), 0);
+    }
+
+    private String path(Object stepOrNull) {
+        return outline == null ? stepOrNull == null ? "it" : stepOrNull.toString() : outline.pathOf(line, stepOrNull);
+    }
+
+    private void foreign(Object step, Object value) {
+        if (now.foreign == null && (value instanceof File || value instanceof Path)) {
+            now.foreign = path(step) + " is a path of this host";
+        }
+    }
+
+    private static long value(Object value) {
+        if (value instanceof String text) {
+            return Hash.text(text);
+        } else if (value instanceof Double number) {
+            return Double.doubleToRawLongBits(number);
+        } else if (value instanceof Float number) {
+            return Float.floatToRawIntBits(number);
+        } else if (value instanceof BigInteger || value instanceof BigDecimal) {
+            return Hash.text(value.toString());
+        } else if (value instanceof Number number) {
+            return number.longValue();
+        } else if (value instanceof Boolean truth) {
+            return truth ? 1 : 2;
+        } else if (value instanceof Character character) {
+            return character;
+        } else if (value instanceof UUID id) {
+            return Hash.mix(id.getMostSignificantBits(), id.getLeastSignificantBits());
+        } else if (value instanceof Class<?> type) {
+            return Hash.text(type.getName());
+        } else if (value instanceof Enum<?> one) {
+            return Hash.text(one.name());
+        } else if (value instanceof URL url) {
+            return Hash.text(url.toExternalForm());
+        } else if (value instanceof Pattern pattern) {
+            return Hash.mix(Hash.text(pattern.pattern()), pattern.flags());
+        }
+        return Hash.text(value.toString()); // of the JDK's immutable classes alone
+    }
+
+    private void node(Object object) {
+        look();
+        if (given.contains(object)) {
+            return;
+        }
+        Shape shape = Shape.of(object.getClass());
+        switch (shape.how()) {
+            case IDENTITY -> emit(sameJvm ? System.identityHashCode(object) : 0);
+            case OUTSIDE, HIDDEN -> blocked(object, shape);
+            case ENUM -> {
+                emit(Hash.text(((Enum<?>) object).name()));
+                fields(object, shape);
+            }
+            case PRIMITIVES -> primitives(object);
+            case ARRAY -> elements(Arrays.asList((Object[]) object), null);
+            case UNORDERED_MAP -> unordered(((Map<?, ?>) object).entrySet(), true);
+            case UNORDERED_SET -> unordered((Set<?>) object, false);
+            case ORDERED_MAP -> pairs((Map<?, ?>) object);
+            case ELEMENTS -> elements((Collection<?>) object, comparator(object));
+            case BITS -> {
+                for (long word : ((BitSet) object).toLongArray()) {
+                    emit(word);
+                }
+            }
+            case TEXT -> emit(Hash.text((CharSequence) object));
+            case NUMBER -> emit(number(object));
+            case LOCAL -> child("value", ThreadValues.of((ThreadLocal<?>) object));
+            case FIELDS -> fields(object, shape);
+            default -> { }
+        }
+    }
+
+    private void blocked(Object object, Shape shape) {
+        emit(sameJvm ? System.identityHashCode(object) : 0);
+        boolean shared = object == System.out || object == System.err || object == Thread.currentThread();
+        if (now.obstacle == null && !shared) {
+            now.obstacle = path(null) + " is " + (shape.how() == How.HIDDEN ? "a " + object.getClass().getName() + ", which " : "")
+                    + shape.about() + (shape.how() == How.HIDDEN ? "" : " (" + object.getClass().getName() + ")");
+        }
+    }
+
+    private static long number(Object object) {
+        return object instanceof LongAdder adder ? adder.sum() : object instanceof DoubleAdder adder
+                ? Double.doubleToRawLongBits(adder.sum()) : ((Date) object).getTime();
+    }
+
+    private static Comparator<?> comparator(Object sorted) {
+        return sorted instanceof SortedSet<?> set ? set.comparator() : sorted instanceof SortedMap<?, ?> map ? map.comparator()
+                : sorted instanceof PriorityQueue<?> queue ? queue.comparator() : null;
+    }
+
+    private void fields(Object object, Shape shape) {
+        if (!Shape.ofTheJdk(object.getClass())) {
+            classes.add(object.getClass());
+        } else if (object instanceof InetAddress && now.foreign == null) {
+            now.foreign = path(null) + " is an address of a host";
+        }
+        if (!sameJvm && now.obstacle == null && !(object instanceof Serializable)) {
+            now.obstacle = path(null) + " is a " + object.getClass().getName() + ", which is not Serializable";
+        }
+        for (Field field : shape.fields()) {
+            try {
+                if (field.getType().isPrimitive()) {
+                    emit(primitive(field, object));
+                } else {
+                    child(field.getName(), field.get(object));
+                }
+            } catch (IllegalAccessException e) {
+                throw new IllegalStateException("cannot read " + field, e);
+            }
+        }
+    }
+
+    private long primitive(Field field, Object object) throws IllegalAccessException {
+        Class<?> type = field.getType();
+        long value = type == double.class ? Double.doubleToRawLongBits(field.getDouble(object))
+                : type == float.class ? Float.floatToRawIntBits(field.getFloat(object))
+                : type == boolean.class ? field.getBoolean(object) ? 1 : 2
+                : type == char.class ? field.getChar(object) : field.getLong(object);
+        if (outline != null && outline.hasRoom()) {
+            note(field.getName(), field.get(object), value);
+        }
+        return value;
+    }
+
+    private void primitives(Object array) {
+        int length = Array.getLength(array);
+        emit(length);
+        if (array instanceof byte[] bytes) {
+            for (int i = 0; i < length; i++) {
+                hash = hash * 31 + bytes[i];
+            }
+            look();
+        } else if (array instanceof long[] longs) {
+            for (long one : longs) {
+                emit(one);
+            }
+        } else if (array instanceof int[] ints) {
+            for (int one : ints) {
+                emit(one);
+            }
+        } else if (array instanceof double[] doubles) {
+            for (double one : doubles) {
+                emit(Double.doubleToRawLongBits(one));
+            }
+        } else {
+            for (int i = 0; i < length; i++) {
+                emit(value(Array.get(array, i)));
+            }
+        }
+        emit(length);
+    }
+
+    private void elements(Collection<?> elements, Comparator<?> comparatorOrNull) {
+        emit(elements.size());
+        if (comparatorOrNull != null) {
+            child("comparator", comparatorOrNull);
+        }
+        int i = 0;
+        for (Object element : elements) {
+            look();
+            child(new Index(i++), element);
+        }
+    }
+
+    private void pairs(Map<?, ?> map) {
+        emit(map.size());
+        Comparator<?> comparator = comparator(map);
+        if (comparator != null) {
+            child("comparator", comparator);
+        }
+        for (Map.Entry<?, ?> entry : map.entrySet()) {
+            look();
+            child("key", entry.getKey());
+            child(new Key(entry.getKey()), entry.getValue());
+        }
+    }
+
+    /** Where all keys are values their hashes order them, whatever the table; else a walk of its own over each does. */
+    private void unordered(Collection<?> elements, boolean entries) {
+        int size = elements.size();
+        emit(size);
+        long sum = 0;
+        List<Ordered> others = null;
+        for (Object element : elements) {
+            look();
+            Object key = entries ? ((Map.Entry<?, ?>) element).getKey() : element;
+            Object value = entries ? ((Map.Entry<?, ?>) element).getValue() : null;
+            boolean plain = isValue(key) && isValue(value);
+            long keyHash = isValue(key) ? valueHash(key) : plain ? 0 : of(key);
+            if (plain) {
+                sum += Hash.mix(keyHash, valueHash(value));
+            } else {
+                others = others == null ? new ArrayList<>() : others;
+                others.add(new Ordered(keyHash, key, value));
+            }
+        }
+        emit(sum);
+        if (others != null) {
+            others.sort(null);
+            sortAlike(others);
+            for (Ordered one : others) {
+                look();
+                emit(one.hash);
+                child("key", one.key);
+                child(new Key(one.key), one.value);
+            }
+        }
+    }
+
+    /** Keys of the same content have their order by what they lead to. */
+    private void sortAlike(List<Ordered> entries) {
+        for (int i = 0; i + 1 < entries.size(); i++) {
+            int end = i + 1;
+            while (end < entries.size() && entries.get(end).hash == entries.get(i).hash) {
+                end++;
+            }
+            if (end - i > 1) {
+                List<Ordered> alike = entries.subList(i, end);
+                alike.replaceAll(one -> new Ordered(Hash.mix(one.hash, isValue(one.value) ? valueHash(one.value) : of(one.value)), one.key, one.value));
+                alike.sort(null);
+            }
+            i = end - 1;
+        }
+    }
+
+    private static boolean isValue(Object object) {
+        return object == null || Shape.of(object.getClass()).how() == How.VALUE;
+    }
+
+    private static long valueHash(Object object) {
+        return object == null ? NULL : Hash.mix(Shape.of(object.getClass()).name(), value(object));
+    }
+
+    /** Of the content of a key, wherever else its objects stand. */
+    private long of(Object key) {
+        GraphWalk own = new GraphWalk(sameJvm, given, classes, untilCpuNanos - cpuNanos());
+        Found found = own.root("key", key);
+        if (found.cut) {
+            throw new Cut();
+        }
+        now.obstacle = now.obstacle == null ? found.obstacle : now.obstacle;
+        return found.hash;
+    }
+
+    private record Ordered(long hash, Object key, Object value) implements Comparable<Ordered> {
+        @Override
+        public int compareTo(Ordered other) {
+            return Long.compare(hash, other.hash);
+        }
+    }
+
+    /** Steps are texts only once somebody wants to know. */
+    private record Index(int index) {
+        @Override
+        public String toString() {
+            return "[" + index + "]";
+        }
+    }
+
+    private record Key(Object key) {
+        @Override
+        public String toString() {
+            return key instanceof Integer || key instanceof Long ? "[" + key + "]" : "[…]";
+        }
+    }
+
+    /** What a {@link ThreadLocal} has for the calling thread, without asking it: that would call the user's code. */
+    private static final class ThreadValues {
+        private static final Field MAP = open(Thread.class, "threadLocals");
+        private static Method entry;
+        private static Field value;
+
+        private static Field open(Class<?> type, String name) {
+            try {
+                Field field = type.getDeclaredField(name);
+                return Opened.open(field, type) ? field : null;
+            } catch (NoSuchFieldException e) {
+                return null;
+            }
+        }
+
+        static synchronized Object of(ThreadLocal<?> local) {
+            try {
+                Object map = MAP == null ? null : MAP.get(Thread.currentThread());
+                if (map == null) {
+                    return null;
+                }
+                if (entry == null) {
+                    Method found = map.getClass().getDeclaredMethod("getEntry", ThreadLocal.class);
+                    Opened.open(found, map.getClass());
+                    entry = found;
+                }
+                Object held = entry.invoke(map, local);
+                if (held == null) {
+                    return null;
+                }
+                value = value == null ? open(held.getClass(), "value") : value;
+                return value.get(held);
+            } catch (ReflectiveOperationException e) {
+                throw new IllegalStateException("cannot read what a thread has of its own", e);
+            }
+        }
+    }
+}

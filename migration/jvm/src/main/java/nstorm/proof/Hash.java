@@ -1,0 +1,33 @@
+package nstorm.proof;
+
+/** 64-bit hashes that are the same in each JVM. */
+final class Hash {
+    private static final long MULTIPLIER = 0x9E3779B97F4A7C15L;
+
+    private Hash() {
+    }
+
+    /** Of a sequence so far and what comes next. */
+    static long mix(long before, long next) {
+        long mixed = (before ^ next) * MULTIPLIER;
+        mixed ^= mixed >>> 32;
+        mixed *= 0xD6E8FEB86659FD93L;
+        return mixed ^ mixed >>> 29;
+    }
+
+    static long text(CharSequence text) {
+        long hash = text.length();
+        for (int i = 0; i < text.length(); i++) {
+            hash = (hash ^ text.charAt(i)) * 0x100000001B3L;
+        }
+        return mix(hash, text.length());
+    }
+
+    static long text(String text) {
+        long hash = text.length();
+        for (int i = 0; i < text.length(); i++) {
+            hash = (hash ^ text.charAt(i)) * 0x100000001B3L;
+        }
+        return mix(hash, text.length());
+    }
+}

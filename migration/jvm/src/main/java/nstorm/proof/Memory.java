@@ -1,0 +1,222 @@
+package nstorm.proof;
+
+import java.io.ByteArrayInputStream;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
+import nstorm.memory.Declared;
+import nstorm.memory.MoveWay;
+import nstorm.proof.Fingerprint.Kind;
+import nstorm.proof.Fingerprint.Root;
+import nstorm.state.BoltState;
+import nstorm.state.FirstMaps;
+import nstorm.state.FirstPass;
+import nstorm.state.Travelling;
+import org.apache.storm.task.TopologyContext;
+
+/**
+ * What one executor's bolts remember since they were prepared: how they may leave this JVM, and whether what came is what left. The code says what to
+ * expect; what is true at the moment of the move decides.
+ *
+ * <p>All but {@link #read} and {@link #way} is to be called where nothing else touches the bolts.
+ */
+public final class Memory {
+    /** The fields that were seen changed, by class: the next executor of the class takes them along at once. */
+    private static final Map<Class<?>, Set<String>> CHANGED = new ConcurrentHashMap<>();
+
+    private final String component;
+    private final List<Object> taskObjects;
+    private final List<TopologyContext> contexts;
+    private final Object[] given;
+    private final Declared declared;
+    private Subject subject;
+    private String lastChange;
+    private volatile Fingerprint first;
+    private volatile String unseen = "it was not looked at after it was prepared";
+    private volatile MoveWay way = new MoveWay("it is not known yet what it keeps");
+
+    /**
+     * @param taskObjects the executor's bolts as Storm has built them
+     * @param contexts of its tasks
+     * @param given what else every copy gets, such as its configuration
+     */
+    public Memory(String component, List<Object> taskObjects, List<TopologyContext> contexts, Declared declared, Object... given) {
+        this.component = component;
+        this.taskObjects = taskObjects;
+        this.contexts = contexts;
+        this.declared = declared;
+        this.given = given;
+    }
+
+    /** Looks at the bolts, which have been prepared and have taken no tuple. Never throws: what cannot be looked at stays. */
+    public void prepared() {
+        try {
+            subject = Subject.of(taskObjects, contexts, given);
+            first = Fingerprint.of(subject, Set.of(), null).forgettingObjects();
+            unseen = null;
+        } catch (RuntimeException | LinkageError | StackOverflowError | OutOfMemoryError e) {
+            unseen = "it cannot be looked into (" + e + ")";
+        }
+    }
+
+    /** Reads the bolts' code, which takes up to seconds of CPU; on any thread. Never throws. */
+    public void read() {
+        if (declared.isLive(component)) {
+            way = new MoveWay(null);
+        } else if (unseen != null && !declared.trusts(component)) {
+            way = new MoveWay(unseen);
+        } else {
+            Object bolt = taskObjects.get(0);
+            String holds = declared.trusts(component) ? null : first.obstacle();
+            way = MoveWay.of(component, bolt, declared, seenChanged(), holds);
+        }
+    }
+
+    private Set<String> seenChanged() {
+        return subject == null ? Set.of() : CHANGED.getOrDefault(subject.types().get(0), Set.of());
+    }
+
+    /** How they move, as far as is known by now. */
+    public MoveWay way() {
+        return way;
+    }
+
+    /**
+     * Whether two copies may work at once: null, or what the bolts remember, with its path. They then move by another way from now on, or stay.
+     */
+    public String changedSincePrepared() {
+        if (declared.trusts(component)) {
+            return null;
+        }
+        try {
+            Set<String> changed = changed(look(Set.of()));
+            return changed.isEmpty() ? null : lastChange;
+        } catch (IOException e) {
+            return e.getMessage();
+        }
+    }
+
+    /**
+     * Writes what the bolts remember: the fields that their code names, and every other that has changed.
+     *
+     * @param firstOrNull what of it has gone ahead
+     * @throws IOException if it cannot travel, or something has changed that cannot; the text says what and where
+     */
+    public Departure depart(FirstPass firstOrNull) throws IOException {
+        Set<String> fields = new TreeSet<>(way.state() == null ? Set.of() : way.state());
+        if (declared.trusts(component)) {
+            return new Departure(fields, BoltState.save(taskObjects, fields, firstOrNull), () -> null);
+        }
+        Fingerprint now = look(fields);
+        fields.addAll(changed(now));
+        if (firstOrNull == null) {
+            TravelProof proof = proved(fields, now);
+            return new Departure(fields, BoltState.save(taskObjects, fields, null), () -> proof);
+        }
+        // Large maps have gone ahead: what takes long is done while the rest is on its way.
+        return new Departure(fields, BoltState.save(taskObjects, fields, firstOrNull), () -> proved(fields, now));
+    }
+
+    /** Walks what travels. What shares objects with it has to travel, too: the next time, for what it holds has to be looked at before. */
+    private TravelProof proved(Set<String> fields, Fingerprint others) throws IOException {
+        TravelProof proof = TravelProof.of(subject, fields, others.seen());
+        String obstacle = proof.obstacle();
+        Travelling travelling = new Travelling(subject.types().get(0));
+        for (Class<?> type : proof.classes()) {
+            obstacle = obstacle == null ? travelling.obstacle(type) : obstacle;
+        }
+        if (obstacle != null) {
+            throw new IOException("it holds what cannot travel: " + obstacle);
+        }
+        for (int index : proof.shared()) {
+            Root other = others.root(index);
+            if (other.kind() == Kind.FIELD && fields.contains(other.name())) {
+                continue;
+            } else if (other.kind() == Kind.FIELD) {
+                learn(Set.of(other.name()));
+            }
+            throw new IOException("shares what travels with " + other.name() + ", which stays");
+        }
+        return proof;
+    }
+
+    private void learn(Set<String> names) {
+        CHANGED.computeIfAbsent(subject.types().get(0), type -> ConcurrentHashMap.newKeySet()).addAll(names);
+        Set<String> fields = new TreeSet<>(names);
+        fields.addAll(way.state() == null ? Set.of() : way.state());
+        way = MoveWay.carried(fields);
+    }
+
+    private Fingerprint look(Set<String> without) throws IOException {
+        if (unseen != null) {
+            throw new IOException(unseen);
+        }
+        return Fingerprint.of(subject, without, first);
+    }
+
+    /** The fields that have changed since, with those that share objects with one of them. */
+    private Set<String> changed(Fingerprint now) throws IOException {
+        Map<Root, String> changed = now.changedSince(first);
+        for (Map.Entry<Root, String> one : changed.entrySet()) {
+            lastChange = component + "." + one.getValue();
+            if (one.getKey().kind() != Kind.FIELD) {
+                throw new IOException("remembers something that is not in its fields: " + lastChange);
+            }
+        }
+        if (now.obstacle() != null) {
+            throw new IOException(component + "." + now.obstacle());
+        }
+        Set<String> names = Fingerprint.names(withSharing(now, changed.keySet()));
+        if (!names.isEmpty()) {
+            String obstacle = MoveWay.obstacle(taskObjects.get(0), names);
+            if (obstacle != null) {
+                throw new IOException(lastChange + ", and " + obstacle);
+            }
+            learn(names);
+        }
+        return names;
+    }
+
+    private static Set<Root> withSharing(Fingerprint now, Set<Root> changed) throws IOException {
+        Set<Root> all = new HashSet<>(changed);
+        Deque<Root> open = new ArrayDeque<>(changed);
+        while (!open.isEmpty()) {
+            for (Root other : now.sharing(open.poll())) {
+                if (other.kind() != Kind.FIELD) {
+                    throw new IOException("shares what it remembers with " + other.name());
+                }
+                if (all.add(other)) {
+                    open.add(other);
+                }
+            }
+        }
+        return all;
+    }
+
+    /** As a target: gives the bolts the state that has come, and compares it with what left. */
+    public void arrive(byte[] state, FirstMaps firstOrNull, byte[] proof) throws IOException {
+        String difference = differs(BoltState.load(state, taskObjects, firstOrNull), proof);
+        if (difference != null) {
+            throw new IOException(difference);
+        }
+    }
+
+    /** What of the fields is not as at the source, with its path; null if all is. */
+    public String differs(Set<String> fields, byte[] proof) throws IOException {
+        if (proof.length == 0) {
+            return null;
+        }
+        if (subject == null) {
+            return unseen;
+        }
+        String difference = TravelProof.of(subject, fields, null).difference(new DataInputStream(new ByteArrayInputStream(proof)));
+        return difference == null ? null : "came as another one than it left: " + component + "." + difference;
+    }
+}

@@ -1,0 +1,292 @@
+package nstorm.proof;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import nstorm.memory.Declared;
+import nstorm.state.StateBytes;
+import org.apache.storm.task.OutputCollector;
+import org.apache.storm.task.TopologyContext;
+import org.apache.storm.topology.OutputFieldsDeclarer;
+import org.apache.storm.topology.base.BaseRichBolt;
+import org.apache.storm.tuple.Tuple;
+import org.junit.jupiter.api.Test;
+
+/** A bolt is prepared, something happens to it, and then it is to move. */
+class MemoryTest {
+    /** Holds whatever a test gives it: the code says nothing of what happens to it. */
+    static class Holder extends BaseRichBolt {
+        Object one;
+        Object two;
+        int number;
+        static Object shared;
+
+        @Override
+        public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
+        }
+
+        @Override
+        public void execute(Tuple tuple) {
+        }
+
+        @Override
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {
+        }
+    }
+
+    enum State { CLOSED, OPEN }
+
+    enum Counting {
+        ONLY;
+
+        int count;
+    }
+
+    static class Pair implements Serializable {
+        Object left;
+        Object right;
+
+        Pair(Object left, Object right) {
+            this.left = left;
+            this.right = right;
+        }
+    }
+
+    static final class Caching extends Pair {
+        transient Object cache;
+
+        Caching() {
+            super(1, 2);
+        }
+    }
+
+    /** Whatever is asked of it calls the user's code. */
+    static final class Touchy implements Serializable {
+        int changes;
+
+        private RuntimeException touched() {
+            changes++;
+            return new IllegalStateException("the user's code was called");
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            throw touched();
+        }
+
+        @Override
+        public int hashCode() {
+            throw touched();
+        }
+
+        @Override
+        public String toString() {
+            throw touched();
+        }
+    }
+
+    private static Holder with(Object one, Object two) {
+        Holder holder = new Holder();
+        holder.one = one;
+        holder.two = two;
+        return holder;
+    }
+
+    private static Memory prepared(Holder holder) {
+        Memory memory = new Memory("count", List.of(holder), List.of(), Declared.of(Map.of()));
+        memory.prepared();
+        memory.read();
+        return memory;
+    }
+
+    private static String changed(Holder holder, Consumer<Holder> work) {
+        Memory memory = prepared(holder);
+        assertNull(memory.changedSincePrepared());
+        work.accept(holder);
+        return memory.changedSincePrepared();
+    }
+
+    private static byte[] bytes(StateBytes state) {
+        ByteBuffer all = ByteBuffer.allocate(state.size());
+        for (int i = 0; i < state.pieces(); i++) {
+            all.put(state.piece(i));
+        }
+        return all.array();
+    }
+
+    /** Moves what a bolt remembers into a new one; the new one, or why not. */
+    private static Holder moved(Holder holder, Consumer<Holder> work, Holder target) throws IOException {
+        Memory source = prepared(holder);
+        work.accept(holder);
+        Departure departure = source.depart(null);
+        prepared(target).arrive(bytes(departure.state()), null, departure.proof());
+        return target;
+    }
+
+    private static String refused(Holder holder, Consumer<Holder> work, Holder target) {
+        return assertThrows(IOException.class, () -> moved(holder, work, target)).getMessage();
+    }
+
+    @Test
+    void whatIsAsItWasIsNoMemory() {
+        assertNull(changed(with(new ArrayList<>(List.of("a")), new HashMap<>(Map.of("a", new Pair(1, "x")))), holder -> {
+            @SuppressWarnings("unchecked")
+            List<Object> list = (List<Object>) holder.one;
+            list.add("b");
+            list.remove("b");
+            ((Map<?, ?>) holder.two).keySet();
+        }));
+    }
+
+    @Test
+    void whatHasChangedIsNamedWithItsPath() {
+        assertEquals("count.number: 0 → 1", changed(with(null, null), holder -> holder.number++));
+        assertEquals("count.one: CLOSED → OPEN", changed(with(State.CLOSED, null), holder -> holder.one = State.OPEN));
+        Map<String, Long> counts = new HashMap<>();
+        assertEquals("count.one[1].left: HashMap of 0 → of 4,711", changed(with(new Object[] {null, new Pair(counts, 1)}, null), holder -> {
+            for (long i = 0; i < 4711; i++) {
+                counts.put("w" + i, i);
+            }
+        }));
+    }
+
+    @Test
+    void aLambdasVariablesAreMemory() {
+        Map<String, Integer> counts = new HashMap<>();
+        Runnable counter = () -> counts.merge("a", 1, Integer::sum);
+        String what = changed(with(counter, null), holder -> ((Runnable) holder.one).run());
+        assertTrue(what.contains("HashMap of 0 → of 1"), what);
+    }
+
+    @Test
+    void enumsAndStaticFieldsAreMemory() {
+        String what = changed(with(Counting.ONLY, null), holder -> Counting.ONLY.count++);
+        assertEquals("count.one.count: 0 → 1", what);
+        Holder.shared = new ArrayList<>();
+        what = changed(with(null, null), holder -> ((List<?>) Holder.shared).add(null));
+        assertEquals("remembers something that is not in its fields: count.Holder.shared: ArrayList of 0 → of 1", what);
+        Holder.shared = null;
+    }
+
+    @Test
+    void aThreadsOwnValueIsMemory() {
+        ThreadLocal<int[]> own = ThreadLocal.withInitial(() -> new int[1]);
+        String what = changed(with(own, null), holder -> own.get()[0]++);
+        assertNotNull(what);
+        own.remove();
+    }
+
+    @Test
+    void noCodeOfTheUsersRuns() throws IOException {
+        Touchy touchy = new Touchy();
+        Map<Object, Object> map = new java.util.IdentityHashMap<>();
+        map.put(touchy, touchy);
+        Holder target = moved(with(map, new TreeMap<>()), holder -> map.put(new Touchy(), 1), with(null, null));
+        assertEquals(2, ((Map<?, ?>) target.one).size());
+        assertEquals(0, touchy.changes);
+    }
+
+    @Test
+    void cyclesAndLongChainsEnd() {
+        Pair chain = new Pair(null, null);
+        Pair first = chain;
+        for (int i = 0; i < 1_000_000; i++) {
+            chain = new Pair(chain, null);
+        }
+        first.left = chain;
+        Holder holder = with(chain, null);
+        Memory memory = prepared(holder);
+        first.right = 1;
+        assertNotNull(memory.changedSincePrepared());
+    }
+
+    @Test
+    void whatTravelsIsComparedWithWhatCame() throws IOException {
+        Map<Object, Object> map = new HashMap<>();
+        Holder target = moved(with(map, Collections.unmodifiableMap(map)), holder -> {
+            for (int i = 0; i < 100; i++) {
+                map.put("k" + i, new Pair(List.of(i), new HashSet<>(Set.of("a", "b", i))));
+            }
+            map.put(new ArrayList<>(List.of(1, 2)), new LinkedHashMap<>(Map.of(1, new ConcurrentHashMap<>(Map.of(2, 3)))));
+        }, with(null, null));
+        assertEquals(101, ((Map<?, ?>) target.one).size());
+        assertEquals(target.one, target.two, "what two fields share goes together");
+    }
+
+    @Test
+    void whatDoesNotComeAsItWasStays() {
+        Caching pair = new Caching();
+        assertEquals("its nstorm.proof.MemoryTest$Caching has something in the transient field cache",
+                refused(with(null, null), holder -> {
+                    pair.cache = new int[] {3};
+                    holder.one = new ArrayList<>(List.of(pair));
+                }, with(null, null)));
+        String what = refused(with(null, null), holder -> holder.one = new ArrayList<>(List.of(new File("/tmp/x"))), with(null, null));
+        assertTrue(what.contains("one[0] is a path of this host"), what);
+        what = refused(with(null, null), holder -> holder.one = new Object[] {holder}, with(null, null));
+        assertTrue(what.contains("MemoryTest$Holder"), what);
+        what = refused(with(null, null), holder -> holder.one = InputStream.nullInputStream(), with(null, null));
+        assertTrue(what.contains("java.io.InputStream$1, which is not Serializable"), what);
+    }
+
+    @Test
+    void aTargetThatHasAnotherOneRefuses() throws IOException {
+        Holder holder = with(Counting.ONLY, null);
+        Memory source = prepared(holder);
+        holder.one = new ArrayList<>(List.of(Counting.ONLY));
+        Departure departure = source.depart(null);
+        Counting.ONLY.count += 5; // in another JVM it is another object
+        Memory target = prepared(with(null, null));
+        String what = assertThrows(IOException.class, () -> target.arrive(bytes(departure.state()), null, departure.proof())).getMessage();
+        assertTrue(what.matches("came as another one than it left: count.one\\[0].count: \\d+ → \\d+"), what);
+    }
+
+    @Test
+    void aBoltThatHasThreadsStays() {
+        Memory memory = prepared(with(new Pair(null, new Object[] {new Thread(() -> { })}), null));
+        assertTrue(memory.way().pinned().startsWith("one.right[0] is a thread (java.lang.Thread)"), memory.way().pinned());
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T> T again(T object) throws Exception {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        new ObjectOutputStream(bytes).writeObject(object);
+        return (T) new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray())).readObject();
+    }
+
+    @Test
+    void aCopyOfACopyLooksAlike() throws Exception {
+        List<Object> all = new ArrayList<>(List.of(new HashMap<>(Map.of("a", 1)), new java.util.BitSet(), new java.util.PriorityQueue<>(List.of(3, 1)),
+                java.util.EnumSet.of(State.OPEN), new java.util.EnumMap<>(Map.of(State.OPEN, 1)), Set.of(1, 2, 3), Map.of(1, 2, 3, 4),
+                new java.util.Date(5), new StringBuilder("x"), new java.util.concurrent.atomic.AtomicLong(3), java.time.Instant.now(),
+                new java.util.ArrayDeque<>(List.of(1)), java.util.Arrays.asList(1, 2), Collections.synchronizedMap(new HashMap<>()),
+                new java.math.BigDecimal("1.50"), new java.util.Random(3), new java.util.concurrent.locks.ReentrantLock(), new int[][] {{1}, {2}}));
+        ((java.util.BitSet) all.get(1)).set(700);
+        Holder target = moved(with(null, null), holder -> holder.one = all, with(null, null));
+        assertEquals(all.size(), ((List<?>) target.one).size());
+        assertNotNull(again(all));
+    }
+}
