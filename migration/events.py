@@ -24,6 +24,8 @@ _AT_ONCE = SOURCE_OWNS | {Phase.CARRY}
 _HAS_COPY = frozenset({EntryState.ROUTED, EntryState.DRAINED, EntryState.REFUSED})
 _ROUTED = _HAS_COPY | {EntryState.STOPPED}
 
+PROVES_SINCE = 2  # the version of the protocol in which the source of a live move looks first
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -198,7 +200,17 @@ def _target_ready(observed: ObservedEntry) -> bool:
     # A spout is absorbed right after QUIET, and what carries its state stands still from CARRY on.
     if observed.entry.way in (Way.SPOUT, Way.CARRY) and not _supervised(observed):
         return False
+    if observed.entry.way is Way.LIVE and not _proved(observed):
+        return False
     return observed.state(observed.entry.target) in (EntryState.READY, EntryState.ROUTED)
+
+
+def _proved(observed: ObservedEntry) -> bool:
+    """Tell whether the source has looked: two copies of its bolts may work at once."""
+    source = observed.observation.workers.get(observed.entry.source)
+    if source is not None and source.speaks < PROVES_SINCE:
+        return True
+    return observed.state(observed.entry.source) is EntryState.READY
 
 
 def _closed(observed: ObservedEntry) -> bool:

@@ -209,10 +209,16 @@ class Worker:
 
     def state(self, entry: Entry) -> EntryState:
         target = entry.target == self.slot
-        ahead = entry.phase is Phase.OPEN or (entry.phase is Phase.PREPARE and not target)
+        proves = entry.way is Way.LIVE and entry.source == self.slot
+        ahead = entry.phase is Phase.OPEN or (
+            entry.phase is Phase.PREPARE and not (target or proves)
+        )
         if self.entry(entry.executor) is None or ahead:
             return EntryState.NONE
         here = entry.executor in self.running
+        if entry.phase is Phase.PREPARE and proves and here:
+            remembers = entry.executor in self.stalled
+            return EntryState.REFUSED if remembers else EntryState.READY
         if entry.phase in (Phase.PREPARE, Phase.QUIET) and target:
             return EntryState.READY if here else EntryState.NONE
         if entry.phase is Phase.UNDO and (target or entry.source == self.slot) and not here:

@@ -302,7 +302,8 @@ class Storm:
         if entry.phase is Phase.OPEN:
             return EntryState.NONE
         if entry.phase is Phase.PREPARE:
-            return EntryState.READY if slot == entry.target else EntryState.NONE
+            ends = (entry.source, entry.target)
+            return EntryState.READY if slot in ends else EntryState.NONE
         if entry.phase is Phase.UNDO:
             return EntryState.STOPPED if slot == entry.target else EntryState.ROUTED
         if slot != entry.source or entry.phase is Phase.SWITCH:

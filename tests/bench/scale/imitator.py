@@ -68,7 +68,7 @@ ALL_NAMED, STANDS_OUT = 100, 1.5
 
 # What the two ends of a move say in each phase.
 _SOURCE = {
-    Phase.PREPARE: EntryState.NONE,
+    Phase.PREPARE: EntryState.READY,
     Phase.SWITCH: EntryState.ROUTED,
     Phase.DRAIN: EntryState.DRAINED,
     Phase.STOP: EntryState.STOPPED,

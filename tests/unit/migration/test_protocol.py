@@ -29,6 +29,7 @@ from migration.model import (
     WorkerAck,
 )
 from migration.protocol import HeldPlan, MoveOutcome, Step, begin, resume, step
+from migration.wire import SPEAKS
 
 A, B, C, D = (Slot(f"s{i}", 6700) for i in range(1, 5))
 E7 = ExecutorId(7, 7)
@@ -126,6 +127,23 @@ def test_prepare_waits_for_the_target():
     assert phase(result) is Phase.SWITCH
     assert result.plan == Plan("c", 3, 18, "wc", (entry(Phase.SWITCH),))
     assert [(e.name, e.next, e.phase_s) for e in result.events] == [("target_ready", "SWITCH", 0.1)]
+
+
+def speaking(state: EntryState) -> NodeAcks:
+    """Return what is said of a source of today's version of the protocol."""
+    acks = node(A, state)
+    return replace(acks, workers=(replace(acks.workers[0], speaks=SPEAKS),))
+
+
+def test_a_live_move_waits_until_its_source_has_looked_what_its_bolt_remembers():
+    held = held_plan(Phase.PREPARE)
+    assert look(held, speaking(NONE), node(B, READY)).plan is None
+    assert look(held, speaking(READY), node(B)).plan is None
+    assert phase(look(held, speaking(READY), node(B, READY))) is Phase.SWITCH
+    refused = look(held, speaking(EntryState.REFUSED), node(B, READY))
+    assert phase(refused) is Phase.UNDO
+    reason = refused.held_plan.progress[0].undo_reason
+    assert reason == "the source's bolt remembers something since it was prepared"
 
 
 def test_an_answer_to_an_older_plan_does_not_count():
