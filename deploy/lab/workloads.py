@@ -496,7 +496,8 @@ def configure(workload: str, conf: Mapping[str, Any]) -> dict[str, Any]:
             f"workload.tick.secs: must be 1 or more for {workload}, whose bolts answer then"
         )
     _check_shift(whole)
-    return whole
+    # What a spout of the lab holds in memory its ledger has, or its partition gives again.
+    return {**whole, "nstorm.move": {"spout": "renew", **whole.get("nstorm.move", {})}}
 
 
 def _check_shift(conf: Mapping[str, Any]) -> None:

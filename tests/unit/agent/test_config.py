@@ -60,10 +60,10 @@ def test_every_key(tmp_path: Path):
         ({"nstorm.cleanup": "sink"}, "nstorm.cleanup: must be a list of names, is 'sink'"),
         (
             {"nstorm.move": {"count": "lvie"}},
-            "nstorm.move: must be one of live, carry, drain, never for each component, "
+            "nstorm.move: must be one of live, carry, drain, renew, never for each component, "
             "is {'count': 'lvie'}",
         ),
-        ({"nstorm.move": "live"}, "nstorm.move: must be one of live, carry, drain, never for each"),
+        ({"nstorm.move": "live"}, "nstorm.move: must be one of live, carry, drain, renew, never for each"),
         (
             {"nstorm.state": {"count": []}},
             "nstorm.state: must be a list of names for each component, is {'count': []}",

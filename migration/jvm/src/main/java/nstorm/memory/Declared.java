@@ -12,7 +12,7 @@ public final class Declared {
     static final String MOVE = "nstorm.move";
     static final String STATE = "nstorm.state";
     private static final Logger LOG = LoggerFactory.getLogger(Declared.class);
-    private static final Set<String> WORDS = Set.of("live", "carry", "drain", "never");
+    private static final Set<String> WORDS = Set.of("live", "carry", "drain", "renew", "never");
 
     private final Map<?, ?> words;
     private final Map<?, ?> fields;
@@ -30,7 +30,7 @@ public final class Declared {
         Object state = topologyConf.getOrDefault(STATE, Map.of());
         String problem = null;
         if (!(move instanceof Map<?, ?> words && WORDS.containsAll(words.values()))) {
-            problem = MOVE + " must name live, carry, drain or never for each component, is " + move;
+            problem = MOVE + " must name live, carry, drain, renew or never for each component, is " + move;
         } else if (!(state instanceof Map<?, ?> fields && fields.values().stream().allMatch(Declared::isNames))) {
             problem = STATE + " must name a list of fields for each component, is " + state;
         } else {
@@ -54,9 +54,14 @@ public final class Declared {
         return "live".equals(words.get(component));
     }
 
+    /** Whether a spout may be closed and another one opened elsewhere, whatever it keeps. */
+    public boolean isRenewed(String component) {
+        return "renew".equals(words.get(component));
+    }
+
     /** Whether it is said what a bolt may forget, so that nothing is left to prove. */
     public boolean trusts(String component) {
-        return isLive(component) || isDrain(component) || state(component) != null;
+        return isLive(component) || isDrain(component) || isRenewed(component) || state(component) != null;
     }
 
     /** Whether a bolt's state may travel whatever else its code does. */

@@ -54,6 +54,11 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
         return fields.isEmpty() ? moves(memory) : carried(fields);
     }
 
+    /** Names fields in a sentence. */
+    public static String in(Set<String> fields) {
+        return BoltMemory.in(fields);
+    }
+
     /** One whose fields travel with it. */
     public static MoveWay carried(Set<String> fields) {
         return new MoveWay("keeps something in " + BoltMemory.in(fields) + ", which travels with it", fields, null);

@@ -4,6 +4,7 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
@@ -13,6 +14,8 @@ import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.DoubleAdder;
+import java.util.concurrent.atomic.LongAdder;
 import nstorm.proof.GraphWalk.Found;
 
 /**
@@ -56,14 +59,18 @@ final class Fingerprint {
     }
 
     /**
-     * Looks at everything but the fields that travel anyway.
+     * Looks at everything but the fields that travel anyway. What static fields lead to is the JVM's, and looked at first: in a field it only counts which
+     * object that is.
      *
      * @param beforeOrNull an earlier one: the static fields of the same classes are looked at
      */
     static Fingerprint of(Subject subject, Set<String> without, Fingerprint beforeOrNull) {
-        Set<Class<?>> met = new HashSet<>();
-        GraphWalk walk = new GraphWalk(true, subject.given(), met, LIMIT_NANOS);
-        Fingerprint print = new Fingerprint(met, walk.seen);
+        Set<Class<?>> classes = beforeOrNull == null ? classes(subject) : beforeOrNull.classes;
+        GraphWalk walk = new GraphWalk(true, subject.given(), new HashSet<>(), LIMIT_NANOS);
+        Fingerprint print = new Fingerprint(classes, walk.seen);
+        walk.passing(subject.bolts());
+        classes.forEach(type -> print.addStatics(walk, type));
+        walk.sharedUpToHere();
         for (int task = 0; task < subject.bolts().size(); task++) {
             Object bolt = subject.bolts().get(task);
             for (Field field : subject.fields()) {
@@ -73,14 +80,19 @@ final class Fingerprint {
             }
         }
         subject.data().forEach((name, data) -> print.add(walk, new Root(Kind.DATA, 0, name), data));
-        met.addAll(subject.types());
-        Set<Class<?>> of = beforeOrNull == null ? new HashSet<>(met) : beforeOrNull.classes;
-        for (Class<?> type : of) {
-            if (subject.codeBase().has(type)) {
-                print.addStatics(walk, type);
-            }
-        }
         return print;
+    }
+
+    /** The user's classes of which the bolts hold objects, by name. They have been initialised, so to read a static field runs nothing. */
+    private static Set<Class<?>> classes(Subject subject) {
+        Set<Class<?>> met = new HashSet<>(subject.types());
+        GraphWalk walk = new GraphWalk(true, subject.given(), met, LIMIT_NANOS);
+        for (Object bolt : subject.bolts()) {
+            subject.fields().forEach(field -> walk.root(field.getName(), get(field, bolt)));
+        }
+        Set<Class<?>> own = new TreeSet<>(Comparator.comparing(Class::getName));
+        met.stream().filter(subject.codeBase()::has).forEach(own::add);
+        return own;
     }
 
     private void addStatics(GraphWalk walk, Class<?> type) {
@@ -89,7 +101,8 @@ final class Fingerprint {
                 continue;
             }
             Object value = get(field, null);
-            if (!(value instanceof Random)) {
+            // What is drawn from one is chance, and to the others one can only add: whether a sum is read back, the code says.
+            if (!(value instanceof Random || value instanceof LongAdder || value instanceof DoubleAdder)) {
                 add(walk, new Root(Kind.STATIC, 0, type.getSimpleName() + "." + field.getName()), value);
             }
         }
@@ -103,7 +116,7 @@ final class Fingerprint {
         outlines.put(root, outline);
     }
 
-    private static Object get(Field field, Object owner) {
+    static Object get(Field field, Object owner) {
         try {
             return field.get(owner);
         } catch (IllegalAccessException e) {
@@ -121,13 +134,17 @@ final class Fingerprint {
         return null;
     }
 
-    /** The things that are not as they were, each with what is another, in a few words. */
-    Map<Root, String> changedSince(Fingerprint before) {
+    /**
+     * The things that are not as they were, each with what is another, in a few words.
+     *
+     * @param statics whether static fields count: others of the JVM change them, too, and where a bolt does, its code shows it if it can be followed
+     */
+    Map<Root, String> changedSince(Fingerprint before, boolean statics) {
         Map<Root, String> changed = new LinkedHashMap<>();
         found.forEach((root, now) -> {
             Found was = before.found.get(root);
-            if (was == null) {
-                return; // a static field of a class that was not met then
+            if (was == null || root.kind == Kind.STATIC && !statics) {
+                return;
             }
             if (was.cut || now.cut) {
                 changed.put(root, root.name + " leads to more than can be looked at in time");

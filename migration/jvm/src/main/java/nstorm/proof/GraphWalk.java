@@ -61,6 +61,8 @@ final class GraphWalk {
     private final boolean sameJvm;
     final Seen seen = new Seen();
     private Seen othersOrNull;
+    private final Set<Object> passed = Fingerprint.identities();
+    private int firstOwn;
     /** The roots of another walk that lead to objects of this one, too. */
     final Set<Integer> shared = new TreeSet<>();
     private final Set<Object> given;
@@ -97,6 +99,17 @@ final class GraphWalk {
     /** Where to note what is met from now on. */
     void outline(Outline next) {
         outline = next;
+    }
+
+    /** Not to be walked through until {@link #sharedUpToHere}: what leads to them has not their content. */
+    void passing(Collection<?> objects) {
+        passed.addAll(objects);
+    }
+
+    /** The roots so far are shared with others. */
+    void sharedUpToHere() {
+        firstOwn = roots.size();
+        passed.clear();
     }
 
     /** Where it has to be noticed that an object belongs to a root of another walk. */
@@ -173,8 +186,13 @@ final class GraphWalk {
         long number = (long) (roots.size() - 1) << ROOT_BITS | order;
         long before = seen.add(value, number);
         if (before >= 0) {
-            emit(before);
             int root = rootOf(before);
+            // In a graph that others change too, the place would change with it.
+            long which = root < firstOwn ? System.identityHashCode(value) : before;
+            emit(which);
+            if (outline != null && outline.hasRoom()) {
+                outline.add(line, step.toString(), "a shared " + value.getClass().getSimpleName(), -1, which);
+            }
             if (root != roots.size() - 1 && isOwn(shape.how(), value)) {
                 roots.get(root).alias.add(roots.size() - 1);
                 now.alias.add(root);
@@ -274,7 +292,7 @@ final class GraphWalk {
 
     private void node(Object object) {
         look();
-        if (given.contains(object)) {
+        if (given.contains(object) || firstOwn == 0 && passed.contains(object)) {
             return;
         }
         Shape shape = Shape.of(object.getClass());

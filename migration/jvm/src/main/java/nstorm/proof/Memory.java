@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import nstorm.memory.BoltMemory;
 import nstorm.memory.Declared;
 import nstorm.memory.MoveWay;
 import nstorm.proof.Fingerprint.Kind;
@@ -40,6 +41,7 @@ public final class Memory {
     private String lastChange;
     private volatile Fingerprint first;
     private volatile String unseen = "it was not looked at after it was prepared";
+    private volatile boolean unsure = true;
     private volatile MoveWay way = new MoveWay("it is not known yet what it keeps");
 
     /**
@@ -74,9 +76,23 @@ public final class Memory {
             way = new MoveWay(unseen);
         } else {
             Object bolt = taskObjects.get(0);
+            unsure = BoltMemory.of(bolt).unsure() != null;
             String holds = declared.trusts(component) ? null : first.obstacle();
             way = MoveWay.of(component, bolt, declared, seenChanged(), holds);
         }
+    }
+
+    /** The same of a spout: null is what it stays for if it may be closed here and opened elsewhere. */
+    public void readSpout() {
+        if (declared.isLive(component) || declared.isRenewed(component)) {
+            way = new MoveWay(null);
+            return;
+        }
+        Set<String> changed = seenChanged();
+        String why = unseen != null ? unseen : first.obstacle() != null ? first.obstacle()
+                : changed.isEmpty() ? null : "keeps something in " + MoveWay.in(changed);
+        way = new MoveWay(why == null ? null : why + "; declare nstorm.move: {" + component
+                + ": renew} if its source gives again what it holds in memory");
     }
 
     private Set<String> seenChanged() {
@@ -116,21 +132,21 @@ public final class Memory {
         }
         Fingerprint now = look(fields);
         fields.addAll(changed(now));
+        Travelling rules = new Travelling(subject.types().get(0));
         if (firstOrNull == null) {
-            TravelProof proof = proved(fields, now);
-            return new Departure(fields, BoltState.save(taskObjects, fields, null), () -> proof);
+            TravelProof proof = proved(fields, now, rules);
+            return new Departure(fields, BoltState.save(taskObjects, fields, null, rules), () -> proof);
         }
         // Large maps have gone ahead: what takes long is done while the rest is on its way.
-        return new Departure(fields, BoltState.save(taskObjects, fields, firstOrNull), () -> proved(fields, now));
+        return new Departure(fields, BoltState.save(taskObjects, fields, firstOrNull, rules), () -> proved(fields, now, rules));
     }
 
     /** Walks what travels. What shares objects with it has to travel, too: the next time, for what it holds has to be looked at before. */
-    private TravelProof proved(Set<String> fields, Fingerprint others) throws IOException {
+    private TravelProof proved(Set<String> fields, Fingerprint others, Travelling rules) throws IOException {
         TravelProof proof = TravelProof.of(subject, fields, others.seen());
         String obstacle = proof.obstacle();
-        Travelling travelling = new Travelling(subject.types().get(0));
         for (Class<?> type : proof.classes()) {
-            obstacle = obstacle == null ? travelling.obstacle(type) : obstacle;
+            obstacle = obstacle == null ? rules.obstacle(type) : obstacle;
         }
         if (obstacle != null) {
             throw new IOException("it holds what cannot travel: " + obstacle);
@@ -163,7 +179,7 @@ public final class Memory {
 
     /** The fields that have changed since, with those that share objects with one of them. */
     private Set<String> changed(Fingerprint now) throws IOException {
-        Map<Root, String> changed = now.changedSince(first);
+        Map<Root, String> changed = now.changedSince(first, unsure);
         for (Map.Entry<Root, String> one : changed.entrySet()) {
             lastChange = component + "." + one.getValue();
             if (one.getKey().kind() != Kind.FIELD) {

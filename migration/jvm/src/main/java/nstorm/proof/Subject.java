@@ -6,9 +6,11 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
 import nstorm.memory.BoltMemory;
 import nstorm.memory.CodeBase;
+import org.apache.storm.spout.ISpout;
 import org.apache.storm.task.TopologyContext;
 
 /**
@@ -43,7 +45,22 @@ record Subject(List<Object> bolts, List<Field> fields, Map<String, Object> data,
         }
         Set<Object> all = Fingerprint.identities();
         all.addAll(List.of(given));
+        if (bolts.get(0) instanceof ISpout) {
+            chance(bolts, fields, all);
+        }
         return new Subject(bolts, fields, data(contexts), all, types, new CodeBase(bolts.get(0).getClass()));
+    }
+
+    /** What a spout draws from is not what its source has given. */
+    private static void chance(List<Object> spouts, List<Field> fields, Set<Object> to) {
+        for (Object spout : spouts) {
+            for (Field field : fields) {
+                Object value = Fingerprint.get(field, spout);
+                if (value instanceof Random) {
+                    to.add(value);
+                }
+            }
+        }
     }
 
     private static Map<String, Object> data(List<TopologyContext> contexts) {

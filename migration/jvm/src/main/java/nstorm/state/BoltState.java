@@ -23,16 +23,21 @@ public final class BoltState {
     private BoltState() {
     }
 
+    /** Writes the fields of each bolt, whatever form their classes give them. */
+    public static StateBytes save(List<Object> bolts, Set<String> fields, FirstPass firstOrNull) throws IOException {
+        return save(bolts, fields, firstOrNull, null);
+    }
+
     /**
      * Writes the fields of each bolt, without what a first pass of theirs has written already.
      *
+     * @param rulesOrNull which objects may be written
      * @throws IOException if a value cannot travel, or it is too much
      */
-    public static StateBytes save(List<Object> bolts, Set<String> fields, FirstPass firstOrNull) throws IOException {
+    public static StateBytes save(List<Object> bolts, Set<String> fields, FirstPass firstOrNull, Travelling rulesOrNull) throws IOException {
         long firstId = firstOrNull == null ? FirstPass.NONE : firstOrNull.id();
         StateBytes bytes = new StateBytes();
-        Travelling travelling = new Travelling(BoltMemory.user(bolts.get(0)).getClass());
-        try (ObjectOutputStream out = new StateOutput(bytes, travelling, firstId == FirstPass.NONE ? null : firstOrNull)) {
+        try (ObjectOutputStream out = new StateOutput(bytes, rulesOrNull, firstId == FirstPass.NONE ? null : firstOrNull)) {
             List<Object> values = new ArrayList<>();
             for (Object bolt : bolts) {
                 for (Field field : BoltFields.named(bolt, fields)) {

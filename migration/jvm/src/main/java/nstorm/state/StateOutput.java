@@ -6,19 +6,21 @@ import java.io.OutputStream;
 
 /** Writes a state, its large maps as {@link SentMap}. */
 final class StateOutput extends ObjectOutputStream {
-    private final Travelling travelling;
+    private final Travelling rulesOrNull;
     private final FirstPass firstOrNull;
 
-    StateOutput(OutputStream out, Travelling travelling, FirstPass firstOrNull) throws IOException {
+    StateOutput(OutputStream out, Travelling rulesOrNull, FirstPass firstOrNull) throws IOException {
         super(out);
-        this.travelling = travelling;
+        this.rulesOrNull = rulesOrNull;
         this.firstOrNull = firstOrNull;
         enableReplaceObject(true);
     }
 
     @Override
     protected Object replaceObject(Object value) throws IOException {
-        travelling.check(value);
+        if (rulesOrNull != null) {
+            rulesOrNull.check(value);
+        }
         return SentMap.of(value, firstOrNull);
     }
 }

@@ -130,11 +130,15 @@ final class ExecutorCopy {
 
     /** A spout emits no more, and ends once nothing is pending. */
     void finish(HandOver handOver) {
-        stopSwitch.spout.finish(handOver);
+        stopSwitch.spout.finish(handOver, () -> changed() == null);
     }
 
-    /** Whether what its spout has pending does not finish: the move is to be undone. */
-    boolean stalls() {
+    /** Whether its spout cannot be closed, for what it has pending does not finish, or it remembers something: the move is to be undone. */
+    boolean staysOpen() {
+        return stalls() || stopSwitch.spout.remembers();
+    }
+
+    private boolean stalls() {
         return stopSwitch.spout.stalls();
     }
 
@@ -332,7 +336,7 @@ final class ExecutorCopy {
         }
         if (changed != null) {
             LOG.info("memory_found executor={} what=\"{}\"", id, changed);
-            if (memory.way().state() == null) {
+            if (memory.way().state() == null || spout()) {
                 stays.failed(changed);
             }
         }

@@ -305,7 +305,7 @@ final class Reconciler {
                     : copy.refused() ? EntryState.REFUSED : EntryState.DRAINED;
             case DRAIN -> here ? EntryState.NONE : copy == null || copy.drained(DRAINED_MS, worker.handOver) ? EntryState.DRAINED : EntryState.ROUTED;
             case FINISH -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK
-                    : copy.stalls() ? EntryState.REFUSED : EntryState.ROUTED;
+                    : copy.staysOpen() ? EntryState.REFUSED : EntryState.ROUTED;
             case STOP, RETIRE -> copy == null ? gone(part) : copy.stuck() ? EntryState.STUCK : EntryState.ROUTED;
             case WATCH -> ahead(part.entry()) || !worker.overlay.reaches(part.entry())
                     ? EntryState.NONE : EntryState.ROUTED;

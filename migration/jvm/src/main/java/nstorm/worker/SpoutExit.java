@@ -5,6 +5,7 @@ import java.util.Queue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.apache.storm.Config;
 import org.apache.storm.daemon.Task;
@@ -35,6 +36,9 @@ final class SpoutExit {
     private volatile long closingNanos;
     /** When it looked first at what is pending, or something of it finished after that; 0 until it has looked. */
     private volatile long progressNanos;
+    private volatile BooleanSupplier mayClose;
+    /** Whether it stays open for what it remembers; null until that was looked at. */
+    private volatile Boolean remembers;
     private int leftPending;
     private long sinceNanos;
 
@@ -42,8 +46,13 @@ final class SpoutExit {
         this.executor = executor;
     }
 
-    /** Emits no more and closes once nothing is pending, at the latest after the time in which a message times out. */
-    void finish(HandOver to) {
+    /**
+     * Emits no more and closes once nothing is pending, at the latest after the time in which a message times out.
+     *
+     * @param mayClose asked once, when nothing is pending any more: what the spout then remembers its next copy will not
+     */
+    void finish(HandOver to, BooleanSupplier mayClose) {
+        this.mayClose = mayClose;
         ask(Wish.FINISH, to);
     }
 
@@ -61,6 +70,7 @@ final class SpoutExit {
         if (closingNanos == 0 && wish != next) {
             handOver = to;
             progressNanos = 0;
+            remembers = null;
             wish = next;
         }
     }
@@ -77,6 +87,11 @@ final class SpoutExit {
         long since = progressNanos;
         return wish == Wish.FINISH && since != 0 && closingNanos == 0 && timeoutNanos() > IN_TIME_NANOS
                 && System.nanoTime() - since > STALLED_NANOS;
+    }
+
+    /** Whether it has not closed, for it remembers what its source does not give again. */
+    boolean remembers() {
+        return Boolean.TRUE.equals(remembers);
     }
 
     /** Since when there is no way back, for the spout is being closed or is; 0 while there is one. */
@@ -101,7 +116,12 @@ final class SpoutExit {
         if (asked == Wish.FINISH && !finished) {
             return taken > 0 ? 0L : 1L;
         }
-        if (!noWayBack(asked)) {
+        if (asked == Wish.FINISH && remembers == null) {
+            remembers = !mayClose.getAsBoolean();
+        }
+        if (asked == Wish.FINISH && remembers) {
+            return 1L;
+        } else if (!noWayBack(asked)) {
             return 0L;
         }
         for (AddressedTuple tuple = executor.getPendingEmits().poll(); tuple != null;

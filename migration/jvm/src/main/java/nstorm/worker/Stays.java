@@ -39,17 +39,20 @@ final class Stays {
     /** The reason why it does not move live, or null; from any thread. */
     synchronized String reason(boolean prepared) {
         Memory memory = memoryOnceReady.get();
-        if (reason == null && prepared && memory != null && !asked) {
+        if ((reason == null || own == Way.SPOUT) && prepared && memory != null && !asked) {
             asked = true;
-            READER.execute(memory::read);
+            READER.execute(own == Way.SPOUT ? memory::readSpout : memory::read);
         }
         MoveWay now = now();
+        if (own == Way.SPOUT && now.pinned() == null) {
+            return reason;
+        }
         return now.state() == null ? now.pinned() : now.pinned() + size(aboutBytes);
     }
 
     private MoveWay now() {
         Memory memory = memoryOnceReady.get();
-        if (failed != null || reason != null) {
+        if (failed != null || reason != null && own != Way.SPOUT) {
             return new MoveWay(failed != null ? failed : reason);
         }
         return memory == null ? new MoveWay("it is not known yet what it keeps") : memory.way();
@@ -58,6 +61,9 @@ final class Stays {
     /** How it moves, if it does. */
     Way way() {
         MoveWay now = now();
+        if (own == Way.SPOUT) {
+            return now.pinned() == null ? Way.SPOUT : Way.LIVE;
+        }
         return now.state() != null ? Way.CARRY : now.tuples() != null ? Way.DRAIN : failed == null ? own : Way.LIVE;
     }
 

@@ -31,7 +31,7 @@ class DeclaredTest {
         for (Object wrong : List.of("live", List.of("count"), Map.of("count", "lvie"), Map.of("count", true))) {
             Declared declared = Declared.of(Map.of("nstorm.move", wrong));
             assertFalse(declared.isLive("count"));
-            assertEquals("nstorm.move must name live, carry, drain or never for each component, is " + wrong, declared.reason("count"));
+            assertEquals("nstorm.move must name live, carry, drain, renew or never for each component, is " + wrong, declared.reason("count"));
         }
     }
 }

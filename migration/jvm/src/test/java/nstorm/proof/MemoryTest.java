@@ -57,6 +57,18 @@ class MemoryTest {
         }
     }
 
+    /** Its code cannot be followed. */
+    static final class Unsure extends Holder {
+        @Override
+        public void execute(Tuple tuple) {
+            try {
+                String.class.getMethod("isEmpty").invoke("");
+            } catch (ReflectiveOperationException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+    }
+
     enum State { CLOSED, OPEN }
 
     enum Counting {
@@ -186,8 +198,20 @@ class MemoryTest {
         String what = changed(with(Counting.ONLY, null), holder -> Counting.ONLY.count++);
         assertEquals("count.one.count: 0 → 1", what);
         Holder.shared = new ArrayList<>();
-        what = changed(with(null, null), holder -> ((List<?>) Holder.shared).add(null));
+        assertNull(changed(with(null, null), holder -> ((List<?>) Holder.shared).add(null)), "its code shows that it was another");
+        Holder.shared = new ArrayList<>();
+        what = changed(new Unsure(), holder -> ((List<?>) Holder.shared).add(null));
         assertEquals("remembers something that is not in its fields: count.Holder.shared: ArrayList of 0 → of 1", what);
+        Holder.shared = null;
+    }
+
+    /** As a client or a ledger of which each JVM has one. */
+    @Test
+    void whatTheJvmSharesIsNoMemoryOfAField() throws IOException {
+        Map<Object, Object> ofAll = new HashMap<>();
+        Holder.shared = ofAll;
+        assertNull(changed(with(ofAll, new Pair(ofAll, 1)), holder -> ofAll.put("by another", 1)));
+        assertEquals("count.one: a shared HashMap → HashMap of 1", changed(with(ofAll, null), holder -> holder.one = new HashMap<>(ofAll)));
         Holder.shared = null;
     }
 

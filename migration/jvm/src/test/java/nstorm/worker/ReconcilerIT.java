@@ -335,6 +335,12 @@ class ReconcilerIT {
         one.awaitAck("m", "READY");
     }
 
+    /** A state, and that there is nothing to compare it with, as where its fields are declared. */
+    private static void arriveWhole(StateBytes state) {
+        arrive(StateArrivalsTest.cut("m", key(), state));
+        arrive(StateArrivalsTest.cut("m/proof", key(), new StateBytes()));
+    }
+
     private static void recall() throws Exception {
         one.plan("m", one.elsewhere, one.worker.me, Phase.RECALL);
         await("the recall is read", () -> one.worker.overlay.plan().entries().get(0).phase() == Phase.RECALL);
@@ -352,7 +358,7 @@ class ReconcilerIT {
         arrive(StateArrivalsTest.cut("m", new byte[] {7}, state));
         nothingIsExecuted();
         one.awaitAck("m", "ROUTED");
-        arrive(StateArrivalsTest.cut("m", key(), state));
+        arriveWhole(state);
         one.awaitAck("m", "LOADED");
         one.awaitTuples();
         assertTrue(sink().count > 1L << 40);
@@ -369,7 +375,7 @@ class ReconcilerIT {
     void aTargetThatHasBegunEndsAtOnceInUndo() throws Exception {
         readyTarget(new StateBytes());
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
-        arrive(StateArrivalsTest.cut("m", key(), BoltState.save(List.of(new Sink()), Set.of("count"), null)));
+        arriveWhole(BoltState.save(List.of(new Sink()), Set.of("count"), null));
         one.awaitAck("m", "LOADED");
         backlog();
         long before = Sink.EXECUTED.get();
@@ -396,11 +402,11 @@ class ReconcilerIT {
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         Sink source = new Sink();
         source.slow = new Slow();
-        arrive(StateArrivalsTest.cut("m", key(), BoltState.save(List.of(source), Set.of("slow"), null)));
+        arriveWhole(BoltState.save(List.of(source), Set.of("slow"), null));
         await("it reads its state", () -> Slow.READING.getCount() == 0);
         recall();
         Slow.GATE.countDown();
-        await("it has read it", () -> one.worker.copies.get(one.id).loadedWith("m"));
+        await("it has read it", () -> one.worker.copies.get(one.id).hasState("m"));
         nothingIsExecuted();
         one.awaitAck("m", "ROUTED");
     }
@@ -413,7 +419,7 @@ class ReconcilerIT {
         one.awaitAck("m", "ROUTED");
         recall();
         StateBytes state = BoltState.save(List.of(new Sink()), Set.of("count"), null);
-        arrive(StateArrivalsTest.cut("m", key(), state));
+        arriveWhole(state);
         nothingIsExecuted();
         one.awaitAck("m", "ROUTED");
         one.plan("m", one.elsewhere, one.worker.me, Phase.UNDO);
@@ -426,7 +432,7 @@ class ReconcilerIT {
         readyTarget(new StateBytes());
         Sink source = new Sink();
         source.count = 1L << 40;
-        arrive(StateArrivalsTest.cut("m", key(), BoltState.save(List.of(source), Set.of("count"), null)));
+        arriveWhole(BoltState.save(List.of(source), Set.of("count"), null));
         nothingIsExecuted();
         one.awaitAck("m", "READY");
         assertEquals(0, sink().count);
@@ -449,7 +455,7 @@ class ReconcilerIT {
         source.held.put("new", 1L);
         StateBytes state = BoltState.save(List.of(source), Set.of("count", "held"), first);
         assertTrue(state.size() < 2000, Integer.toString(state.size()));
-        arrive(StateArrivalsTest.cut("m", key(), state));
+        arriveWhole(state);
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "LOADED");
         assertEquals(source.held, sink().held);
@@ -462,7 +468,7 @@ class ReconcilerIT {
         readyTarget(zeros);
         Sink source = new Sink();
         source.count = 1L << 40;
-        arrive(StateArrivalsTest.cut("m", key(), BoltState.save(List.of(source), Set.of("count"), null)));
+        arriveWhole(BoltState.save(List.of(source), Set.of("count"), null));
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "LOADED");
         assertTrue(sink().count >= 1L << 40);
@@ -665,7 +671,7 @@ class ReconcilerIT {
         one.settle();
         // The first plan with a move brings a connection to its other end, and so new routes.
         one.plan("m", one.worker.me, one.elsewhere, Phase.PREPARE);
-        one.awaitAck("m", "NONE");
+        one.awaitAck("m", "READY");
         // Storm itself rebuilds them each 10 s, and waits for us here.
         StormTimer refreshes = StormFields.get(StormFields.REFRESH_CONNECTIONS_TIMER, one.worker.state);
         CountDownLatch held = new CountDownLatch(1);
@@ -679,7 +685,7 @@ class ReconcilerIT {
             Object before = routes().get();
             for (Phase phase : List.of(Phase.UNDO, Phase.PREPARE, Phase.UNDO, Phase.PREPARE)) {
                 one.plan("m", one.worker.me, one.elsewhere, phase);
-                one.awaitAck("m", phase == Phase.UNDO ? "ROUTED" : "NONE");
+                one.awaitAck("m", phase == Phase.UNDO ? "ROUTED" : "READY");
             }
             assertSame(before, routes().get());
         } finally {
