@@ -17,6 +17,7 @@ import java.util.BitSet;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.Date;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -29,6 +30,8 @@ import java.util.UUID;
 import java.util.concurrent.atomic.DoubleAdder;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.regex.Pattern;
+import java.util.zip.CRC32;
+import java.util.zip.CRC32C;
 import nstorm.proof.Shape.How;
 
 /**
@@ -42,7 +45,11 @@ final class GraphWalk {
     /** Nodes between two looks at the clock. */
     private static final int BETWEEN_LOOKS = 512;
     private static final int ROOT_BITS = 32;
+    static final int BATCH = 256;
+    /** Of so many elements it takes less time to look at them on all cores. */
+    private static final int LARGE = 20_000;
     private static final long NULL = 0x6E756C6CL;
+    static final long NO_VALUE = 0x6E6F6E65L;
 
     /** What a walk has found of one root. */
     static final class Found {
@@ -158,7 +165,13 @@ final class GraphWalk {
     }
 
     private void look() {
-        if (++visits % BETWEEN_LOOKS == 0 && cpuNanos() > untilCpuNanos) {
+        if (++visits % BETWEEN_LOOKS == 0) {
+            lookNow();
+        }
+    }
+
+    private void lookNow() {
+        if (cpuNanos() > untilCpuNanos) {
             throw new Cut();
         }
     }
@@ -379,10 +392,12 @@ final class GraphWalk {
         int length = Array.getLength(array);
         emit(length);
         if (array instanceof byte[] bytes) {
-            for (int i = 0; i < length; i++) {
-                hash = hash * 31 + bytes[i];
-            }
-            look();
+            CRC32 one = new CRC32();
+            CRC32C other = new CRC32C();
+            one.update(bytes);
+            other.update(bytes);
+            emit(one.getValue() << Integer.SIZE | other.getValue());
+            lookNow();
         } else if (array instanceof long[] longs) {
             for (long one : longs) {
                 emit(one);
@@ -428,23 +443,44 @@ final class GraphWalk {
         }
     }
 
-    /** Where all keys are values their hashes order them, whatever the table; else a walk of its own over each does. */
+    /**
+     * Where all keys are values their hashes order them, whatever the table; else a walk of its own over each does. Some hundred entries are asked for their
+     * keys and values before these are looked at: memory then answers several at once.
+     */
     private void unordered(Collection<?> elements, boolean entries) {
-        int size = elements.size();
-        emit(size);
+        emit(elements.size());
+        long plain = elements.size() < LARGE ? NO_VALUE : PlainSum.of(elements, entries, untilCpuNanos - cpuNanos());
+        if (plain == PlainSum.LATE) {
+            throw new Cut();
+        } else if (plain != NO_VALUE) {
+            emit(plain);
+            return;
+        }
         long sum = 0;
         List<Ordered> others = null;
-        for (Object element : elements) {
-            look();
-            Object key = entries ? ((Map.Entry<?, ?>) element).getKey() : element;
-            Object value = entries ? ((Map.Entry<?, ?>) element).getValue() : null;
-            boolean plain = isValue(key) && isValue(value);
-            long keyHash = isValue(key) ? valueHash(key) : plain ? 0 : of(key);
-            if (plain) {
-                sum += Hash.mix(keyHash, valueHash(value));
-            } else {
-                others = others == null ? new ArrayList<>() : others;
-                others.add(new Ordered(keyHash, key, value));
+        int room = Math.min(BATCH, Math.max(elements.size(), 1));
+        Object[] keys = new Object[room];
+        Object[] values = new Object[room];
+        for (Iterator<?> all = elements.iterator(); all.hasNext();) {
+            int count = 0;
+            while (count < room && all.hasNext()) {
+                keys[count++] = all.next();
+            }
+            for (int i = 0; entries && i < count; i++) {
+                Map.Entry<?, ?> entry = (Map.Entry<?, ?>) keys[i];
+                keys[i] = entry.getKey();
+                values[i] = entry.getValue();
+            }
+            lookNow();
+            for (int i = 0; i < count; i++) {
+                long key = keyHash(keys[i]);
+                long value = key == NO_VALUE ? NO_VALUE : valueHash(values[i]);
+                if (value != NO_VALUE) {
+                    sum += Hash.mix(key, value);
+                } else {
+                    others = others == null ? new ArrayList<>() : others;
+                    others.add(new Ordered(key == NO_VALUE ? of(keys[i]) : key, keys[i], values[i]));
+                }
             }
         }
         emit(sum);
@@ -469,19 +505,29 @@ final class GraphWalk {
             }
             if (end - i > 1) {
                 List<Ordered> alike = entries.subList(i, end);
-                alike.replaceAll(one -> new Ordered(Hash.mix(one.hash, isValue(one.value) ? valueHash(one.value) : of(one.value)), one.key, one.value));
+                alike.replaceAll(one -> new Ordered(Hash.mix(one.hash, valueHash(one.value) == NO_VALUE ? of(one.value) : valueHash(one.value)), one.key, one.value));
                 alike.sort(null);
             }
             i = end - 1;
         }
     }
 
-    private static boolean isValue(Object object) {
-        return object == null || Shape.of(object.getClass()).how() == How.VALUE;
+    /** Of a value that is a key: a text has its hash in it, and of as many as it takes to matter some would differ. */
+    static long keyHash(Object key) {
+        return key instanceof String text ? Hash.mix(1, text.hashCode()) : valueHash(key);
     }
 
-    private static long valueHash(Object object) {
-        return object == null ? NULL : Hash.mix(Shape.of(object.getClass()).name(), value(object));
+    /** {@link #NO_VALUE} for what is no value. */
+    static long valueHash(Object object) {
+        if (object instanceof Long number) {
+            return Hash.mix(2, number);
+        } else if (object instanceof Integer number) {
+            return Hash.mix(3, number);
+        } else if (object == null) {
+            return NULL;
+        }
+        Shape shape = Shape.of(object.getClass());
+        return shape.how() == How.VALUE ? Hash.mix(shape.name(), value(object)) : NO_VALUE;
     }
 
     /** Of the content of a key, wherever else its objects stand. */

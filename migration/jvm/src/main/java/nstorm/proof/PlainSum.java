@@ -1,0 +1,76 @@
+package nstorm.proof;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Spliterator;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The hashes of all elements of a large map or set of values, added up: parts of it on all cores, since its executor holds still meanwhile. */
+final class PlainSum {
+    /** It took longer than it may. */
+    static final long LATE = 0x6C617465L;
+    private static final int PART = 8192;
+
+    private final boolean entries;
+    private final long untilNanos;
+    private final AtomicLong sum = new AtomicLong();
+    private volatile long failed;
+
+    private PlainSum(boolean entries, long limitNanos) {
+        this.entries = entries;
+        untilNanos = System.nanoTime() + limitNanos;
+    }
+
+    /** The sum; {@link GraphWalk#NO_VALUE} if one is no value, {@link #LATE} if it takes too long. */
+    static long of(Collection<?> elements, boolean entries, long limitNanos) {
+        PlainSum sum = new PlainSum(entries, limitNanos);
+        List<Spliterator<?>> parts = new ArrayList<>(List.of(elements.spliterator()));
+        for (int size = elements.size(); size > PART; size /= 2) {
+            List<Spliterator<?>> halves = new ArrayList<>();
+            for (Spliterator<?> part : parts) {
+                Spliterator<?> half = part.trySplit();
+                halves.add(part);
+                if (half != null) {
+                    halves.add(half);
+                }
+            }
+            parts = halves;
+        }
+        parts.parallelStream().forEach(sum::add);
+        return sum.failed != 0 ? sum.failed : sum.sum.get();
+    }
+
+    private void add(Spliterator<?> part) {
+        Object[] keys = new Object[GraphWalk.BATCH];
+        Object[] values = new Object[GraphWalk.BATCH];
+        int[] count = new int[1];
+        long own = 0;
+        boolean more = true;
+        while (more && failed == 0) {
+            count[0] = 0;
+            while (count[0] < GraphWalk.BATCH && more) {
+                more = part.tryAdvance(element -> keys[count[0]++] = element);
+            }
+            for (int i = 0; entries && i < count[0]; i++) {
+                Map.Entry<?, ?> entry = (Map.Entry<?, ?>) keys[i];
+                keys[i] = entry.getKey();
+                values[i] = entry.getValue();
+            }
+            for (int i = 0; i < count[0]; i++) {
+                long key = GraphWalk.keyHash(keys[i]);
+                long value = GraphWalk.valueHash(values[i]);
+                if (key == GraphWalk.NO_VALUE || value == GraphWalk.NO_VALUE) {
+                    failed = GraphWalk.NO_VALUE;
+                    return;
+                }
+                own += Hash.mix(key, value);
+            }
+            if (System.nanoTime() - untilNanos > 0) {
+                failed = LATE;
+            }
+        }
+        sum.addAndGet(own);
+    }
+}
