@@ -94,7 +94,7 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
     private static BoltMemory read(Class<?> bolt, Map<String, LiveTypes> live) {
         long untilCpuNanos = Walk.cpuNanos() + LIMIT_NANOS;
         String type = LiveTypes.nameOf(bolt);
-        Bytecode bytecode = new Bytecode(bolt.getClassLoader());
+        Bytecode bytecode = new Bytecode(bolt.getClassLoader(), new CodeBase(bolt));
         if (bytecode.type(type) == null) {
             throw new Undecided("has no code that can be read");
         }
@@ -102,7 +102,7 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         Findings findings = new Findings();
         Walk preparing = new Walk(bytecode, origins, type, live, findings);
         preparing.follow("prepare", "(Ljava/util/Map;" + CONTEXT + "Lorg/apache/storm/task/OutputCollector;)V",
-                List.of(new BitSet(), new BitSet(), new BitSet()), untilCpuNanos);
+                List.of(new BitSet(), new BitSet(), Walk.of(Origins.COLLECTOR)), untilCpuNanos);
         preparing.follow("prepare", "(Ljava/util/Map;" + CONTEXT + ")V", List.of(new BitSet(), new BitSet()), untilCpuNanos);
         findings.judgeThreads(owned(live.keySet(), origins), origins);
         findings.prepared();
@@ -137,6 +137,10 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
             return stays("has threads in " + in(new TreeSet<>(threads)), "those may live on");
         } else if (found.thread != null) {
             return stays("starts threads (" + found.thread + ")", "those may live on");
+        } else if (found.stays != null) {
+            return stays(found.stays, "that is right all the same");
+        } else if (found.tuples.stream().anyMatch(found.lookedUp::containsKey)) {
+            return stays("keeps tuples that it looks up for others in " + in(found.tuples), "those may be replayed");
         } else if (!found.tuples.isEmpty()) {
             boolean nothingElse = found.fields.equals(found.tuples) && found.statics.isEmpty() && found.undecided == null;
             Set<String> own = new TreeSet<>(found.tuples);
@@ -148,10 +152,8 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         } else if (!found.statics.isEmpty()) {
             return stays("keeps something for the whole JVM in " + String.join(", ", found.statics),
                     "another JVM may go on without it");
-        } else if (found.undecided != null) {
-            return undecided(found.undecided);
         }
-        return new BoltMemory(found.fields, Set.of(), null, "it may forget that", null, null);
+        return new BoltMemory(found.fields, Set.of(), null, found.fields.isEmpty() ? "it keeps nothing" : "it may forget that", found.undecided, found.outside);
     }
 
     private static BoltMemory stays(String why, String unless) {

@@ -4,10 +4,14 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.regex.Pattern;
 import net.bytebuddy.jar.asm.ClassReader;
 import net.bytebuddy.jar.asm.ClassVisitor;
+import net.bytebuddy.jar.asm.FieldVisitor;
 import net.bytebuddy.jar.asm.Handle;
 import net.bytebuddy.jar.asm.Label;
 import net.bytebuddy.jar.asm.MethodVisitor;
@@ -37,14 +41,27 @@ final class Bytecode {
         }
     }
 
-    record Type(String name, String superName, List<String> interfaces, int access, Map<String, Method> methods) {
+    /**
+     * @param constants the fields that are static and final
+     * @param immutable those of them that are set to what nobody can change
+     */
+    record Type(String name, String superName, List<String> interfaces, int access, Map<String, Method> methods, Set<String> constants,
+            Set<String> immutable) {
     }
 
+    private static final String STORM = "org/apache/storm/";
+    private static final Pattern IMMUTABLE = Pattern.compile(
+            "java/util/(List|Set|Map)\\.(of|copyOf|ofEntries)|java/util/Collections\\.(unmodifiable|empty|singleton).*"
+            + "|com/google/common/collect/Immutable.*\\.(of|copyOf|build)");
+
     private final ClassLoader loader;
+    private final CodeBase codeBase;
     private final Map<String, Type> types = new HashMap<>();
 
-    Bytecode(ClassLoader loader) {
+    /** @param codeBase what is read besides Storm's own classes: a library would take seconds, and then say nothing */
+    Bytecode(ClassLoader loader, CodeBase codeBase) {
         this.loader = loader;
+        this.codeBase = codeBase;
     }
 
     static boolean isOfTheJdk(String name) {
@@ -52,9 +69,9 @@ final class Bytecode {
                 || name.startsWith("com/sun/") || name.startsWith("[");
     }
 
-    /** The class, or null: one of the JDK, or one whose code cannot be found. */
+    /** The class, or null: one of the JDK, of a library, or one whose code cannot be found. */
     Type type(String nameOrNull) {
-        if (nameOrNull == null || isOfTheJdk(nameOrNull)) {
+        if (nameOrNull == null || isOfTheJdk(nameOrNull) || !codeBase.has(nameOrNull) && !nameOrNull.startsWith(STORM)) {
             return null;
         }
         if (!types.containsKey(nameOrNull)) {
@@ -92,6 +109,8 @@ final class Bytecode {
     boolean isA(String className, String other) {
         if (className.equals(other) || other.equals("java/lang/Object")) {
             return true;
+        } else if (className.startsWith("[") || other.startsWith("[")) {
+            return false;
         }
         Type type = type(className);
         if (type == null) {
@@ -134,7 +153,16 @@ final class Bytecode {
 
     private static Type read(ClassReader reader) {
         Map<String, Method> methods = new HashMap<>();
+        Set<String> constants = new HashSet<>();
         reader.accept(new ClassVisitor(API) {
+            @Override
+            public FieldVisitor visitField(int access, String name, String type, String signature, Object value) {
+                if ((access & Opcodes.ACC_STATIC) != 0 && (access & Opcodes.ACC_FINAL) != 0) {
+                    constants.add(name);
+                }
+                return null;
+            }
+
             @Override
             public MethodVisitor visitMethod(int access, String name, String type, String signature, String[] exceptions) {
                 Method method = new Method(reader.getClassName(), name, type, access, new ArrayList<>(), new ArrayList<>());
@@ -142,7 +170,20 @@ final class Bytecode {
                 return new Recorder(method);
             }
         }, ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
-        return new Type(reader.getClassName(), reader.getSuperName(), List.of(reader.getInterfaces()), reader.getAccess(), methods);
+        return new Type(reader.getClassName(), reader.getSuperName(), List.of(reader.getInterfaces()), reader.getAccess(), methods, constants, immutable(methods.get("<clinit>()V")));
+    }
+
+    private static Set<String> immutable(Method initialiserOrNull) {
+        Set<String> found = new HashSet<>();
+        Instruction before = null;
+        for (Instruction now : initialiserOrNull == null ? List.<Instruction>of() : initialiserOrNull.code()) {
+            if (now.opcode() == Opcodes.PUTSTATIC && before != null && (before.opcode() == Opcodes.INVOKESTATIC || before.opcode() == Opcodes.INVOKEVIRTUAL)
+                    && IMMUTABLE.matcher(before.owner() + "." + before.name()).matches()) {
+                found.add(now.name());
+            }
+            before = now.opcode() == LABEL ? before : now;
+        }
+        return found;
     }
 
     /** Writes the instructions of one method down. */
@@ -206,7 +247,8 @@ final class Bytecode {
 
         @Override
         public void visitLdcInsn(Object value) {
-            add(Opcodes.LDC, value instanceof Long || value instanceof Double ? 2 : 1, null, null, null, List.of(), null);
+            add(Opcodes.LDC, value instanceof Long || value instanceof Double ? 2 : 1, null, value instanceof String text ? text : null, null,
+                    List.of(), null);
         }
 
         @Override

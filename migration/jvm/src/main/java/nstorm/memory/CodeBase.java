@@ -1,25 +1,38 @@
 package nstorm.memory;
 
 import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
 
-/** Which classes are the user's own, of all that a topology's jar holds: those whose packages begin with the same two names as the bolt's. */
+/**
+ * Which classes are the user's own, of all that a topology's jar holds: those whose packages begin as the bolt's does or as one above it, with two names,
+ * with three where many projects share two. All others are libraries.
+ */
 public final class CodeBase {
-    private static final int NAMES = 2;
+    private static final Set<String> SHARED = Set.of("org.apache", "com.github", "io.github", "org.example", "com.google");
 
     private final ClassLoader loader;
-    private final String prefix;
+    private final Set<String> prefixes = new HashSet<>();
 
     public CodeBase(Class<?> bolt) {
         loader = bolt.getClassLoader();
-        prefix = prefix(bolt);
+        for (Class<?> at = bolt; at != null && !Bytecode.isOfTheJdk(LiveTypes.nameOf(at)); at = at.getSuperclass()) {
+            prefixes.add(prefix(at.getName()));
+        }
     }
 
     public boolean has(Class<?> type) {
-        return type.getClassLoader() == loader && prefix(type).equals(prefix) && !Bytecode.isOfTheJdk(LiveTypes.nameOf(type));
+        return type.getClassLoader() == loader && has(type.getName());
     }
 
-    private static String prefix(Class<?> type) {
-        String[] names = type.getPackageName().split("\\.");
-        return String.join(".", Arrays.copyOf(names, Math.min(NAMES, names.length)));
+    /** @param name with dots or slashes */
+    boolean has(String name) {
+        return prefixes.contains(prefix(name.replace('/', '.')));
+    }
+
+    private static String prefix(String name) {
+        String[] names = name.substring(0, Math.max(name.lastIndexOf('.'), 0)).split("\\.");
+        String two = String.join(".", Arrays.copyOf(names, Math.min(2, names.length)));
+        return SHARED.contains(two) ? String.join(".", Arrays.copyOf(names, Math.min(3, names.length))) : two;
     }
 }

@@ -3,7 +3,9 @@ package nstorm.memory;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import nstorm.memory.Origins.Kind;
 import nstorm.memory.Origins.Origin;
@@ -17,8 +19,13 @@ final class Findings {
     final Set<String> statics = new TreeSet<>();
     final Set<String> tuples = new TreeSet<>();
     private final List<Started> started = new ArrayList<>();
+    /** By field that holds tuples: what is called on it besides what a batch needs. */
+    final Map<String, String> lookedUp = new TreeMap<>();
     String thread;
     String undecided;
+    /** What no look at the heap can heal, as a sentence without its subject. */
+    String stays;
+    String outside;
     private boolean preparing = true;
 
     void prepared() {
@@ -51,9 +58,46 @@ final class Findings {
         }
     }
 
-    void handsTupleTo(String to) {
-        if (!preparing) {
+    void handsTupleTo(String to, boolean ofTheJdk) {
+        if (!preparing && ofTheJdk) {
+            stays("hands tuples to " + to + ", which may ack them later");
+        } else if (!preparing) {
             undecided("hands tuples to " + to);
+        }
+    }
+
+    void stays(String why) {
+        if (stays == null) {
+            stays = why;
+        }
+    }
+
+    /** What is done for each tuple: in prepare each copy does it for itself. */
+    void staysWhileExecuting(String why) {
+        if (!preparing) {
+            stays(why);
+        }
+    }
+
+    void actsOutside(String by) {
+        if (!preparing && outside == null) {
+            outside = "acts outside its heap (" + by + ")";
+        }
+    }
+
+    boolean isPreparing() {
+        return preparing;
+    }
+
+    void readsBack(String name) {
+        if (!preparing) {
+            statics.add(name);
+        }
+    }
+
+    void looksUp(String field, String method) {
+        if (!preparing) {
+            lookedUp.putIfAbsent(field, method);
         }
     }
 

@@ -1,6 +1,9 @@
 package nstorm.memory;
 
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /** What is known of classes and methods whose code is not read: those of the JDK, of Storm, and a few libraries. */
 final class Known {
@@ -23,9 +26,41 @@ final class Known {
     private static final Set<String> OUTLET_PACKAGES = Set.of(
             "org/slf4j/", "org/apache/logging/", "org/apache/log4j/", "org/apache/commons/logging/", "java/util/logging/",
             "com/codahale/metrics/", "org/apache/storm/metric/api/");
-    /** By their contract they keep nothing from one call to the next. */
-    private static final Set<String> READER_PACKAGES = Set.of(
-            "com/fasterxml/jackson/", "com/google/gson/", "org/json/simple/", "org/apache/storm/shade/net/minidev/json/");
+    /** Of libraries: by their contract these methods keep nothing from one call to the next. */
+    private static final Map<String, Pattern> READERS = Map.of(
+            "com/fasterxml/jackson/databind/ObjectMapper", Pattern.compile("read.*|write.*|convertValue|valueToTree|treeToValue|create.*Node"),
+            "com/fasterxml/jackson/databind/json/JsonMapper", Pattern.compile("read.*|write.*|convertValue|valueToTree|treeToValue"),
+            "com/fasterxml/jackson/databind/ObjectReader", Pattern.compile("read.*"),
+            "com/fasterxml/jackson/databind/ObjectWriter", Pattern.compile("write.*"),
+            "com/fasterxml/jackson/databind/JsonNode", Pattern.compile("get|path|at|as.*|is.*|has.*|size|.*Value|elements|fields|fieldNames|iterator|find.*"),
+            "com/google/gson/Gson", Pattern.compile("toJson|fromJson|toJsonTree"),
+            "org/json/simple/parser/JSONParser", Pattern.compile("parse"),
+            "org/json/simple/JSONValue", Pattern.compile(".*"),
+            "org/apache/storm/shade/net/minidev/json/JSONValue", Pattern.compile(".*"),
+            "org/apache/storm/shade/net/minidev/json/parser/JSONParser", Pattern.compile("parse"));
+    private static final List<String> METRICS = List.of("com/codahale/metrics/", "org/apache/storm/metric/api/", "org/apache/storm/metrics2/");
+    private static final Set<String> CHANCE = Set.of("java/util/Random", "java/security/SecureRandom", "java/util/SplittableRandom",
+            "java/util/concurrent/ThreadLocalRandom");
+    /** What a batch of tuples needs of its collection. Who looks one up does so for another that has come. */
+    private static final Set<String> OF_BATCHES = Set.of("<init>", "add", "addAll", "addLast", "offer", "size", "isEmpty", "iterator", "forEach", "clear",
+            "stream", "toArray", "hasNext", "next", "hashCode", "equals", "toString", "getValue", "getKey", "entrySet", "values", "keySet");
+    private static final Set<String> BY_KEY = Set.of("put", "get", "getOrDefault", "containsKey", "computeIfAbsent", "compute", "merge", "putIfAbsent", "remove",
+            "poll", "pollFirst", "pollLast", "peek", "peekFirst", "peekLast", "first", "firstKey", "firstEntry", "removeIf", "removeFirst", "pop", "getFirst",
+            "pollFirstEntry", "headMap", "removeAll", "contains", "indexOf");
+    /** Calls that act outside the heap: two copies may do so at once never, and one after the other may. */
+    private static final Pattern OUTSIDE = Pattern.compile(
+            "(javax?/sql/|javax/(naming|jms|mail)/|java/rmi/|java/net/http/|java/nio/channels/).*|java/net/(Socket|ServerSocket|URLConnection|HttpURLConnection"
+            + "|DatagramSocket|MulticastSocket)\\..*|java/net/URL\\.(open.*|getContent)");
+    /** Files and settings of a host: another one has not got them. */
+    private static final Pattern OF_THE_HOST = Pattern.compile(
+            "java/util/prefs/.*|java/lang/System\\.(set(Property|Properties)|clearProperty|getProperties)|java/io/(File(Output|Input)Stream|FileWriter|FileReader"
+            + "|RandomAccessFile)\\.<init>|java/io/File\\.(createNewFile|createTempFile|delete.*|mkdirs?|renameTo|setLastModified|list.*|exists|length)"
+            + "|java/nio/file/Files\\..*");
+    private static final Pattern THREADS = Pattern.compile(
+            ".*Reporter\\.start|com/sun/net/httpserver/.*Server\\.(create|start)|java/lang/ProcessBuilder\\.start.*|java/lang/Runtime\\.exec"
+            + "|java/util/concurrent/CompletableFuture\\.(orTimeout|completeOnTimeout|delayedExecutor)|java/net/http/HttpClient(\\.newHttpClient|\\.sendAsync"
+            + "|\\$Builder\\.build)|java/lang/ref/Cleaner\\.create|java/util/concurrent/SubmissionPublisher\\..*");
+    private static final Pattern LATER = Pattern.compile("java/util/concurrent/(Completable|.*Future|.*Executor|Flow|Exchanger|.*Transfer).*|java/net/http/.*");
     private static final Set<String> THREAD_OWNERS = Set.of(
             "java/lang/Thread$Builder", "java/util/Timer", "java/util/concurrent/Executors", "java/util/concurrent/ExecutorService",
             "java/util/concurrent/ScheduledExecutorService", "java/util/concurrent/Executor", "java/util/concurrent/ForkJoinPool",
@@ -96,12 +131,47 @@ final class Known {
         return OUTLETS.contains(owner) || OUTLET_PACKAGES.stream().anyMatch(owner::startsWith);
     }
 
-    static boolean isReader(String owner) {
-        return READER_PACKAGES.stream().anyMatch(owner::startsWith);
+    static boolean isReader(String owner, String name) {
+        Pattern methods = READERS.get(owner);
+        return methods != null && methods.matcher(name).matches();
+    }
+
+    /** Whether what a metric has counted is asked for. */
+    static boolean readsMetric(String owner, String name) {
+        return METRICS.stream().anyMatch(owner::startsWith) && (name.startsWith("get") || name.equals("snapshot"));
+    }
+
+    static boolean draws(String owner) {
+        return CHANCE.contains(owner);
+    }
+
+    /** Whether a collection of tuples is asked for some of them: null if not, else how. */
+    static boolean looksUp(String name) {
+        return BY_KEY.contains(name) && !OF_BATCHES.contains(name);
+    }
+
+    static boolean actsOutside(String owner, String name) {
+        return OUTSIDE.matcher(owner + "." + name).matches();
+    }
+
+    static boolean isOfTheHost(String owner, String name) {
+        return OF_THE_HOST.matcher(owner + "." + name).matches();
+    }
+
+    /** What this returns means something in this JVM or on this host alone: what it is, or null. */
+    static String hostValue(String owner, String name) {
+        if (owner.equals("java/lang/System")) {
+            return name.equals("nanoTime") ? "a time of System.nanoTime()" : name.equals("getenv") ? "a value of its host's environment" : null;
+        } else if (owner.startsWith("java/net/Inet") || owner.equals("java/net/NetworkInterface")) {
+            return "an address of its host";
+        } else if (owner.equals("java/lang/ProcessHandle") || owner.startsWith("java/lang/management/")) {
+            return "something of its process";
+        }
+        return owner.equals("java/lang/Thread") && (name.equals("getId") || name.equals("threadId") || name.equals("getName")) ? "something of its thread" : null;
     }
 
     static boolean startsThreads(String owner, String name) {
-        return THREAD_OWNERS.contains(owner) || owner.equals("java/lang/Thread") && THREAD_METHODS.contains(name)
+        return THREADS.matcher(owner + "." + name).matches() || THREAD_OWNERS.contains(owner) || owner.equals("java/lang/Thread") && THREAD_METHODS.contains(name)
                 || owner.startsWith("java/util/concurrent/CompletableFuture") && name.endsWith("Async");
     }
 
@@ -110,10 +180,13 @@ final class Known {
         boolean ofClass = owner.equals("java/lang/Class") && (name.equals("forName") || name.equals("newInstance"));
         return owner.startsWith("java/lang/reflect/") || owner.startsWith("java/lang/invoke/") || owner.endsWith("/Unsafe")
                 || owner.endsWith("FieldUpdater") || owner.equals("java/util/ServiceLoader") || ofClass
-                || owner.startsWith("java/lang/ClassLoader");
+                || owner.startsWith("java/lang/ClassLoader") && !name.startsWith("getResource");
     }
 
     static boolean reads(String owner, String name) {
+        if (owner.startsWith("[") && name.equals("clone")) {
+            return true;
+        }
         if (owner.equals("java/lang/Object") || owner.startsWith("java/lang/ThreadLocal") && name.equals("get")) {
             return true;
         }
@@ -152,7 +225,7 @@ final class Known {
 
     /** Whether a method of this owner may keep what it is given, but does not change it. */
     static boolean onlyKeeps(String owner) {
-        return owner.startsWith("java/util/") && !owner.startsWith("java/util/concurrent/Exec") || owner.startsWith("java/lang/S")
+        return owner.startsWith("java/util/") && !LATER.matcher(owner).matches() || owner.startsWith("java/lang/S")
                 || owner.startsWith("java/lang/Iter") || owner.equals("org/apache/storm/tuple/Values");
     }
 

@@ -157,10 +157,15 @@ final class Machine {
             case Opcodes.NOP, Opcodes.INSTANCEOF, Opcodes.ARRAYLENGTH -> onTop(opcode);
             case Opcodes.LDC -> push(NOTHING, now.number());
             case Opcodes.ILOAD, Opcodes.FLOAD -> push(NOTHING, 1);
-            case Opcodes.LLOAD, Opcodes.DLOAD -> push(NOTHING, 2);
+            case Opcodes.LLOAD -> push((BitSet) variable(now.number()).clone(), 2);
+            case Opcodes.DLOAD -> push(NOTHING, 2);
             case Opcodes.ALOAD -> push((BitSet) variable(now.number()).clone(), 1);
             case Opcodes.ISTORE, Opcodes.FSTORE, Opcodes.POP, Opcodes.MONITORENTER, Opcodes.MONITOREXIT -> pop();
-            case Opcodes.LSTORE, Opcodes.DSTORE, Opcodes.POP2 -> pop(2);
+            case Opcodes.LSTORE -> {
+                pop();
+                origins.grow(variable(now.number()), pop());
+            }
+            case Opcodes.DSTORE, Opcodes.POP2 -> pop(2);
             case Opcodes.ASTORE -> origins.grow(variable(now.number()), pop());
             case Opcodes.AALOAD -> {
                 pop();
@@ -245,6 +250,9 @@ final class Machine {
         } else if (opcode >= Opcodes.IF_ICMPEQ && opcode <= Opcodes.IF_ACMPNE) {
             pop(2);
         } else if (opcode == Opcodes.ARETURN) {
+            origins.grow(returned, pop());
+        } else if (opcode == Opcodes.LRETURN) {
+            pop();
             origins.grow(returned, pop());
         } else if (opcode == Opcodes.ATHROW) {
             effects.raise(pop());

@@ -18,10 +18,14 @@ final class Origins {
     static final int BOLT = 0;
     static final int TUPLE = 1;
 
-    enum Kind { BOLT, TUPLE, FIELD, STATIC, MADE }
+    /** The bolt's collector. */
+    static final int COLLECTOR = 2;
+
+    enum Kind { BOLT, TUPLE, COLLECTOR, FIELD, STATIC, MADE, HOST }
 
     /**
-     * One origin: of a field of the bolt, all that the field leads to; of a place in the code, all that is made there.
+     * One origin: of a field of the bolt, all that the field leads to; of a place in the code, all that is made there; of a host, a value
+     * that means something there alone.
      *
      * @param type of what is made, or null
      * @param lambda the method that is called through what is made, or null
@@ -37,6 +41,7 @@ final class Origins {
     Origins() {
         add("bolt", new Origin(Kind.BOLT, "", null, null, List.of()));
         add("tuple", new Origin(Kind.TUPLE, "", null, null, List.of()));
+        add("collector", new Origin(Kind.COLLECTOR, "", null, null, List.of()));
     }
 
     private int add(String key, Origin origin) {
@@ -49,6 +54,16 @@ final class Origins {
     int field(String name) {
         Integer known = byKey.get("field " + name);
         return known != null ? known : add("field " + name, new Origin(Kind.FIELD, name, null, null, List.of()));
+    }
+
+    int host(String what) {
+        Integer known = byKey.get("host " + what);
+        return known != null ? known : add("host " + what, new Origin(Kind.HOST, what, null, null, List.of()));
+    }
+
+    /** The first of these that means something on one host alone, or null. */
+    Origin hostOf(BitSet value) {
+        return value.stream().filter(one -> is(one, Kind.HOST)).mapToObj(all::get).findFirst().orElse(null);
     }
 
     int ofStatic(String owner, String name) {

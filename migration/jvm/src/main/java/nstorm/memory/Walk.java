@@ -24,6 +24,7 @@ final class Walk implements Machine.Effects {
     private static final int METHODS_MAX = 1500;
     private static final int DEPTH_MAX = 20;
     private static final int EFFECTS_BETWEEN_LOOKS = 16;
+    private static final String COLLECTOR = "org/apache/storm/task/OutputCollector";
     private static final BitSet NOTHING = new BitSet();
 
     private final Bytecode bytecode;
@@ -101,15 +102,25 @@ final class Walk implements Machine.Effects {
             machine = new Machine(method, origins, this);
             machines.put(key, machine);
             origins.changed = true;
+            if (method.code().stream().anyMatch(one -> one.opcode() == Opcodes.LDC && isMemoryDatabase(one.name()))) {
+                findings.stays("has a database in the memory of its JVM");
+            }
         }
         machine.given(arguments);
         return (BitSet) machine.returned.clone();
+    }
+
+    private static boolean isMemoryDatabase(String textOrNull) {
+        return textOrNull != null && textOrNull.matches("jdbc:(h2|hsqldb|derby):mem.*|jdbc:sqlite:.*");
     }
 
     @Override
     public BitSet load(BitSet objectOrNull, Instruction field) {
         Type type = Type.getType(field.type());
         boolean reference = type.getSort() == Type.OBJECT || type.getSort() == Type.ARRAY;
+        if (objectOrNull == null) {
+            readsStatic(field, reference && !Known.isConstant(type.getInternalName()));
+        }
         if (!reference || Known.isConstant(type.getInternalName())) {
             return NOTHING;
         }
@@ -125,8 +136,27 @@ final class Walk implements Machine.Effects {
                 loaded.or(origins.within(of(origins.field(field.name()))));
                 findings.read(field.name(), live.get(field.name()));
             }
+            if (type.getInternalName().equals(COLLECTOR)) {
+                loaded.set(Origins.COLLECTOR);
+            }
         });
         return loaded;
+    }
+
+    /** What others of the JVM may fill or change; the static fields of the bolt's own classes are compared at the move. */
+    private void readsStatic(Instruction field, boolean mayChange) {
+        Bytecode.Type owner = bytecode.type(field.owner());
+        boolean ofEnum = owner != null && (owner.access() & Opcodes.ACC_ENUM) != 0;
+        boolean own = outermost(field.owner()).equals(outermost(bolt)) || bytecode.isA(bolt, field.owner());
+        if (owner != null && !ofEnum && !own && !owner.name().startsWith("org/apache/storm/")
+                && (mayChange && !owner.immutable().contains(field.name()) || !owner.constants().contains(field.name()))) {
+            findings.staysWhileExecuting("reads " + shown(field.owner(), field.name()) + ", which others of its JVM may change");
+        }
+    }
+
+    private static String outermost(String type) {
+        int dollar = type.indexOf('$', type.lastIndexOf('/') + 1);
+        return dollar < 0 ? type : type.substring(0, dollar);
     }
 
     /** A user's own collector may keep what Storm's hands on. */
@@ -145,7 +175,8 @@ final class Walk implements Machine.Effects {
         BitSet others = (BitSet) objectOrNull.clone();
         others.clear(Origins.BOLT);
         if (objectOrNull.get(Origins.BOLT) && bytecode.isA(bolt, field.owner())) {
-            others.set(origins.field(field.name()));
+            // The field itself is another one now, whatever it had been set to before.
+            change(origins.field(field.name()), value, true);
         }
         change(others, value);
     }
@@ -153,16 +184,24 @@ final class Walk implements Machine.Effects {
     /** These objects may be others from now on, and hold what they did not. */
     private void change(BitSet objects, BitSet value) {
         checkLimitsNowAndThen();
-        objects.stream().forEach(origin -> {
-            origins.hold(origin, value);
-            Origin of = origins.get(origin);
-            BitSet kept = origins.closure(value);
-            if (of.kind() == Kind.BOLT) {
-                findings.undecided("is changed by code that cannot be looked into");
-            } else if (of.kind() == Kind.STATIC || of.kind() == Kind.FIELD && !isShared(origin)) {
-                findings.changed(of, kept.get(Origins.TUPLE), of.kind() == Kind.STATIC && kept.get(Origins.BOLT));
+        objects.stream().forEach(origin -> change(origin, value, false));
+    }
+
+    private void change(int origin, BitSet value, boolean itself) {
+        origins.hold(origin, value);
+        Origin of = origins.get(origin);
+        BitSet kept = origins.closure(value);
+        if (of.kind() == Kind.BOLT) {
+            findings.undecided("is changed by code that cannot be looked into");
+        } else if (of.kind() == Kind.STATIC && kept.get(Origins.COLLECTOR)) {
+            findings.stays("puts its collector into " + of.name() + ", for the whole JVM");
+        } else if (of.kind() == Kind.STATIC || of.kind() == Kind.FIELD && (itself || !isShared(origin))) {
+            findings.changed(of, kept.get(Origins.TUPLE), of.kind() == Kind.STATIC && kept.get(Origins.BOLT));
+            Origin host = origins.hostOf(kept);
+            if (host != null) {
+                findings.staysWhileExecuting("keeps " + host.name() + " in " + of.name() + ", which means nothing in another JVM");
             }
-        });
+        }
     }
 
     /** Whether the bolt has it from a static field: then it is the JVM's, and found there if it is changed. */
@@ -205,6 +244,10 @@ final class Walk implements Machine.Effects {
             origins.hold(made, union(captured));
             return of(made);
         }
+        Origin host = origins.hostOf(union(captured));
+        if (host != null) {
+            return of(origins.host(host.name()));
+        }
         String by = call.owner().substring(call.owner().lastIndexOf('/') + 1);
         if (!Set.of("StringConcatFactory", "ObjectMethods", "SwitchBootstraps").contains(by)) {
             findings.undecided("calls by " + by);
@@ -228,6 +271,13 @@ final class Walk implements Machine.Effects {
 
     private BitSet known(String place, Instruction call, List<BitSet> arguments) {
         String owner = call.owner();
+        notice(owner, call.name(), arguments);
+        String host = Known.hostValue(owner, call.name());
+        if (host != null && Type.getReturnType(call.type()).getSort() != Type.VOID) {
+            return of(origins.host(host));
+        } else if (owner.equals("java/lang/Long") && call.name().equals("valueOf") && origins.hostOf(arguments.get(0)) != null) {
+            return arguments.get(0);
+        }
         if (Known.startsThreads(owner, call.name())) {
             BitSet result = result(place, call, arguments, NOTHING);
             if (call.name().equals("<init>")) {
@@ -245,7 +295,7 @@ final class Walk implements Machine.Effects {
         if (Known.isOutlet(owner) && (exact || arguments.get(0).stream().noneMatch(one -> origins.is(one, Kind.FIELD)))) {
             return NOTHING;
         }
-        boolean known = !Bytecode.isOfTheJdk(owner) && (Known.isReader(owner) || Known.reads(owner, call.name())
+        boolean known = !Bytecode.isOfTheJdk(owner) && (Known.isReader(owner, call.name()) || Known.reads(owner, call.name())
                 || owner.equals("org/apache/storm/utils/Utils"));
         if (known) {
             return foreign(place, call, arguments);
@@ -255,6 +305,23 @@ final class Walk implements Machine.Effects {
             return target != null ? enter(target, arguments) : foreign(place, call, arguments);
         }
         return dispatched(place, call, arguments);
+    }
+
+    /** What a call does besides what it is given and returns. */
+    private void notice(String owner, String name, List<BitSet> arguments) {
+        String shown = shown(owner, name);
+        BitSet receiver = arguments.isEmpty() ? NOTHING : arguments.get(0);
+        if (Known.isOfTheHost(owner, name)) {
+            findings.staysWhileExecuting("uses files or settings of its host (" + shown + ")");
+        } else if (Known.actsOutside(owner, name)) {
+            findings.actsOutside(shown);
+        } else if (Known.readsMetric(owner, name)) {
+            findings.staysWhileExecuting("reads back what a metric has counted (" + shown + ")");
+        } else if (owner.endsWith("Adder") && owner.startsWith("java/util/concurrent/atomic/") && !Known.adds(owner, name)) {
+            receiver.stream().filter(one -> origins.is(one, Kind.STATIC)).forEach(one -> findings.readsBack(origins.get(one).name()));
+        } else if (Known.looksUp(name) && owner.startsWith("java/util/")) {
+            receiver.stream().filter(one -> origins.is(one, Kind.FIELD)).forEach(one -> findings.looksUp(origins.get(one).name(), name));
+        }
     }
 
     private BitSet dispatched(String place, Instruction call, List<BitSet> arguments) {
@@ -285,7 +352,7 @@ final class Walk implements Machine.Effects {
     private boolean mayBeUnread(int origin, String called) {
         Origin of = origins.get(origin);
         return switch (of.kind()) {
-            case BOLT, TUPLE -> false;
+            case BOLT, TUPLE, COLLECTOR, HOST -> false;
             case STATIC -> true;
             case FIELD -> !Known.isCallback(called) || liveOf(origin).types().isEmpty() && liveOf(origin).lambdas().isEmpty();
             case MADE -> of.lambda() == null && bytecode.type(of.type()) == null;
@@ -340,18 +407,20 @@ final class Walk implements Machine.Effects {
         List<BitSet> going = !isStatic && Known.joinsTexts(owner) ? List.of(receiver) : arguments;
         List<BitSet> others = isStatic ? going : going.subList(1, going.size());
         BitSet given = or(union(isStatic ? others : kept(owner, call, others)), called);
-        boolean reads = Known.isReader(owner) || (isStatic ? Known.readsStatic(owner, call.name()) : Known.reads(owner, call.name()));
+        boolean reads = Known.isReader(owner, call.name()) || (isStatic ? Known.readsStatic(owner, call.name()) : Known.reads(owner, call.name()));
         boolean unread = !Bytecode.isOfTheJdk(owner) && !reads && !owner.startsWith("org/apache/storm/");
         if (unread && findings.mindsCallOf(origins.closure(or(receiver, given)), origins)) {
             findings.undecided("calls " + shown + ", which cannot be looked into");
-        } else if (Known.adds(owner, call.name())) {
+        } else if (unread && !findings.isPreparing()) {
+            findings.undecided("calls " + shown + " of a library, whose code is not read");
+        } else if (Known.adds(owner, call.name()) || Known.draws(owner)) {
             BitSet own = (BitSet) receiver.clone();
             receiver.stream().filter(one -> origins.is(one, Kind.STATIC)).forEach(own::clear);
             change(own, given);
         } else if (!reads) {
             change(receiver, given);
             if (isStatic || !Known.onlyKeeps(owner)) {
-                handOn(others, given, shown);
+                handOn(others, given, shown, Bytecode.isOfTheJdk(owner));
             }
         }
         return result(place, call, going, called);
@@ -370,14 +439,14 @@ final class Walk implements Machine.Effects {
         return kept;
     }
 
-    private void handOn(List<BitSet> others, BitSet given, String to) {
+    private void handOn(List<BitSet> others, BitSet given, String to, boolean ofTheJdk) {
         for (BitSet argument : others) {
             BitSet reached = origins.closure(argument);
             if (reached.get(Origins.BOLT)) {
                 findings.undecided("hands itself to " + to);
             }
             if (reached.get(Origins.TUPLE)) {
-                findings.handsTupleTo(to);
+                findings.handsTupleTo(to, ofTheJdk);
             }
             BitSet more = (BitSet) argument.clone();
             more.clear(Origins.BOLT);

@@ -30,7 +30,15 @@ final class Fingerprint {
     record Root(Kind kind, int task, String name) {
     }
 
-    enum Kind { FIELD, DATA, STATIC }
+    enum Kind {
+        FIELD, DATA,
+        /** Of the bolt's own class, or one within or around it; of another one. */
+        OWN_STATIC, STATIC;
+
+        boolean isStatic() {
+            return this == OWN_STATIC || this == STATIC;
+        }
+    }
 
     private final Map<Root, Found> found = new LinkedHashMap<>();
     private final List<Root> order = new ArrayList<>();
@@ -69,7 +77,7 @@ final class Fingerprint {
         GraphWalk walk = new GraphWalk(true, subject.given(), new HashSet<>(), LIMIT_NANOS);
         Fingerprint print = new Fingerprint(classes, walk.seen);
         walk.passing(subject.bolts());
-        classes.forEach(type -> print.addStatics(walk, type));
+        classes.forEach(type -> print.addStatics(walk, type, subject.isOwn(type) ? Kind.OWN_STATIC : Kind.STATIC));
         walk.sharedUpToHere();
         for (int task = 0; task < subject.bolts().size(); task++) {
             Object bolt = subject.bolts().get(task);
@@ -95,7 +103,7 @@ final class Fingerprint {
         return own;
     }
 
-    private void addStatics(GraphWalk walk, Class<?> type) {
+    private void addStatics(GraphWalk walk, Class<?> type, Kind kind) {
         for (Field field : type.getDeclaredFields()) {
             if (!Modifier.isStatic(field.getModifiers()) || field.isSynthetic() || field.isEnumConstant() || !Opened.open(field, type)) {
                 continue;
@@ -103,7 +111,7 @@ final class Fingerprint {
             Object value = get(field, null);
             // What is drawn from one is chance, and to the others one can only add: whether a sum is read back, the code says.
             if (!(value instanceof Random || value instanceof LongAdder || value instanceof DoubleAdder)) {
-                add(walk, new Root(Kind.STATIC, 0, type.getSimpleName() + "." + field.getName()), value);
+                add(walk, new Root(kind, 0, type.getSimpleName() + "." + field.getName()), value);
             }
         }
     }
@@ -127,7 +135,7 @@ final class Fingerprint {
     /** What keeps fields from being left behind as they are, such as an open file, with its path; null if there is nothing. */
     String obstacle() {
         for (Map.Entry<Root, Found> one : found.entrySet()) {
-            if (one.getKey().kind != Kind.STATIC && one.getValue().obstacle != null) {
+            if (!one.getKey().kind.isStatic() && one.getValue().obstacle != null) {
                 return one.getValue().obstacle;
             }
         }
@@ -137,7 +145,7 @@ final class Fingerprint {
     /**
      * The things that are not as they were, each with what is another, in a few words.
      *
-     * @param statics whether static fields count: others of the JVM change them, too, and where a bolt does, its code shows it if it can be followed
+     * @param statics whether static fields of all classes count: others of the JVM change them, too, and where a bolt does, its code shows it if it can be followed
      */
     Map<Root, String> changedSince(Fingerprint before, boolean statics) {
         Map<Root, String> changed = new LinkedHashMap<>();

@@ -63,6 +63,11 @@ record Subject(List<Object> bolts, List<Field> fields, Map<String, Object> data,
         }
     }
 
+    /** Whether a class is the bolt's, one above it, or one within or around these. */
+    boolean isOwn(Class<?> type) {
+        return types.stream().anyMatch(own -> own.getNestHost() == type.getNestHost());
+    }
+
     private static Map<String, Object> data(List<TopologyContext> contexts) {
         Map<String, Object> data = new LinkedHashMap<>();
         for (TopologyContext context : contexts) {
