@@ -137,6 +137,8 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
             return stays("has threads in " + in(new TreeSet<>(threads)), "those may live on");
         } else if (found.thread != null) {
             return stays("starts threads (" + found.thread + ")", "those may live on");
+        } else if (found.identity && !found.fields.isEmpty()) {
+            return stays("keeps something in " + in(found.fields) + ", and compares texts by identity", "it may forget that");
         } else if (found.stays != null) {
             return stays(found.stays, "that is right all the same");
         } else if (found.tuples.stream().anyMatch(found.lookedUp::containsKey)) {

@@ -173,6 +173,19 @@ final class Bytecode {
         return new Type(reader.getClassName(), reader.getSuperName(), List.of(reader.getInterfaces()), reader.getAccess(), methods, constants, immutable(methods.get("<clinit>()V")));
     }
 
+    static boolean comparesTextsByIdentity(Method method) {
+        Instruction before = null;
+        for (Instruction now : method.code()) {
+            boolean compares = now.opcode() == Opcodes.IF_ACMPEQ || now.opcode() == Opcodes.IF_ACMPNE;
+            if (compares && before != null && (before.opcode() == Opcodes.LDC && before.name() != null
+                    || before.opcode() == Opcodes.GETSTATIC && before.type().equals("Ljava/lang/String;"))) {
+                return true;
+            }
+            before = now.opcode() == LABEL ? before : now;
+        }
+        return false;
+    }
+
     private static Set<String> immutable(Method initialiserOrNull) {
         Set<String> found = new HashSet<>();
         Instruction before = null;

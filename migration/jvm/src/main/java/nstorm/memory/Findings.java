@@ -26,6 +26,8 @@ final class Findings {
     /** What no look at the heap can heal, as a sentence without its subject. */
     String stays;
     String outside;
+    /** Whether it tells texts apart by which objects they are: those that travel are others. */
+    boolean identity;
     private boolean preparing = true;
 
     void prepared() {

@@ -150,6 +150,18 @@ final class Known {
         return BY_KEY.contains(name) && !OF_BATCHES.contains(name);
     }
 
+    /** Whether it changes something of the thread that every tuple finds there. */
+    static boolean marksThread(String owner, String name) {
+        return owner.equals("org/slf4j/MDC") && !name.equals("get") || owner.equals("org/apache/logging/log4j/ThreadContext") && !name.startsWith("get")
+                || owner.equals("java/lang/Thread") && (name.equals("setName") || name.equals("setContextClassLoader"));
+    }
+
+    /** Whether it reaches what a task's context keeps for the user. */
+    static boolean isTaskData(String owner, String name) {
+        return owner.startsWith("org/apache/storm/task/") && owner.endsWith("TopologyContext")
+                && (name.endsWith("TaskData") || name.endsWith("ExecutorData") || name.equals("addTaskHook"));
+    }
+
     static boolean actsOutside(String owner, String name) {
         return OUTSIDE.matcher(owner + "." + name).matches();
     }
@@ -166,6 +178,10 @@ final class Known {
             return "an address of its host";
         } else if (owner.equals("java/lang/ProcessHandle") || owner.startsWith("java/lang/management/")) {
             return "something of its process";
+        }
+        if (owner.equals("java/io/File") && (name.startsWith("get") || name.equals("toString") || name.equals("createTempFile"))
+                || owner.equals("java/nio/file/Path") && name.equals("toString")) {
+            return "a path of its host";
         }
         return owner.equals("java/lang/Thread") && (name.equals("getId") || name.equals("threadId") || name.equals("getName")) ? "something of its thread" : null;
     }

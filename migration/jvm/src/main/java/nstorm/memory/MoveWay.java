@@ -67,11 +67,16 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
     /** With no field that travels: two copies may work at once only where the code was followed to its end, and acts on nothing else. */
     private static MoveWay moves(BoltMemory memory) {
         if (memory.outside() != null) {
-            return new MoveWay(memory.outside() + ", so its source stops first", Set.of(), null);
+            return stopping(memory.outside());
         } else if (memory.unsure() != null) {
-            return new MoveWay("may keep something, for it " + memory.unsure() + ", so its source stops first", Set.of(), null);
+            return stopping("may keep something, for it " + memory.unsure());
         }
         return new MoveWay(null);
+    }
+
+    /** One with which nothing travels, but whose copies never work at once. */
+    public static MoveWay stopping(String why) {
+        return new MoveWay(why + ", so its source stops first", Set.of(), null);
     }
 
     private static MoveWay drained(Object bolt, Set<String> tuples) {

@@ -105,6 +105,9 @@ final class Walk implements Machine.Effects {
             if (method.code().stream().anyMatch(one -> one.opcode() == Opcodes.LDC && isMemoryDatabase(one.name()))) {
                 findings.stays("has a database in the memory of its JVM");
             }
+            if (Bytecode.comparesTextsByIdentity(method)) {
+                findings.identity = true;
+            }
         }
         machine.given(arguments);
         return (BitSet) machine.returned.clone();
@@ -143,20 +146,15 @@ final class Walk implements Machine.Effects {
         return loaded;
     }
 
-    /** What others of the JVM may fill or change; the static fields of the bolt's own classes are compared at the move. */
+    /** What others of the JVM may fill or change; the static fields of the bolt's own class are compared at the move. */
     private void readsStatic(Instruction field, boolean mayChange) {
         Bytecode.Type owner = bytecode.type(field.owner());
         boolean ofEnum = owner != null && (owner.access() & Opcodes.ACC_ENUM) != 0;
-        boolean own = outermost(field.owner()).equals(outermost(bolt)) || bytecode.isA(bolt, field.owner());
+        boolean own = field.owner().startsWith(bolt + "$") || bytecode.isA(bolt, field.owner());
         if (owner != null && !ofEnum && !own && !owner.name().startsWith("org/apache/storm/")
                 && (mayChange && !owner.immutable().contains(field.name()) || !owner.constants().contains(field.name()))) {
             findings.staysWhileExecuting("reads " + shown(field.owner(), field.name()) + ", which others of its JVM may change");
         }
-    }
-
-    private static String outermost(String type) {
-        int dollar = type.indexOf('$', type.lastIndexOf('/') + 1);
-        return dollar < 0 ? type : type.substring(0, dollar);
     }
 
     /** A user's own collector may keep what Storm's hands on. */
@@ -278,6 +276,9 @@ final class Walk implements Machine.Effects {
         } else if (owner.equals("java/lang/Long") && call.name().equals("valueOf") && origins.hostOf(arguments.get(0)) != null) {
             return arguments.get(0);
         }
+        if (owner.equals("java/lang/Enum") && call.name().equals("valueOf")) {
+            return of(origins.ofStatic(owner, call.name()));
+        }
         if (Known.startsThreads(owner, call.name())) {
             BitSet result = result(place, call, arguments, NOTHING);
             if (call.name().equals("<init>")) {
@@ -311,7 +312,11 @@ final class Walk implements Machine.Effects {
     private void notice(String owner, String name, List<BitSet> arguments) {
         String shown = shown(owner, name);
         BitSet receiver = arguments.isEmpty() ? NOTHING : arguments.get(0);
-        if (Known.isOfTheHost(owner, name)) {
+        if (Known.isTaskData(owner, name)) {
+            findings.undecided("reaches data of its task (" + shown + ")");
+        } else if (Known.marksThread(owner, name)) {
+            findings.staysWhileExecuting("marks its thread (" + shown + ")");
+        } else if (Known.isOfTheHost(owner, name)) {
             findings.staysWhileExecuting("uses files or settings of its host (" + shown + ")");
         } else if (Known.actsOutside(owner, name)) {
             findings.actsOutside(shown);

@@ -142,6 +142,11 @@ final class Fingerprint {
         return null;
     }
 
+    /** Whether the bolts have any object of their own in which something could be kept. */
+    boolean mayChange() {
+        return found.entrySet().stream().anyMatch(one -> one.getKey().kind == Kind.FIELD && (one.getValue().mayChange || one.getValue().cut));
+    }
+
     /**
      * The things that are not as they were, each with what is another, in a few words.
      *

@@ -17,6 +17,7 @@ import java.util.BitSet;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.Date;
+import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
@@ -60,6 +61,8 @@ final class GraphWalk {
         String foreign;
         /** It was not walked to its end. */
         boolean cut;
+        /** Whether something in it could ever be another one than it is. */
+        boolean mayChange;
         int nodes;
         /** The roots that lead to objects of this one, too. */
         final Set<Integer> alias = new TreeSet<>();
@@ -200,6 +203,7 @@ final class GraphWalk {
         long before = seen.add(value, number);
         if (before >= 0) {
             int root = rootOf(before);
+            now.mayChange |= root < firstOwn && isOwn(shape.how(), value);
             // In a graph that others change too, the place would change with it.
             long which = root < firstOwn ? System.identityHashCode(value) : before;
             emit(which);
@@ -309,6 +313,7 @@ final class GraphWalk {
             return;
         }
         Shape shape = Shape.of(object.getClass());
+        now.mayChange |= !shape.isFixed(object);
         switch (shape.how()) {
             case IDENTITY -> emit(sameJvm ? System.identityHashCode(object) : 0);
             case OUTSIDE, HIDDEN -> blocked(object, shape);
@@ -318,7 +323,12 @@ final class GraphWalk {
             }
             case PRIMITIVES -> primitives(object);
             case ARRAY -> elements(Arrays.asList((Object[]) object), null);
-            case UNORDERED_MAP -> unordered(((Map<?, ?>) object).entrySet(), true);
+            case UNORDERED_MAP -> {
+                if (!sameJvm && object instanceof IdentityHashMap<?, ?> map && map.keySet().stream().anyMatch(GraphWalk::isAnotherElsewhere)) {
+                    now.obstacle = path(null) + " finds values by identity, which are other objects elsewhere";
+                }
+                unordered(((Map<?, ?>) object).entrySet(), true);
+            }
             case UNORDERED_SET -> unordered((Set<?>) object, false);
             case ORDERED_MAP -> pairs((Map<?, ?>) object);
             case ELEMENTS -> elements((Collection<?>) object, comparator(object));
@@ -494,6 +504,10 @@ final class GraphWalk {
                 child(new Key(one.key), one.value);
             }
         }
+    }
+
+    private static boolean isAnotherElsewhere(Object key) {
+        return key != null && !(key instanceof Enum<?>) && !(key instanceof Class<?>) && Shape.of(key.getClass()).how() == How.VALUE;
     }
 
     /** Keys of the same content have their order by what they lead to. */

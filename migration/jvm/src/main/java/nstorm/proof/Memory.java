@@ -78,7 +78,9 @@ public final class Memory {
             Object bolt = taskObjects.get(0);
             unsure = BoltMemory.of(bolt).unsure() != null;
             String holds = declared.trusts(component) ? null : first.obstacle();
-            way = MoveWay.of(component, bolt, declared, seenChanged(), holds);
+            MoveWay guess = MoveWay.of(component, bolt, declared, seenChanged(), holds);
+            boolean overlaps = guess.pinned() == null && !declared.trusts(component);
+            way = overlaps && first.mayChange() ? MoveWay.stopping("has objects that could keep something") : guess;
         }
     }
 
@@ -126,12 +128,25 @@ public final class Memory {
      * @throws IOException if it cannot travel, or something has changed that cannot; the text says what and where
      */
     public Departure depart(FirstPass firstOrNull) throws IOException {
+        try {
+            return departing(firstOrNull);
+        } catch (StackOverflowError e) {
+            throw new IOException("leads to objects in too long a chain to be written");
+        }
+    }
+
+    private Departure departing(FirstPass firstOrNull) throws IOException {
         Set<String> fields = new TreeSet<>(way.state() == null ? Set.of() : way.state());
         if (declared.trusts(component)) {
             return new Departure(fields, BoltState.save(taskObjects, fields, firstOrNull), () -> null);
         }
         Fingerprint now = look(fields);
         fields.addAll(changed(now));
+        for (String name : fields) {
+            if (subject.isAmbiguous(name)) {
+                throw new IOException("has two fields of the name " + name);
+            }
+        }
         Travelling rules = new Travelling(subject.types().get(0));
         if (firstOrNull == null) {
             TravelProof proof = proved(fields, now, rules);

@@ -20,8 +20,10 @@ import java.nio.channels.Channel;
 import java.nio.charset.Charset;
 import java.nio.file.Path;
 import java.text.Format;
+import java.time.Clock;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collection;
 import java.util.Currency;
@@ -158,7 +160,7 @@ record Shape(How how, String about, Field[] fields, long name) {
             return type.getComponentType().isPrimitive() ? How.PRIMITIVES : How.ARRAY;
         }
         String name = type.getName();
-        if (VALUES.contains(type) || name.startsWith("java.time.") || Path.class.isAssignableFrom(type) && ofTheJdk(type)
+        if (VALUES.contains(type) || name.startsWith("java.time.") && !Clock.class.isAssignableFrom(type) || Path.class.isAssignableFrom(type) && ofTheJdk(type)
                 || Charset.class.isAssignableFrom(type) || TimeZone.class.isAssignableFrom(type) && ofTheJdk(type)) {
             return How.VALUE;
         } else if (type == StringBuilder.class || type == StringBuffer.class) {
@@ -234,6 +236,15 @@ record Shape(How how, String about, Field[] fields, long name) {
 
     static boolean ofTheJdk(Class<?> type) {
         return type.getClassLoader() == null || type.getClassLoader() == ClassLoader.getPlatformClassLoader();
+    }
+
+    /** Whether nothing of an object itself can ever be another one, so that it keeps nothing: what it leads to is another question. */
+    boolean isFixed(Object object) {
+        return switch (how) {
+            case VALUE, IDENTITY, NOTHING -> true;
+            case FIELDS, ENUM -> Arrays.stream(fields).allMatch(field -> Modifier.isFinal(field.getModifiers()));
+            default -> object.getClass().getName().startsWith("java.util.ImmutableCollections$");
+        };
     }
 
     /** How many an object has of what it is made of; −1 if that says nothing. */

@@ -63,9 +63,14 @@ record Subject(List<Object> bolts, List<Field> fields, Map<String, Object> data,
         }
     }
 
-    /** Whether a class is the bolt's, one above it, or one within or around these. */
+    /** Whether a class is the bolt's, one above it, or one within it: its static fields are compared. */
     boolean isOwn(Class<?> type) {
-        return types.stream().anyMatch(own -> own.getNestHost() == type.getNestHost());
+        return types.contains(type) || type.getName().startsWith(types.get(0).getName() + "$");
+    }
+
+    /** The fields of this name stand for one another where they are named. */
+    boolean isAmbiguous(String name) {
+        return fields.stream().filter(field -> field.getName().equals(name)).count() > 1;
     }
 
     private static Map<String, Object> data(List<TopologyContext> contexts) {
