@@ -44,9 +44,10 @@ final class Bytecode {
     /**
      * @param constants the fields that are static and final
      * @param immutable those of them that are set to what nobody can change
+     * @param keeps whether an object has a field of its own that may become another, or lead to something
      */
     record Type(String name, String superName, List<String> interfaces, int access, Map<String, Method> methods, Set<String> constants,
-            Set<String> immutable) {
+            Set<String> immutable, boolean keeps) {
     }
 
     private static final String STORM = "org/apache/storm/";
@@ -154,11 +155,15 @@ final class Bytecode {
     private static Type read(ClassReader reader) {
         Map<String, Method> methods = new HashMap<>();
         Set<String> constants = new HashSet<>();
+        boolean[] keeps = new boolean[1];
         reader.accept(new ClassVisitor(API) {
             @Override
             public FieldVisitor visitField(int access, String name, String type, String signature, Object value) {
                 if ((access & Opcodes.ACC_STATIC) != 0 && (access & Opcodes.ACC_FINAL) != 0) {
                     constants.add(name);
+                } else if ((access & Opcodes.ACC_STATIC) == 0) {
+                    boolean plain = type.length() == 1 || Known.isConstant(type.substring(1, type.length() - 1));
+                    keeps[0] |= (access & Opcodes.ACC_FINAL) == 0 || !plain;
                 }
                 return null;
             }
@@ -170,7 +175,8 @@ final class Bytecode {
                 return new Recorder(method);
             }
         }, ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
-        return new Type(reader.getClassName(), reader.getSuperName(), List.of(reader.getInterfaces()), reader.getAccess(), methods, constants, immutable(methods.get("<clinit>()V")));
+        return new Type(reader.getClassName(), reader.getSuperName(), List.of(reader.getInterfaces()), reader.getAccess(), methods, constants, immutable(methods.get("<clinit>()V")),
+                keeps[0]);
     }
 
     static boolean comparesTextsByIdentity(Method method) {

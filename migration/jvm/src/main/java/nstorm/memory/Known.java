@@ -191,12 +191,17 @@ final class Known {
                 || owner.startsWith("java/util/concurrent/CompletableFuture") && name.endsWith("Async");
     }
 
-    /** Whether what it does cannot be seen in the code. */
+    /** Whether what it does cannot be seen in the code, but in the objects that it does it to. */
     static boolean isReflection(String owner, String name) {
-        boolean ofClass = owner.equals("java/lang/Class") && (name.equals("forName") || name.equals("newInstance"));
-        return owner.startsWith("java/lang/reflect/") || owner.startsWith("java/lang/invoke/") || owner.endsWith("/Unsafe")
-                || owner.endsWith("FieldUpdater") || owner.equals("java/util/ServiceLoader") || ofClass
-                || owner.startsWith("java/lang/ClassLoader") && !name.startsWith("getResource");
+        return owner.startsWith("java/lang/invoke/") || owner.endsWith("/Unsafe") || owner.endsWith("FieldUpdater") || owner.equals("java/util/ServiceLoader")
+                || owner.equals("java/lang/Class") && name.equals("forName") || owner.startsWith("java/lang/reflect/") && name.startsWith("set")
+                || owner.startsWith("java/lang/ClassLoader") && !name.startsWith("getResource") && !name.startsWith("getSystemResource");
+    }
+
+    /** Whether it runs code of which nothing is known. */
+    static boolean runsUnknown(String owner, String name) {
+        return owner.startsWith("java/lang/reflect/") && (name.equals("invoke") || name.equals("newInstance") || name.equals("newProxyInstance"))
+                || owner.equals("java/lang/Class") && name.equals("newInstance") || owner.startsWith("java/lang/invoke/MethodHandle") && name.startsWith("invoke");
     }
 
     static boolean reads(String owner, String name) {

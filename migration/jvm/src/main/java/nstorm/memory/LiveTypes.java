@@ -54,31 +54,8 @@ record LiveTypes(String type, Set<String> types, List<Handle> lambdas, boolean o
         return type == null;
     }
 
-    static Set<Object> identities() {
-        return Collections.newSetFromMap(new IdentityHashMap<>());
-    }
-
-    /** Adds the objects that a value leads to. */
-    static void collect(Object valueOrNull, Set<Object> to) {
-        Search search = new Search();
-        search.from(valueOrNull);
-        to.addAll(search.seen);
-    }
-
-    /** Whether a value leads to one of these objects, or may: some of the JDK's are views of others, and do not show of which. */
-    static boolean leadsTo(Object valueOrNull, Set<Object> objects) {
-        Search search = new Search();
-        search.from(valueOrNull);
-        return search.seen.stream().anyMatch(one -> objects.contains(one) || isView(one));
-    }
-
-    private static boolean isView(Object object) {
-        String type = nameOf(object.getClass());
-        return type.startsWith("java/util/") && type.contains("$") && !type.startsWith("java/util/ImmutableCollections$");
-    }
-
     private static final class Search {
-        private final Set<Object> seen = identities();
+        private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
         private final ArrayDeque<Object> todo = new ArrayDeque<>();
         private final Set<String> types = new TreeSet<>();
         private final List<Handle> lambdas = new ArrayList<>();

@@ -103,7 +103,7 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
                     return "its field " + field.getName() + " holds " + unfit + ", which cannot travel";
                 }
             }
-            return shared(user, fields);
+            return null;
         } catch (Undecided e) {
             return e.getMessage();
         } catch (IllegalAccessException | RuntimeException | LinkageError e) {
@@ -112,7 +112,7 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
     }
 
     private static String unfit(Object bolt, Field field, LiveTypes held) {
-        if (!held.lambdas().isEmpty()) {
+        if (!held.lambdas().isEmpty() || held.type() != null && held.type().contains("$$Lambda")) {
             return "a lambda";
         }
         if (held.type() != null && !Serializable.class.isAssignableFrom(type(held.type(), bolt))) {
@@ -141,28 +141,6 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
             }
         }
         return false;
-    }
-
-    /** A field that stays must not lead to what travels: the new copy's would lead to what was made there. */
-    private static String shared(Object bolt, Set<String> fields) throws IllegalAccessException {
-        Set<Object> travelling = LiveTypes.identities();
-        Set<String> views = new TreeSet<>();
-        for (Field field : BoltFields.named(bolt, fields)) {
-            LiveTypes.collect(field.getType().isPrimitive() ? null : field.get(bolt), travelling);
-        }
-        for (Class<?> at = bolt.getClass(); !Bytecode.isOfTheJdk(LiveTypes.nameOf(at)); at = at.getSuperclass()) {
-            for (Field field : at.getDeclaredFields()) {
-                boolean other = !Modifier.isStatic(field.getModifiers()) && !field.getType().isPrimitive()
-                        && !fields.contains(field.getName());
-                if (other) {
-                    field.setAccessible(true);
-                    if (LiveTypes.leadsTo(field.get(bolt), travelling)) {
-                        views.add(field.getName());
-                    }
-                }
-            }
-        }
-        return views.isEmpty() ? null : BoltMemory.in(views) + " may lead to what its others keep, and would not follow it";
     }
 
     private static Class<?> type(String name, Object bolt) {

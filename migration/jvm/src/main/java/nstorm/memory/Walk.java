@@ -113,6 +113,12 @@ final class Walk implements Machine.Effects {
         return (BitSet) machine.returned.clone();
     }
 
+    /** The constants of an enum in which nothing can be kept. */
+    private boolean isPlainEnum(String name) {
+        Bytecode.Type type = bytecode.type(name);
+        return type != null && (type.access() & Opcodes.ACC_ENUM) != 0 && (type.access() & Opcodes.ACC_FINAL) != 0 && !type.keeps();
+    }
+
     private static boolean isMemoryDatabase(String textOrNull) {
         return textOrNull != null && textOrNull.matches("jdbc:(h2|hsqldb|derby):mem.*|jdbc:sqlite:.*");
     }
@@ -124,7 +130,7 @@ final class Walk implements Machine.Effects {
         if (objectOrNull == null) {
             readsStatic(field, reference && !Known.isConstant(type.getInternalName()));
         }
-        if (!reference || Known.isConstant(type.getInternalName())) {
+        if (!reference || Known.isConstant(type.getInternalName()) || objectOrNull == null && isPlainEnum(field.owner())) {
             return NOTHING;
         }
         if (objectOrNull == null) {
@@ -289,7 +295,10 @@ final class Walk implements Machine.Effects {
             findings.startsThread(shown(owner, call.name()), reached);
             return result;
         }
-        if (Known.isReflection(owner, call.name())) {
+        if (Known.runsUnknown(owner, call.name())) {
+            findings.staysWhileExecuting("calls by reflection, " + shown(owner, call.name()));
+            findings.undecided("calls by reflection, " + shown(owner, call.name()));
+        } else if (Known.isReflection(owner, call.name())) {
             findings.undecided("calls by reflection, " + shown(owner, call.name()));
         }
         boolean exact = call.opcode() == Opcodes.INVOKESTATIC || call.opcode() == Opcodes.INVOKESPECIAL;
@@ -423,12 +432,22 @@ final class Walk implements Machine.Effects {
             receiver.stream().filter(one -> origins.is(one, Kind.STATIC)).forEach(own::clear);
             change(own, given);
         } else if (!reads) {
-            change(receiver, given);
+            // What a function does to itself its objects show.
+            change(Known.isCallback(owner) ? withoutFields(receiver) : receiver, given);
             if (isStatic || !Known.onlyKeeps(owner)) {
                 handOn(others, given, shown, Bytecode.isOfTheJdk(owner));
             }
         }
         return result(place, call, going, called);
+    }
+
+    private BitSet withoutFields(BitSet receiver) {
+        BitSet others = (BitSet) receiver.clone();
+        receiver.stream().filter(one -> origins.is(one, Kind.FIELD)).forEach(one -> {
+            others.clear(one);
+            findings.undecided("calls what " + origins.get(one).name() + " holds");
+        });
+        return others;
     }
 
     /** A collection calls the functions that it is given, but keeps none: they have their own types, what it keeps has none. */

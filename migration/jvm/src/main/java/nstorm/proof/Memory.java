@@ -76,7 +76,8 @@ public final class Memory {
             way = new MoveWay(unseen);
         } else {
             Object bolt = taskObjects.get(0);
-            unsure = BoltMemory.of(bolt).unsure() != null;
+            BoltMemory code = BoltMemory.of(bolt);
+            unsure = code.unsure() != null || code.stays() != null;
             String holds = declared.trusts(component) ? null : first.obstacle();
             MoveWay guess = MoveWay.of(component, bolt, declared, seenChanged(), holds);
             boolean overlaps = guess.pinned() == null && !declared.trusts(component);
@@ -149,16 +150,30 @@ public final class Memory {
         }
         Travelling rules = new Travelling(subject.types().get(0));
         if (firstOrNull == null) {
-            TravelProof proof = proved(fields, now, rules);
-            return new Departure(fields, BoltState.save(taskObjects, fields, null, rules), () -> proof);
+            TravelProof proof = TravelProof.of(subject, fields, now.seen());
+            while (takesAlong(proof, now, fields)) {
+                proof = TravelProof.of(subject, fields, now.seen());
+            }
+            TravelProof whole = checked(proof, fields, now, rules);
+            return new Departure(fields, BoltState.save(taskObjects, fields, null, rules), () -> whole);
         }
         // Large maps have gone ahead: what takes long is done while the rest is on its way.
-        return new Departure(fields, BoltState.save(taskObjects, fields, firstOrNull, rules), () -> proved(fields, now, rules));
+        return new Departure(fields, BoltState.save(taskObjects, fields, firstOrNull, rules), () -> checked(TravelProof.of(subject, fields, now.seen()), fields, now, rules));
     }
 
-    /** Walks what travels. What shares objects with it has to travel, too: the next time, for what it holds has to be looked at before. */
-    private TravelProof proved(Set<String> fields, Fingerprint others, Travelling rules) throws IOException {
-        TravelProof proof = TravelProof.of(subject, fields, others.seen());
+    /** What shares objects with what travels travels, too. */
+    private boolean takesAlong(TravelProof proof, Fingerprint others, Set<String> fields) {
+        Set<String> more = new TreeSet<>();
+        for (int index : proof.shared()) {
+            if (others.root(index).kind() == Kind.FIELD) {
+                more.add(others.root(index).name());
+            }
+        }
+        return fields.addAll(more);
+    }
+
+    /** Why what travels may not. What goes ahead is looked at too late to take more along: that is for the next time. */
+    private TravelProof checked(TravelProof proof, Set<String> fields, Fingerprint others, Travelling rules) throws IOException {
         String obstacle = proof.obstacle();
         for (Class<?> type : proof.classes()) {
             obstacle = obstacle == null ? rules.obstacle(type) : obstacle;

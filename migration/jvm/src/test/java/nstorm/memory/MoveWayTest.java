@@ -95,14 +95,6 @@ class MoveWayTest {
     }
 
     @Test
-    void whatOtherFieldsShowTooStays() {
-        assertEquals("its field view may lead to what its others keep, and would not follow it; keeps something in its field x; "
-                + "declare nstorm.move: {count: live} if it may forget that", of(new View(), NOTHING).pinned());
-        assertNull(of(new View(), NOTHING).state());
-        assertNull(of(new Alias(), NOTHING).state());
-    }
-
-    @Test
     void threadsStay() {
         assertNull(of(new Keeping.StartsThread(), NOTHING).state());
     }
