@@ -1,6 +1,7 @@
 package nstorm.worker;
 
 import java.io.IOException;
+import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.List;
@@ -11,6 +12,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import nstorm.memory.Declared;
+import nstorm.proof.Departure;
+import nstorm.proof.Memory;
 import nstorm.state.BoltState;
 import nstorm.state.FirstMaps;
 import nstorm.state.FirstPass;
@@ -250,8 +254,10 @@ final class StateTransfer {
     }
 
     /** A bolt that keeps a map, and sends it to itself. */
-    private static final class Rehearsal {
-        private final byte[] key = new byte[1];
+    private static final class Rehearsal implements Serializable {
+        private static final long serialVersionUID = 1L;
+        private static final Declared UNDECLARED = Declared.of(Map.of());
+        private final transient byte[] key = new byte[1];
         private Map<String, Long> kept = new HashMap<>();
 
         void run() throws IOException {
@@ -262,7 +268,11 @@ final class StateTransfer {
             byte[] ahead = travel(first.write());
             kept.replaceAll((word, count) -> count % 8 == 0 ? (Long) (count + 1) : count);
             BoltState.load(travel(BoltState.save(List.of(this), Set.of("kept"), first)), List.of(this), FirstMaps.orNull(ahead));
-            BoltState.load(travel(BoltState.save(List.of(this), Set.of("kept"), null)), List.of(this), null);
+            Memory memory = new Memory("rehearsal", List.of(this), List.of(), UNDECLARED);
+            memory.prepared();
+            kept.put("one more", 1L);
+            Departure departure = memory.depart(null);
+            memory.arrive(travel(departure.state()), null, departure.proof());
         }
 
         private byte[] travel(StateBytes bytes) throws IOException {
