@@ -142,6 +142,16 @@ final class Fingerprint {
         return null;
     }
 
+    boolean has(String name) {
+        return found.keySet().stream().anyMatch(root -> root.name.equals(name));
+    }
+
+    /** What is too large to be looked at in its time, static fields left out; null if nothing is. */
+    String tooLarge() {
+        return found.entrySet().stream().filter(one -> one.getValue().cut && !one.getKey().kind.isStatic()).map(one -> one.getKey().name)
+                .findFirst().orElse(null);
+    }
+
     /** Whether the bolts have any object of their own in which something could be kept. */
     boolean mayChange() {
         return found.entrySet().stream().anyMatch(one -> one.getKey().kind == Kind.FIELD && (one.getValue().mayChange || one.getValue().cut));
@@ -159,9 +169,7 @@ final class Fingerprint {
             if (was == null || root.kind == Kind.STATIC && !statics) {
                 return;
             }
-            if (was.cut || now.cut) {
-                changed.put(root, root.name + " leads to more than can be looked at in time");
-            } else if (was.hash != now.hash) {
+            if (was.cut != now.cut || was.hash != now.hash) {
                 String difference = before.outlines.get(root).difference(outlines.get(root));
                 changed.put(root, difference == null ? root.name + " has changed, deep in it" : difference);
             }

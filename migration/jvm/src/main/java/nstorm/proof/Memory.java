@@ -216,7 +216,10 @@ public final class Memory {
                 throw new IOException("remembers something that is not in its fields: " + lastChange);
             }
         }
-        if (now.obstacle() != null) {
+        String large = first.tooLarge() != null && now.has(first.tooLarge()) ? first.tooLarge() : now.tooLarge();
+        if (large != null) {
+            throw new IOException(component + "." + large + " leads to more than can be looked at in time");
+        } else if (now.obstacle() != null) {
             throw new IOException(component + "." + now.obstacle());
         }
         Set<String> names = Fingerprint.names(withSharing(now, changed.keySet()));

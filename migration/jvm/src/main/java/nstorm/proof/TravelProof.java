@@ -19,7 +19,7 @@ import nstorm.proof.GraphWalk.Found;
  */
 final class TravelProof {
     /** Of CPU. Larger than for a fingerprint: what is too large for this does not travel. */
-    private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(4);
+    private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     /** One field of one task's bolt, by the hash of its content and by the first objects in it. */
     private record Part(String name, long hash, Outline outline) {

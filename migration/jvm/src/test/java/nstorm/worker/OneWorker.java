@@ -250,7 +250,8 @@ final class OneWorker implements AutoCloseable {
         conf.setMessageTimeoutSecs(MESSAGE_TIMEOUT_SECS);
         // Off in a LocalCluster.
         conf.put(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, true);
-        conf.put("nstorm.move", Map.of("sink", "carry"));
+        // What its spout counts is the test's own.
+        conf.put("nstorm.move", Map.of("sink", "carry", "source", "renew"));
         conf.put("nstorm.state", Map.of("sink", List.of("count")));
         // Storm's connections inside a JVM know no back-pressure.
         cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1)
