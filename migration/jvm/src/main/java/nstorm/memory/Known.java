@@ -50,12 +50,13 @@ final class Known {
     /** Calls that act outside the heap: two copies may do so at once never, and one after the other may. */
     private static final Pattern OUTSIDE = Pattern.compile(
             "(javax?/sql/|javax/(naming|jms|mail)/|java/rmi/|java/net/http/|java/nio/channels/).*|java/net/(Socket|ServerSocket|URLConnection|HttpURLConnection"
-            + "|DatagramSocket|MulticastSocket)\\..*|java/net/URL\\.(open.*|getContent)");
-    /** Files and settings of a host: another one has not got them. */
+            + "|DatagramSocket|MulticastSocket)\\..*|java/net/URL\\.(open.*|getContent)|java/io/File(OutputStream|Writer)\\.<init>"
+            + "|java/nio/file/Files\\.(write.*|newBufferedWriter|newOutputStream)");
+    /** Files and settings of a host that are read: another one has not got them. */
     private static final Pattern OF_THE_HOST = Pattern.compile(
-            "java/util/prefs/.*|java/lang/System\\.(set(Property|Properties)|clearProperty|getProperties)|java/io/(File(Output|Input)Stream|FileWriter|FileReader"
+            "java/util/prefs/.*|java/lang/System\\.(set(Property|Properties)|clearProperty|getProperties)|java/io/(FileInputStream|FileReader"
             + "|RandomAccessFile)\\.<init>|java/io/File\\.(createNewFile|createTempFile|delete.*|mkdirs?|renameTo|setLastModified|list.*|exists|length)"
-            + "|java/nio/file/Files\\..*");
+            + "|java/nio/file/Files\\.(?!write|newBufferedWriter|newOutputStream).*");
     private static final Pattern THREADS = Pattern.compile(
             ".*Reporter\\.start|com/sun/net/httpserver/.*Server\\.(create|start)|java/lang/ProcessBuilder\\.start.*|java/lang/Runtime\\.exec"
             + "|java/util/concurrent/CompletableFuture\\.(orTimeout|completeOnTimeout|delayedExecutor)|java/net/http/HttpClient(\\.newHttpClient|\\.sendAsync"
