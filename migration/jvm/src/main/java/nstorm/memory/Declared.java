@@ -49,6 +49,11 @@ public final class Declared {
         return problem == null && "never".equals(words.get(component)) ? MOVE + " says never" : problem;
     }
 
+    /** Whether nothing is said of how a component moves. */
+    public boolean isSilent(String component) {
+        return words.get(component) == null && state(component) == null;
+    }
+
     /** Whether a bolt may be in two places for a moment, and forget what it keeps. */
     public boolean isLive(String component) {
         return "live".equals(words.get(component));

@@ -6,6 +6,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.storm.utils.BatchHelper;
 
 /**
  * Whether bolts still keep tuples to ack them later. Their fields say so better than a count of acks: what is in no field
@@ -16,7 +17,7 @@ public final class KeptTuples {
     }
 
     /**
-     * True if these fields hold nothing: no object, or collections and arrays of nothing. To be called where nothing
+     * True if these fields hold nothing: no object, or collections, arrays and Storm's batches of nothing. To be called where nothing
      * else touches the bolts.
      */
     public static boolean none(List<Object> bolts, Set<String> fields) {
@@ -35,6 +36,8 @@ public final class KeptTuples {
             return isNothing(map.values());
         } else if (value instanceof Collection<?> many) {
             return many.stream().allMatch(KeptTuples::isNothing);
+        } else if (value instanceof BatchHelper batch) {
+            return isNothing(batch.getBatchTuples());
         } else if (value instanceof Object[] array) {
             return Arrays.stream(array).allMatch(KeptTuples::isNothing);
         }

@@ -31,6 +31,10 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
      * @param holdsOrNull what it leads to that a copy cannot leave behind, such as a thread
      */
     public static MoveWay of(String component, Object bolt, Declared declared, Set<String> changed, String holdsOrNull) {
+        Reviewed.Verdict verdict = declared.isSilent(component) ? Reviewed.of(bolt) : null;
+        if (verdict != null) {
+            return reviewed(component, verdict, holdsOrNull);
+        }
         BoltMemory memory = BoltMemory.of(bolt);
         Set<String> named = declared.state(component);
         boolean keepsTuples = !memory.tuples().isEmpty();
@@ -41,7 +45,7 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
         if (stays && !(declared.isCarry(component) && named != null)) {
             return new MoveWay(memory.reason(component));
         } else if (named == null && holdsOrNull != null) {
-            return new MoveWay(holdsOrNull + "; declare " + Declared.MOVE + ": {" + component + ": live} if that may live on");
+            return holding(component, holdsOrNull);
         }
         Set<String> fields = new TreeSet<>(named == null ? memory.fields() : named);
         if (named == null) {
@@ -57,6 +61,21 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
     /** Names fields in a sentence. */
     public static String in(Set<String> fields) {
         return BoltMemory.in(fields);
+    }
+
+    private static MoveWay reviewed(String component, Reviewed.Verdict verdict, String holdsOrNull) {
+        if (holdsOrNull != null) {
+            return holding(component, holdsOrNull);
+        }
+        return switch (verdict.how()) {
+            case LIVE -> new MoveWay(null);
+            case CARRY -> new MoveWay(verdict.why() + ", so its source stops first", Set.of(), null);
+            default -> new MoveWay(verdict.reason(component));
+        };
+    }
+
+    private static MoveWay holding(String component, String holds) {
+        return new MoveWay(holds + "; declare " + Declared.MOVE + ": {" + component + ": live} if that may live on");
     }
 
     /** One whose fields travel with it. */

@@ -70,6 +70,7 @@ final class Fingerprint {
      * Looks at everything but the fields that travel anyway. What static fields lead to is the JVM's, and looked at first: in a field it only counts which
      * object that is.
      *
+     * @param without those fields, and others by name; static ones with their class's simple name and a dot
      * @param beforeOrNull an earlier one: the static fields of the same classes are looked at
      */
     static Fingerprint of(Subject subject, Set<String> without, Fingerprint beforeOrNull) {
@@ -77,7 +78,7 @@ final class Fingerprint {
         GraphWalk walk = new GraphWalk(true, subject.given(), new HashSet<>(), LIMIT_NANOS);
         Fingerprint print = new Fingerprint(classes, walk.seen);
         walk.passing(subject.bolts());
-        classes.forEach(type -> print.addStatics(walk, type, subject.isOwn(type) ? Kind.OWN_STATIC : Kind.STATIC));
+        classes.forEach(type -> print.addStatics(walk, type, subject.isOwn(type) ? Kind.OWN_STATIC : Kind.STATIC, without));
         walk.sharedUpToHere();
         for (int task = 0; task < subject.bolts().size(); task++) {
             Object bolt = subject.bolts().get(task);
@@ -103,15 +104,17 @@ final class Fingerprint {
         return own;
     }
 
-    private void addStatics(GraphWalk walk, Class<?> type, Kind kind) {
+    private void addStatics(GraphWalk walk, Class<?> type, Kind kind, Set<String> without) {
         for (Field field : type.getDeclaredFields()) {
-            if (!Modifier.isStatic(field.getModifiers()) || field.isSynthetic() || field.isEnumConstant() || !Opened.open(field, type)) {
+            String name = type.getSimpleName() + "." + field.getName();
+            boolean looked = Modifier.isStatic(field.getModifiers()) && !field.isSynthetic() && !field.isEnumConstant() && !without.contains(name);
+            if (!looked || !Opened.open(field, type)) {
                 continue;
             }
             Object value = get(field, null);
             // What is drawn from one is chance, and to the others one can only add: whether a sum is read back, the code says.
             if (!(value instanceof Random || value instanceof LongAdder || value instanceof DoubleAdder)) {
-                add(walk, new Root(kind, 0, type.getSimpleName() + "." + field.getName()), value);
+                add(walk, new Root(kind, 0, name), value);
             }
         }
     }

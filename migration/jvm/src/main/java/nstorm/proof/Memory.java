@@ -14,6 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import nstorm.memory.BoltMemory;
 import nstorm.memory.Declared;
 import nstorm.memory.MoveWay;
+import nstorm.memory.Reviewed;
 import nstorm.proof.Fingerprint.Kind;
 import nstorm.proof.Fingerprint.Root;
 import nstorm.state.BoltState;
@@ -37,6 +38,8 @@ public final class Memory {
     private final List<TopologyContext> contexts;
     private final Object[] given;
     private final Declared declared;
+    /** What a reviewed class makes again. */
+    private final Set<String> madeAgain;
     private Subject subject;
     private String lastChange;
     private volatile Fingerprint first;
@@ -55,13 +58,14 @@ public final class Memory {
         this.contexts = contexts;
         this.declared = declared;
         this.given = given;
+        madeAgain = Reviewed.madeAgain(taskObjects.get(0));
     }
 
     /** Looks at the bolts, which have been prepared and have taken no tuple. Never throws: what cannot be looked at stays. */
     public void prepared() {
         try {
             subject = Subject.of(taskObjects, contexts, given);
-            first = Fingerprint.of(subject, Set.of(), null).forgettingObjects();
+            first = Fingerprint.of(subject, madeAgain, null).forgettingObjects();
             unseen = null;
         } catch (RuntimeException | LinkageError | StackOverflowError | OutOfMemoryError e) {
             unseen = "it cannot be looked into (" + e + ")";
@@ -204,7 +208,9 @@ public final class Memory {
         if (unseen != null) {
             throw new IOException(unseen);
         }
-        return Fingerprint.of(subject, without, first);
+        Set<String> besides = new HashSet<>(without);
+        besides.addAll(madeAgain);
+        return Fingerprint.of(subject, besides, first);
     }
 
     /** The fields that have changed since, with those that share objects with one of them. */

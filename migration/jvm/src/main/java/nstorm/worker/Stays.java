@@ -7,6 +7,7 @@ import java.util.function.Supplier;
 import nstorm.load.Pinning;
 import nstorm.memory.Declared;
 import nstorm.memory.MoveWay;
+import nstorm.memory.Reviewed;
 import nstorm.proof.Memory;
 import nstorm.state.BoltState;
 import nstorm.wire.Way;
@@ -32,8 +33,15 @@ final class Stays {
     Stays(String component, boolean spout, Object taskObject, Declared declared, Supplier<Memory> memoryOnceReady) {
         this.memoryOnceReady = memoryOnceReady;
         String declaredReason = declared.reason(component);
-        own = declaredReason == null ? Pinning.way(component, spout, taskObject) : Way.LIVE;
-        reason = declaredReason != null ? declaredReason : Pinning.reason(component, spout, taskObject);
+        String why = declaredReason != null ? declaredReason : spout ? reviewed(component, taskObject, declared) : null;
+        own = why == null ? Pinning.way(component, spout, taskObject) : Way.LIVE;
+        reason = why != null ? why : Pinning.reason(component, spout, taskObject);
+    }
+
+    /** Why a spout stays that was reviewed, or null. */
+    private static String reviewed(String component, Object spout, Declared declared) {
+        Reviewed.Verdict verdict = declared.isSilent(component) ? Reviewed.of(spout) : null;
+        return verdict != null && verdict.how() == Reviewed.How.STAYS ? verdict.reason(component) : null;
     }
 
     /** The reason why it does not move live, or null; from any thread. */

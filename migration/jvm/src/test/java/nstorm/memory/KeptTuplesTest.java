@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.reflect.Proxy;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -11,6 +12,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.storm.topology.BasicBoltExecutor;
+import org.apache.storm.tuple.Tuple;
+import org.apache.storm.utils.BatchHelper;
 import org.junit.jupiter.api.Test;
 
 class KeptTuplesTest {
@@ -42,6 +45,15 @@ class KeptTuplesTest {
         assertFalse(none(new Object[] {null, tuple}));
         assertFalse(none(Map.of("a", List.of(), "b", List.of(List.of(tuple)))));
         assertFalse(KeptTuples.none(List.of(new Sink(List.of(tuple)), new Sink(null)), Set.of("x")));
+    }
+
+    /** As the bolts of storm-mongodb, -hbase and -hive hold theirs. */
+    @Test
+    void aBatchOfStormsIsAsked() {
+        BatchHelper batch = new BatchHelper(10, null);
+        assertTrue(none(batch));
+        batch.addBatch((Tuple) Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] {Tuple.class}, (self, method, given) -> null));
+        assertFalse(none(batch));
     }
 
     @Test
