@@ -77,16 +77,25 @@ class SectionedGroup(TyperGroup):
     """Lists its commands by the sections that they name as ``rich_help_panel``."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        room = formatter.width - 6 - max(map(len, self.commands))
         shown = [(name, c) for name, c in self.commands.items() if not c.hidden]
-        _write(formatter, [(c, "commands", (n, c.get_short_help_str(room))) for n, c in shown])
+        rows = []
+        for name, command in shown:
+            # Each section is a list of its own, as wide as its longest name needs.
+            names = [n for n, c in shown if _section(c) == _section(command)]
+            room = formatter.width - 6 - max(map(len, names))
+            rows.append((command, "commands", (name, command.get_short_help_str(room))))
+        _write(formatter, rows)
+
+
+def _section(owner: Any) -> str | None:
+    return getattr(owner, "rich_help_panel", None)
 
 
 def _write(formatter: Any, rows: list[tuple[Any, str, tuple[str, str]]]) -> None:
     """Write definition lists, in the order in which their sections first come up."""
     sections: dict[str, list[tuple[str, str]]] = {}
     for owner, usual, row in rows:
-        title = getattr(owner, "rich_help_panel", None) or usual.capitalize()
+        title = _section(owner) or usual.capitalize()
         sections.setdefault(title, []).append(row)
     for title, found in sections.items():
         with formatter.section(title):

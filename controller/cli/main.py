@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from controller.cli import VERBS
+from controller.cli.check import check_topology
 from controller.cli.control import approve, freeze, mode, pause, reject, resume
 from controller.cli.decide import decide
 from controller.cli.doctor import doctor
@@ -74,6 +75,12 @@ _add(resume, RULE, "nstorm resume --conf storm.yaml")
 _add(drain, RULE, "nstorm drain node-3 --conf storm.yaml --within 60s")
 _add(roll, RULE, "nstorm roll --run 'ssh {host} sudo reboot-and-wait' --conf storm.yaml")
 _add(undrain, RULE, "nstorm undrain node-3 --conf storm.yaml")
+_add(
+    check_topology,
+    FILES,
+    "nstorm check-topology my-topology.jar production",
+    "nstorm check-topology my-topology.jar --class com.example.Main --prepare -o json",
+)
 _add(decide, FILES, "nstorm decide snapshot.json --policy gather --steps 20 --set load.high=0.9")
 _add(
     replay,

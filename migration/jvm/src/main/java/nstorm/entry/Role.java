@@ -1,16 +1,18 @@
 package nstorm.entry;
 
 import java.util.Locale;
+import nstorm.check.CheckHooks;
 import nstorm.hook.HookSet;
 import nstorm.nimbus.NimbusHooks;
 import nstorm.supervisor.SupervisorHooks;
 import nstorm.worker.WorkerHooks;
 
-/** The kinds of Storm JVM that take hooks. */
+/** The kinds of JVM that take hooks: three of Storm's, and that of {@code nstorm check-topology}. */
 enum Role {
     WORKER("org.apache.storm.daemon.worker.Worker"),
     SUPERVISOR("org.apache.storm.daemon.supervisor.Supervisor"),
-    NIMBUS("org.apache.storm.daemon.nimbus.Nimbus");
+    NIMBUS("org.apache.storm.daemon.nimbus.Nimbus"),
+    CHECK("nstorm.check.CheckTopology");
 
     private final String mainClass;
 
@@ -40,6 +42,7 @@ enum Role {
             case WORKER -> new WorkerHooks();
             case SUPERVISOR -> new SupervisorHooks();
             case NIMBUS -> new NimbusHooks();
+            case CHECK -> new CheckHooks();
         };
     }
 
@@ -50,6 +53,7 @@ enum Role {
                 "nstorm/worker/", "nstorm/proof/", "nstorm/state/", "nstorm/memory/", "nstorm/load/", "nstorm/store/", "nstorm/wire/"};
             case SUPERVISOR -> new String[] {"nstorm/supervisor/", "nstorm/store/", "nstorm/wire/"};
             case NIMBUS -> new String[] {"nstorm/nimbus/", "nstorm/wire/"};
+            case CHECK -> new String[] {"nstorm/check/", "nstorm/proof/", "nstorm/state/", "nstorm/memory/", "nstorm/load/", "nstorm/wire/"};
         };
     }
 }

@@ -4,10 +4,9 @@ import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Supplier;
-import nstorm.load.Pinning;
+import nstorm.load.OwnWay;
 import nstorm.memory.Declared;
 import nstorm.memory.MoveWay;
-import nstorm.memory.Reviewed;
 import nstorm.proof.Memory;
 import nstorm.state.BoltState;
 import nstorm.wire.Way;
@@ -32,16 +31,9 @@ final class Stays {
     /** @param memoryOnceReady what its bolts remember; null until they are prepared */
     Stays(String component, boolean spout, Object taskObject, Declared declared, Supplier<Memory> memoryOnceReady) {
         this.memoryOnceReady = memoryOnceReady;
-        String declaredReason = declared.reason(component);
-        String why = declaredReason != null ? declaredReason : spout ? reviewed(component, taskObject, declared) : null;
-        own = why == null ? Pinning.way(component, spout, taskObject) : Way.LIVE;
-        reason = why != null ? why : Pinning.reason(component, spout, taskObject);
-    }
-
-    /** Why a spout stays that was reviewed, or null. */
-    private static String reviewed(String component, Object spout, Declared declared) {
-        Reviewed.Verdict verdict = declared.isSilent(component) ? Reviewed.of(spout) : null;
-        return verdict != null && verdict.how() == Reviewed.How.STAYS ? verdict.reason(component) : null;
+        OwnWay kind = OwnWay.of(component, spout, taskObject, declared);
+        own = kind.way();
+        reason = kind.reason();
     }
 
     /** The reason why it does not move live, or null; from any thread. */

@@ -1,0 +1,160 @@
+"""``nstorm check-topology``: how the components of a topology would move, without a cluster."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from controller.errors import CommandError
+from controller.output import Output, OutputOption
+from migration import jar as hooks
+
+MAIN = "nstorm.check.CheckTopology"
+# It judges for 5 s of CPU a component at most, prepares for 10 s, and ends by itself.
+LIMIT_S = 1800
+LAST_LINES = 20
+
+
+def check_topology(
+    jar: Annotated[Path, typer.Argument(help="The jar of the topology, as for storm jar.")],
+    main_args: Annotated[
+        list[str] | None,
+        typer.Argument(help="Arguments of its main class; after a -- if one begins with a -."),
+    ] = None,
+    *,
+    main_class: Annotated[
+        str,
+        typer.Option(
+            "--class", metavar="CLASS", help="Its main class; by default what its manifest says."
+        ),
+    ] = "",
+    prepare: Annotated[
+        bool,
+        typer.Option(
+            "--prepare",
+            help="Call prepare() of each bolt, as a worker does before it reads a bolt. It may "
+            "connect to what the bolt connects to.",
+        ),
+    ] = False,
+    storm_home: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="STORM_HOME",
+            metavar="DIR",
+            help="Where Storm is, with lib/ and conf/; by default that of storm on the path.",
+        ),
+    ] = None,
+    storm_lib: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Storm's jars, without a whole Storm.")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say how the components of a topology would move.
+
+    And what to declare where one stays. Runs the main class of the jar, takes what it submits,
+    and sends nothing to a cluster. What a bolt keeps is known once it is prepared: without
+    --prepare its verdict is a first guess. docs/moves.md has the ways.
+    """
+    named = main_class or _main_class(jar)
+    found = _run(_class_path(jar, storm_home, storm_lib), named, prepare, main_args or [])
+    if found["error"]:
+        raise CommandError(f"{jar}: {found['error']}")
+    if output is Output.JSON:
+        print(json.dumps(found["topologies"], indent=1))
+    else:
+        _print(found["topologies"])
+
+
+def _main_class(jar: Path) -> str:
+    try:
+        with zipfile.ZipFile(jar) as file:
+            manifest = file.read("META-INF/MANIFEST.MF").decode().replace("\r\n", "\n")
+    except FileNotFoundError:
+        raise CommandError(f"{jar}: there is no such file") from None
+    except (OSError, zipfile.BadZipFile) as error:
+        raise CommandError(f"{jar}: not a jar that can be read: {error}") from None
+    except KeyError:
+        manifest = ""
+    # A line of more than 72 bytes goes on in the next, after a space.
+    for line in manifest.replace("\n ", "").splitlines():
+        if line.startswith("Main-Class:"):
+            return line.partition(":")[2].strip()
+    raise CommandError(f"{jar}: its manifest has no Main-Class; name one with --class")
+
+
+def _class_path(jar: Path, home: Path | None, lib: Path | None) -> str:
+    """Lay out what `storm jar` would, but for the server: a LocalCluster would start daemons."""
+    if not jar.is_file():
+        raise CommandError(f"{jar}: there is no such file")
+    folders: Sequence[Path] = [lib] if lib else []
+    if not folders:
+        storm = shutil.which("storm")
+        home = home or (Path(storm).resolve().parent.parent if storm else None)
+        if home is None:
+            raise CommandError("no Storm was found; name it with --storm-home or --storm-lib")
+        folders = [home / "lib", home / "extlib"]
+    jars = [one for folder in folders for one in sorted(folder.glob("*.jar"))]
+    if not any(one.name.startswith("storm-client") for one in jars):
+        raise CommandError(f"{folders[0]}: there is no storm-client-*.jar in it")
+    client = [one for one in jars if not one.name.startswith("storm-server")]
+    conf = [home / "conf"] if home and not lib else []
+    return os.pathsep.join(str(one) for one in (*client, *conf, jar, hooks.path()))
+
+
+def _run(
+    class_path: str, main_class: str, prepare: bool, main_args: Sequence[str]
+) -> Mapping[str, Any]:
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    if java is None:
+        raise CommandError("there is no java; install a Java of 17 or later, or set JAVA_HOME")
+    command = [java, f"-javaagent:{hooks.path()}", "-cp", class_path, MAIN]
+    command += [main_class, "prepare" if prepare else "read", *main_args]
+    with tempfile.TemporaryFile("w+") as said:
+        try:
+            done = subprocess.run(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                timeout=LIMIT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise CommandError(f"its JVM has not ended after {LIMIT_S} s") from None
+        said.seek(0)
+        lines = said.read().splitlines()
+    last = [one for one in lines if not one.startswith("nstorm: hooks ")][-LAST_LINES:]
+    try:
+        found: Mapping[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        raise CommandError("\n".join(["its JVM gave no answer; it said:", *last])) from None
+    if found["error"] and last:
+        typer.echo("\n".join(last), err=True)
+    return found
+
+
+def _print(topologies: Sequence[Mapping[str, Any]]) -> None:
+    console = Console()
+    for topology in topologies:
+        table = Table("component", "class", "moves", "why", "declare", title=Text(topology["name"]))
+        for one in topology["components"]:
+            name = f"{one['component']} ({one['executors']})"
+            way = f"{one['way']}?" if one["guess"] else one["way"]
+            short = one["class"].rpartition(".")[2]
+            # Names and reasons are not ours: a [ in them is no markup.
+            cells = (name, short, way, one["why"], one["declare"] or "")
+            table.add_row(*map(Text, cells))
+        console.print(table)
+    if any(one["guess"] for topology in topologies for one in topology["components"]):
+        print("?: read before prepare(), so a first guess; --prepare calls it")
