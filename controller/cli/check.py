@@ -157,4 +157,4 @@ def _print(topologies: Sequence[Mapping[str, Any]]) -> None:
             table.add_row(*map(Text, cells))
         console.print(table)
     if any(one["guess"] for topology in topologies for one in topology["components"]):
-        print("?: read before prepare(), so a first guess; --prepare calls it")
+        print("?: a first guess; --prepare prepares bolts, and what they keep shows at a move")

@@ -33,7 +33,7 @@ def ways(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 def test_each_topology_that_is_submitted_is_judged_as_a_worker_would(tmp_path: Path) -> None:
     given = (str(WORKLOAD_JAR), str(tmp_path), "wordcount", "threads", "windows")
     found = ways(run(*given, *SUBMIT, "--prepare", "-o", "json"))
-    assert found["wordcount"]["count"] == "carry"
+    assert (found["wordcount"]["spout"], found["wordcount"]["split"]) == ("spout", "live")
     assert found["threads"]["lookup"] == "stays"
     assert found["windows"]["window"] == "stays"
 
@@ -41,7 +41,7 @@ def test_each_topology_that_is_submitted_is_judged_as_a_worker_would(tmp_path: P
 def test_without_prepare_verdicts_are_guesses_and_nothing_is_opened(tmp_path: Path) -> None:
     done = run(str(WORKLOAD_JAR), str(tmp_path), "wordcount", *SUBMIT)
     assert done.returncode == 0, done.stderr
-    assert "carry?" in done.stdout
+    assert "live?" in done.stdout
     assert "a first guess" in done.stdout
     assert list(tmp_path.iterdir()) == []
 

@@ -10,7 +10,7 @@ final class CheckAdvice {
     private CheckAdvice() {
     }
 
-    /** Into {@code StormSubmitter.submitTopologyAs}, which is skipped. Nothing is suppressed here: with a fault of ours nothing may be submitted. */
+    /** Into {@code StormSubmitter.submitTopologyAs}, which is skipped. Nothing is suppressed: a fault of ours submits nothing. */
     static final class Submit {
         @Advice.OnMethodEnter(skipOn = Advice.OnNonDefaultValue.class)
         static boolean enter(@Advice.Argument(0) String name, @Advice.Argument(1) Map<String, Object> conf,

@@ -14,11 +14,11 @@ import org.apache.storm.generated.StormTopology;
 import org.apache.storm.utils.Utils;
 
 /**
- * {@code nstorm check-topology}: runs the main class of a topology, takes what it submits, and writes how each component would move as one JSON
- * document. Nothing is sent to a cluster. Arguments: the main class, {@code prepare} or {@code read}, and those of the main class.
+ * {@code nstorm check-topology}: runs the main class of a topology, takes what it submits, and writes how each component would move as one
+ * JSON document. Nothing is sent to a cluster. Arguments: the main class, {@code prepare} or {@code read}, and those of the main class.
  */
 public final class CheckTopology {
-    /** Without a sign of life: a main class may wait for a user or for a cluster. */
+    /** Until it submits something: a main class may wait for a user or for a cluster. */
     private static final long LIMIT_MS = TimeUnit.SECONDS.toMillis(60);
     /** After it has submitted: it may follow its topology for ever. */
     private static final long LIMIT_AFTER_MS = TimeUnit.SECONDS.toMillis(3);
@@ -53,7 +53,8 @@ public final class CheckTopology {
         while (main.isAlive() && !waitedEnough()) {
             main.join(100);
         }
-        end(main.isAlive() ? "its main class, " + mainClass + ", has not submitted a topology after " + LIMIT_MS / 1000 + " s" : failure[0]);
+        String late = "its main class, " + mainClass + ", has not submitted a topology after " + LIMIT_MS / 1000 + " s";
+        end(main.isAlive() ? late : failure[0]);
     }
 
     /** Whether a submission will be taken: the class is loaded now, and its weaving shows. */
@@ -76,9 +77,10 @@ public final class CheckTopology {
         } catch (NoSuchMethodException e) {
             return mainClass + " has no public static main(String[]); name another class with --class";
         } catch (InvocationTargetException e) {
-            e.getCause().printStackTrace();
-            boolean local = e.getCause() instanceof NoClassDefFoundError && String.valueOf(e.getCause().getMessage()).contains("LocalCluster");
-            return "its main class, " + mainClass + ", threw " + e.getCause() + (local ? ": " + NO_LOCAL : "");
+            Throwable thrown = e.getCause();
+            thrown.printStackTrace();
+            boolean local = thrown instanceof NoClassDefFoundError && String.valueOf(thrown.getMessage()).contains("LocalCluster");
+            return "its main class, " + mainClass + ", threw " + thrown + (local ? ": " + NO_LOCAL : "");
         } catch (Exception | LinkageError e) {
             e.printStackTrace();
             return "its main class, " + mainClass + ", cannot be run: " + (e.getCause() == null ? e : e.getCause());

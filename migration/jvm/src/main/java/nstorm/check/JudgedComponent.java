@@ -1,8 +1,8 @@
 package nstorm.check;
 
-import java.util.Locale;
 import nstorm.load.OwnWay;
 import nstorm.memory.MoveWay;
+import nstorm.memory.Reviewed;
 import nstorm.wire.Way;
 import nstorm.wire.json.JsonText;
 
@@ -13,7 +13,7 @@ import nstorm.wire.json.JsonText;
  * @param type its class
  * @param way  the word of a way, or stays
  * @param why  the reason, with what to declare after {@link #DECLARE}
- * @param guess whether its objects were read before they were prepared
+ * @param guess whether that is not known before it was prepared, or works
  */
 record JudgedComponent(String component, String kind, String type, int executors, String way, String why, boolean guess) {
     private static final String STAYS = "stays";
@@ -23,14 +23,21 @@ record JudgedComponent(String component, String kind, String type, int executors
         return new JudgedComponent(component, kind, "", executors, STAYS, why, false);
     }
 
-    JudgedComponent by(OwnWay own) {
-        return new JudgedComponent(component, kind, type, executors, own.way() == Way.LIVE ? STAYS : own.way().toString(), own.reason(), false);
+    JudgedComponent staying(OwnWay own) {
+        return new JudgedComponent(component, kind, type, executors, STAYS, own.reason(), false);
+    }
+
+    /** A spout that is handed over; what it remembers then is not looked at if it was reviewed. */
+    JudgedComponent handedOver(Reviewed.Verdict verdictOrNull) {
+        String why = verdictOrNull == null ? "unless it still remembers something once nothing is pending" : verdictOrNull.why();
+        return new JudgedComponent(component, kind, type, executors, Way.SPOUT.toString(), why, verdictOrNull == null);
     }
 
     JudgedComponent by(MoveWay found, boolean unprepared) {
         Way moves = found.state() != null ? Way.CARRY : found.tuples() != null ? Way.DRAIN : found.pinned() == null ? Way.LIVE : null;
-        String word = moves == null ? STAYS : moves.toString().toLowerCase(Locale.ROOT);
-        return new JudgedComponent(component, kind, type, executors, word, found.pinned() == null ? "keeps nothing" : found.pinned(), unprepared);
+        String word = moves == null ? STAYS : moves.toString();
+        String reason = found.pinned() == null ? "keeps nothing" : found.pinned();
+        return new JudgedComponent(component, kind, type, executors, word, reason, unprepared);
     }
 
     void write(JsonText text) {

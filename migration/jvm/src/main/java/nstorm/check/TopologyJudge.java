@@ -9,6 +9,7 @@ import nstorm.memory.Declared;
 import nstorm.memory.MoveWay;
 import nstorm.memory.Reviewed;
 import nstorm.proof.Memory;
+import nstorm.wire.Way;
 import org.apache.storm.generated.ComponentCommon;
 import org.apache.storm.generated.ComponentObject;
 import org.apache.storm.generated.ShellComponent;
@@ -68,8 +69,10 @@ final class TopologyJudge {
 
     private JudgedComponent judge(JudgedComponent component, boolean spout, Object object) {
         OwnWay own = OwnWay.of(component.component(), spout, object, declared);
-        if (own.reason() != null) {
-            return component.by(own);
+        if (own.way() == Way.SPOUT) {
+            return component.handedOver(Reviewed.of(object));
+        } else if (own.reason() != null) {
+            return component.staying(own);
         } else if (declared.isLive(component.component())) {
             return component.by(new MoveWay(null), false);
         } else if (prepared == null || Reviewed.of(object) != null) {

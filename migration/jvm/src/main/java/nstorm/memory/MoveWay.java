@@ -69,7 +69,7 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
         }
         return switch (verdict.how()) {
             case LIVE -> new MoveWay(null);
-            case CARRY -> new MoveWay(verdict.why() + ", so its source stops first", Set.of(), null);
+            case CARRY -> stopping(verdict.why());
             default -> new MoveWay(verdict.reason(component));
         };
     }

@@ -9,12 +9,13 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.storm.spout.ISpout;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What {@code reviewed.txt} says of bolts and spouts of well-known libraries. Their code was read by a person, for a reader of code does not follow it.
- * It counts for that very code: a class with another hash, and a subclass, is read like any other.
+ * What {@code reviewed.txt} says of bolts and spouts of well-known libraries. Their code was read by a person, for a reader of code does not
+ * follow it. It counts for that very code: a class with another hash, and a subclass, is read like any other.
  */
 public final class Reviewed {
     private static final Logger LOG = LoggerFactory.getLogger(Reviewed.class);
@@ -27,13 +28,14 @@ public final class Reviewed {
     /**
      * The verdict on one bolt or spout.
      *
-     * @param tuples the fields that hold tuples which are not acked yet
-     * @param why    why so, as a part of a sentence about the executor
+     * @param tuples  the fields that hold tuples which are not acked yet
+     * @param why     why so, as a part of a sentence about the executor
+     * @param unless  the way to declare if it may move all the same
      */
-    public record Verdict(How how, Set<String> tuples, String why) {
+    public record Verdict(How how, Set<String> tuples, String why, String unless) {
         /** Why executors of this component stay, and what to declare. */
         public String reason(String component) {
-            return why + "; declare " + Declared.MOVE + ": {" + component + ": live} if it may move all the same";
+            return why + "; declare " + Declared.MOVE + ": {" + component + ": " + unless + "} if it may move all the same";
         }
     }
 
@@ -55,13 +57,13 @@ public final class Reviewed {
             ReviewedClass found = known(taskObject);
             return found == null ? null : verdict(found, BoltMemory.user(taskObject));
         } catch (RuntimeException | LinkageError e) {
-            return new Verdict(How.STAYS, Set.of(), "it cannot be looked into (" + e + ")");
+            return new Verdict(How.STAYS, Set.of(), "it cannot be looked into (" + e + ")", "renew");
         }
     }
 
     /**
-     * What its {@code prepare} or its next tuple makes again, so that a look at what it remembers passes it over: fields by name, static ones with their
-     * class's simple name and a dot. Never throws.
+     * What its {@code prepare} or its next tuple makes again, so that a look at what it remembers passes it over: fields by name, static ones
+     * with their class's simple name and a dot. Never throws.
      */
     public static Set<String> madeAgain(Object taskObject) {
         try {
@@ -97,17 +99,18 @@ public final class Reviewed {
     }
 
     private static Verdict verdict(ReviewedClass found, Object user) {
+        How how = How.valueOf(found.one("way").toUpperCase(Locale.ROOT));
+        String unless = how == How.STAYS && !(user instanceof ISpout) ? "live" : "renew";
         for (String line : found.all("only")) {
             List<String> words = List.of(line.split(" +"));
             List<String> reviewed = words.subList(1, words.size());
             String held = held(user, words.get(0).split("\\."));
             if (!reviewed.contains(held)) {
                 return new Verdict(How.STAYS, Set.of(), "its " + words.get(0) + " is " + held + ", and "
-                        + String.join(" or ", reviewed) + " alone was reviewed");
+                        + String.join(" or ", reviewed) + " alone was reviewed", unless);
             }
         }
-        How how = How.valueOf(found.one("way").toUpperCase(Locale.ROOT));
-        return new Verdict(how, found.names("tuples"), found.one("why"));
+        return new Verdict(how, found.names("tuples"), found.one("why"), unless);
     }
 
     /** The constant of an enum or else the class of what a path of fields leads to; {@code none} without an object. */

@@ -74,7 +74,7 @@ final class Fingerprint {
      * @param beforeOrNull an earlier one: the static fields of the same classes are looked at
      */
     static Fingerprint of(Subject subject, Set<String> without, Fingerprint beforeOrNull) {
-        Set<Class<?>> classes = beforeOrNull == null ? classes(subject) : beforeOrNull.classes;
+        Set<Class<?>> classes = beforeOrNull == null ? classes(subject, without) : beforeOrNull.classes;
         GraphWalk walk = new GraphWalk(true, subject.given(), new HashSet<>(), LIMIT_NANOS);
         Fingerprint print = new Fingerprint(classes, walk.seen);
         walk.passing(subject.bolts());
@@ -93,11 +93,12 @@ final class Fingerprint {
     }
 
     /** The user's classes of which the bolts hold objects, by name. They have been initialised, so to read a static field runs nothing. */
-    private static Set<Class<?>> classes(Subject subject) {
+    private static Set<Class<?>> classes(Subject subject, Set<String> without) {
         Set<Class<?>> met = new HashSet<>(subject.types());
         GraphWalk walk = new GraphWalk(true, subject.given(), met, LIMIT_NANOS);
         for (Object bolt : subject.bolts()) {
-            subject.fields().forEach(field -> walk.root(field.getName(), get(field, bolt)));
+            subject.fields().stream().filter(field -> !without.contains(field.getName()))
+                    .forEach(field -> walk.root(field.getName(), get(field, bolt)));
         }
         Set<Class<?>> own = new TreeSet<>(Comparator.comparing(Class::getName));
         met.stream().filter(subject.codeBase()::has).forEach(own::add);

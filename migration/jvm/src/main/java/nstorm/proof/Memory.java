@@ -40,6 +40,10 @@ public final class Memory {
     private final Declared declared;
     /** What a reviewed class makes again. */
     private final Set<String> madeAgain;
+    /** Whether its code needs no reading. */
+    private final boolean reviewed;
+    /** Whether it is said what may be forgotten, so that nothing is left to prove: by what is declared, or of a spout by who reviewed it. */
+    private final boolean trusted;
     private Subject subject;
     private String lastChange;
     private volatile Fingerprint first;
@@ -59,6 +63,9 @@ public final class Memory {
         this.declared = declared;
         this.given = given;
         madeAgain = Reviewed.madeAgain(taskObjects.get(0));
+        Reviewed.Verdict verdict = declared.isSilent(component) ? Reviewed.of(taskObjects.get(0)) : null;
+        reviewed = verdict != null;
+        trusted = declared.trusts(component) || reviewed && verdict.how() == Reviewed.How.SPOUT;
     }
 
     /** Looks at the bolts, which have been prepared and have taken no tuple. Never throws: what cannot be looked at stays. */
@@ -76,22 +83,24 @@ public final class Memory {
     public void read() {
         if (declared.isLive(component)) {
             way = new MoveWay(null);
-        } else if (unseen != null && !declared.trusts(component)) {
+        } else if (unseen != null && !trusted) {
             way = new MoveWay(unseen);
         } else {
             Object bolt = taskObjects.get(0);
-            BoltMemory code = BoltMemory.of(bolt);
-            unsure = code.unsure() != null || code.stays() != null;
-            String holds = declared.trusts(component) ? null : first.obstacle();
+            if (!reviewed) {
+                BoltMemory code = BoltMemory.of(bolt);
+                unsure = code.unsure() != null || code.stays() != null;
+            }
+            String holds = trusted ? null : first.obstacle();
             MoveWay guess = MoveWay.of(component, bolt, declared, seenChanged(), holds);
-            boolean overlaps = guess.pinned() == null && !declared.trusts(component);
+            boolean overlaps = guess.pinned() == null && !trusted;
             way = overlaps && first.mayChange() ? MoveWay.stopping("has objects that could keep something") : guess;
         }
     }
 
     /** The same of a spout: null is what it stays for if it may be closed here and opened elsewhere. */
     public void readSpout() {
-        if (declared.isLive(component) || declared.isRenewed(component)) {
+        if (trusted) {
             way = new MoveWay(null);
             return;
         }
@@ -115,7 +124,7 @@ public final class Memory {
      * Whether two copies may work at once: null, or what the bolts remember, with its path. They then move by another way from now on, or stay.
      */
     public String changedSincePrepared() {
-        if (declared.trusts(component)) {
+        if (trusted) {
             return null;
         }
         try {
@@ -142,7 +151,7 @@ public final class Memory {
 
     private Departure departing(FirstPass firstOrNull) throws IOException {
         Set<String> fields = new TreeSet<>(way.state() == null ? Set.of() : way.state());
-        if (declared.trusts(component)) {
+        if (trusted) {
             return new Departure(fields, BoltState.save(taskObjects, fields, firstOrNull), () -> null);
         }
         Fingerprint now = look(fields);

@@ -52,7 +52,8 @@ class KeptTuplesTest {
     void aBatchOfStormsIsAsked() {
         BatchHelper batch = new BatchHelper(10, null);
         assertTrue(none(batch));
-        batch.addBatch((Tuple) Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] {Tuple.class}, (self, method, given) -> null));
+        Class<?>[] types = {Tuple.class};
+        batch.addBatch((Tuple) Proxy.newProxyInstance(getClass().getClassLoader(), types, (self, method, given) -> null));
         assertFalse(none(batch));
     }
 

@@ -146,8 +146,8 @@ class ReviewedTest {
         ReviewedClass entry = entry("FileSpout");
         Object spout = fileSpout(new URLClassLoader(crawler, getClass().getClassLoader()));
         Reviewed.Verdict verdict = Reviewed.of(spout);
-        assertEquals(new Reviewed.Verdict(How.STAYS, Set.of(), entry.one("why")), verdict);
-        assertEquals(entry.one("why") + "; declare nstorm.move: {in: live} if it may move all the same", verdict.reason("in"));
+        assertEquals(new Reviewed.Verdict(How.STAYS, Set.of(), entry.one("why"), "renew"), verdict);
+        assertEquals(entry.one("why") + "; declare nstorm.move: {in: renew} if it may move all the same", verdict.reason("in"));
     }
 
     /** The name alone says nothing, nor does what a class extends. */
@@ -159,7 +159,8 @@ class ReviewedTest {
                 return new ByteArrayInputStream(new byte[] {1});
             }
         })));
-        assertNull(Reviewed.of(new JdbcInsertBolt(JdbcRows.hikari("jdbc:h2:mem:x"), new SimpleJdbcMapper(List.of(new Column<Long>("n", 1)))) {
+        SimpleJdbcMapper mapper = new SimpleJdbcMapper(List.of(new Column<Long>("n", 1)));
+        assertNull(Reviewed.of(new JdbcInsertBolt(JdbcRows.hikari("jdbc:h2:mem:x"), mapper) {
         }));
     }
 

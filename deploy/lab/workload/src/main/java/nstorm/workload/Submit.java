@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.storm.StormSubmitter;
 
-/** The main class of a topology, as users have one: submits workloads, whose ledgers go into a folder. Arguments: the folder, the workloads. */
+/** The main class of a topology, as users have one. Arguments: the folder for the ledgers, and the workloads to submit. */
 public final class Submit {
     private Submit() {
     }
