@@ -14,7 +14,7 @@ WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o 
 FAILSAFE := $(foreach role,worker supervisor nimbus,integration-test@$(role) verify@verify)
 PYTHON_FOLDERS := agent controller deploy kvstore migration
 
-.PHONY: setup fetch demo lint test test-java test-python test-cluster test-cluster-apart test-zookeeper explore chaos clean
+.PHONY: setup fetch demo lint test test-java test-python test-cluster test-cluster-apart test-zookeeper explore chaos reviewed clean
 
 setup: build/tools.stamp build/venv.stamp $(HOOKS_JAR) $(WORKLOAD_JAR) build/homes.stamp
 
@@ -105,5 +105,9 @@ explore: build/venv.stamp
 chaos: setup
 	.venv/bin/python -m tests.chaos
 
+# Reviewed verdicts on real servers: what the connectors need is 200 MB.
+reviewed: $(HOOKS_JAR)
+	$(MVN) -f tests/reviewed/pom.xml test
+
 clean:
-	rm -rf build tests/bench/jmh-project/target deploy/lab/workload/target migration/jvm/target
+	rm -rf build tests/bench/jmh-project/target tests/reviewed/target deploy/lab/workload/target migration/jvm/target
