@@ -68,7 +68,7 @@ def check_topology(
     named = main_class or _main_class(jar)
     found = _run(_class_path(jar, storm_home, storm_lib), named, prepare, main_args or [])
     if found["error"]:
-        raise CommandError(f"{jar}: {found['error']}")
+        raise CommandError(f"{jar}: {_plain(found['error'])}")
     if output is Output.JSON:
         print(json.dumps(found["topologies"], indent=1))
     else:
@@ -134,7 +134,7 @@ def _run(
             raise CommandError(f"its JVM has not ended after {LIMIT_S} s") from None
         said.seek(0)
         lines = said.read().splitlines()
-    last = [one for one in lines if not one.startswith("nstorm: hooks ")][-LAST_LINES:]
+    last = [_plain(one) for one in lines if not one.startswith("nstorm: hooks ")][-LAST_LINES:]
     try:
         found: Mapping[str, Any] = json.loads(done.stdout)
     except ValueError:
@@ -144,17 +144,24 @@ def _run(
     return found
 
 
+def _plain(text: str) -> str:
+    """Show text of others; a terminal would obey control characters in it."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
 def _print(topologies: Sequence[Mapping[str, Any]]) -> None:
     console = Console()
     for topology in topologies:
-        table = Table("component", "class", "moves", "why", "declare", title=Text(topology["name"]))
+        table = Table(
+            "component", "class", "moves", "why", "declare", title=Text(_plain(topology["name"]))
+        )
         for one in topology["components"]:
             name = f"{one['component']} ({one['executors']})"
             way = f"{one['way']}?" if one["guess"] else one["way"]
             short = one["class"].rpartition(".")[2]
             # Names and reasons are not ours: a [ in them is no markup.
             cells = (name, short, way, one["why"], one["declare"] or "")
-            table.add_row(*map(Text, cells))
+            table.add_row(*(Text(_plain(cell)) for cell in cells))
         console.print(table)
     if any(one["guess"] for topology in topologies for one in topology["components"]):
         print("?: a first guess; --prepare prepares bolts, and what they keep shows at a move")

@@ -114,6 +114,16 @@ def test_a_guess_is_marked_and_text_of_others_is_no_markup(
         assert text in shown
 
 
+def test_no_text_of_others_reaches_a_terminal_as_a_command(
+    tmp_path: Path, storm: Path, java: Path
+) -> None:
+    evil = {**COMPONENT, "component": "a\x1b]0;title\x07b"}
+    answers(java, {"error": None, "topologies": [{"name": "w\x1bc", "components": [evil]}]})
+    assert "\x1b" not in ran(jar(tmp_path), "--storm-home", storm).output
+    answers(java, {"error": "threw \x1b[2J", "topologies": []})
+    assert "\x1b" not in refusal(jar(tmp_path), "--storm-home", storm)
+
+
 def test_storm_is_found_by_its_command(
     tmp_path: Path, storm: Path, java: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
