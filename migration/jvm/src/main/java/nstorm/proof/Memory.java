@@ -15,6 +15,7 @@ import nstorm.memory.BoltMemory;
 import nstorm.memory.Declared;
 import nstorm.memory.MoveWay;
 import nstorm.memory.Reviewed;
+import nstorm.memory.Reviewed.How;
 import nstorm.proof.Fingerprint.Kind;
 import nstorm.proof.Fingerprint.Root;
 import nstorm.state.BoltState;
@@ -40,8 +41,8 @@ public final class Memory {
     private final Declared declared;
     /** What a reviewed class makes again. */
     private final Set<String> madeAgain;
-    /** Whether its code needs no reading. */
-    private final boolean reviewed;
+    /** Null if nothing was reviewed, or something else is declared. */
+    private final Reviewed.Verdict verdict;
     /** Whether it is said what may be forgotten, so that nothing is left to prove: by what is declared, or of a spout by who reviewed it. */
     private final boolean trusted;
     private Subject subject;
@@ -63,9 +64,8 @@ public final class Memory {
         this.declared = declared;
         this.given = given;
         madeAgain = Reviewed.madeAgain(taskObjects.get(0));
-        Reviewed.Verdict verdict = declared.isSilent(component) ? Reviewed.of(taskObjects.get(0)) : null;
-        reviewed = verdict != null;
-        trusted = declared.trusts(component) || reviewed && verdict.how() == Reviewed.How.SPOUT;
+        verdict = declared.isSilent(component) ? Reviewed.of(taskObjects.get(0)) : null;
+        trusted = declared.trusts(component) || verdict != null && verdict.how() == How.SPOUT;
     }
 
     /** Looks at the bolts, which have been prepared and have taken no tuple. Never throws: what cannot be looked at stays. */
@@ -87,7 +87,7 @@ public final class Memory {
             way = new MoveWay(unseen);
         } else {
             Object bolt = taskObjects.get(0);
-            if (!reviewed) {
+            if (verdict == null) {
                 BoltMemory code = BoltMemory.of(bolt);
                 unsure = code.unsure() != null || code.stays() != null;
             }
@@ -236,6 +236,9 @@ public final class Memory {
             throw new IOException(component + "." + large + " leads to more than can be looked at in time");
         } else if (now.obstacle() != null) {
             throw new IOException(component + "." + now.obstacle());
+        }
+        if (!changed.isEmpty() && verdict != null && verdict.how() == How.RENEW) {
+            throw new IOException(lastChange); // nothing travels with one that is renewed
         }
         Set<String> names = Fingerprint.names(withSharing(now, changed.keySet()));
         if (!names.isEmpty()) {
