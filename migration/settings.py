@@ -250,9 +250,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("move", Kind.WORDS, MappingProxyType({}),
         "How executors of a component move: `live` also if its bolt keeps something, which the "
         "new copy then lacks, `carry` with the fields of `state` whatever else its code does, "
-        "`drain` once its bolt keeps no tuple and then without what else it keeps, `renew` where its "
-        "source ends before the new copy opens what it needs by itself, or `never`; the key may "
-        "also stand in the topology's own configuration.",
+        "`drain` once its bolt keeps no tuple and then without what else it keeps, `renew` where "
+        "its source ends before the new copy opens what it needs by itself, or `never`; the key "
+        "may also stand in the topology's own configuration.",
         Reader.HOOKS,
         unset="as what it keeps says", choices=("live", "carry", "drain", "renew", "never")),
     Setting("state", Kind.LISTS, MappingProxyType({}),

@@ -216,11 +216,8 @@ class Worker:
         if self.entry(entry.executor) is None or ahead:
             return EntryState.NONE
         here = entry.executor in self.running
-        if entry.phase is Phase.PREPARE and proves and here:
-            remembers = entry.executor in self.stalled
-            return EntryState.REFUSED if remembers else EntryState.READY
-        if entry.phase in (Phase.PREPARE, Phase.QUIET) and target:
-            return EntryState.READY if here else EntryState.NONE
+        if entry.phase is Phase.PREPARE or (entry.phase is Phase.QUIET and target):
+            return self._ready(entry, proves=proves) if here else EntryState.NONE
         if entry.phase is Phase.UNDO and (target or entry.source == self.slot) and not here:
             return EntryState.STOPPED if target else EntryState.NONE
         if not here and self.slot in (entry.source, entry.target):
@@ -228,6 +225,10 @@ class Worker:
         if entry.source == self.slot and entry.id in self.drained:
             return EntryState.DRAINED
         return self._running(entry)
+
+    def _ready(self, entry: Entry, *, proves: bool) -> EntryState:
+        remembers = proves and entry.executor in self.stalled
+        return EntryState.REFUSED if remembers else EntryState.READY
 
     def _running(self, entry: Entry) -> EntryState:
         if entry.phase is Phase.QUIET:

@@ -63,7 +63,10 @@ def test_every_key(tmp_path: Path):
             "nstorm.move: must be one of live, carry, drain, renew, never for each component, "
             "is {'count': 'lvie'}",
         ),
-        ({"nstorm.move": "live"}, "nstorm.move: must be one of live, carry, drain, renew, never for each"),
+        (
+            {"nstorm.move": "live"},
+            "nstorm.move: must be one of live, carry, drain, renew, never for each",
+        ),
         (
             {"nstorm.state": {"count": []}},
             "nstorm.state: must be a list of names for each component, is {'count': []}",
