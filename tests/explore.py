@@ -2,12 +2,14 @@
 
 `make test` tries the same examples each time; here every round has a seed of its own. What breaks
 is printed as code to paste into the test's file, where `make test` tries it ever after.
+Meanwhile a JVM moves bolts that it makes at random, until one is wrong: that is printed, too.
 """
 
 import argparse
 import contextlib
 import itertools
 import math
+import os
 import re
 import secrets
 import signal
@@ -22,6 +24,9 @@ from pathlib import Path
 import pytest
 
 END_S = 60.0
+ROOT = Path(__file__).parent.parent
+MAVEN = ["mvn", "-q", "-B", "-f", "migration/jvm/pom.xml"]
+MADE_BOLTS = [*MAVEN, "test", "-Dtest=MadeBoltsTest#othersEachTime", "-Dexplore=true"]
 
 
 def notes(error: BaseException) -> Iterator[str]:
@@ -131,6 +136,19 @@ def search(log: Path, paths: Sequence[str], seconds: float) -> int:
     return 0
 
 
+@contextlib.contextmanager
+def meanwhile(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a search of its own, which prints what it finds and ends then, or is ended."""
+    # With all that it starts in a group, away from the terminal's.
+    child = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+    try:
+        yield child
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGTERM)
+        child.wait(END_S)
+
+
 def main() -> int:
     """Read the command line; 1 where a test failed."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -146,9 +164,12 @@ def main() -> int:
         if options.seed is not None:
             return one_round(options.seed, log, paths)
         code = 0
+        bolts = None if paths else stack.enter_context(meanwhile(MADE_BOLTS))
         with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
             code = search(log, paths, options.seconds)
         failed = broken(log)
+        if bolts and bolts.poll():
+            failed.append("made bolts")
     print(f"{len(failed)} failed", *failed, sep="\n")
     return 1 if failed else code
 

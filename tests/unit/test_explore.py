@@ -7,6 +7,8 @@ from pathlib import Path
 
 from hypothesis import settings
 
+from tests.explore import meanwhile
+
 EXPLORE = Path(__file__).parent.parent / "explore.py"
 PROFILE = """
 from hypothesis import settings
@@ -80,3 +82,16 @@ def test_it_finds_the_tests_from_where_make_runs_it() -> None:
     done = subprocess.run(command, cwd=root, env=plain, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout
+
+
+def test_what_searches_meanwhile_ends_with_all_that_it_has_started() -> None:
+    with meanwhile(["bash", "-c", "sleep 600 & wait"]) as child:
+        assert child.poll() is None
+    assert child.returncode < 0
+    ended = subprocess.run(["pgrep", "-g", str(child.pid)], check=False, capture_output=True)
+    assert not ended.stdout.split()
+
+
+def test_what_finds_something_meanwhile_has_ended_by_itself() -> None:
+    with meanwhile(["false"]) as child:
+        assert child.wait(60) == 1
