@@ -197,8 +197,10 @@ def _opened(observed: ObservedEntry) -> bool:
 
 
 def _target_ready(observed: ObservedEntry) -> bool:
-    # A spout is absorbed right after QUIET, and what carries its state stands still from CARRY on.
-    if observed.entry.way in (Way.SPOUT, Way.CARRY) and not _supervised(observed):
+    # What goes through QUIET is absorbed right after it, and what carries its state stands still
+    # from CARRY on.
+    stops_first = observed.entry.way in (Way.SPOUT, Way.RENEW, Way.CARRY)
+    if stops_first and not _supervised(observed):
         return False
     if observed.entry.way is Way.LIVE and not _proved(observed):
         return False

@@ -63,6 +63,7 @@ class Way(StrEnum):
     SPOUT = "spout"
     CARRY = "carry"
     DRAIN = "drain"
+    RENEW = "renew"
     UNKNOWN = "unknown"
     """Of a later version of the protocol; never written."""
 
@@ -86,7 +87,7 @@ class EntryState(StrEnum):
     LOADED = "LOADED"
     """The target's copy has what the source's kept, and works with it."""
     REFUSED = "REFUSED"
-    """The state of the source's copy cannot be written, or not be read."""
+    """The state of the source's copy cannot be written or read, or this copy cannot be closed."""
     STOPPED = "STOPPED"
     STUCK = "STUCK"
     NOT_UNDERSTOOD = "NOT_UNDERSTOOD"

@@ -58,6 +58,8 @@ class Worker:
     running: set[ExecutorId] = field(default_factory=set)
     drained: set[str] = field(default_factory=set)
     spouts: frozenset[ExecutorId] = frozenset()
+    # Bolts that hold something open, and the copies here that hold it, those of spouts too.
+    renewed: frozenset[ExecutorId] = frozenset()
     opened: set[ExecutorId] = field(default_factory=set)
     # Spouts whose tuples do not finish.
     stalled: set[ExecutorId] = field(default_factory=set)
@@ -106,7 +108,8 @@ class Worker:
                 self.counts[executor] += 1
                 self.counted[executor] += 1
         self.keeping &= self.running
-        self.keeping |= {e for e in self.running & self.keepers if self.owner(e) == self.slot}
+        keepers = self.running & (self.keepers | self.renewed)
+        self.keeping |= {e for e in keepers if self.owner(e) == self.slot and not self.quiet(e)}
 
     def carry(self, target: Worker) -> None:
         """Send what copies here have counted to where they go, if both ends hold still."""
@@ -133,14 +136,19 @@ class Worker:
         entry = self.entry(executor)
         return self.view[executor][0] if entry is None else entry.owner
 
+    def quiet(self, executor: ExecutorId) -> bool:
+        """Tell whether the copy here takes no tuple, since it is to be closed."""
+        entry = self.entry(executor)
+        return entry is not None and entry.phase is Phase.QUIET and entry.source == self.slot
+
     def may_run(self, executor: ExecutorId) -> bool:
         entry = self.entry(executor)
         if entry is None:
             return self.view[executor][0] == self.slot
         if entry.phase in (Phase.STOP, Phase.SETTLE):
             return entry.target == self.slot
-        if entry.phase is Phase.QUIET and entry.source == self.slot:
-            return executor in self.stalled
+        if self.quiet(executor):
+            return executor in self.stalled | self.keeping
         if entry.phase is Phase.OPEN:
             return entry.source == self.slot
         return self.slot in (entry.source, entry.target)
@@ -155,7 +163,7 @@ class Worker:
         self.arrived.clear()
         self.begun.clear()
         self.running = {executor for executor in self.view if self.owner(executor) == self.slot}
-        self.opened = self.running & self.spouts
+        self.opened = self.running & (self.spouts | self.renewed)
 
     def die(self) -> None:
         """End the JVM; its supervisor lives on, and starts another one some time."""
@@ -198,14 +206,14 @@ class Worker:
                 self.running.add(entry.executor)
             drains = entry.phase is Phase.DRAIN and entry.source == self.slot
             leaves = entry.phase is Phase.UNDO and entry.target == self.slot
-            if (drains or leaves) and entry.executor in self.keeping:
+            if (drains or leaves or self.quiet(entry.executor)) and entry.executor in self.keeping:
                 self.keeping.discard(entry.executor)
             elif drains:
                 self.drained.add(entry.id)
             elif leaves:
                 self.running.discard(entry.executor)
         owned = {executor for executor in self.running if self.owner(executor) == self.slot}
-        self.opened = self.running & self.spouts & (self.opened | owned)
+        self.opened = self.running & (self.spouts | self.renewed) & (self.opened | owned)
 
     def state(self, entry: Entry) -> EntryState:
         target = entry.target == self.slot
@@ -292,6 +300,7 @@ class Worker:
                 *(ExecutorWay(e, Way.SPOUT) for e in sorted(self.spouts)),
                 *(ExecutorWay(e, Way.CARRY) for e in sorted(self.carried)),
                 *(ExecutorWay(e, Way.DRAIN) for e in sorted(self.keepers)),
+                *(ExecutorWay(e, Way.RENEW) for e in sorted(self.renewed)),
             ),
         )
         kept = () if self.closed else (self._persisted_slot(),)
@@ -319,6 +328,7 @@ class World:
         carried: int = 0,
         keepers: int = 0,
         *,
+        renewed: int = 0,
         used: int | None = None,
     ) -> None:
         """Lay it out; the executors are in the first `used` slots."""
@@ -332,6 +342,7 @@ class World:
         self.spouts = frozenset(self.executors[:spouts])
         self.carried = frozenset(self.executors[spouts : spouts + carried])
         self.keepers = frozenset(self.executors[spouts + carried :][:keepers])
+        self.renewed = frozenset(self.executors[spouts + carried + keepers :][:renewed])
         self.status = "ACTIVE"
         self.stored = Plan(CLUSTER, 1, 0, TOPOLOGY)
         self.publication = self.publish()
@@ -341,6 +352,7 @@ class World:
                 dict(self.storm),
                 self.stored,
                 spouts=self.spouts,
+                renewed=self.renewed,
                 supervisor_view=dict(self.storm),
                 carried=self.carried,
                 keepers=self.keepers,
@@ -350,7 +362,7 @@ class World:
         for worker in self.workers:
             worker.keep()
             worker.running = set(worker.persisted)
-            worker.opened = worker.running & worker.spouts
+            worker.opened = worker.running & (self.spouts | self.renewed)
             worker.kills = 0
             worker.speak(0)
         self.held_plan: HeldPlan = resume(self.stored, self.epoch, 0.0)

@@ -338,7 +338,7 @@ def share(worker: Document) -> str:
 def _executor(row: Document) -> str:
     cpu = "" if row["cpu_cores"] is None else f" {row['cpu_cores']:.3f}"
     how = "pinned" if row["pinned"] else row["way"]
-    told = f" ({how}: {row['why']})" if how in ("pinned", Way.CARRY, Way.DRAIN) else ""
+    told = f" ({how}: {row['why']})" if how in ("pinned", Way.CARRY, Way.DRAIN, Way.RENEW) else ""
     return f"{row['executor']} {row['component']}{cpu}{told}"
 
 

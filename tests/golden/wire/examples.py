@@ -275,6 +275,8 @@ def _read() -> list[dict[str, str]]:
     leaping = encode(Plan(CLUSTER, 3, 17, TOPOLOGY, (replace(MOVE, way=Way.UNKNOWN),))).decode()
     move = replace(MOVE, phase=Phase.OPEN, opens="127.0.0.3")
     opening = encode(Plan(CLUSTER, 3, 17, TOPOLOGY, (move,))).decode()
+    renewed = replace(MOVE, phase=Phase.QUIET, way=Way.RENEW)
+    renewing = encode(Plan(CLUSTER, 3, 17, TOPOLOGY, (renewed,))).decode()
     cases = [
         (plan.replace('"epoch":3', '"epoch":3,"later":{"a":[1,{"b":null}]}'), plan),
         (plan.replace('"phase"', '"later":1e999,"phase"'), plan),
@@ -286,6 +288,7 @@ def _read() -> list[dict[str, str]]:
         (plan.replace(',"way":"live"', ""), plan),
         (plan.replace(',"opens":null', ""), plan),
         (opening, opening),
+        (renewing, renewing),
         (empty.replace(',"entries":[]', ""), empty),
     ]
     return [{"text": text, "means": means} for text, means in cases]

@@ -23,7 +23,7 @@ class Turns(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(executors=6, spouts=2, carried=2, keepers=1)
+        self.world = World(executors=6, spouts=1, carried=2, keepers=1, renewed=1)
 
     @initialize(executor=EXECUTORS, by=st.integers(1, 2))
     def begin(self, executor: int, by: int) -> None:
@@ -97,23 +97,25 @@ class Moves(Turns):
         for executor in self.world.executors:
             copies = self.world.copies(executor)
             entry = entries.get(executor)
-            spout = executor in self.world.spouts
+            closes = executor in self.world.spouts | self.world.renewed
             ends = (
                 {self.world.storm[executor][0]} if entry is None else {entry.source, entry.target}
             )
-            assert copies or (spout and entry is not None)
+            assert copies or (closes and entry is not None)
             assert set(copies) <= ends
             # One copy, as long as the new one is not asked for.
             assert len(copies) <= (1 if entry is None else 2)
 
     @invariant()
-    def no_spout_is_open_twice(self) -> None:
-        for executor in self.world.spouts:
+    def nothing_is_open_twice(self) -> None:
+        for executor in self.world.spouts | self.world.renewed:
             assert sum(executor in worker.opened for worker in self.world.workers) <= 1
 
     @invariant()
     def a_tuple_finds_a_copy_from_everywhere(self) -> None:
-        for executor in set(self.world.executors) - self.world.spouts:
+        # What nobody has opened waits for the next copy.
+        closing = self.world.spouts | self.world.renewed
+        for executor in set(self.world.executors) - closing:
             for worker in [one for one in self.world.workers if not one.closed]:
                 hops = [worker.owner(executor)]
                 while executor not in self.world.worker(hops[-1]).running:
@@ -143,7 +145,7 @@ class Opening(Moves):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(executors=6, spouts=2, carried=2, used=1)
+        self.world = World(executors=6, spouts=1, carried=2, renewed=1, used=1)
 
 
 class Faults(Turns):
@@ -194,7 +196,7 @@ class FaultsWhileOpening(Faults):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(executors=6, spouts=2, carried=2, used=1)
+        self.world = World(executors=6, spouts=1, carried=2, renewed=1, used=1)
 
 
 Moves.TestCase.settings = settings(max_examples=150, stateful_step_count=15, deadline=None)
@@ -230,6 +232,7 @@ def test_a_worker_whose_only_other_executor_has_not_arrived_is_not_emptied():
         (Phase.PREPARE, Way.CARRY),
         (Phase.DRAIN, Way.DRAIN),
         (Phase.CARRY, Way.CARRY),
+        (Phase.QUIET, Way.RENEW),
     ],
 )
 def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase, way: Way):
@@ -238,6 +241,7 @@ def test_a_cancelled_move_goes_back_from_each_phase_that_can(phase: Phase, way: 
         spouts=way is Way.SPOUT,
         carried=way is Way.CARRY,
         keepers=way is Way.DRAIN,
+        renewed=way is Way.RENEW,
     )
     moved = world.executors[0]
     world.move(moved, world.slots[1])
@@ -427,9 +431,9 @@ def test_a_switch_whose_end_falls_silent_waits_for_it(frozen: int):
     assert world.with_kills() == 0
 
 
-def quiet() -> World:
-    """Return a world in which a spout is in QUIET and its source has not finished yet."""
-    world = World(executors=4, spouts=1)
+def quiet(way: Way = Way.SPOUT) -> World:
+    """Return a world in which an executor is in QUIET and its source has not finished yet."""
+    world = World(executors=4, spouts=way is Way.SPOUT, renewed=way is Way.RENEW)
     world.move(world.executors[0], world.slots[1])
     world.until(Phase.QUIET)
     return world
@@ -446,14 +450,40 @@ def goes_back(world: World) -> None:
 
 @pytest.mark.parametrize("dead", [0, 1], ids=["source", "target"])
 @pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
-def test_a_quiet_spout_goes_back_when_an_end_dies(dead: int, closed: bool):
-    world = quiet()
+@pytest.mark.parametrize("way", [Way.SPOUT, Way.RENEW])
+def test_a_quiet_copy_goes_back_when_an_end_dies(dead: int, closed: bool, way: Way):
+    world = quiet(way)
     if closed:
         world.everybody(0.05, frozenset({"speak 0"}))
     world.workers[dead].die()
     world.everybody()
     goes_back(world)
     assert [world.executors[0] in worker.opened for worker in world.workers] == [True, False, False]
+
+
+def test_what_is_open_is_closed_once_it_keeps_nothing_and_before_it_is_opened_elsewhere():
+    world = quiet(Way.RENEW)
+    moved, source, target = world.executors[0], world.workers[0], world.workers[1]
+    assert moved in source.keeping & source.opened
+    world.settle()
+    events = [(event.entry.phase, event.next) for event in world.events]
+    assert events == [
+        ("PREPARE", "QUIET"),
+        ("QUIET", "STOP"),
+        ("STOP", "SETTLE"),
+        ("SETTLE", "(leave)"),
+    ]
+    assert source.lost == 0
+    assert [moved in worker.opened for worker in world.workers] == [False, True, False]
+    assert moved in target.keeping
+
+
+def test_what_keeps_tuples_for_too_long_goes_back():
+    world = quiet(Way.RENEW)
+    world.workers[0].stalled.add(world.executors[0])
+    world.everybody()
+    goes_back(world)
+    assert world.finished[-1].reason.startswith("the source's copy cannot be closed")
 
 
 def test_a_spout_whose_tuples_do_not_finish_goes_back():

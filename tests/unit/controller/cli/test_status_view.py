@@ -157,27 +157,30 @@ def test_moves_are_shown_by_host_and_port() -> None:
 
 def test_how_an_executor_moves_is_shown_where_that_takes_something() -> None:
     a = Slot("a", 1)
-    ways = ((1, Way.CARRY), (2, Way.SPOUT))
+    ways = ((1, Way.CARRY), (2, Way.SPOUT), (5, Way.RENEW))
     said = worker_ack(
         a,
-        [1, 2, 3, 4],
+        [1, 2, 3, 4, 5],
         ways=tuple(ExecutorWay(executor(task), way) for task, way in ways),
         pinned=(
             PinnedExecutor(executor(1), "keeps something in its field counts, some 42 MB"),
             PinnedExecutor(executor(2), "spout"),
             PinnedExecutor(executor(3), "starts threads"),
+            PinnedExecutor(executor(5), "nstorm.move says renew"),
         ),
     )
     acks = (node_acks("a", [said], "c"),)
-    view = TopologyView(publication(dict.fromkeys((1, 2, 3, 4), a)), Plan("c", 2, -1, "wc-1"), acks)
+    view = TopologyView(publication(dict.fromkeys(range(1, 6), a)), Plan("c", 2, -1, "wc-1"), acks)
     document = as_document([view], acks, None, Controls(), left_out={})
     rows = document["topologies"][0]["executors"]
-    assert [row["way"] for row in rows] == ["carry", "spout", None, "live"]
-    assert [row["why"] for row in rows] == [*(pin.reason for pin in said.pinned), None]
+    assert [row["way"] for row in rows] == ["carry", "spout", None, "live", "renew"]
+    reasons = [pin.reason for pin in said.pinned]
+    assert [row["why"] for row in rows] == [*reasons[:3], None, reasons[3]]
     console = Console(width=200, record=True, file=io.StringIO())
     for part in as_tables(document):
         console.print(part)
     shown = console.export_text()
     assert "(carry: keeps something in its field counts, some 42 MB)" in shown
     assert "(pinned: starts threads)" in shown
+    assert "(renew: nstorm.move says renew)" in shown
     assert "spout)" not in shown
