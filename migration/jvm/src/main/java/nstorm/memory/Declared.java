@@ -59,7 +59,7 @@ public final class Declared {
         return "live".equals(words.get(component));
     }
 
-    /** Whether a spout may be closed and another one opened elsewhere, whatever it keeps. */
+    /** Whether a spout is closed, or a bolt cleaned up, before its new copy opens what it needs, whatever else it keeps. */
     public boolean isRenewed(String component) {
         return "renew".equals(words.get(component));
     }

@@ -12,8 +12,14 @@ import java.util.TreeSet;
  * @param pinned why it does not move live, or null
  * @param state the fields that travel with it, none if its source only stops first; null if it does not move so
  * @param tuples the fields that hold no tuple any more before it moves; null if it does not move so
+ * @param renews whether it is cleaned up at its source before it is prepared at its target
  */
-public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
+public record MoveWay(String pinned, Set<String> state, Set<String> tuples, boolean renews) {
+    /** One that is not renewed. */
+    public MoveWay(String pinned, Set<String> state, Set<String> tuples) {
+        this(pinned, state, tuples, false);
+    }
+
     /** One that stays for a reason, or moves live if there is none. */
     public MoveWay(String reasonOrNull) {
         this(reasonOrNull, null, null);
@@ -38,6 +44,9 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
         BoltMemory memory = BoltMemory.of(bolt);
         Set<String> named = declared.state(component);
         boolean keepsTuples = !memory.tuples().isEmpty();
+        if (declared.isRenewed(component)) {
+            return checked(bolt, renewed(Declared.MOVE + " says renew", named == null ? memory.tuples() : named));
+        }
         if (declared.isDrain(component) || named == null && keepsTuples && memory.stays() == null) {
             return drained(bolt, named == null ? memory.tuples() : named);
         }
@@ -98,17 +107,31 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples) {
         return new MoveWay(why + ", so its source stops first", Set.of(), null);
     }
 
-    private static MoveWay drained(Object bolt, Set<String> tuples) {
+    /**
+     * One that holds what only one copy may hold: its source is cleaned up before its target is prepared.
+     *
+     * @param tuples the fields with tuples that the source acks first, perhaps none
+     */
+    public static MoveWay renewed(String why, Set<String> tuples) {
+        String acks = tuples.isEmpty() ? "" : "acks what it keeps in " + BoltMemory.in(tuples) + " and ";
+        return new MoveWay(why + ": its source " + acks + "is cleaned up before its target is prepared", null, tuples, true);
+    }
+
+    /** The same, or why it stays: its bolt has no such fields. */
+    private static MoveWay checked(Object bolt, MoveWay way) {
         try {
-            if (tuples.isEmpty()) {
-                throw new Undecided(Declared.MOVE + " says drain, and its code does not show where it keeps tuples: name the fields in "
-                        + Declared.STATE);
-            }
-            BoltFields.named(bolt, tuples);
-            return new MoveWay("keeps tuples in " + BoltMemory.in(tuples) + ", which it has to ack first", null, tuples);
+            BoltFields.named(bolt, way.tuples());
+            return way;
         } catch (Undecided e) {
             return new MoveWay(e.getMessage());
         }
+    }
+
+    private static MoveWay drained(Object bolt, Set<String> tuples) {
+        if (tuples.isEmpty()) {
+            return new MoveWay(Declared.MOVE + " says drain, and its code does not show where it keeps tuples: name the fields in " + Declared.STATE);
+        }
+        return checked(bolt, new MoveWay("keeps tuples in " + BoltMemory.in(tuples) + ", which it has to ack first", null, tuples));
     }
 
     /** Why the values of these fields cannot travel as they are now, or null. To be called where nothing else changes them, or to guess. */

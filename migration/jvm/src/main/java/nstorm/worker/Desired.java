@@ -22,7 +22,7 @@ final class Desired {
         PREPARE,
         /** Have a copy and deliver to it here. */
         RUN,
-        /** Have the spout finish what is pending, close it and end it; tuples for it are delivered here meanwhile. */
+        /** Have the copy finish what it has pending or keeps, close it and end it; tuples for it are delivered here meanwhile. */
         FINISH,
         /** Keep the copy, send new tuples to the owner, report when it is empty. */
         DRAIN,

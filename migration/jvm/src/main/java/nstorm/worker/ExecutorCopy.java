@@ -18,17 +18,12 @@ import nstorm.state.StateBytes;
 import nstorm.state.StateSize;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Way;
-import org.apache.storm.Config;
-import org.apache.storm.Constants;
 import org.apache.storm.daemon.Task;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
 import org.apache.storm.executor.spout.SpoutExecutor;
 import org.apache.storm.tuple.AddressedTuple;
-import org.apache.storm.tuple.TupleImpl;
-import org.apache.storm.tuple.Values;
 import org.apache.storm.utils.JCQueue;
-import org.apache.storm.utils.ObjectReader;
 import org.apache.storm.utils.Utils.SmartThread;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -76,6 +71,7 @@ final class ExecutorCopy {
     private int aheadInVain;
     private int finishedInVain;
     private long emptyingNanos;
+    private boolean waits;
     private long idleSinceNanos;
     private boolean drained;
     private long stopAskedNanos;
@@ -114,32 +110,46 @@ final class ExecutorCopy {
         return stopSwitch.spout != null;
     }
 
-    /** Whether the executor may be routed to as soon as the plan says so; a spout opens only then. */
-    boolean prepared() {
-        return ready() || spout() && alive();
+    /** Its bolts are prepared only when this worker owns them, as a spout is opened only then. */
+    void waitToOpen() {
+        waits = true;
     }
 
-    /** From now on a spout may open, and emits. */
+    /** Whether the executor may be routed to as soon as the plan says so; one that waits opens only then. */
+    boolean prepared() {
+        return ready() || (waits || spout()) && alive();
+    }
+
+    /** Whether tuples may wait in its queue: those for a bolt that is prepared only now would else wait where nothing holds their senders back. */
+    boolean receives() {
+        return ready() || waits && alive();
+    }
+
+    /** From now on what waited may open, and what was to finish goes on. */
     void run() {
-        if (stalls() && ++finishedInVain == IN_VAIN_MAX) {
+        if (!spout()) {
+            if (stopSwitch.bolt.late()) {
+                stays.failed("keeps tuples, and had not acked them all after 15 s in a move");
+            }
+        } else if (stopSwitch.spout.stalls() && ++finishedInVain == IN_VAIN_MAX) {
             stays.failed("in " + finishedInVain + " moves nothing of what it had pending finished for 10 s, as where tuples wait in windows");
         }
-        stopSwitch.allowOpen();
-        stopSwitch.keep();
+        stopSwitch.run();
     }
 
-    /** A spout emits no more, and ends once nothing is pending. */
+    /** A spout emits no more, and ends once nothing is pending; a bolt takes no more tuples, and ends once it keeps none. */
     void finish(HandOver handOver) {
-        stopSwitch.spout.finish(handOver, () -> changed() == null);
+        Set<String> tuples = stays.tuples();
+        if (spout()) {
+            stopSwitch.spout.finish(handOver, () -> changed() == null);
+        } else {
+            stopSwitch.finish(handOver, () -> tuples == null || holdsNone(tuples));
+        }
     }
 
-    /** Whether its spout cannot be closed, for what it has pending does not finish, or it remembers something: the move is to be undone. */
+    /** Whether it cannot be closed, for what it has pending or keeps does not finish, or it remembers something: the move is to be undone. */
     boolean staysOpen() {
-        return stalls() || stopSwitch.spout.remembers();
-    }
-
-    private boolean stalls() {
-        return stopSwitch.spout.stalls();
+        return spout() ? stopSwitch.spout.stalls() || stopSwitch.spout.remembers() : stopSwitch.bolt.late();
     }
 
     boolean alive() {
@@ -183,31 +193,28 @@ final class ExecutorCopy {
         if (tuples != null && emptyingNanos == 0) {
             emptyingNanos = System.nanoTime();
             forwarding = true;
-            stopSwitch.awaitEmpty(handOver, () -> keepsNone(tuples));
+            boolean forgets = stays.renews();
+            // What it keeps besides tuples would stay behind.
+            stopSwitch.awaitEmpty(handOver, () -> holdsNone(tuples) && (forgets || changed() == null));
             tick();
         }
         return tuples == null || stopSwitch.emptied();
     }
 
-    /** On the executor's thread, where nothing may throw. What it keeps besides tuples would stay behind. */
-    private boolean keepsNone(Set<String> tuples) {
+    /** On the executor's thread, where nothing may throw. */
+    private boolean holdsNone(Set<String> tuples) {
         try {
-            return KeptTuples.none(bolts(), tuples) && changed() == null;
+            return KeptTuples.none(bolts(), tuples);
         } catch (RuntimeException | LinkageError | StackOverflowError e) {
             Faults.report("looking for tuples that executor " + id + " keeps", e);
             return false;
         }
     }
 
-    /** Only to bolts that get ticks anyway: any other may take it for data. */
     private void tick() {
-        Object secs = executor.getTopoConf().get(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS);
-        if (secs != null) {
-            TupleImpl tick = new TupleImpl(executor.getWorkerTopologyContext(), new Values(ObjectReader.getInt(secs)),
-                    Constants.SYSTEM_COMPONENT_ID, (int) Constants.SYSTEM_TASK_ID, Constants.SYSTEM_TICK_STREAM_ID);
-            if (queue.tryPublish(new AddressedTuple(AddressedTuple.BROADCAST_DEST, tick))) {
-                queue.tryFlush();
-            }
+        AddressedTuple tick = BoltExit.tickOrNull(executor);
+        if (tick != null && queue.tryPublish(tick)) {
+            queue.tryFlush();
         }
     }
 
@@ -499,15 +506,20 @@ final class ExecutorCopy {
     }
 
     private long stoppingSinceNanos() {
-        return stopAskedNanos == 0 && spout() ? stopSwitch.spout.closingNanos() : stopAskedNanos;
+        return stopAskedNanos == 0 ? stopSwitch.closingNanos() : stopAskedNanos;
     }
 
     /** Asks the executor to end; see {@link StopSwitch#stop}. */
     void stop(HandOver handOver) {
         if (stopAskedNanos == 0) {
             stopAskedNanos = System.nanoTime();
-            stopSwitch.stop(handOver, startedHere ? thread : null);
+            stopSwitch.stop(handOver, startedHere ? thread : null, waits || stays.renews());
         }
+    }
+
+    /** Whether its bolts were cleaned up on its own thread. */
+    boolean cleanedUp() {
+        return !spout() && stopSwitch.bolt.cleanedUp();
     }
 
     /** Asked to stop long ago and still in user code. */

@@ -16,7 +16,6 @@ import org.apache.storm.daemon.Task;
 import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
-import org.apache.storm.executor.spout.SpoutExecutor;
 import org.apache.storm.utils.JCQueue;
 import org.apache.storm.utils.ObjectReader;
 import org.apache.storm.utils.Utils;
@@ -128,7 +127,7 @@ final class ExecutorFactory {
                 Faults.report("prepare of " + executor.getComponentId() + executor.getExecutorId(), error);
             }
         };
-        Callable<?> loop = executor instanceof SpoutExecutor ? StopSwitch.of(executor)::openWhenAllowed : executor;
+        Callable<?> loop = StopSwitch.of(executor)::openWhenAllowed;
         SmartThread thread = Utils.asyncLoop(loop, false, careful, Thread.NORM_PRIORITY, true, false,
                 executor.getComponentId() + "-executor" + executor.getExecutorId());
         List<SmartThread> threads = new ArrayList<>(List.of(thread));

@@ -1,6 +1,7 @@
 package nstorm.worker;
 
 import java.util.Map;
+import java.util.Queue;
 import org.apache.storm.Config;
 import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.executor.Executor;
@@ -22,6 +23,17 @@ final class HandOver {
 
     void take(AddressedTuple tuple) {
         misrouted.offer(tuple);
+    }
+
+    /**
+     * What back-pressure held back must not hold back the end: Storm empties an overflow only once the queue
+     * before it is empty, so a sender in another worker may wait for as long as local senders fill it.
+     */
+    void takePendingEmits(Executor executor) {
+        Queue<AddressedTuple> pending = executor.getPendingEmits();
+        for (AddressedTuple tuple = pending.poll(); tuple != null; tuple = pending.poll()) {
+            take(tuple);
+        }
     }
 
     /** False while so much waits to be forwarded that more might be dropped. */

@@ -102,11 +102,17 @@ final class HookedWorker {
     /**
      * Builds an executor and starts its thread; it takes no tuples until it is routed to, nor while it holds still.
      *
+     * @param waits whether its bolts are prepared only once it is to {@link #run}, as spouts are always opened
      * @throws IllegalStateException if the user's classes or Storm threw anything; nothing of it is left then
      */
-    void start(ExecutorId id, boolean still) {
+    void start(ExecutorId id, boolean still, boolean waits) {
         ExecutorCopy copy = factory.build(id);
         copy.holdStill(still);
+        if (waits) {
+            copy.waitToOpen();
+        } else if (!copy.spout()) {
+            copy.run();
+        }
         try {
             register(copy);
             running.add(copy.running);
@@ -144,10 +150,10 @@ final class HookedWorker {
         tables.claim(copy.id, copy.queue);
     }
 
-    /** This worker owns the spout: its copy may open and emit, and Nimbus hears of it also while it opens. */
-    void run(ExecutorCopy spout) {
-        spout.run();
-        tables.beginHeartbeats(spout.id);
+    /** This worker owns the executor: its copy may open and work, and Nimbus hears of it also while it opens. */
+    void run(ExecutorCopy copy) {
+        copy.run();
+        tables.beginHeartbeats(copy.id);
     }
 
     /** Storm's local-or-shuffle groupings follow executors that have come or gone. */
@@ -164,7 +170,7 @@ final class HookedWorker {
         JCQueue queue = copy.queue;
         tables.removeReceiveQueue(copy.id, queue);
         tables.abandon(copy.id, queue);
-        UserCleanup.shutDown(copy, !copy.spout() && cleanedUp.contains(copy.component));
+        UserCleanup.shutDown(copy, !copy.spout() && !copy.cleanedUp() && cleanedUp.contains(copy.component));
         ExecutorMetrics.remove(state.getMetricRegistry(), copy.id, me.port());
         // Holds the queue alone: with the copy it would hold the user's bolt until the messages have timed out.
         Map<Integer, BackpressureState> last = backPressure.of(copy.id);

@@ -144,16 +144,21 @@ final class Reconciler {
             failedStarts.forget(executor);
         } else if (copy == null && !failedStarts.mustWait(executor, System.nanoTime())) {
             try {
-                worker.start(executor, still);
+                worker.start(executor, still, waits(part));
             } catch (IllegalStateException e) {
                 failedStarts.add(executor, System.nanoTime());
                 Faults.report("starting executor " + executor, e);
             }
         }
         ExecutorCopy now = worker.copies.get(executor);
-        if (part.action() == Action.RUN && now != null && now.spout()) {
+        if (part.action() == Action.RUN && now != null) {
             worker.run(now);
         }
+    }
+
+    /** Until this worker owns it; a spout always does. */
+    private static boolean waits(Part part) {
+        return part.entry() != null && part.entry().way() == Way.RENEW;
     }
 
     /** In an undo such a copy ends at once: the source works again with the state as it was, and two must not. */
@@ -173,7 +178,7 @@ final class Reconciler {
         for (Part part : parts) {
             ExecutorCopy copy = worker.copies.get(part.executor());
             boolean here = worker.tables.delivers(part.executor());
-            if (part.action() == Action.RUN && copy != null && copy.ready() && !copy.stopping() && !here) {
+            if (part.action() == Action.RUN && copy != null && copy.receives() && !copy.stopping() && !here) {
                 copy.keep();
                 worker.claim(copy);
                 claimed = true;
@@ -321,7 +326,7 @@ final class Reconciler {
         return proved == null ? EntryState.NONE : proved ? EntryState.READY : EntryState.REFUSED;
     }
 
-    /** Whether the phase after PREPARE may come; once it has, as for a spout in QUIET, nothing is waited for any more. */
+    /** Whether the phase after PREPARE may come; once it has, as in QUIET, nothing is waited for any more. */
     private boolean mayFollow(Entry entry) {
         return entry.phase() != Phase.PREPARE
                 || reachesOthers() && (entry.way() != Way.CARRY || worker.transfer.awaits(entry.id()));

@@ -111,7 +111,7 @@ final class SpoutExit {
             deactivate();
         }
         int taken = executor.getReceiveQueue().consume(executor);
-        boolean sent = sentPendingEmits();
+        boolean sent = sentPendingEmits(executor);
         boolean finished = nothingPending() && sent;
         if (asked == Wish.FINISH && !finished) {
             return taken > 0 ? 0L : 1L;
@@ -124,10 +124,7 @@ final class SpoutExit {
         } else if (!noWayBack(asked)) {
             return 0L;
         }
-        for (AddressedTuple tuple = executor.getPendingEmits().poll(); tuple != null;
-                tuple = executor.getPendingEmits().poll()) {
-            handOver.take(tuple);
-        }
+        handOver.takePendingEmits(executor);
         spouts("close", ISpout::close);
         handOver.flushBatchesOf(executor);
         return null;
@@ -158,7 +155,8 @@ final class SpoutExit {
         }
     }
 
-    private boolean sentPendingEmits() {
+    /** Sends what back-pressure has held back; whether that was all. */
+    static boolean sentPendingEmits(Executor executor) {
         Queue<AddressedTuple> pending = executor.getPendingEmits();
         while (!pending.isEmpty() && executor.getExecutorTransfer().tryTransfer(pending.peek(), null)) {
             pending.poll();

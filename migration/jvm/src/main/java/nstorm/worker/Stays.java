@@ -64,7 +64,7 @@ final class Stays {
         if (own == Way.SPOUT) {
             return now.pinned() == null ? Way.SPOUT : Way.LIVE;
         }
-        return now.state() != null ? Way.CARRY : now.tuples() != null ? Way.DRAIN : failed == null ? own : Way.LIVE;
+        return now.renews() ? Way.RENEW : now.state() != null ? Way.CARRY : now.tuples() != null ? Way.DRAIN : failed == null ? own : Way.LIVE;
     }
 
     /** The fields of the bolt that travel when its executor moves; null if it does not move so. */
@@ -75,6 +75,12 @@ final class Stays {
     /** The fields of the bolt that hold no tuple any more before its executor moves; null if it does not move so. */
     Set<String> tuples() {
         return now().tuples();
+    }
+
+    /** Whether its bolts are cleaned up wherever they end, and may forget what they keep besides tuples. */
+    boolean renews() {
+        Memory memory = memoryOnceReady.get();
+        return memory != null && memory.way().renews();
     }
 
     /** About how large the state is that travels; one that is far too large stays at once, and others once they are written. */

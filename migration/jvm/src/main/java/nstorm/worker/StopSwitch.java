@@ -1,7 +1,6 @@
 package nstorm.worker;
 
 import java.util.Map;
-import java.util.Queue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -16,8 +15,8 @@ import org.apache.storm.tuple.AddressedTuple;
 
 /**
  * Ends one executor between two tuples: what a bolt has not begun goes to the new owner, what it has emitted is flushed
- * or handed on, then its loop returns null and Storm lets the thread end. An acker hands its open trees on besides, and
- * {@link SpoutExit} ends a spout.
+ * or handed on, then its loop returns null and Storm lets the thread end. An acker hands its open trees on besides;
+ * {@link SpoutExit} ends a spout, and {@link BoltExit} a bolt that holds what only one copy may hold.
  */
 final class StopSwitch implements Callable<Long> {
     /** Executors of this JVM that may not just take their next tuple; almost always 0, so the check per tuple is one read. */
@@ -30,6 +29,8 @@ final class StopSwitch implements Callable<Long> {
     private final Executor executor;
     /** Null for a bolt. */
     final SpoutExit spout;
+    /** Null for a spout. */
+    final BoltExit bolt;
     private final CountDownLatch mayOpen = new CountDownLatch(1);
     private Callable<Long> stockLoop;
     private volatile Memory memory;
@@ -45,11 +46,13 @@ final class StopSwitch implements Callable<Long> {
     /** Where tuples go that this executor may not take any more; null while it may. */
     private volatile HandOver handOver;
     private volatile boolean ending;
+    private volatile boolean cleansUp;
     private boolean attended;
 
     private StopSwitch(Executor executor) {
         this.executor = executor;
         spout = executor instanceof SpoutExecutor ? new SpoutExit(executor) : null;
+        bolt = spout == null ? new BoltExit(executor) : null;
     }
 
     /** The switch of an executor, also before its loop exists: the executor may still be in prepare(). */
@@ -82,7 +85,7 @@ final class StopSwitch implements Callable<Long> {
 
     /** To be called once something of that is no longer so. */
     private synchronized void attendIfNeeded() {
-        if (handOver == null && !still && betweenTuples.get() == null) {
+        if (handOver == null && !still && betweenTuples.get() == null && (bolt == null || !bolt.attends())) {
             leaveAlone();
         }
     }
@@ -103,10 +106,12 @@ final class StopSwitch implements Callable<Long> {
         return abandoned ? this::endUnused : this;
     }
 
-    /** A spout holds what only one may hold, as soon as it is open. */
+    /** A spout, and a bolt that is cleaned up, holds what only one may hold as soon as it is open. */
     private Long endUnused() {
         if (spout != null) {
             spout.closeUnused();
+        } else if (cleansUp) {
+            bolt.cleanUp();
         }
         return null;
     }
@@ -116,15 +121,34 @@ final class StopSwitch implements Callable<Long> {
         return looping;
     }
 
-    /** The first thing a spout does on its thread where a plan starts it: another copy may have to be closed first. */
+    /** The first thing an executor does on its thread where a plan starts it: another copy may have to be closed first. */
     @SuppressWarnings("unchecked")
     Callable<Long> openWhenAllowed() throws Exception {
         mayOpen.await();
         return (Callable<Long>) executor.call();
     }
 
-    void allowOpen() {
+    /** Lets the executor open, and go on if it was to finish. */
+    synchronized void run() {
         mayOpen.countDown();
+        if (spout != null) {
+            spout.keep();
+        } else if (bolt.keep()) {
+            attendIfNeeded();
+        }
+    }
+
+    /** A bolt takes no tuple from now on, and is cleaned up and ends once it keeps none; the move may still be undone until then. */
+    synchronized void finish(HandOver to, BooleanSupplier keepsNothing) {
+        if (looping) {
+            attend();
+            bolt.finish(to, keepsNothing);
+        }
+    }
+
+    /** Since when there is no way back, for what it holds is being closed or is; 0 while there is one. */
+    long closingNanos() {
+        return spout != null ? spout.closingNanos() : bolt.closingNanos();
     }
 
     /**
@@ -133,8 +157,10 @@ final class StopSwitch implements Callable<Long> {
      *
      * @param interruptible the thread to interrupt in prepare(); null for one that Storm itself started: what
      *     prepare() then throws would end the whole worker
+     * @param cleanUp whether a bolt is cleaned up at the end
      */
-    synchronized void stop(HandOver to, Thread interruptible) {
+    synchronized void stop(HandOver to, Thread interruptible, boolean cleanUp) {
+        cleansUp = cleanUp;
         if (!looping) {
             abandoned = true;
             if (interruptible != null) {
@@ -145,6 +171,7 @@ final class StopSwitch implements Callable<Long> {
         } else {
             handOn(to);
             ending = true;
+            bolt.keep();
         }
     }
 
@@ -234,6 +261,9 @@ final class StopSwitch implements Callable<Long> {
     /** An executor whose queue never empties is always here, and never begins another turn of its loop. */
     private boolean divert(AddressedTuple tuple) {
         doBetweenTuples();
+        if (bolt != null && bolt.holdsBack(tuple)) {
+            return true;
+        }
         while (still && handOver == null) {
             doWhileStill();
             try {
@@ -279,6 +309,13 @@ final class StopSwitch implements Callable<Long> {
         if (still && handOver == null) {
             doWhileStill();
             return STILL_MS;
+        } else if (bolt.asked()) {
+            return bolt.closed() ? null : Long.valueOf(STILL_MS);
+        } else if (bolt.holdsSomething()) {
+            if (bolt.goOn(handOver != null)) {
+                attendIfNeeded();
+            }
+            return 0L;
         }
         BooleanSupplier asked = empty;
         Long pause = stockLoop.call();
@@ -290,8 +327,12 @@ final class StopSwitch implements Callable<Long> {
         if (to == null || !ending) {
             return pause;
         }
-        handOnPendingEmits(to);
-        if (!sent || executor.getReceiveQueue().size() > 0) {
+        boolean ends = sent && executor.getReceiveQueue().size() == 0;
+        if (ends && cleansUp) {
+            bolt.cleanUp();
+        }
+        to.takePendingEmits(executor);
+        if (!ends) {
             return 0L;
         }
         to.flushBatchesOf(executor);
@@ -306,16 +347,5 @@ final class StopSwitch implements Callable<Long> {
             trees.take();
         }
         return trees == null || trees.sent();
-    }
-
-    /**
-     * What back-pressure held back must not hold back the end: Storm empties an overflow only once the queue
-     * before it is empty, so a sender in another worker may wait for as long as local senders fill it.
-     */
-    private void handOnPendingEmits(HandOver to) {
-        Queue<AddressedTuple> pending = executor.getPendingEmits();
-        for (AddressedTuple tuple = pending.poll(); tuple != null; tuple = pending.poll()) {
-            to.take(tuple);
-        }
     }
 }

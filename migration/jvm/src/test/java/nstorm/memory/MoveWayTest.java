@@ -109,6 +109,21 @@ class MoveWayTest {
     }
 
     @Test
+    void whatIsDeclaredToRenewIsCleanedUpOnceItKeepsNoTuple() {
+        Map<String, Object> move = Map.of("nstorm.move", Map.of("count", "renew"));
+        String begin = "nstorm.move says renew: its source ";
+        String end = "is cleaned up before its target is prepared";
+        assertEquals(new MoveWay(begin + "acks what it keeps in its field x and " + end, null, Set.of("x"), true),
+                of(new Keeping.CountsItsTuples(), Declared.of(move)));
+        assertEquals(new MoveWay(begin + end, null, Set.of(), true), of(new Keeping.StartsThread(), Declared.of(move)));
+        Map<String, Object> named = new HashMap<>(move);
+        named.put("nstorm.state", Map.of("count", List.of("x")));
+        assertEquals(Set.of("x"), of(new Keeping.HoldsTuples(), Declared.of(named)).tuples());
+        named.put("nstorm.state", Map.of("count", List.of("y")));
+        assertEquals(new MoveWay("has no field y"), of(new Keeping.HoldsTuples(), Declared.of(named)));
+    }
+
+    @Test
     void whatIsDeclaredToDrainIsDrained() {
         Map<String, Object> move = Map.of("nstorm.move", Map.of("count", "drain"));
         assertEquals(Set.of("x"), of(new Keeping.CountsItsTuples(), Declared.of(move)).tuples());

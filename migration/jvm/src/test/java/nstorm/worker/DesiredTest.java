@@ -38,6 +38,7 @@ class DesiredTest {
     @CsvSource({
         "OPEN, RUN, WATCH, WATCH, s1:6700",
         "PREPARE, RUN, PREPARE, WATCH, s1:6700",
+        "QUIET, FINISH, PREPARE, WATCH, s1:6700",
         "SWITCH, DRAIN, RUN, WATCH, s2:6701",
         "DRAIN, DRAIN, RUN, WATCH, s2:6701",
         "CARRY, CARRY, RUN, WATCH, s2:6701",

@@ -78,7 +78,7 @@ final class OneWorker implements AutoCloseable {
             long message = EMITTED.incrementAndGet();
             PENDING.add(message);
             out.emit(new Values(1), message);
-            out.emit("more", new Values(1));
+            out.emit("more", new Values(message));
         }
 
         @Override
@@ -245,14 +245,15 @@ final class OneWorker implements AutoCloseable {
         builder.setSpout("source", new Source(), 1);
         builder.setBolt("sink", new Sink(), 1).shuffleGrouping("source");
         builder.setBolt("batch", new Batch(), 1).shuffleGrouping("source", "more");
+        builder.setBolt("holder", new Holder(), 1).shuffleGrouping("source", "more");
         Config conf = new Config();
         conf.setNumWorkers(1);
         conf.setMessageTimeoutSecs(MESSAGE_TIMEOUT_SECS);
         // Off in a LocalCluster.
         conf.put(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, true);
         // What its spout counts is the test's own.
-        conf.put("nstorm.move", Map.of("sink", "carry", "source", "renew"));
-        conf.put("nstorm.state", Map.of("sink", List.of("count")));
+        conf.put("nstorm.move", Map.of("sink", "carry", "source", "renew", "holder", "renew"));
+        conf.put("nstorm.state", Map.of("sink", List.of("count"), "holder", List.of("batch")));
         // Storm's connections inside a JVM know no back-pressure.
         cluster = new LocalCluster.Builder().withSupervisors(1).withPortsPerSupervisor(1)
                 .withSupervisorSlotPortMin(freePort()).withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
