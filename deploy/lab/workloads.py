@@ -284,6 +284,20 @@ def batches(evidence: Evidence) -> list[Difference]:
     return fates(evidence) + answers(evidence) + differences("written", words(evidence), written)
 
 
+def connections(evidence: Evidence) -> list[Difference]:
+    """As `batches`; a task's connection had one holder at a time, and was closed or is in use."""
+    opened, ended = evidence.rows.get("connected", ()), evidence.rows.get("disconnected", ())
+    shared = [
+        Difference(f"holder of connection {row['connection']}", "alone", "one of two")
+        for row in opened
+        if not row["alone"]
+    ]
+    held = [row for row in evidence.told if "connection" in row]
+    begins = Counter(row["connection"] for row in opened)
+    ends = Counter(row["connection"] for row in (*ended, *held))
+    return batches(evidence) + shared + differences("closed or in use: connection", begins, ends)
+
+
 def slow(evidence: Evidence) -> list[Difference]:
     """As `counts`; every bolt that is slow to prepare says so, and took its time."""
     least_ms = evidence.conf["workload.prepare.secs"] * 1000
@@ -427,6 +441,16 @@ WORKLOADS: Mapping[str, Workload] = {
             "workload.batch.size": 100,
             # Besides tuples it keeps the number of the account that it gave last.
             "nstorm.move": {"count": "drain"},
+            "nstorm.state": {"count": ["batch"]},
+            **_TICKS,
+        },
+    ),
+    "connections": Workload(
+        "the same through a connection that each task opens in prepare and closes in cleanup",
+        connections,
+        {
+            "workload.batch.size": 100,
+            "nstorm.move": {"count": "renew"},
             "nstorm.state": {"count": ["batch"]},
             **_TICKS,
         },

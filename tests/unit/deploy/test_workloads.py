@@ -69,7 +69,7 @@ def test_counts_must_be_what_was_emitted(workload: str) -> None:
     assert told(silent, workload) == ["count of 'c': 0, must be 3"]
 
 
-ANSWERING = ("counters", "batches", "page-views", "trident")
+ANSWERING = ("counters", "batches", "connections", "page-views", "trident")
 
 
 @pytest.mark.parametrize("workload", ANSWERING)
@@ -184,6 +184,25 @@ def test_batches_must_be_written() -> None:
     assert told(evidence("batches", rows=rows), "batches") == ["written 'c': 4, must be 3"]
     del rows["batch"][1:]
     assert len(told(evidence("batches", rows=rows), "batches")) == 2
+
+
+def test_a_connection_must_have_one_holder_and_be_closed() -> None:
+    rows: dict[str, list[dict[str, Any]]] = {
+        "batch": [{"counts": RIGHT}],
+        "connected": [{"connection": one, "alone": True} for one in ("5a", "6a", "6b")],
+        "disconnected": [{"connection": "6a"}],
+    }
+    in_use = [{"task": task, "connection": one} for task, one in ((5, "5a"), (6, "6b"))]
+    found = evidence("connections", rows=rows, told=in_use)
+    assert told(found, "connections") == []
+    leaked = replace(found, rows={**rows, "disconnected": []})
+    assert told(leaked, "connections") == ["closed or in use: connection '6a': 0, must be 1"]
+    closed = replace(found, rows={**rows, "disconnected": [{"connection": "6a"}] * 2})
+    assert told(closed, "connections") == ["closed or in use: connection '6a': 2, must be 1"]
+    twice = replace(found, rows={**rows, "batch": [{"counts": RIGHT}, {"counts": {"c": 1}}]})
+    assert told(twice, "connections") == ["written 'c': 4, must be 3"]
+    rows["connected"][2]["alone"] = False
+    assert told(found, "connections") == ["holder of connection 6b: one of two, must be alone"]
 
 
 def test_prepare_must_take_its_time() -> None:

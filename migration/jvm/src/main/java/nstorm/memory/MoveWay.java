@@ -129,7 +129,8 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples, bool
 
     private static MoveWay drained(Object bolt, Set<String> tuples) {
         if (tuples.isEmpty()) {
-            return new MoveWay(Declared.MOVE + " says drain, and its code does not show where it keeps tuples: name the fields in " + Declared.STATE);
+            return new MoveWay(Declared.MOVE + " says drain, and its code does not show where it keeps tuples: name the fields in "
+                    + Declared.STATE);
         }
         return checked(bolt, new MoveWay("keeps tuples in " + BoltMemory.in(tuples) + ", which it has to ack first", null, tuples));
     }

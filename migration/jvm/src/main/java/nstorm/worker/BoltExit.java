@@ -31,6 +31,7 @@ final class BoltExit {
     private volatile BooleanSupplier keepsNothing;
     private volatile HandOver handOver;
     private volatile boolean holding;
+    private volatile boolean keeps;
     private volatile long askedNanos;
     private volatile long closingNanos;
     private volatile boolean cleanedUp;
@@ -69,9 +70,14 @@ final class BoltExit {
         return asked() || holding;
     }
 
-    /** Whether its bolts have had so long to ack what they keep that the move is to be undone. */
+    /** Whether it has had so long to send and ack what its bolts keep that the move is to be undone. */
     boolean late() {
         return asked() && closingNanos == 0 && System.nanoTime() - askedNanos > PATIENCE_NANOS;
+    }
+
+    /** Whether they kept something when that was looked at last; what cannot be sent, as a receiver is busy, is no fault of theirs. */
+    boolean keeps() {
+        return keeps;
     }
 
     /** Since when there is no way back; 0 while there is one. */
@@ -127,7 +133,8 @@ final class BoltExit {
         }
         tickIfDue();
         executor.getExecutorTransfer().flush();
-        if (!SpoutExit.sentPendingEmits(executor) || !asked.getAsBoolean() || !noWayBack(asked)) {
+        keeps = !asked.getAsBoolean();
+        if (keeps || !SpoutExit.sentPendingEmits(executor) || !noWayBack(asked)) {
             return false;
         }
         cleanUp();

@@ -120,7 +120,7 @@ final class ExecutorCopy {
         return ready() || (waits || spout()) && alive();
     }
 
-    /** Whether tuples may wait in its queue: those for a bolt that is prepared only now would else wait where nothing holds their senders back. */
+    /** Whether tuples may wait in its queue: parked for a bolt that is being prepared they would hold no sender back. */
     boolean receives() {
         return ready() || waits && alive();
     }
@@ -128,7 +128,7 @@ final class ExecutorCopy {
     /** From now on what waited may open, and what was to finish goes on. */
     void run() {
         if (!spout()) {
-            if (stopSwitch.bolt.late()) {
+            if (stopSwitch.bolt.late() && stopSwitch.bolt.keeps()) {
                 stays.failed("keeps tuples, and had not acked them all after 15 s in a move");
             }
         } else if (stopSwitch.spout.stalls() && ++finishedInVain == IN_VAIN_MAX) {
@@ -147,7 +147,7 @@ final class ExecutorCopy {
         }
     }
 
-    /** Whether it cannot be closed, for what it has pending or keeps does not finish, or it remembers something: the move is to be undone. */
+    /** Whether it cannot be closed, as what it has pending or keeps does not finish, or it remembers something: to be undone. */
     boolean staysOpen() {
         return spout() ? stopSwitch.spout.stalls() || stopSwitch.spout.remembers() : stopSwitch.bolt.late();
     }

@@ -8,7 +8,7 @@ import org.apache.storm.task.TopologyContext;
 import org.apache.storm.tuple.Tuple;
 
 /** Writes words in batches, when a batch is full or at a tick, and acks them only then. */
-final class BatchBolt extends KeepingBolt {
+class BatchBolt extends KeepingBolt {
     private transient List<Tuple> batch;
     private int size;
 
@@ -36,14 +36,22 @@ final class BatchBolt extends KeepingBolt {
     private void write() {
         Map<String, Long> counts = new HashMap<>();
         batch.forEach(tuple -> counts.merge(tuple.getString(0), 1L, Long::sum));
-        ledger.tell("batch", task, Map.of("counts", counts));
+        write(counts);
         ledger.wordsCounted.add(batch.size());
         batch.forEach(collector::ack);
         batch.clear();
     }
 
+    void write(Map<String, Long> counts) {
+        ledger.tell("batch", task, Map.of("counts", counts));
+    }
+
+    final int unwritten() {
+        return batch.size();
+    }
+
     @Override
     Map<String, ?> kept() {
-        return Map.of("unwritten", batch.size());
+        return Map.of("unwritten", unwritten());
     }
 }

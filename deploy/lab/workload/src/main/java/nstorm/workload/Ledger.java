@@ -142,6 +142,11 @@ final class Ledger {
         }
     }
 
+    /** What a task writes through a connection of its own, read with all other rows. */
+    Path connection(int task) {
+        return dir.resolve("connection-" + task + ".jsonl");
+    }
+
     private void replace(String name, String content) {
         try {
             Path partial = Files.writeString(dir.resolve(name + "." + ProcessHandle.current().pid()), content);

@@ -16,6 +16,7 @@ final class Workloads {
         Map.entry("harmonic", conf -> WordCount.build(conf, new HarmonicBolt())),
         Map.entry("heap", conf -> WordCount.build(conf, HeapBolt.of(conf))),
         Map.entry("batches", conf -> WordCount.build(conf, new BatchBolt())),
+        Map.entry("connections", conf -> WordCount.build(conf, new ConnectionBolt())),
         Map.entry("slow-prepare", conf -> WordCount.through(conf, "slow", new SlowBolt())),
         Map.entry("threads", conf -> WordCount.through(conf, "lookup", new LookupBolt())),
         Map.entry("windows", WindowBolt::build),

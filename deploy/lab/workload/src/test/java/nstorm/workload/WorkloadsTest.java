@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class WorkloadsTest {
     @ParameterizedTest
     @ValueSource(strings = {"wordcount", "counters", "unacked", "drift", "harmonic", "heap", "batches", "slow-prepare",
-        "threads", "windows", "page-views", "trident"})
+        "connections", "threads", "windows", "page-views", "trident"})
     void aTopologyIsBuiltThatStormCanSend(String name) {
         assertFalse(Workloads.build(name, Map.of()).get_bolts().isEmpty());
     }
@@ -24,7 +24,7 @@ final class WorkloadsTest {
     void anUnknownNameIsRefusedWithThoseThereAre() {
         String refusal = assertThrows(IllegalArgumentException.class, () -> Workloads.build("count", Map.of()))
             .getMessage();
-        assertEquals("no workload count, there are [batches, counters", refusal.substring(0, 47));
+        assertEquals("no workload count, there are [batches, connections", refusal.substring(0, 50));
     }
 
     /** Trident keeps its batches in ZooKeeper under the name of the stream. */
