@@ -47,6 +47,7 @@ final class BoltExit {
     synchronized void finish(HandOver to, BooleanSupplier keepsNone) {
         if (keepsNothing == null) {
             handOver = to;
+            keeps = false;
             askedNanos = System.nanoTime();
             keepsNothing = keepsNone;
         }

@@ -29,6 +29,8 @@ public final class Holder extends BaseRichBolt {
     /** The number of the tuple that was taken last, and how many came after a later one. */
     static final AtomicLong LAST = new AtomicLong();
     static final AtomicLong INVERTED = new AtomicLong();
+    /** How often prepare() was entered. */
+    static final AtomicLong ENTERED = new AtomicLong();
     static volatile boolean waits;
     static volatile int takesMs;
     static volatile CountDownLatch prepareGate = new CountDownLatch(0);
@@ -43,6 +45,7 @@ public final class Holder extends BaseRichBolt {
     public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
         out = collector;
         batch = new ArrayList<>();
+        ENTERED.incrementAndGet();
         OneWorker.hold(prepareGate);
         check(HELD.compareAndSet(false, true), "prepared while another copy holds it");
         CALLS.add("prepare");

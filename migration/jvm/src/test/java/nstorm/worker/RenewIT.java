@@ -115,8 +115,8 @@ class RenewIT {
         assertEquals(taken, Holder.WRITTEN.get());
         leaves(Phase.UNDO);
         one.awaitAck("m", "ROUTED");
-        assertCalls("cleanup", "prepare");
         takes();
+        assertCalls("cleanup", "prepare");
     }
 
     /** Storm's loop takes tuples as long as there are some, and more come all the time. */
@@ -189,8 +189,9 @@ class RenewIT {
     void aTargetThatIsNotWantedAnyMoreIsCleanedUp() throws Exception {
         elsewhere();
         Holder.prepareGate = new CountDownLatch(1);
+        long entered = Holder.ENTERED.get();
         comes(Phase.STOP);
-        one.awaitAck("m", "ROUTED");
+        await("it is being prepared", () -> Holder.ENTERED.get() > entered);
         comes(Phase.UNDO);
         one.awaitAck("m", "STUCK");
         Holder.prepareGate.countDown();
@@ -224,6 +225,7 @@ class RenewIT {
         assertCalls("cleanup");
         Holder.cleanupGate.countDown();
         one.awaitAck("m", "ROUTED");
+        takes();
         assertCalls("cleanup", "prepare");
     }
 
