@@ -33,7 +33,7 @@ def ways(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 def test_each_topology_that_is_submitted_is_judged_as_a_worker_would(tmp_path: Path) -> None:
     given = (str(WORKLOAD_JAR), str(tmp_path), "wordcount", "threads", "windows")
     found = ways(run(*given, *SUBMIT, "--prepare", "-o", "json"))
-    assert (found["wordcount"]["spout"], found["wordcount"]["split"]) == ("spout", "live")
+    assert (found["wordcount"]["spout"], found["wordcount"]["split"]) == ("spout", "carry")
     assert found["threads"]["lookup"] == "stays"
     assert found["windows"]["window"] == "stays"
 
@@ -92,7 +92,7 @@ def test_however_a_main_class_ends_what_it_has_submitted_counts(body: str, tmp_p
         ("", "ended without a topology"),
     ],
 )
-def test_a_main_class_that_submits_nothing_is_told_why(body: str, why: str, tmp_path: Path) -> None:
+def test_why_a_main_class_submitted_nothing_is_shown(body: str, why: str, tmp_path: Path) -> None:
     done = run(str(source(tmp_path, body)), "--storm-home", str(STORM))
     assert done.returncode == 2
     assert why in done.stderr

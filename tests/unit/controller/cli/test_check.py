@@ -153,7 +153,7 @@ def test_what_is_missing_is_named(
     assert "there is no java" in refusal(jar(tmp_path), *at)
 
 
-def test_what_the_main_class_did_wrong_is_told_with_its_last_lines(
+def test_what_the_main_class_did_wrong_is_shown_with_its_last_lines(
     tmp_path: Path, storm: Path, java: Path
 ) -> None:
     answers(java, {"error": "its main class, A, threw B", "topologies": []})

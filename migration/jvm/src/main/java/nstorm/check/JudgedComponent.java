@@ -11,7 +11,7 @@ import nstorm.wire.json.JsonText;
  *
  * @param kind spout or bolt
  * @param type its class
- * @param way  the word of a way, or stays
+ * @param way  a way, or stays
  * @param why  the reason, with what to declare after {@link #DECLARE}
  * @param guess whether that is not known before it was prepared, or works
  */
@@ -35,9 +35,9 @@ record JudgedComponent(String component, String kind, String type, int executors
 
     JudgedComponent by(MoveWay found, boolean unprepared) {
         Way moves = found.state() != null ? Way.CARRY : found.tuples() != null ? Way.DRAIN : found.pinned() == null ? Way.LIVE : null;
-        String word = moves == null ? STAYS : moves.toString();
+        String how = moves == null ? STAYS : moves.toString();
         String reason = found.pinned() == null ? "keeps nothing" : found.pinned();
-        return new JudgedComponent(component, kind, type, executors, word, reason, unprepared);
+        return new JudgedComponent(component, kind, type, executors, how, reason, unprepared);
     }
 
     void write(JsonText text) {

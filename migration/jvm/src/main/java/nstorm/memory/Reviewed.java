@@ -68,7 +68,7 @@ public final class Reviewed {
     public static Set<String> madeAgain(Object taskObject) {
         try {
             ReviewedClass found = known(taskObject);
-            return found == null ? Set.of() : found.names("anew");
+            return found == null ? Set.of() : found.names("again");
         } catch (RuntimeException | LinkageError e) {
             return Set.of();
         }
@@ -102,11 +102,12 @@ public final class Reviewed {
         How how = How.valueOf(found.one("way").toUpperCase(Locale.ROOT));
         String unless = how == How.STAYS && !(user instanceof ISpout) ? "live" : "renew";
         for (String line : found.all("only")) {
-            List<String> words = List.of(line.split(" +"));
-            List<String> reviewed = words.subList(1, words.size());
-            String held = held(user, words.get(0).split("\\."));
+            List<String> pathAndReviewed = List.of(line.split(" +"));
+            String path = pathAndReviewed.get(0);
+            List<String> reviewed = pathAndReviewed.subList(1, pathAndReviewed.size());
+            String held = held(user, path.split("\\."));
             if (!reviewed.contains(held)) {
-                return new Verdict(How.STAYS, Set.of(), "its " + words.get(0) + " is " + held + ", and "
+                return new Verdict(How.STAYS, Set.of(), "its " + path + " is " + held + ", and "
                         + String.join(" or ", reviewed) + " alone was reviewed", unless);
             }
         }

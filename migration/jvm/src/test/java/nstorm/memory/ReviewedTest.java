@@ -114,7 +114,7 @@ class ReviewedTest {
                         fields.addAll(fields(at));
                     }
                     Set<String> named = new TreeSet<>(entry.names("tuples"));
-                    named.addAll(entry.names("anew"));
+                    named.addAll(entry.names("again"));
                     named.removeAll(fields);
                     assertEquals(Set.of(), named, entry.name());
                 }
