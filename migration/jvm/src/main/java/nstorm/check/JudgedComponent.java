@@ -34,7 +34,7 @@ record JudgedComponent(String component, String kind, String type, int executors
     }
 
     JudgedComponent by(MoveWay found, boolean unprepared) {
-        Way moves = found.state() != null ? Way.CARRY : found.tuples() != null ? Way.DRAIN : found.pinned() == null ? Way.LIVE : null;
+        Way moves = found.renews() ? Way.RENEW : found.state() != null ? Way.CARRY : found.tuples() != null ? Way.DRAIN : found.pinned() == null ? Way.LIVE : null;
         String how = moves == null ? STAYS : moves.toString();
         String reason = found.pinned() == null ? "keeps nothing" : found.pinned();
         return new JudgedComponent(component, kind, type, executors, how, reason, unprepared);

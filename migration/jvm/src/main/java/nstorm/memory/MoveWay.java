@@ -79,6 +79,7 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples, bool
         return switch (verdict.how()) {
             case LIVE -> new MoveWay(null);
             case CARRY -> stopping(verdict.why());
+            case RENEW -> renewed(verdict.why(), verdict.tuples());
             default -> new MoveWay(verdict.reason(component));
         };
     }

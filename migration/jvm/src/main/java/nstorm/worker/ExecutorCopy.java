@@ -143,7 +143,7 @@ final class ExecutorCopy {
         if (spout()) {
             stopSwitch.spout.finish(handOver, () -> changed() == null);
         } else {
-            stopSwitch.finish(handOver, () -> tuples == null || holdsNone(tuples));
+            stopSwitch.finish(handOver, () -> (tuples == null || holdsNone(tuples)) && changed() == null);
         }
     }
 
