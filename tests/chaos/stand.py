@@ -96,7 +96,9 @@ class Stand:
 
     def submit(self) -> None:
         """Submit the WordCount and wait until it is fed and may be moved."""
-        self.lab.submit(TOPOLOGY, rate_tps=RATE_TPS, workload=WORKLOAD)
+        # They have the ledger of their JVM, and would stop first: here two copies are to be struck.
+        conf = {"nstorm.move": {"split": "live"}}
+        self.lab.submit(TOPOLOGY, conf, rate_tps=RATE_TPS, workload=WORKLOAD)
         self.lab.wait_ready(TOPOLOGY)
         self.ledger = self.lab.ledger(TOPOLOGY)
         self.wait("all workers answer their agents", self._may_move)

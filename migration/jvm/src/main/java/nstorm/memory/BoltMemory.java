@@ -106,10 +106,14 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         preparing.follow("prepare", "(Ljava/util/Map;" + CONTEXT + ")V", List.of(new BitSet(), new BitSet()), untilCpuNanos);
         findings.judgeThreads(owned(live.keySet(), origins), origins);
         findings.prepared();
+        String basic = "(" + TUPLE + "Lorg/apache/storm/topology/BasicOutputCollector;)V";
+        if (bytecode.method(type, "execute", "(" + TUPLE + ")V") == null && bytecode.method(type, "execute", basic) == null) {
+            throw new Undecided("has no execute whose code is read");
+        }
         Walk executing = new Walk(bytecode, origins, type, live, findings);
         List<BitSet> tuple = List.of(Walk.of(Origins.TUPLE), new BitSet());
         executing.follow("execute", "(" + TUPLE + ")V", tuple.subList(0, 1), untilCpuNanos);
-        executing.follow("execute", "(" + TUPLE + "Lorg/apache/storm/topology/BasicOutputCollector;)V", tuple, untilCpuNanos);
+        executing.follow("execute", basic, tuple, untilCpuNanos);
         return verdict(live, findings);
     }
 

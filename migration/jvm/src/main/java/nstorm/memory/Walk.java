@@ -423,6 +423,9 @@ final class Walk implements Machine.Effects {
         BitSet given = or(union(isStatic ? others : kept(owner, call, others)), called);
         boolean reads = Known.isReader(owner, call.name()) || (isStatic ? Known.readsStatic(owner, call.name()) : Known.reads(owner, call.name()));
         boolean unread = !Bytecode.isOfTheJdk(owner) && !reads && !owner.startsWith("org/apache/storm/");
+        if (unread && origins.closure(or(receiver, given)).get(Origins.BOLT)) {
+            findings.stays("hands itself to " + shown + ", whose code is not read");
+        }
         if (unread && findings.mindsCallOf(origins.closure(or(receiver, given)), origins)) {
             findings.undecided("calls " + shown + ", which cannot be looked into");
         } else if (unread && !findings.isPreparing()) {
