@@ -29,6 +29,9 @@ final class BoltExit {
     /** What it had taken out of its queue when it was asked; of its own thread, which must not take a later one before. */
     private final Queue<AddressedTuple> held = new ArrayDeque<>();
     private volatile BooleanSupplier keepsNothing;
+    private volatile BooleanSupplier mayClose;
+    /** Whether it is not cleaned up for what it remembers; null until that was looked at. */
+    private volatile Boolean remembers;
     private volatile HandOver handOver;
     private volatile boolean holding;
     private volatile boolean keeps;
@@ -43,10 +46,16 @@ final class BoltExit {
         this.executor = executor;
     }
 
-    /** Takes no tuple from now on, and is cleaned up once its bolts keep none. */
-    synchronized void finish(HandOver to, BooleanSupplier keepsNone) {
+    /**
+     * Takes no tuple from now on, and is cleaned up once its bolts keep none.
+     *
+     * @param mayCleanUp asked once, when they keep none: what they then remember their next copy will not
+     */
+    synchronized void finish(HandOver to, BooleanSupplier keepsNone, BooleanSupplier mayCleanUp) {
         if (keepsNothing == null) {
             handOver = to;
+            mayClose = mayCleanUp;
+            remembers = null;
             keeps = false;
             askedNanos = System.nanoTime();
             keepsNothing = keepsNone;
@@ -79,6 +88,11 @@ final class BoltExit {
     /** Whether they kept something when that was looked at last; what cannot be sent, as a receiver is busy, is no fault of theirs. */
     boolean keeps() {
         return keeps;
+    }
+
+    /** Whether it has not been cleaned up, for its bolts remember what is in no field with tuples. */
+    boolean remembers() {
+        return asked() && Boolean.TRUE.equals(remembers);
     }
 
     /** Since when there is no way back; 0 while there is one. */
@@ -135,7 +149,12 @@ final class BoltExit {
         tickIfDue();
         executor.getExecutorTransfer().flush();
         keeps = !asked.getAsBoolean();
-        if (keeps || !SpoutExit.sentPendingEmits(executor) || !noWayBack(asked)) {
+        if (keeps || !SpoutExit.sentPendingEmits(executor)) {
+            return false;
+        } else if (remembers == null) {
+            remembers = !mayClose.getAsBoolean();
+        }
+        if (remembers || !noWayBack(asked)) {
             return false;
         }
         cleanUp();

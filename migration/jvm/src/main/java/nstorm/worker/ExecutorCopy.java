@@ -143,13 +143,13 @@ final class ExecutorCopy {
         if (spout()) {
             stopSwitch.spout.finish(handOver, () -> changed() == null);
         } else {
-            stopSwitch.finish(handOver, () -> (tuples == null || holdsNone(tuples)) && changed() == null);
+            stopSwitch.finish(handOver, () -> tuples == null || holdsNone(tuples), () -> changed() == null);
         }
     }
 
     /** Whether it cannot be closed, as what it has pending or keeps does not finish, or it remembers something: to be undone. */
     boolean staysOpen() {
-        return spout() ? stopSwitch.spout.stalls() || stopSwitch.spout.remembers() : stopSwitch.bolt.late();
+        return spout() ? stopSwitch.spout.stalls() || stopSwitch.spout.remembers() : stopSwitch.bolt.late() || stopSwitch.bolt.remembers();
     }
 
     boolean alive() {

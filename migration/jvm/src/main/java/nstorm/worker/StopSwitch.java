@@ -139,10 +139,10 @@ final class StopSwitch implements Callable<Long> {
     }
 
     /** A bolt takes no tuple from now on, and is cleaned up and ends once it keeps none; the move may still be undone until then. */
-    synchronized void finish(HandOver to, BooleanSupplier keepsNothing) {
+    synchronized void finish(HandOver to, BooleanSupplier keepsNothing, BooleanSupplier mayCleanUp) {
         if (looping) {
             attend();
-            bolt.finish(to, keepsNothing);
+            bolt.finish(to, keepsNothing, mayCleanUp);
         }
     }
 

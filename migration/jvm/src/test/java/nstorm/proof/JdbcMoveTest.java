@@ -2,6 +2,7 @@ package nstorm.proof;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.reflect.Proxy;
 import java.sql.Connection;
@@ -94,6 +95,8 @@ class JdbcMoveTest {
         JdbcInsertBolt bolt = JdbcRows.insertBolt(JdbcRows.hikari(URL));
         JdbcInsertBolt source = prepared(bolt);
         Memory memory = remembered(source);
+        memory.read();
+        assertTrue(memory.way().renews(), memory.way().toString());
         write(source, 0, 100);
         assertNull(memory.changedSincePrepared(), "its pool is made again, and it has nothing else");
         source.cleanup();

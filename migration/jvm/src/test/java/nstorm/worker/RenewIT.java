@@ -6,13 +6,19 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import nstorm.memory.Declared;
+import nstorm.proof.Memory;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Slot;
 import nstorm.wire.Way;
+import org.apache.storm.daemon.Task;
 import org.apache.storm.utils.JCQueue;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -227,6 +233,37 @@ class RenewIT {
         one.awaitAck("m", "ROUTED");
         takes();
         assertCalls("cleanup", "prepare");
+    }
+
+    /** Declared, it may forget what it remembers; one that is known by its class may not. */
+    @Test
+    void oneThatRemembersSomethingIsNotCleanedUp() throws Exception {
+        ExecutorCopy copy = one.worker.copies.get(holder);
+        StopSwitch stop = StopSwitch.of(copy.executor());
+        Memory declared = stop.memory();
+        ArrayList<Task> tasks = StormFields.get(StormFields.ID_TO_TASK, copy.executor());
+        List<Object> bolts = tasks.stream().filter(Objects::nonNull).map(Task::getTaskObject).toList();
+        Memory undeclared = new Memory("holder", bolts, List.of(), Declared.of(Map.of()));
+        Holder.waits = true;
+        takes();
+        stop.betweenTuples(() -> {
+            undeclared.prepared();
+            stop.remembers(undeclared);
+        });
+        await("it is looked at", () -> stop.memory() == undeclared);
+        try {
+            Holder.waits = false;
+            leaves(Phase.QUIET);
+            one.awaitAck("m", "REFUSED");
+        } finally {
+            stop.remembers(declared);
+        }
+        leaves(Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        assertCalls();
+        assertTrue(copy.pinned().startsWith("remembers something that is not in its fields: holder."), copy.pinned());
+        leaves(Phase.QUIET);
+        one.awaitAck("m", "STOPPED");
     }
 
     /** A new copy may move again. */
