@@ -62,7 +62,7 @@ PLACES = {1: A1, 2: B1, 3: A1, 4: A2, 5: B1, 6: B2, 7: B2}
 RATES_TPS = {(1, 2): 1000, (2, 3): 10000, (2, 4): 5000, (5, 6): 2000, (6, 7): 500}
 # What the two ends of a move say in each phase.
 SOURCE = {
-    Phase.PREPARE: EntryState.NONE,
+    Phase.PREPARE: EntryState.READY,
     Phase.SWITCH: EntryState.ROUTED,
     Phase.DRAIN: EntryState.DRAINED,
     Phase.STOP: EntryState.STOPPED,
