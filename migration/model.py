@@ -181,7 +181,11 @@ class Base(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "to"}):
-    """One move in a plan; `opens` is the host of the target if the topology had no worker there."""
+    """One move in a plan.
+
+    `opens` is the host of the target if the topology had no worker there; `ordered` says that the
+    workers keep the order of what each task sends the executor.
+    """
 
     id: Name
     executor: ExecutorId
@@ -192,6 +196,7 @@ class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "
     void: str | None = None
     way: Way = Way.LIVE
     opens: str | None = None
+    ordered: bool = False
 
     @property
     def understood(self) -> bool:
@@ -295,12 +300,16 @@ class ExecutorWay(Struct, frozen=True, gc=False):
 
 
 class Counters(Struct, frozen=True, gc=False):
-    """Tuples that a worker forwarded, parked or dropped, and errors of its hooks."""
+    """Tuples that a worker forwarded, parked or dropped, errors of its hooks, and inversions.
+
+    `unordered` are tuples that it let go before what their sender had sent earlier.
+    """
 
     forwarded: Long = 0
     parked: Long = 0
     dropped: Long = 0
     errors: Long = 0
+    unordered: Long = 0
 
 
 class WorkerAck(Struct, frozen=True, gc=False):

@@ -94,7 +94,7 @@ SOURCE_ACK = WorkerAck(
         PinnedExecutor(ExecutorId(1, 1), "spout"),
     ),
     ways=(ExecutorWay(ExecutorId(1, 1), Way.SPOUT),),
-    counters=Counters(forwarded=12, parked=3, dropped=0, errors=1),
+    counters=Counters(forwarded=12, parked=3, dropped=0, errors=1, unordered=2),
     fault="prepare of split[7,7]",
 )
 # Text that JSON writers like to differ in: controls, quotes, slashes, letters beyond ASCII.
@@ -277,6 +277,8 @@ def _read() -> list[dict[str, str]]:
     opening = encode(Plan(CLUSTER, 3, 17, TOPOLOGY, (move,))).decode()
     renewed = replace(MOVE, phase=Phase.QUIET, way=Way.RENEW)
     renewing = encode(Plan(CLUSTER, 3, 17, TOPOLOGY, (renewed,))).decode()
+    kept = replace(MOVE, ordered=True)
+    ordered = encode(Plan(CLUSTER, 3, 17, TOPOLOGY, (kept,))).decode()
     cases = [
         (plan.replace('"epoch":3', '"epoch":3,"later":{"a":[1,{"b":null}]}'), plan),
         (plan.replace('"phase"', '"later":1e999,"phase"'), plan),
@@ -287,6 +289,8 @@ def _read() -> list[dict[str, str]]:
         (plan.replace("live", "leap"), leaping),
         (plan.replace(',"way":"live"', ""), plan),
         (plan.replace(',"opens":null', ""), plan),
+        (plan.replace(',"ordered":false', ""), plan),
+        (ordered, ordered),
         (opening, opening),
         (renewing, renewing),
         (empty.replace(',"entries":[]', ""), empty),

@@ -11,14 +11,15 @@ import nstorm.wire.json.WireException;
  * @param baseStartSecs the start time it had then
  * @param voidReason    why Storm won, or null while the entry is not void
  * @param opens         the host of {@code to} if the topology had no worker there, else null
+ * @param ordered       whether the workers keep the order of what each task sends the executor
  */
 public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase phase,
-                    Slot baseSlot, long baseStartSecs, String voidReason, Way way, String opens) {
+                    Slot baseSlot, long baseStartSecs, String voidReason, Way way, String opens, boolean ordered) {
 
     /** A live move between workers. */
     public Entry(String id, ExecutorId executor, Slot from, Slot to, Phase phase, Slot baseSlot, long baseStartSecs,
                  String voidReason) {
-        this(id, executor, from, to, phase, baseSlot, baseStartSecs, voidReason, Way.LIVE, null);
+        this(id, executor, from, to, phase, baseSlot, baseStartSecs, voidReason, Way.LIVE, null, false);
     }
 
     /** Whether phase and way are known here. */
@@ -59,6 +60,7 @@ public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase ph
         String voidReason = null;
         Way way = Way.LIVE;
         String opens = null;
+        boolean ordered = false;
         in.beginObject();
         for (String key = in.nextKey(); key != null; key = in.nextKey()) {
             switch (key) {
@@ -71,12 +73,13 @@ public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase ph
                 case "void" -> voidReason = in.textOrNull();
                 case "way" -> way = Way.of(in.text());
                 case "opens" -> opens = in.textOrNull();
+                case "ordered" -> ordered = in.flag();
                 default -> in.pass();
             }
         }
         in.required(base, "base");
         return new Entry(in.required(id, "id"), in.required(executor, "executor"), in.required(from, "from"),
             in.required(to, "to"), in.required(phase, "phase"), base.slot(), base.startSecs(), voidReason,
-            way, opens);
+            way, opens, ordered);
     }
 }

@@ -224,9 +224,14 @@ final class ExecutorCopy {
     }
 
     /** As the source of a move: what still arrives here goes on to the new owner, of an acker all that it has too. */
-    void forward(HandOver handOver) {
+    void forward(HandOver handOver, boolean ordered) {
         forwarding = true;
-        stopSwitch.leave(handOver);
+        stopSwitch.leave(handOver, ordered);
+    }
+
+    /** What stands before its queue while it moves. */
+    void guard(OrderGate gateOrNull, HandOver handOver) {
+        stopSwitch.guard(gateOrNull, handOver);
     }
 
     /** The route came back: draining starts anew the next time. */

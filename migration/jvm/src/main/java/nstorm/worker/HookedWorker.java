@@ -22,7 +22,10 @@ import org.apache.storm.daemon.worker.WorkerState;
 import org.apache.storm.executor.Executor;
 import org.apache.storm.executor.ExecutorShutdown;
 import org.apache.storm.executor.IRunningExecutor;
+import org.apache.storm.messaging.TaskMessage;
+import org.apache.storm.serialization.KryoTupleDeserializer;
 import org.apache.storm.tuple.AddressedTuple;
+import org.apache.storm.tuple.Tuple;
 import org.apache.storm.utils.JCQueue;
 import org.apache.storm.utils.ObjectReader;
 
@@ -46,12 +49,14 @@ final class HookedWorker {
     final MisroutedTuples misrouted;
     final HandOver handOver;
     final StateTransfer transfer = new StateTransfer(this);
+    final TupleOrder order;
     final Map<ExecutorId, ExecutorCopy> copies = new ConcurrentHashMap<>();
-    final boolean batchesProducers;
+    final int producerBatch;
     private final ExecutorFactory factory;
     private final Set<String> cleanedUp;
     private final Map<Integer, ExecutorCopy> copyByTask = new ConcurrentHashMap<>();
     final long messageTimeoutSecs;
+    private KryoTupleDeserializer transferDeserializer;
     private long lastHandedOn;
     private long quietSinceNanos = System.nanoTime();
     private volatile List<IRunningExecutor> running;
@@ -69,12 +74,13 @@ final class HookedWorker {
         backPressure = new WorkerBackPressure(state, routes);
         factory = new ExecutorFactory(state, tables, backPressure);
         Map<String, Object> conf = state.getTopologyConf();
-        batchesProducers = ObjectReader.getInt(conf.get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE), 1) > 1;
+        producerBatch = ObjectReader.getInt(conf.get(Config.TOPOLOGY_PRODUCER_BATCH_SIZE), 1);
         messageTimeoutSecs = ObjectReader.getInt(conf.get(Config.TOPOLOGY_MESSAGE_TIMEOUT_SECS), 30);
         cleanedUp = UserCleanup.components(conf);
         Traffic.prepare(maxTaskId);
         tables.taskIds().forEach(Traffic::addSource);
-        forwarder = new TupleForwarder(state, me, tables, copyByTask);
+        order = new TupleOrder(this);
+        forwarder = new TupleForwarder(this, copyByTask);
         misrouted = new MisroutedTuples(forwarder);
         handOver = new HandOver(state, routes, misrouted);
     }
@@ -147,7 +153,17 @@ final class HookedWorker {
 
     /** From now on tuples of the executor are for its copy here. */
     void claim(ExecutorCopy copy) {
-        tables.claim(copy.id, copy.queue);
+        tables.claim(copy.id, task -> order.turn(copy, task, true));
+    }
+
+    /** To be called after the worker has renounced it and is connected to the new owner. */
+    void stopDelivering(ExecutorId id, ExecutorCopy copyOrNull) {
+        tables.stopDelivering(id, task -> copyOrNull == null ? null : order.turn(copyOrNull, task, false));
+    }
+
+    /** The copy here that a task belongs to, or null. */
+    ExecutorCopy copyOf(int task) {
+        return copyByTask.get(task);
     }
 
     /** This worker owns the executor: its copy may open and work, and Nimbus hears of it also while it opens. */
@@ -223,10 +239,35 @@ final class HookedWorker {
             if (StateTransfer.isPiece(tuple)) {
                 tuples.remove();
                 transfer.take(tuple);
-            } else if (routes.queue(tuple.dest) == null) {
+            } else if (OrderMarker.isOldWay(tuple.dest)) {
+                takeOldWay(tuples, tuple);
+            } else if (routes.arrival(tuple.dest) == null) {
                 tuples.remove();
                 misrouted.offer(tuple);
             }
         }
+    }
+
+    private void takeOldWay(Iterator<AddressedTuple> tuples, AddressedTuple tuple) {
+        if (!tables.hasTask(tuple.dest)) {
+            tuples.remove();
+            AddressedTuple ungated = TupleOrder.ungated(tuple);
+            if (ungated != null) {
+                misrouted.offer(ungated);
+            }
+        }
+    }
+
+    /** Takes messages over that Storm's transfer thread was about to send. */
+    void takeBack(List<TaskMessage> messages) {
+        misrouted.takeBack(messages, this::read);
+    }
+
+    /** On the one thread that sends: Kryo is for one thread. */
+    private Tuple read(byte[] message) {
+        if (transferDeserializer == null) {
+            transferDeserializer = new KryoTupleDeserializer(state.getTopologyConf(), state.getWorkerTopologyContext());
+        }
+        return transferDeserializer.deserialize(message);
     }
 }

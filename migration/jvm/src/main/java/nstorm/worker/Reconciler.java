@@ -70,6 +70,7 @@ final class Reconciler {
         for (Part part : parts) {
             prepare(part, Desired.holdsStill(part, assigned.get(part.executor()), worker.me));
         }
+        worker.order.follow(plan);
         worker.transfer.follow(plan);
         // Before the routes: these take some milliseconds, and meanwhile the bolt's own thread writes its state.
         parts.forEach(this::carry);
@@ -195,9 +196,9 @@ final class Reconciler {
         for (Part part : leaving) {
             ExecutorCopy copy = worker.copies.get(part.executor());
             if (copy != null && part.action() != Action.RETIRE) {
-                copy.forward(worker.handOver);
+                copy.forward(worker.handOver, part.action() == Action.DRAIN && worker.order.atEnd(part.executor().start()));
             }
-            worker.tables.stopDelivering(part.executor());
+            worker.stopDelivering(part.executor(), copy);
         }
         if (claimed || !leaving.isEmpty()) {
             worker.regroup();

@@ -27,14 +27,38 @@ final class Routes extends ArrayList<JCQueue> {
     private static final long serialVersionUID = 1L;
 
     private final transient AtomicReferenceArray<JCQueue> queues;
+    /** Where tuples go that come from other workers: also to a copy that tuples are not delivered to any more, or not yet. */
+    private final transient AtomicReferenceArray<JCQueue> arrivals;
 
     Routes(int maxTaskId) {
         queues = new AtomicReferenceArray<>(maxTaskId - INDEXING_BASE + 1);
+        arrivals = new AtomicReferenceArray<>(maxTaskId - INDEXING_BASE + 1);
     }
 
+    /** Where the task's tuples are delivered here; null if they go to another worker. */
     JCQueue queue(int task) {
+        JCQueue queue = at(task, queues);
+        return queue instanceof LocalTurn turn ? turn.delivering() : queue;
+    }
+
+    /** The turn that the way to a task is just taking, or null. */
+    LocalTurn turn(int task) {
+        return at(task, queues) instanceof LocalTurn turn ? turn : null;
+    }
+
+    JCQueue arrival(int task) {
+        return at(task, arrivals);
+    }
+
+    private static JCQueue at(int task, AtomicReferenceArray<JCQueue> table) {
         int index = task - INDEXING_BASE;
-        return index >= 0 && index < queues.length() ? queues.get(index) : null;
+        return index >= 0 && index < table.length() ? table.get(index) : null;
+    }
+
+    void arrive(int task, JCQueue queueOrNull) {
+        if (task >= INDEXING_BASE) {
+            arrivals.set(task - INDEXING_BASE, queueOrNull);
+        }
     }
 
     void deliver(int task, JCQueue queueOrNull) {
@@ -53,7 +77,8 @@ final class Routes extends ArrayList<JCQueue> {
 
     @Override
     public JCQueue get(int index) {
-        return queues.get(index);
+        JCQueue queue = queues.get(index);
+        return queue instanceof LocalTurn turn ? turn.ofThread() : queue;
     }
 
     @Override

@@ -47,6 +47,9 @@ final class StopSwitch implements Callable<Long> {
     private volatile HandOver handOver;
     private volatile boolean ending;
     private volatile boolean cleansUp;
+    /** What stands before its queue while it moves, and where the markers that come through the queue go on; null at rest. */
+    private volatile OrderGate gate;
+    private volatile HandOver markersTo;
     private boolean attended;
 
     private StopSwitch(Executor executor) {
@@ -85,7 +88,7 @@ final class StopSwitch implements Callable<Long> {
 
     /** To be called once something of that is no longer so. */
     private synchronized void attendIfNeeded() {
-        if (handOver == null && !still && betweenTuples.get() == null && (bolt == null || !bolt.attends())) {
+        if (handOver == null && !still && betweenTuples.get() == null && gate == null && (bolt == null || !bolt.attends())) {
             leaveAlone();
         }
     }
@@ -175,10 +178,25 @@ final class StopSwitch implements Callable<Long> {
         }
     }
 
-    /** An acker gives all that it has and gets to the new owner, and goes on: the move may still be undone. */
-    synchronized void leave(HandOver to) {
-        if (looping && isAcker()) {
+    /**
+     * An acker gives all that it has and gets to the new owner, and goes on: the move may still be undone. So does a bolt whose senders'
+     * order is kept: else the new owner would wait for all that is queued here.
+     */
+    synchronized void leave(HandOver to, boolean ordered) {
+        if (looping && (ordered || isAcker())) {
             handOn(to);
+        }
+    }
+
+    /** Markers of senders come through its queue from now on; null: no more. */
+    synchronized void guard(OrderGate gateOrNull, HandOver to) {
+        if (gateOrNull != null) {
+            attend();
+            markersTo = to;
+            gate = gateOrNull;
+        } else if (gate != null) {
+            gate = null;
+            attendIfNeeded();
         }
     }
 
@@ -262,6 +280,12 @@ final class StopSwitch implements Callable<Long> {
     private boolean divert(AddressedTuple tuple) {
         doBetweenTuples();
         if (bolt != null && bolt.holdsBack(tuple)) {
+            return true;
+        }
+        OrderGate passed = gate;
+        if (passed != null && OrderMarker.is(tuple.tuple)) {
+            passed.taken();
+            markersTo.take(tuple);
             return true;
         }
         while (still && handOver == null) {

@@ -9,43 +9,61 @@ import org.apache.storm.utils.JCQueue;
 
 /** Where one misrouted tuple goes: to a copy in this worker, or over the network to the owner's worker. */
 final class TupleForwarder implements MisroutedTuples.Delivery {
+    private final HookedWorker worker;
     private final WorkerState state;
-    private final Slot me;
     private final WorkerTables tables;
     private final Map<Integer, ExecutorCopy> copyByTask;
     private final RecentlyForwarded forwarded = new RecentlyForwarded(System.nanoTime());
     /** Of the one thread that delivers: Kryo is for one thread. */
     private KryoTupleSerializer serializer;
 
-    TupleForwarder(WorkerState state, Slot me, WorkerTables tables, Map<Integer, ExecutorCopy> copyByTask) {
-        this.state = state;
-        this.me = me;
-        this.tables = tables;
+    TupleForwarder(HookedWorker worker, Map<Integer, ExecutorCopy> copyByTask) {
+        this.worker = worker;
+        state = worker.state;
+        tables = worker.tables;
         this.copyByTask = copyByTask;
     }
 
     @Override
     public boolean deliver(AddressedTuple tuple) {
+        if (OrderMarker.is(tuple.tuple)) {
+            return deliverMarker(tuple);
+        }
         JCQueue queue = tables.routes.queue(tuple.dest);
         ExecutorCopy copy = copyByTask.get(tuple.dest);
         if (queue == null && copy != null && copy.acceptsEarly()) {
             queue = copy.queue;
         }
+        OrderGate gate = queue == null || !worker.order.atEnd(tuple.dest) ? null : worker.order.gate(tuple.dest);
+        if (gate != null) {
+            return gate.forwarded(tuple);
+        }
         if (queue != null) {
             return queue.isEmptyOverflow() && queue.tryPublishDirect(tuple) || queue.tryPublishToOverflow(tuple);
         }
         Slot owner = tables.ownerOf(tuple.dest);
-        if (owner == null || owner.equals(me) || forwarded.contains(tuple, System.nanoTime())) {
+        if (owner == null || owner.equals(worker.me) || forwarded.contains(tuple, System.nanoTime())) {
             return false;
         }
         if (serializer == null) {
             serializer = new KryoTupleSerializer(state.getTopologyConf(), state.getWorkerTopologyContext());
         }
-        boolean sent = state.tryTransferRemote(tuple, null, serializer);
+        boolean sent = worker.order.atEnd(tuple.dest) ? worker.order.transfer(tuple.dest, serializer.serialize(tuple.tuple))
+                : state.tryTransferRemote(tuple, null, serializer);
         if (sent) {
             forwarded.add(tuple);
         }
         return sent;
+    }
+
+    /** A marker that nobody here awaits goes on; where its move has ended nobody does there either. */
+    private boolean deliverMarker(AddressedTuple marker) {
+        Slot to = OrderMarker.closedFor(marker.tuple);
+        OrderGate gate = worker.order.gate(marker.dest);
+        if (worker.me.equals(to) || to == null) {
+            return gate == null || gate.forwarded(marker);
+        }
+        return !worker.order.atEnd(marker.dest) || worker.order.transfer(marker.dest, marker.tuple);
     }
 
     /** What has come back may go again; from any thread. */

@@ -19,9 +19,7 @@ import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.messaging.netty.BackPressureStatus;
-import org.apache.storm.serialization.KryoTupleDeserializer;
 import org.apache.storm.tuple.AddressedTuple;
-import org.apache.storm.tuple.Tuple;
 import org.apache.storm.utils.JCQueue;
 
 /**
@@ -36,7 +34,6 @@ public final class WorkerCalls {
 
     private static volatile PlanOverlay overlay;
     private static volatile WorkerLoop loop;
-    private static KryoTupleDeserializer drainerDeserializer;
 
     private WorkerCalls() {
     }
@@ -138,7 +135,7 @@ public final class WorkerCalls {
         Routes routes = now.worker.routes;
         int size = batch.size();
         for (int i = 0; i < size; i++) {
-            if (routes.queue(batch.get(i).dest) == null) {
+            if (routes.arrival(batch.get(i).dest) == null) {
                 now.worker.takeMisrouted(batch, i);
                 return;
             }
@@ -151,12 +148,12 @@ public final class WorkerCalls {
      */
     public static void afterBatch(ArrayList<AddressedTuple> batch) {
         WorkerLoop now = loop;
-        if (now == null || !now.worker.batchesProducers) {
+        if (now == null || now.worker.producerBatch <= 1) {
             return;
         }
         int size = batch.size();
         for (int i = 0; i < size; i++) {
-            JCQueue queue = now.worker.routes.queue(batch.get(i).dest);
+            JCQueue queue = now.worker.routes.arrival(batch.get(i).dest);
             if (queue != null) {
                 queue.tryFlush();
             }
@@ -209,21 +206,13 @@ public final class WorkerCalls {
         if (now == null || !now.worker.expectsMisrouted()) {
             return;
         }
+        now.worker.order.onSend(bundles, taskToNode);
         for (Map.Entry<Integer, ArrayList<TaskMessage>> bundle : bundles.entrySet()) {
             NodeInfo node = taskToNode.get(bundle.getKey());
             if (!bundle.getValue().isEmpty() && node != null && PlanOverlay.slot(node).equals(now.worker.me)) {
-                now.worker.misrouted.takeBack(bundle.getValue(), message -> read(now.worker, message));
+                now.worker.takeBack(bundle.getValue());
             }
         }
-    }
-
-    /** On the one thread that sends: Kryo is for one thread. */
-    private static Tuple read(HookedWorker worker, byte[] message) {
-        if (drainerDeserializer == null) {
-            drainerDeserializer = new KryoTupleDeserializer(
-                    worker.state.getTopologyConf(), worker.state.getWorkerTopologyContext());
-        }
-        return drainerDeserializer.deserialize(message);
     }
 
     /** True if its executor must not take the tuple, as it is stopping. On the tuple path. */

@@ -125,7 +125,8 @@ final class WorkerLoop implements Runnable {
             }
         });
         WorkerAck.Counters counters = new WorkerAck.Counters(worker.misrouted.forwarded.get(),
-                worker.misrouted.parked(), worker.misrouted.dropped.get(), Faults.count());
+                worker.misrouted.parked() + worker.order.parked(), worker.misrouted.dropped.get(), Faults.count(),
+                worker.order.unordered.get());
         WorkerAck ack = new WorkerAck(worker.state.getTopologyId(), worker.me, ProcessHandle.current().pid(),
                 incarnation, HookStatus.VERSION, 0, plan == null ? "" : plan.cluster(), plan == null ? 0 : plan.epoch(),
                 plan == null ? -1 : plan.version(), entries, executors, pinned, ways,

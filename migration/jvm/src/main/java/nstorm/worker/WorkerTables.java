@@ -7,6 +7,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Slot;
@@ -44,6 +45,7 @@ final class WorkerTables {
         routes = new Routes(maxTaskId);
         taskToQueue = swapMap(StormFields.TASK_TO_QUEUE, state);
         taskToQueue.forEach(routes::deliver);
+        taskToQueue.forEach(routes::arrive);
         receiveQueues = swapMap(StormFields.EXECUTOR_RECEIVE_QUEUES, state);
         swapMap(StormFields.LOCAL_RECEIVE_QUEUES, state);
         localExecutors = ConcurrentHashMap.newKeySet();
@@ -91,19 +93,51 @@ final class WorkerTables {
 
     void addTask(int task, JCQueue queue) {
         taskToQueue.put(task, queue);
+        routes.arrive(task, queue);
     }
 
     /** False if the task has another queue by now: the executor has come back meanwhile. */
     boolean removeTask(int task, JCQueue queue) {
-        return taskToQueue.remove(task, queue);
+        JCQueue known = taskToQueue.get(task);
+        if (known == null || known != queue && OrderGate.behind(known) != queue) {
+            return false;
+        }
+        routes.arrive(task, null);
+        return taskToQueue.remove(task, known);
     }
 
-    /** From now on tuples of the executor go into this queue. */
-    void claim(ExecutorId id, JCQueue queue) {
+    boolean hasTask(int task) {
+        return taskToQueue.containsKey(task);
+    }
+
+    /** Whether what arrives for the task comes to this gate. */
+    boolean isGate(int task, OrderGate gate) {
+        return taskToQueue.get(task) == gate.direct;
+    }
+
+    /** From now on the task's tuples come to the queue itself. */
+    void closeGate(int task, OrderGate gate) {
+        if (taskToQueue.replace(task, gate.direct, gate.queue)) {
+            routes.arrive(task, gate.queue);
+        }
+        LocalTurn turn = routes.turn(task);
+        if (turn != null && turn.real() == gate.queue) {
+            routes.deliver(task, turn.delivering() == null ? null : gate.queue);
+        } else if (routes.queue(task) == gate.direct) {
+            routes.deliver(task, gate.queue);
+        }
+    }
+
+    /** From now on tuples of the executor go into these queues, one for each of its tasks. */
+    void claim(ExecutorId id, IntFunction<JCQueue> queues) {
         localExecutors.add(id.toStorm());
         taskIds.addAllOf(id.start(), id.end());
+        deliver(id, queues);
+    }
+
+    private void deliver(ExecutorId id, IntFunction<JCQueue> queues) {
         for (int task = id.start(); task <= id.end(); task++) {
-            routes.deliver(task, queue);
+            routes.deliver(task, queues.apply(task));
         }
     }
 
@@ -117,17 +151,16 @@ final class WorkerTables {
     }
 
     /** To be called after {@link #renounce} and a refresh of the connections, or tuples had nowhere to go. */
-    void stopDelivering(ExecutorId id) {
-        for (int task = id.start(); task <= id.end(); task++) {
-            routes.deliver(task, null);
-        }
+    void stopDelivering(ExecutorId id, IntFunction<JCQueue> turns) {
+        deliver(id, turns);
     }
 
     /** A copy has ended that was still delivered to, as a spout's is: what comes later waits for the next owner. */
     void abandon(ExecutorId id, JCQueue dead) {
-        if (routes.queue(id.start()) == dead) {
+        JCQueue queue = routes.queue(id.start());
+        if (queue != null && OrderGate.behind(queue) == dead) {
             renounce(id);
-            stopDelivering(id);
+            stopDelivering(id, task -> null);
         }
     }
 
@@ -180,6 +213,17 @@ final class WorkerTables {
         for (Map.Entry<NodeInfo, IConnection> one : connections.get().entrySet()) {
             if (PlanOverlay.slot(one.getKey()).equals(slot) && isReady(one.getValue()) && hasRoom(one.getValue())) {
                 one.getValue().send(List.of(message).iterator());
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** As Storm's transfer thread sends: waits while the connection is full; false if none stands. */
+    boolean sendAll(Slot slot, List<TaskMessage> messages) {
+        for (Map.Entry<NodeInfo, IConnection> one : connections.get().entrySet()) {
+            if (PlanOverlay.slot(one.getKey()).equals(slot) && isReady(one.getValue())) {
+                one.getValue().send(messages.iterator());
                 return true;
             }
         }

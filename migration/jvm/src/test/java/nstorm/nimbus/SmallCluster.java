@@ -91,7 +91,7 @@ final class SmallCluster {
     static Entry opening(int task, String from, String to, Phase phase) {
         Entry move = move(task, from, to, phase);
         return new Entry(move.id(), move.executor(), move.from(), move.to(), phase, move.baseSlot(), START, null,
-            move.way(), "host2");
+            move.way(), "host2", true);
     }
 
     KnownPlans plans() {

@@ -58,7 +58,7 @@ class OpenedSlotsTest {
     private static Entry entry(int task, String to, Phase phase, String voidReason, String opens) {
         Slot from = new Slot("s1", 6700);
         return new Entry("m" + task, new ExecutorId(task, task), from, Slot.parse(to), phase, from, 100, voidReason, Way.LIVE,
-            opens);
+            opens, true);
     }
 
     private void plan(String topology, Entry... entries) {

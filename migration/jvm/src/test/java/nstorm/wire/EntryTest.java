@@ -46,7 +46,7 @@ class EntryTest {
 
     @Test
     void aWayOfALaterVersionNeverCounts() {
-        Entry late = new Entry("m1", new ExecutorId(7, 7), FROM, TO, Phase.STOP, FROM, 100, null, Way.UNKNOWN, null);
+        Entry late = new Entry("m1", new ExecutorId(7, 7), FROM, TO, Phase.STOP, FROM, 100, null, Way.UNKNOWN, null, true);
         assertFalse(late.counts(BASE));
         assertFalse(late.counts(new Assigned(TO, 555)));
     }

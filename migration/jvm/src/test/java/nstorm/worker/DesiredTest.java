@@ -111,7 +111,7 @@ class DesiredTest {
     }
 
     private static boolean holdsStill(Phase phase, Way way, String voidReason, Slot me, Assigned now) {
-        Entry entry = new Entry("m1", EXECUTOR, FROM, TO, phase, FROM, 100, voidReason, way, null);
+        Entry entry = new Entry("m1", EXECUTOR, FROM, TO, phase, FROM, 100, voidReason, way, null, true);
         return Desired.holdsStill(new Desired.Part(entry, EXECUTOR, Action.RUN), now, me);
     }
 }

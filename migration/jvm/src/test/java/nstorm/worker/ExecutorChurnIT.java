@@ -183,8 +183,8 @@ class ExecutorChurnIT {
         worker.expectMisrouted();
         ExecutorCopy old = worker.copies.get(id);
         worker.tables.renounce(id);
-        worker.tables.stopDelivering(id);
-        old.forward(worker.handOver);
+        worker.stopDelivering(id, null);
+        old.forward(worker.handOver, false);
         old.stop(worker.handOver);
         await("executor " + id + " stopped", moving(worker, () -> !worker.copies.containsKey(id)));
         worker.start(id, false, false);

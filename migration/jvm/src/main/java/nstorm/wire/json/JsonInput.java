@@ -134,6 +134,11 @@ public final class JsonInput {
         return null;
     }
 
+    public boolean flag() throws IOException, WireException {
+        expect(JsonToken.BOOLEAN, "true or false");
+        return json.nextBoolean();
+    }
+
     /** A text that is not empty. */
     public String name() throws IOException, WireException {
         String name = text();

@@ -27,7 +27,7 @@ public record WorkerAck(String topology, Slot slot, long pid, String incarnation
     }
 
     /** Totals since the JVM started. */
-    public record Counters(long forwarded, long parked, long dropped, long errors) {
+    public record Counters(long forwarded, long parked, long dropped, long errors, long unordered) {
     }
 
     public byte[] toJson() {
@@ -43,7 +43,7 @@ public record WorkerAck(String topology, Slot slot, long pid, String incarnation
             .list("ways", ways, (out, each) -> out.open().put("executor", each.executor(), ExecutorId::write)
                 .put("way", each.way()).close());
         return json.open("counters").put("forwarded", counters.forwarded()).put("parked", counters.parked())
-            .put("dropped", counters.dropped()).put("errors", counters.errors()).close()
+            .put("dropped", counters.dropped()).put("errors", counters.errors()).put("unordered", counters.unordered()).close()
             .put("fault", fault).put("error", error).close().bytes();
     }
 }

@@ -43,14 +43,14 @@ class ReportTest {
             List.of(new EntryAck("m12", EntryState.ROUTED, SOURCE), new EntryAck("m9", EntryState.NONE, null)),
             List.of(SYSTEM, SPOUT, SPLIT), List.of(new Pinned(SYSTEM, "system"), new Pinned(SPOUT, "spout")),
             List.of(new ExecutorWay(SPOUT, Way.SPOUT)),
-            new Counters(12, 3, 0, 1), "prepare of split[7,7]", null).toJson());
+            new Counters(12, 3, 0, 1, 2), "prepare of split[7,7]", null).toJson());
     }
 
     @Test
     void workerAckWithOddText() throws Exception {
         String odd = "a \"b\" \\ c/d \b\f\n\r\t\u0001\u001f\u007f ü 漢 \ud83c\udf29 \u2028";
         assertGolden("worker_ack_fresh.json", new WorkerAck(TOPOLOGY, TARGET, 4800, "4800-1700000000001", "0.2.0",
-            1700000012346L, "", 0, -1, List.of(), List.of(), List.of(), List.of(), new Counters(0, 0, 0, 0), null, odd).toJson());
+            1700000012346L, "", 0, -1, List.of(), List.of(), List.of(), List.of(), new Counters(0, 0, 0, 0, 0), null, odd).toJson());
     }
 
     @Test

@@ -1,0 +1,276 @@
+package nstorm.worker;
+
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import nstorm.wire.Slot;
+import org.apache.storm.tuple.AddressedTuple;
+import org.apache.storm.utils.JCQueue;
+
+/**
+ * Stands before the queue of an executor that moves: what a sender sends directly waits here until what it had sent the old way has
+ * come. Of each sender as many CLOSES are awaited as OPENS have come; either may come first. Who says nothing, as workers of older
+ * versions, waits for nothing.
+ *
+ * <p>Storm's Netty threads and senders of this worker publish into its two queues; its lock is held only while an executor moves.
+ */
+final class OrderGate {
+    /** For so long a sender's tuples wait while nothing comes the old way: then the worker on that way is dead. */
+    static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(5);
+    /** From so many on senders are held back as by a full queue. */
+    static final int ROOM = 20_000;
+    private static final int LIMIT = 200_000;
+
+    private static final class Sender {
+        final ArrayDeque<AddressedTuple> parked = new ArrayDeque<>();
+        /** How many more OPENS than CLOSES have come. */
+        int awaited;
+        int givenUp;
+
+        boolean waits() {
+            return awaited > 0 || !parked.isEmpty();
+        }
+    }
+
+    /** What Storm publishes into as if it were the executor's own queue. */
+    private abstract static class Entrance extends JCQueue {
+        final JCQueue behind;
+
+        Entrance(String name, JCQueue behind) {
+            super(name, name, 2, 0, 1, null, "", "", List.of(), 0, null);
+            this.behind = behind;
+        }
+
+        @Override
+        public boolean isEmptyOverflow() {
+            return true;
+        }
+
+        @Override
+        public boolean tryPublishDirect(Object tuple) {
+            return tryPublish(tuple);
+        }
+
+        @Override
+        public void publish(Object tuple) {
+            throw new UnsupportedOperationException("Storm publishes tuples without waiting");
+        }
+    }
+
+    private final class Direct extends Entrance {
+        Direct() {
+            super("nstorm-direct", queue);
+        }
+
+        @Override
+        public boolean tryPublish(Object tuple) {
+            return offer((AddressedTuple) tuple, ROOM);
+        }
+
+        @Override
+        public boolean tryPublishToOverflow(Object tuple) {
+            return overflow((AddressedTuple) tuple);
+        }
+
+        @Override
+        public int getOverflowCount() {
+            return queue.getOverflowCount();
+        }
+
+        @Override
+        public void recordMsgDrop() {
+            queue.recordMsgDrop();
+        }
+    }
+
+    private final class OldWay extends Entrance {
+        OldWay() {
+            super("nstorm-old-way", queue);
+        }
+
+        /** Takes every tuple: Storm keeps no back-pressure for a pseudo task. */
+        @Override
+        public boolean tryPublish(Object event) {
+            AddressedTuple tuple = (AddressedTuple) event;
+            if (!forwarded(new AddressedTuple(OrderMarker.task(tuple.dest), tuple.tuple))) {
+                queue.recordMsgDrop();
+            }
+            return true;
+        }
+    }
+
+    private final Slot me;
+    final JCQueue queue;
+    /** For what comes directly. */
+    final JCQueue direct;
+    /** For what comes under a pseudo task. */
+    final JCQueue oldWay;
+    private final Map<Integer, Sender> senders = new HashMap<>();
+    /** CLOSES in the queue, which its executor has to take out again. */
+    private final AtomicInteger markers = new AtomicInteger();
+    private int parked;
+    private long heardNanos = System.nanoTime();
+
+    OrderGate(Slot me, JCQueue queue) {
+        this.me = me;
+        this.queue = queue;
+        direct = new Direct();
+        oldWay = new OldWay();
+    }
+
+    /** The executor's own queue where this is one of a gate's; else the queue itself. */
+    static JCQueue behind(JCQueue queue) {
+        return queue instanceof Entrance entrance ? entrance.behind : queue;
+    }
+
+    /** From now on tuples of this sender come directly, and wait until its CLOSES has come. */
+    synchronized void expect(int source) {
+        senders.computeIfAbsent(source, s -> new Sender()).awaited++;
+        heardNanos = System.nanoTime();
+    }
+
+    /** Takes a tuple that comes directly; false if it is to be offered again. */
+    synchronized boolean offer(AddressedTuple tuple, int room) {
+        Sender sender = senders.get(tuple.tuple.getSourceTask());
+        if (sender == null || !sender.waits()) {
+            return admit(tuple);
+        }
+        return parked < room && park(sender, tuple);
+    }
+
+    /** Takes what a Netty thread could not leave otherwise. */
+    private synchronized boolean overflow(AddressedTuple tuple) {
+        Sender sender = senders.get(tuple.tuple.getSourceTask());
+        if (sender == null || !sender.waits()) {
+            return queue.tryPublishToOverflow(tuple);
+        }
+        return parked < LIMIT && park(sender, tuple);
+    }
+
+    private boolean park(Sender sender, AddressedTuple tuple) {
+        parked++;
+        return sender.parked.add(tuple);
+    }
+
+    /** Takes what has come the old way, or a marker; false if there is no room. */
+    synchronized boolean forwarded(AddressedTuple tuple) {
+        heardNanos = System.nanoTime();
+        if (!OrderMarker.is(tuple.tuple)) {
+            return queue.isEmptyOverflow() && queue.tryPublishDirect(tuple) || queue.tryPublishToOverflow(tuple);
+        }
+        Slot to = OrderMarker.closedFor(tuple.tuple);
+        int source = tuple.tuple.getSourceTask();
+        if (to == null) {
+            expect(source);
+        } else if (to.equals(me)) {
+            close(source);
+        } else {
+            return leaves(tuple);
+        }
+        return true;
+    }
+
+    /** A CLOSES for another worker goes behind all that its sender has sent here. */
+    private boolean leaves(AddressedTuple closes) {
+        Sender sender = senders.get(closes.tuple.getSourceTask());
+        if (sender != null && sender.waits()) {
+            return park(sender, closes);
+        }
+        if (!admit(closes)) {
+            markers.incrementAndGet();
+            return queue.tryPublishToOverflow(closes);
+        }
+        return true;
+    }
+
+    private void close(int source) {
+        Sender sender = senders.computeIfAbsent(source, s -> new Sender());
+        if (sender.givenUp > 0) {
+            sender.givenUp--;
+        } else {
+            sender.awaited--;
+            release(sender);
+        }
+    }
+
+    /** Never into the overflow, where what its sender sends next would overtake it. */
+    private void release(Sender sender) {
+        while (sender.awaited <= 0 && !sender.parked.isEmpty() && admit(sender.parked.peek())) {
+            sender.parked.poll();
+            parked--;
+        }
+    }
+
+    private boolean admit(AddressedTuple tuple) {
+        if (!queue.tryFlush() || !queue.isEmptyOverflow() || !queue.tryPublishDirect(tuple)) {
+            return false;
+        }
+        if (OrderMarker.is(tuple.tuple)) {
+            markers.incrementAndGet();
+        }
+        return true;
+    }
+
+    /** Puts the CLOSES of a sender of this worker behind all that its thread has put into the queue; false if that is full. */
+    synchronized boolean leave(AddressedTuple closes) {
+        if (!queue.tryPublishDirect(closes)) {
+            return false;
+        }
+        markers.incrementAndGet();
+        return true;
+    }
+
+    /** The executor has come to a CLOSES in its queue. */
+    void taken() {
+        markers.decrementAndGet();
+    }
+
+    /**
+     * Lets in what may come in by now.
+     *
+     * @param still whether the executor takes nothing anyway: then nobody is waited for for too long
+     * @return how many tuples come in without what their sender had sent before, as nobody knows any more when that comes
+     */
+    synchronized int tick(long nowNanos, boolean still) {
+        int unordered = 0;
+        boolean awaits = false;
+        for (Sender sender : senders.values()) {
+            release(sender);
+            awaits |= sender.awaited > 0;
+        }
+        if (still || !awaits) {
+            heardNanos = nowNanos;
+        } else if (nowNanos - heardNanos > PATIENCE_NANOS) {
+            unordered = giveUp();
+        }
+        return unordered;
+    }
+
+    /** Waits for nobody any more. */
+    synchronized int giveUp() {
+        int unordered = 0;
+        for (Sender sender : senders.values()) {
+            if (sender.awaited > 0) {
+                sender.givenUp += sender.awaited;
+                sender.awaited = 0;
+                unordered += sender.parked.size();
+                release(sender);
+            }
+        }
+        return unordered;
+    }
+
+    /** Tuples that wait here. */
+    synchronized int parked() {
+        return parked;
+    }
+
+    /** Whether it makes no difference any more. */
+    synchronized boolean idle(boolean alive) {
+        return parked == 0 && queue.isEmptyOverflow() && (!alive || markers.get() == 0)
+                && senders.values().stream().allMatch(sender -> sender.awaited <= 0);
+    }
+}

@@ -1,0 +1,293 @@
+package nstorm.worker;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import nstorm.wire.Entry;
+import nstorm.wire.ExecutorId;
+import nstorm.wire.Phase;
+import nstorm.wire.Plan;
+import nstorm.wire.Slot;
+import nstorm.wire.Way;
+import org.apache.storm.generated.NodeInfo;
+import org.apache.storm.messaging.TaskMessage;
+import org.apache.storm.serialization.KryoTupleSerializer;
+import org.apache.storm.task.WorkerTopologyContext;
+import org.apache.storm.tuple.AddressedTuple;
+import org.apache.storm.tuple.Tuple;
+import org.apache.storm.utils.JCQueue;
+
+/**
+ * Keeps what one task sends another in the order in which it was sent while the other one moves: sends the markers of this worker's
+ * senders, and has an {@link OrderGate} before the queue of each copy of a moving executor.
+ *
+ * <p>The plan is followed by the reconciler's thread. Markers are sent by Storm's transfer thread, where this worker is no end of the
+ * move, else by the senders' own threads ({@link LocalTurn}).
+ */
+final class TupleOrder {
+    private static final Set<Way> WAYS = Set.of(Way.LIVE, Way.CARRY, Way.DRAIN);
+
+    /** A task that moves, as long as the plan says so. */
+    private static final class Moving {
+        final String move;
+        final int task;
+        /** The other end of the move; null if this worker is none. */
+        final Slot otherEnd;
+        final Set<String> feeders;
+        /** Tasks of this worker that may have sent it something. */
+        final Set<Integer> senders = ConcurrentHashMap.newKeySet();
+        /** Where the transfer thread has sent its tuples last. */
+        volatile Slot lastSent;
+
+        Moving(Entry entry, int task, Slot me, Set<String> feeders, Slot owner) {
+            move = entry.id();
+            this.task = task;
+            otherEnd = me.equals(entry.from()) ? entry.to() : me.equals(entry.to()) ? entry.from() : null;
+            this.feeders = feeders;
+            lastSent = owner;
+        }
+    }
+
+    private final HookedWorker worker;
+    private final WorkerTables tables;
+    private final JCQueue transferQueue;
+    private final Map<Integer, Moving> moving = new ConcurrentHashMap<>();
+    private final Map<ExecutorId, OrderGate> gates = new ConcurrentHashMap<>();
+    private KryoTupleSerializer serializer;
+    /** Tuples that came without what their sender had sent before. */
+    final AtomicLong unordered = new AtomicLong();
+
+    TupleOrder(HookedWorker worker) {
+        this.worker = worker;
+        tables = worker.tables;
+        transferQueue = StormFields.<org.apache.storm.daemon.worker.WorkerTransfer>get(StormFields.WORKER_TRANSFER, worker.state)
+                .getTransferQueue();
+    }
+
+    /** Whether all that serve the move keep the order. */
+    private static boolean orders(Entry entry) {
+        return entry.ordered() && WAYS.contains(entry.way()) && entry.phase() != Phase.OPEN && entry.understood()
+                && entry.voidReason() == null && OrderMarker.fits(entry.executor());
+    }
+
+    /** Follows the plan, before the routes do. */
+    void follow(Plan planOrNull) {
+        Set<ExecutorId> executors = new HashSet<>();
+        if (planOrNull != null) {
+            planOrNull.entries().stream().filter(TupleOrder::orders).forEach(entry -> {
+                executors.add(entry.executor());
+                follow(entry);
+            });
+        }
+        moving.values().removeIf(one -> executors.stream().noneMatch(id -> id.start() <= one.task && one.task <= id.end()));
+        long now = System.nanoTime();
+        gates.forEach((id, gate) -> {
+            ExecutorCopy copy = worker.copies.get(id);
+            boolean alive = copy != null && copy.queue == gate.queue;
+            unordered.addAndGet(gate.tick(now, alive && copy.holdsStill()));
+            if (!executors.contains(id) && gate.idle(alive)) {
+                close(id, gate, alive ? copy : null);
+            }
+        });
+    }
+
+    private void follow(Entry entry) {
+        for (int task = entry.executor().start(); task <= entry.executor().end(); task++) {
+            Moving one = moving.get(task);
+            if (one == null || !one.move.equals(entry.id())) {
+                one = new Moving(entry, task, worker.me, feeders(task), tables.ownerOf(task));
+                moving.put(task, one);
+            }
+            for (int sender : tables.taskIds()) {
+                if (one.feeders.contains(worker.state.getTaskToComponent().get(sender))) {
+                    one.senders.add(sender);
+                }
+            }
+        }
+        ExecutorCopy copy = worker.copies.get(entry.executor());
+        if (entry.touches(worker.me) && copy != null) {
+            open(copy);
+        }
+    }
+
+    private Set<String> feeders(int task) {
+        WorkerTopologyContext context = context();
+        return context.getSources(context.getComponentId(task)).keySet().stream().map(stream -> stream.get_componentId())
+                .collect(Collectors.toSet());
+    }
+
+    private void open(ExecutorCopy copy) {
+        OrderGate known = gates.get(copy.id);
+        if (known != null && known.queue == copy.queue) {
+            return;
+        }
+        if (known != null) {
+            // The queue of a copy that has ended: what waited goes on with it.
+            unordered.addAndGet(known.giveUp());
+        }
+        OrderGate gate = new OrderGate(worker.me, copy.queue);
+        gates.put(copy.id, gate);
+        copy.guard(gate, worker.handOver);
+        for (int task = copy.id.start(); task <= copy.id.end(); task++) {
+            tables.addTask(OrderMarker.oldWay(task), gate.oldWay);
+            tables.addTask(task, gate.direct);
+        }
+    }
+
+    private void close(ExecutorId id, OrderGate gate, ExecutorCopy copyOrNull) {
+        gates.remove(id, gate);
+        for (int task = id.start(); task <= id.end(); task++) {
+            tables.closeGate(task, gate);
+            tables.removeTask(OrderMarker.oldWay(task), gate.oldWay);
+        }
+        if (copyOrNull != null) {
+            copyOrNull.guard(null, null);
+        }
+    }
+
+    /** The gate before the task's copy, if there is one here. */
+    OrderGate gate(int task) {
+        return gates.values().stream().filter(gate -> tables.isGate(task, gate)).findFirst().orElse(null);
+    }
+
+    /** Whether this worker is an end of an ordered move of the task. */
+    boolean atEnd(int task) {
+        Moving one = moving.get(task);
+        return one != null && one.otherEnd != null;
+    }
+
+    /** What senders of this worker are to publish to from now on: to the copy here if it arrives, else to another worker. */
+    JCQueue turn(ExecutorCopy copy, int task, boolean arrives) {
+        OrderGate gate = gates.get(copy.id);
+        Moving one = moving.get(task);
+        if (gate == null || gate.queue != copy.queue || one == null || one.otherEnd == null) {
+            return arrives ? gate == null ? copy.queue : gate.direct : null;
+        }
+        return new LocalTurn(gate, arrives, this::withSiblings, arrives
+                ? (source, closes) -> closes ? transfer(task, OrderMarker.closes(context(), source, worker.me)) : expect(gate, source)
+                : (source, closes) -> closes ? leave(gate, task, source, one.otherEnd) : transfer(task, OrderMarker.opens(context(), source)));
+    }
+
+    private List<Integer> withSiblings(int source) {
+        ExecutorCopy copy = worker.copyOf(source);
+        return copy == null ? List.of(source) : IntStream.rangeClosed(copy.id.start(), copy.id.end()).boxed().toList();
+    }
+
+    private static boolean expect(OrderGate gate, int source) {
+        gate.expect(source);
+        return true;
+    }
+
+    /** On the thread of a sender whose tuples may still be in a batch of its own: a flush moves at least one. */
+    private boolean leave(OrderGate gate, int task, int source, Slot to) {
+        for (int i = 0; i < worker.producerBatch; i++) {
+            if (!gate.queue.tryFlush()) {
+                return false;
+            }
+        }
+        return gate.leave(new AddressedTuple(task, OrderMarker.closes(context(), source, to)));
+    }
+
+    /** Sends a tuple to the other end of the move, behind all that this thread has sent. */
+    boolean transfer(int task, Tuple tuple) {
+        return transfer(task, bytes(tuple));
+    }
+
+    boolean transfer(int task, byte[] tuple) {
+        boolean taken = transferQueue.tryPublish(new TaskMessage(OrderMarker.oldWay(task), tuple));
+        transferQueue.tryFlush();
+        return taken;
+    }
+
+    private synchronized byte[] bytes(Tuple marker) {
+        if (serializer == null) {
+            serializer = new KryoTupleSerializer(worker.state.getTopologyConf(), context());
+        }
+        return serializer.serialize(marker);
+    }
+
+    private WorkerTopologyContext context() {
+        return worker.state.getWorkerTopologyContext();
+    }
+
+    /** Storm's transfer thread is about to send these messages. */
+    void onSend(Map<Integer, ArrayList<TaskMessage>> bundles, Map<Integer, NodeInfo> taskToNode) {
+        for (Moving one : moving.values()) {
+            ArrayList<TaskMessage> direct = bundles.getOrDefault(one.task, EMPTY);
+            Slot owner = slot(taskToNode.get(one.task));
+            if (direct.isEmpty() || owner == null) {
+                continue;
+            }
+            if (one.otherEnd == null) {
+                turn(one, owner);
+            } else if (owner.equals(worker.me) && tables.sendAll(one.otherEnd, direct)) {
+                // Sent before the route came here: it goes the way of what was sent before it.
+                direct.clear();
+            }
+        }
+        for (Map.Entry<Integer, ArrayList<TaskMessage>> bundle : bundles.entrySet()) {
+            if (OrderMarker.isOldWay(bundle.getKey()) && !bundle.getValue().isEmpty()) {
+                sendOldWay(OrderMarker.task(bundle.getKey()), bundle.getValue(), taskToNode);
+            }
+        }
+    }
+
+    private static final ArrayList<TaskMessage> EMPTY = new ArrayList<>();
+
+    private static Slot slot(NodeInfo nodeOrNull) {
+        return nodeOrNull == null ? null : PlanOverlay.slot(nodeOrNull);
+    }
+
+    /** Before the first tuple that goes to another worker than the last one: nothing of this worker overtakes it there. */
+    private void turn(Moving one, Slot owner) {
+        Slot last = one.lastSent;
+        if (last == null || last.equals(owner)) {
+            one.lastSent = owner;
+            return;
+        }
+        List<TaskMessage> closes = new ArrayList<>();
+        List<TaskMessage> opens = new ArrayList<>();
+        int oldWay = OrderMarker.oldWay(one.task);
+        for (int sender : one.senders) {
+            closes.add(new TaskMessage(oldWay, bytes(OrderMarker.closes(context(), sender, owner))));
+            opens.add(new TaskMessage(oldWay, bytes(OrderMarker.opens(context(), sender))));
+        }
+        if (tables.sendAll(last, closes)) {
+            tables.sendAll(owner, opens);
+        }
+        one.lastSent = owner;
+    }
+
+    private void sendOldWay(int task, ArrayList<TaskMessage> messages, Map<Integer, NodeInfo> taskToNode) {
+        Moving one = moving.get(task);
+        Slot to = one != null && one.otherEnd != null ? one.otherEnd : slot(taskToNode.get(task));
+        if (to != null && !to.equals(worker.me) && tables.sendAll(to, messages)) {
+            messages.clear();
+            return;
+        }
+        List<TaskMessage> back = new ArrayList<>();
+        messages.forEach(message -> back.add(new TaskMessage(task, message.message())));
+        messages.clear();
+        worker.takeBack(back);
+    }
+
+    /**
+     * Takes what has come by Netty under a pseudo task for which there is no gate here.
+     *
+     * @return the tuple as it was sent; null if it is a marker, which nobody awaits
+     */
+    static AddressedTuple ungated(AddressedTuple tuple) {
+        return OrderMarker.is(tuple.tuple) ? null : new AddressedTuple(OrderMarker.task(tuple.dest), tuple.tuple);
+    }
+
+    /** The tuples that wait before the queues of this worker. */
+    int parked() {
+        return gates.values().stream().mapToInt(OrderGate::parked).sum();
+    }
+}
