@@ -34,11 +34,13 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "workload.harmonic.terms": (1, 10**8),
     "workload.heap.chunk.bytes": (1024, 1 << 24),
     "workload.heap.mb": (1, 65_536),
+    "workload.holds": (1, 1000),
     "workload.lines": (16, 1 << 20),
     "workload.lookup.threads": (1, 64),
     "workload.minute.lines": (1, 10**9),
     "workload.minutes.kept": (1, 1000),
     "workload.parses": (1, 1000),
+    "workload.passes": (1, 1000),
     "workload.places": (1, 1000),
     "workload.prepare.secs": (0.0, 600.0),
     "workload.seed": (0, 2**31 - 1),
@@ -367,6 +369,22 @@ def page_views(evidence: Evidence) -> list[Difference]:
     return fates(evidence) + answers(evidence) + differences("views", wanted, found)
 
 
+def numbers(evidence: Evidence) -> list[Difference]:
+    """Each line came by each of the three ways, and after all with a lower number of its way."""
+    ways = dict.fromkeys(("spout", "pass", "hold"), evidence.totals.emitted)
+    lines: Counter[str] = Counter()
+    late: Counter[str] = Counter()
+    for row in evidence.told:
+        lines.update(row["lines"])
+        late.update(row["late"])
+    return [
+        *fates(evidence),
+        *answers(evidence),
+        *differences("lines from", ways, lines),
+        *differences("late lines from", {}, late),
+    ]
+
+
 def trident(evidence: Evidence) -> list[Difference]:
     """Batches are the same each time and leave no line out; the counts hold each batch once."""
     ranges: dict[tuple[int, int], tuple[int, int]] = {}
@@ -483,6 +501,16 @@ WORKLOADS: Mapping[str, Workload] = {
         "a web site's log: parsed, filtered, placed, counted by minute, region and page",
         page_views,
         {"workload.minute.lines": 500, "workload.minutes.kept": 3, **_TICKS},
+    ),
+    "numbers": Workload(
+        "numbered lines that have to come in their order, straight and through other bolts",
+        numbers,
+        # A new spout counts from 0 again. Besides lines `hold` keeps the ledger.
+        {
+            "nstorm.move": {"spout": "never", "pass": "live", "hold": "drain"},
+            "nstorm.state": {"hold": ["held"]},
+            **_TICKS,
+        },
     ),
     "trident": Workload(
         "Trident's WordCount, with a transactional spout",

@@ -19,6 +19,7 @@ final class Workloads {
         Map.entry("connections", conf -> WordCount.build(conf, new ConnectionBolt())),
         Map.entry("slow-prepare", conf -> WordCount.through(conf, "slow", new SlowBolt())),
         Map.entry("threads", conf -> WordCount.through(conf, "lookup", new LookupBolt())),
+        Map.entry("numbers", Numbers::build),
         Map.entry("windows", WindowBolt::build),
         Map.entry("page-views", PageViews::build),
         Map.entry("trident", TridentCount::build)));
