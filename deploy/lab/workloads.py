@@ -505,10 +505,10 @@ WORKLOADS: Mapping[str, Workload] = {
     "numbers": Workload(
         "numbered lines that have to come in their order, straight and through other bolts",
         numbers,
-        # A new spout counts from 0 again. Besides lines `hold` keeps the ledger.
+        # A new spout counts from 0 again.
         {
-            "nstorm.move": {"spout": "never", "pass": "live", "hold": "drain"},
-            "nstorm.state": {"hold": ["held"]},
+            "nstorm.move": {"spout": "never", "pass": "live", "hold": "drain", "tally": "carry"},
+            "nstorm.state": {"hold": ["held"], "tally": ["last", "lines", "late"]},
             **_TICKS,
         },
     ),

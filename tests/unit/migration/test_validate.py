@@ -169,7 +169,8 @@ def test_whoever_does_not_understand_the_way_of_the_move_is_named(who: str, name
     nodes = [speaking(BY_SPOUT, 2), speaking(NODES[1], 2)]
     published = replace(PUBLICATION, speaks=2)
     moved = ask(publication=published, nodes=nodes)
-    assert moved == Entry("m1", E1, A, B, Phase.PREPARE, Base(A, 100), way=Way.SPOUT)
+    entry = Entry("m1", E1, A, B, Phase.PREPARE, Base(A, 100), way=Way.SPOUT, ordered=True)
+    assert moved == entry
     old = nodes[1]
     if who == "worker":
         old = replace(old, workers=(replace(old.workers[0], speaks=1),))
@@ -221,7 +222,8 @@ def test_a_move_to_a_free_slot_opens_it_where_everybody_knows_how():
         return validate_move(observation, E1, SPARE, free={SPARE})
 
     nodes = [later(one) for one in NODES]
-    assert opened(nodes) == Entry("m1", E1, A, SPARE, Phase.OPEN, Base(A, 100), opens="h2")
+    entry = Entry("m1", E1, A, SPARE, Phase.OPEN, Base(A, 100), opens="h2", ordered=True)
+    assert opened(nodes) == entry
     for old in (opened(NODES), opened(nodes, 1), opened([nodes[0], later(NODES[1], 1)])):
         assert isinstance(old, Refusal)
         assert old.code is RefusalCode.NOT_UNDERSTOOD

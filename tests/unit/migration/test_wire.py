@@ -49,7 +49,8 @@ def as_of_version_1(value: dict[str, Any]) -> dict[str, Any]:
         value["speaks"] = 1
     if "components" in value:
         del value["speaks"]
-    return {key: one for key, one in value.items() if key not in ("way", "ways", "mode", "opens")}
+    later = ("way", "ways", "mode", "opens", "ordered", "unordered")
+    return {key: one for key, one in value.items() if key not in later}
 
 
 @pytest.mark.parametrize("path", sorted((GOLDEN / "v1").iterdir()), ids=lambda path: path.stem)
@@ -70,7 +71,7 @@ def test_the_example_of_the_page_is_read_and_written_as_printed():
     text = (
         '{"cluster":"6f1c","epoch":3,"version":17,"topology":"wc-1-1700000000","entries":['
         '{"id":"m12","executor":[7,7],"from":"s1:6700","to":"s2:6701","phase":"SWITCH",'
-        '"base":["s1:6700",1700000000],"void":null,"way":"live","opens":"h2"}]}'
+        '"base":["s1:6700",1700000000],"void":null,"way":"live","opens":"h2","ordered":true}]}'
     )
     plan = decode(Plan, text.encode())
     assert plan.entries[0].executor == model.ExecutorId(7, 7)

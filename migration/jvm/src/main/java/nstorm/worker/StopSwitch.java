@@ -290,15 +290,17 @@ final class StopSwitch implements Callable<Long> {
         }
         while (still && handOver == null) {
             doWhileStill();
-            try {
-                Thread.sleep(STILL_MS);
-            } catch (InterruptedException e) {
-                // The worker ends. What its state does not have any more may not be acked.
-                Thread.currentThread().interrupt();
+            if (interrupted()) {
                 return true;
             }
         }
         HandOver to = handOver;
+        while (to != null && tuple.dest != AddressedTuple.BROADCAST_DEST && !to.hasRoom()) {
+            if (interrupted()) {
+                return true;
+            }
+            to = handOver;
+        }
         if (to == null) {
             return false;
         }
@@ -308,6 +310,17 @@ final class StopSwitch implements Callable<Long> {
         }
         to.take(tuple);
         return true;
+    }
+
+    /** Waits; true if the worker ends. What its state does not have any more may not be acked then. */
+    private static boolean interrupted() {
+        try {
+            Thread.sleep(STILL_MS);
+            return false;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return true;
+        }
     }
 
     private void doBetweenTuples() {
@@ -331,7 +344,10 @@ final class StopSwitch implements Callable<Long> {
         }
         doBetweenTuples();
         if (still && handOver == null) {
-            doWhileStill();
+            // What its bolt has emitted goes before what the new copy will emit.
+            if (SpoutExit.sentPendingEmits(executor)) {
+                doWhileStill();
+            }
             return STILL_MS;
         } else if (bolt.asked()) {
             return bolt.closed() ? null : Long.valueOf(STILL_MS);

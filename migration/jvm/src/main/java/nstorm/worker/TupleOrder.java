@@ -15,6 +15,7 @@ import nstorm.wire.Phase;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
 import nstorm.wire.Way;
+import org.apache.storm.daemon.worker.WorkerTransfer;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.serialization.KryoTupleSerializer;
@@ -32,6 +33,7 @@ import org.apache.storm.utils.JCQueue;
  */
 final class TupleOrder {
     private static final Set<Way> WAYS = Set.of(Way.LIVE, Way.CARRY, Way.DRAIN);
+    private static final ArrayList<TaskMessage> NONE = new ArrayList<>();
 
     /** A task that moves, as long as the plan says so. */
     private static final class Moving {
@@ -66,8 +68,7 @@ final class TupleOrder {
     TupleOrder(HookedWorker worker) {
         this.worker = worker;
         tables = worker.tables;
-        transferQueue = StormFields.<org.apache.storm.daemon.worker.WorkerTransfer>get(StormFields.WORKER_TRANSFER, worker.state)
-                .getTransferQueue();
+        transferQueue = StormFields.<WorkerTransfer>get(StormFields.WORKER_TRANSFER, worker.state).getTransferQueue();
     }
 
     /** Whether all that serve the move keep the order. */
@@ -103,6 +104,7 @@ final class TupleOrder {
             if (one == null || !one.move.equals(entry.id())) {
                 one = new Moving(entry, task, worker.me, feeders(task), tables.ownerOf(task));
                 moving.put(task, one);
+                serializer();
             }
             for (int sender : tables.taskIds()) {
                 if (one.feeders.contains(worker.state.getTaskToComponent().get(sender))) {
@@ -206,10 +208,15 @@ final class TupleOrder {
     }
 
     private synchronized byte[] bytes(Tuple marker) {
+        return serializer().serialize(marker);
+    }
+
+    /** Made ahead: it takes milliseconds that neither a sender nor the transfer thread has. */
+    private synchronized KryoTupleSerializer serializer() {
         if (serializer == null) {
             serializer = new KryoTupleSerializer(worker.state.getTopologyConf(), context());
         }
-        return serializer.serialize(marker);
+        return serializer;
     }
 
     private WorkerTopologyContext context() {
@@ -219,7 +226,7 @@ final class TupleOrder {
     /** Storm's transfer thread is about to send these messages. */
     void onSend(Map<Integer, ArrayList<TaskMessage>> bundles, Map<Integer, NodeInfo> taskToNode) {
         for (Moving one : moving.values()) {
-            ArrayList<TaskMessage> direct = bundles.getOrDefault(one.task, EMPTY);
+            ArrayList<TaskMessage> direct = bundles.getOrDefault(one.task, NONE);
             Slot owner = slot(taskToNode.get(one.task));
             if (direct.isEmpty() || owner == null) {
                 continue;
@@ -237,8 +244,6 @@ final class TupleOrder {
             }
         }
     }
-
-    private static final ArrayList<TaskMessage> EMPTY = new ArrayList<>();
 
     private static Slot slot(NodeInfo nodeOrNull) {
         return nodeOrNull == null ? null : PlanOverlay.slot(nodeOrNull);

@@ -57,6 +57,7 @@ public final class Verdicts {
         json.open().put("id", entry.id()).put("executor", entry.executor(), ExecutorId::write).put("from", entry.from())
             .put("to", entry.to()).put("phase", entry.phase())
             .put("base", entry, (out, of) -> out.listOf(() -> out.value(of.baseSlot().toString()).value(of.baseStartSecs())))
-            .put("void", entry.voidReason()).put("way", entry.way()).put("opens", entry.opens()).close();
+            .put("void", entry.voidReason()).put("way", entry.way()).put("opens", entry.opens())
+            .put("ordered", entry.ordered()).close();
     }
 }
