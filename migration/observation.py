@@ -26,7 +26,6 @@ from migration.table import NEEDS_VERSION, OPENS_SINCE
 from migration.wire import SPEAKS
 
 CLOSES_SINCE = 2  # the version of the protocol that lets a worker lose its last executor
-ORDERS_SINCE = 2  # the one whose workers keep the order of what tasks send each other
 
 
 class SlotStatus(Enum):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from migration.model import Base, Entry, ExecutorId, Node, NodeAcks, Phase, Slot, Way, WorkerAck
-from migration.observation import ORDERS_SINCE, Observation
+from migration.observation import Observation
 from migration.table import NEEDS_VERSION, OPENS_SINCE
 
 # A plan is one node of ZooKeeper of at most 256 kB, and an entry takes up to 1.4 kB: it names its
@@ -80,7 +80,8 @@ def validate_move(
     base = Base(placed.slot, placed.start_secs)
     name = _free_id(observation.plan.version + 1, entries)
     phase = Phase.PREPARE if host is None else Phase.OPEN
-    ordered = observation.speaks[0] >= ORDERS_SINCE
+    # A message of the order would end a worker without hooks.
+    ordered = observation.cannot_close is None
     return refusal or Entry(
         name, executor, placed.slot, target, phase, base, way=way, opens=host, ordered=ordered
     )

@@ -149,7 +149,7 @@ def test_a_local_plan_keeps_what_this_version_does_not_know():
 
 def test_a_typical_move_is_small():
     plan = examples["PLAN"]
-    assert len(pack(1, encode_local(plan.cluster, {plan.topology: encode(plan)}))) < 512
+    assert len(pack(1, encode_local(plan.cluster, {plan.topology: encode(plan)}))) < 528
 
 
 def test_empty_messages():

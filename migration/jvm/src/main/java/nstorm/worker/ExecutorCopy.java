@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import nstorm.memory.Declared;
 import nstorm.memory.KeptTuples;
@@ -230,8 +231,8 @@ final class ExecutorCopy {
     }
 
     /** What stands before its queue while it moves. */
-    void guard(OrderGate gateOrNull, HandOver handOver) {
-        stopSwitch.guard(gateOrNull, handOver);
+    void guard(OrderGate gateOrNull, HandOver handOver, BooleanSupplier sendsProbes) {
+        stopSwitch.guard(gateOrNull, handOver, sendsProbes);
     }
 
     /** The route came back: draining starts anew the next time. */

@@ -241,7 +241,7 @@ final class HookedWorker {
                 transfer.take(tuple);
             } else if (OrderMarker.isOldWay(tuple.dest)) {
                 takeOldWay(tuples, tuple);
-            } else if (routes.arrival(tuple.dest) == null) {
+            } else if (tuple.dest != TupleOrder.PROBES && routes.arrival(tuple.dest) == null) {
                 tuples.remove();
                 misrouted.offer(tuple);
             }

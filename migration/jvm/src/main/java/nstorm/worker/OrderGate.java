@@ -111,11 +111,16 @@ final class OrderGate {
     private final Map<Integer, Sender> senders = new HashMap<>();
     /** CLOSES in the queue, which its executor has to take out again. */
     private final AtomicInteger markers = new AtomicInteger();
+    private final ArrayDeque<AddressedTuple> early = new ArrayDeque<>();
+    /** Whether the executor may take nothing yet: what its old copy has emitted has not come to all that it was for. */
+    private boolean closed;
+    private int probes;
     private int parked;
     private long heardNanos = System.nanoTime();
 
-    OrderGate(Slot me, JCQueue queue) {
+    OrderGate(Slot me, JCQueue queue, boolean closed) {
         this.me = me;
+        this.closed = closed;
         this.queue = queue;
         direct = new Direct();
         oldWay = new OldWay();
@@ -134,32 +139,29 @@ final class OrderGate {
 
     /** Takes a tuple that comes directly; false if it is to be offered again. */
     synchronized boolean offer(AddressedTuple tuple, int room) {
+        return waits(tuple) ? parked < room && park(tuple) : admit(tuple);
+    }
+
+    private boolean waits(AddressedTuple tuple) {
         Sender sender = senders.get(tuple.tuple.getSourceTask());
-        if (sender == null || !sender.waits()) {
-            return admit(tuple);
-        }
-        return parked < room && park(sender, tuple);
+        return closed || sender != null && sender.waits();
     }
 
     /** Takes what a Netty thread could not leave otherwise. */
     private synchronized boolean overflow(AddressedTuple tuple) {
-        Sender sender = senders.get(tuple.tuple.getSourceTask());
-        if (sender == null || !sender.waits()) {
-            return queue.tryPublishToOverflow(tuple);
-        }
-        return parked < LIMIT && park(sender, tuple);
+        return waits(tuple) ? parked < LIMIT && park(tuple) : queue.tryPublishToOverflow(tuple);
     }
 
-    private boolean park(Sender sender, AddressedTuple tuple) {
+    private boolean park(AddressedTuple tuple) {
         parked++;
-        return sender.parked.add(tuple);
+        return senders.computeIfAbsent(tuple.tuple.getSourceTask(), s -> new Sender()).parked.add(tuple);
     }
 
     /** Takes what has come the old way, or a marker; false if there is no room. */
     synchronized boolean forwarded(AddressedTuple tuple) {
         heardNanos = System.nanoTime();
         if (!OrderMarker.is(tuple.tuple)) {
-            return queue.isEmptyOverflow() && queue.tryPublishDirect(tuple) || queue.tryPublishToOverflow(tuple);
+            return closed ? parked < LIMIT && delay(tuple) : enter(tuple);
         }
         Slot to = OrderMarker.closedFor(tuple.tuple);
         int source = tuple.tuple.getSourceTask();
@@ -173,11 +175,41 @@ final class OrderGate {
         return true;
     }
 
+    private boolean delay(AddressedTuple tuple) {
+        parked++;
+        return early.add(tuple);
+    }
+
+    private boolean enter(AddressedTuple tuple) {
+        return queue.isEmptyOverflow() && queue.tryPublishDirect(tuple) || queue.tryPublishToOverflow(tuple);
+    }
+
+    /** One more worker of so many has got all that the old copy has emitted. */
+    synchronized void probed(int workers) {
+        if (++probes >= workers) {
+            open();
+        }
+    }
+
+    /** The move is undone: what its copy has goes back, and nobody waits for what the old one has emitted. */
+    synchronized void undone() {
+        if (closed) {
+            open();
+        }
+    }
+
+    private void open() {
+        closed = false;
+        parked -= early.size();
+        early.forEach(this::enter);
+        early.clear();
+        senders.values().forEach(this::release);
+    }
+
     /** A CLOSES for another worker goes behind all that its sender has sent here. */
     private boolean leaves(AddressedTuple closes) {
-        Sender sender = senders.get(closes.tuple.getSourceTask());
-        if (sender != null && sender.waits()) {
-            return park(sender, closes);
+        if (waits(closes)) {
+            return park(closes);
         }
         if (!admit(closes)) {
             markers.incrementAndGet();
@@ -198,7 +230,7 @@ final class OrderGate {
 
     /** Never into the overflow, where what its sender sends next would overtake it. */
     private void release(Sender sender) {
-        while (sender.awaited <= 0 && !sender.parked.isEmpty() && admit(sender.parked.peek())) {
+        while (!closed && sender.awaited <= 0 && !sender.parked.isEmpty() && admit(sender.parked.peek())) {
             sender.parked.poll();
             parked--;
         }
@@ -236,7 +268,7 @@ final class OrderGate {
      */
     synchronized int tick(long nowNanos, boolean still) {
         int unordered = 0;
-        boolean awaits = false;
+        boolean awaits = closed && parked > 0;
         for (Sender sender : senders.values()) {
             release(sender);
             awaits |= sender.awaited > 0;
@@ -251,7 +283,10 @@ final class OrderGate {
 
     /** Waits for nobody any more. */
     synchronized int giveUp() {
-        int unordered = 0;
+        int unordered = early.size();
+        if (closed) {
+            open();
+        }
         for (Sender sender : senders.values()) {
             if (sender.awaited > 0) {
                 sender.givenUp += sender.awaited;

@@ -19,7 +19,26 @@ final class OrderMarker {
     static final String OPENS = "nstorm.opens";
     static final String CLOSES = "nstorm.closes ";
 
+    private static final String PROBE = "nstorm.probe ";
+
+    /** What an old copy sends behind all that it has emitted: each worker that has got it sends it on to the new copy's. */
+    record Probe(int task, int workers, Slot to) {
+    }
+
     private OrderMarker() {
+    }
+
+    static Tuple probe(WorkerTopologyContext context, Probe probe) {
+        return marker(context, probe.task(), PROBE + probe.task() + " " + probe.workers() + " " + probe.to());
+    }
+
+    /** Null if the tuple is none. */
+    static Probe probe(Tuple tuple) {
+        if (tuple.getValue(0) instanceof String text && text.startsWith(PROBE)) {
+            String[] parts = text.substring(PROBE.length()).split(" ", 3);
+            return new Probe(Integer.parseInt(parts[0]), Integer.parseInt(parts[1]), Slot.parse(parts[2]));
+        }
+        return null;
     }
 
     /** Whether the pseudo tasks of an executor fit into a message, whose tasks have 16 bits. */

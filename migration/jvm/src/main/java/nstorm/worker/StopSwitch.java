@@ -50,6 +50,8 @@ final class StopSwitch implements Callable<Long> {
     /** What stands before its queue while it moves, and where the markers that come through the queue go on; null at rest. */
     private volatile OrderGate gate;
     private volatile HandOver markersTo;
+    private BooleanSupplier probes;
+    private volatile boolean departed;
     private boolean attended;
 
     private StopSwitch(Executor executor) {
@@ -188,11 +190,17 @@ final class StopSwitch implements Callable<Long> {
         }
     }
 
-    /** Markers of senders come through its queue from now on; null: no more. */
-    synchronized void guard(OrderGate gateOrNull, HandOver to) {
+    /**
+     * Markers of senders come through its queue from now on; null: no more.
+     *
+     * @param sendsProbes sends a probe behind all that the executor's thread has emitted; false if it is to be called again
+     */
+    synchronized void guard(OrderGate gateOrNull, HandOver to, BooleanSupplier sendsProbes) {
         if (gateOrNull != null) {
             attend();
             markersTo = to;
+            probes = sendsProbes;
+            departed = false;
             gate = gateOrNull;
         } else if (gate != null) {
             gate = null;
@@ -239,6 +247,7 @@ final class StopSwitch implements Callable<Long> {
         } else if (handOver != null && !ending) {
             handOver = null;
             empty = null;
+            departed = false;
             attendIfNeeded();
         }
     }
@@ -289,12 +298,16 @@ final class StopSwitch implements Callable<Long> {
             return true;
         }
         while (still && handOver == null) {
+            depart();
             doWhileStill();
             if (interrupted()) {
                 return true;
             }
         }
         HandOver to = handOver;
+        if (to != null) {
+            depart();
+        }
         while (to != null && tuple.dest != AddressedTuple.BROADCAST_DEST && !to.hasRoom()) {
             if (interrupted()) {
                 return true;
@@ -346,6 +359,7 @@ final class StopSwitch implements Callable<Long> {
         if (still && handOver == null) {
             // What its bolt has emitted goes before what the new copy will emit.
             if (SpoutExit.sentPendingEmits(executor)) {
+                depart();
                 doWhileStill();
             }
             return STILL_MS;
@@ -363,6 +377,9 @@ final class StopSwitch implements Callable<Long> {
             emptied = asked.getAsBoolean();
         }
         HandOver to = handOver;
+        if (to != null && executor.getPendingEmits().isEmpty()) {
+            depart();
+        }
         boolean sent = sentTrees(to);
         if (to == null || !ending) {
             return pause;
@@ -387,5 +404,18 @@ final class StopSwitch implements Callable<Long> {
             trees.take();
         }
         return trees == null || trees.sent();
+    }
+
+    /** Its bolt emits nothing any more that the new copy could overtake; runs on the executor's thread. */
+    private void depart() {
+        if (departed || gate == null) {
+            return;
+        }
+        try {
+            markersTo.flushBatchesOf(executor);
+            departed = probes.getAsBoolean();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 }

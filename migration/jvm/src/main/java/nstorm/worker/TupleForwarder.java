@@ -26,6 +26,9 @@ final class TupleForwarder implements MisroutedTuples.Delivery {
 
     @Override
     public boolean deliver(AddressedTuple tuple) {
+        if (TupleOrder.isForPeer(tuple.dest)) {
+            return worker.order.sendToPeer(tuple.dest, tuple.tuple);
+        }
         if (OrderMarker.is(tuple.tuple)) {
             return deliverMarker(tuple);
         }

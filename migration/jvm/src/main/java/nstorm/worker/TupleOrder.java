@@ -6,7 +6,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import nstorm.wire.Entry;
@@ -35,6 +37,23 @@ final class TupleOrder {
     private static final Set<Way> WAYS = Set.of(Way.LIVE, Way.CARRY, Way.DRAIN);
     private static final ArrayList<TaskMessage> NONE = new ArrayList<>();
 
+    /** Where probes arrive, and below it one pseudo task for each worker that they are sent to. */
+    static final int PROBES = -1200;
+    private static final int MOST_PEERS = 700;
+
+    /** What Storm's Netty thread publishes a probe to, behind all that came before it. */
+    private final class Probes extends JCQueue {
+        Probes() {
+            super("nstorm-probes", "nstorm-probes", 2, 0, 1, null, "", "", List.of(), 0, null);
+        }
+
+        @Override
+        public boolean tryPublish(Object tuple) {
+            probed(((AddressedTuple) tuple).tuple);
+            return true;
+        }
+    }
+
     /** A task that moves, as long as the plan says so. */
     private static final class Moving {
         final String move;
@@ -61,6 +80,8 @@ final class TupleOrder {
     private final JCQueue transferQueue;
     private final Map<Integer, Moving> moving = new ConcurrentHashMap<>();
     private final Map<ExecutorId, OrderGate> gates = new ConcurrentHashMap<>();
+    /** The workers that probes are sent to, by their pseudo task. */
+    private final List<Slot> peers = new CopyOnWriteArrayList<>();
     private KryoTupleSerializer serializer;
     /** Tuples that came without what their sender had sent before. */
     final AtomicLong unordered = new AtomicLong();
@@ -68,6 +89,7 @@ final class TupleOrder {
     TupleOrder(HookedWorker worker) {
         this.worker = worker;
         tables = worker.tables;
+        tables.addTask(PROBES, new Probes());
         transferQueue = StormFields.<WorkerTransfer>get(StormFields.WORKER_TRANSFER, worker.state).getTransferQueue();
     }
 
@@ -114,7 +136,7 @@ final class TupleOrder {
         }
         ExecutorCopy copy = worker.copies.get(entry.executor());
         if (entry.touches(worker.me) && copy != null) {
-            open(copy);
+            open(copy, entry);
         }
     }
 
@@ -124,21 +146,87 @@ final class TupleOrder {
                 .collect(Collectors.toSet());
     }
 
-    private void open(ExecutorCopy copy) {
+    private void open(ExecutorCopy copy, Entry entry) {
         OrderGate known = gates.get(copy.id);
         if (known != null && known.queue == copy.queue) {
+            if (entry.phase() == Phase.UNDO) {
+                known.undone();
+            }
             return;
         }
         if (known != null) {
             // The queue of a copy that has ended: what waited goes on with it.
             unordered.addAndGet(known.giveUp());
         }
-        OrderGate gate = new OrderGate(worker.me, copy.queue);
+        boolean begins = worker.me.equals(entry.to()) && entry.phase() == Phase.PREPARE;
+        OrderGate gate = new OrderGate(worker.me, copy.queue, begins && !consumers(copy).isEmpty());
         gates.put(copy.id, gate);
-        copy.guard(gate, worker.handOver);
+        copy.guard(gate, worker.handOver, probing(copy, worker.me.equals(entry.from()) ? entry.to() : null));
         for (int task = copy.id.start(); task <= copy.id.end(); task++) {
             tables.addTask(OrderMarker.oldWay(task), gate.oldWay);
             tables.addTask(task, gate.direct);
+        }
+    }
+
+    /** The tasks that an executor emits to. */
+    private List<Integer> consumers(ExecutorCopy copy) {
+        WorkerTopologyContext context = context();
+        return context.getTargets(copy.component).values().stream().flatMap(byComponent -> byComponent.keySet().stream()).distinct()
+                .flatMap(component -> context.getComponentTasks(component).stream()).toList();
+    }
+
+    /** Nothing where this worker is not the source: in an undo what the target has emitted is not waited for. */
+    private BooleanSupplier probing(ExecutorCopy copy, Slot targetOrNull) {
+        List<Integer> consumers = consumers(copy);
+        if (targetOrNull == null || consumers.isEmpty()) {
+            return () -> true;
+        }
+        Set<Slot> sent = new HashSet<>();
+        return () -> {
+            Set<Slot> all = consumers.stream().map(tables::ownerOf).filter(slot -> slot != null && !slot.equals(worker.me))
+                    .collect(Collectors.toSet());
+            all.add(targetOrNull);
+            Tuple probe = OrderMarker.probe(context(), new OrderMarker.Probe(copy.id.start(), all.size(), targetOrNull));
+            all.forEach(slot -> {
+                if (!sent.contains(slot) && sendToPeer(peer(slot), probe)) {
+                    sent.add(slot);
+                }
+            });
+            return sent.containsAll(all);
+        };
+    }
+
+    /** From any thread. */
+    private synchronized int peer(Slot slot) {
+        if (!peers.contains(slot) && peers.size() < MOST_PEERS) {
+            peers.add(slot);
+        }
+        return PROBES - 1 - peers.indexOf(slot);
+    }
+
+    static boolean isForPeer(int dest) {
+        return dest < PROBES && dest >= PROBES - MOST_PEERS;
+    }
+
+    /** Sends a probe behind all that this thread has sent; false if there is no room. */
+    boolean sendToPeer(int peer, Tuple probe) {
+        boolean taken = transferQueue.tryPublish(new TaskMessage(peer, bytes(probe)));
+        transferQueue.tryFlush();
+        return taken;
+    }
+
+    private void probed(Tuple tuple) {
+        OrderMarker.Probe probe = OrderMarker.probe(tuple);
+        if (probe == null) {
+            return;
+        }
+        if (!probe.to().equals(worker.me)) {
+            worker.misrouted.offer(new AddressedTuple(peer(probe.to()), tuple));
+            return;
+        }
+        OrderGate gate = gate(probe.task());
+        if (gate != null) {
+            gate.probed(probe.workers());
         }
     }
 
@@ -149,7 +237,7 @@ final class TupleOrder {
             tables.removeTask(OrderMarker.oldWay(task), gate.oldWay);
         }
         if (copyOrNull != null) {
-            copyOrNull.guard(null, null);
+            copyOrNull.guard(null, null, null);
         }
     }
 
@@ -243,6 +331,25 @@ final class TupleOrder {
                 sendOldWay(OrderMarker.task(bundle.getKey()), bundle.getValue(), taskToNode);
             }
         }
+        for (Map.Entry<Integer, ArrayList<TaskMessage>> bundle : bundles.entrySet()) {
+            if (isForPeer(bundle.getKey()) && !bundle.getValue().isEmpty()) {
+                sendProbes(peers.get(PROBES - 1 - bundle.getKey()), bundle.getValue(), bundles, taskToNode);
+            }
+        }
+    }
+
+    /** Behind what goes to the same worker in this turn, which Storm would send afterwards. */
+    private void sendProbes(Slot to, ArrayList<TaskMessage> probes, Map<Integer, ArrayList<TaskMessage>> bundles,
+            Map<Integer, NodeInfo> taskToNode) {
+        bundles.forEach((task, messages) -> {
+            if (task >= 0 && !messages.isEmpty() && to.equals(slot(taskToNode.get(task))) && tables.sendAll(to, messages)) {
+                messages.clear();
+            }
+        });
+        List<TaskMessage> arriving = new ArrayList<>();
+        probes.forEach(probe -> arriving.add(new TaskMessage(PROBES, probe.message())));
+        probes.clear();
+        tables.sendAll(to, arriving);
     }
 
     private static Slot slot(NodeInfo nodeOrNull) {

@@ -31,7 +31,7 @@ class OrderGateTest {
                 Map.of("c", Map.of("default", new Fields("number"), "__system", new Fields("event"))), "t");
 
     private final JCQueue queue = new JCQueue("q", "q", QUEUE_SIZE, 0, 1, null, "t", "c", List.of(), 6700, null);
-    private final OrderGate gate = new OrderGate(ME, queue);
+    private final OrderGate gate = new OrderGate(ME, queue, false);
 
     private static AddressedTuple tuple(int source, Object value, String stream) {
         return new AddressedTuple(TASK, new TupleImpl(CONTEXT, List.of(value), "c", source, stream));
@@ -141,6 +141,21 @@ class OrderGateTest {
         assertTrue(gate.direct.tryPublish(number(2, 0)), "another sender waits for nothing");
     }
 
+    @Test
+    void aNewCopyTakesNothingUntilEveryWorkerHasWhatTheOldOneEmitted() {
+        OrderGate shut = new OrderGate(ME, queue, true);
+        assertTrue(shut.forwarded(opens(1)));
+        publish(shut.direct, number(1, 2));
+        publish(shut.direct, number(2, 1));
+        assertTrue(shut.forwarded(number(1, 1)));
+        assertTrue(shut.forwarded(closes(1, ME)));
+        shut.probed(2);
+        assertEquals(List.of(), taken());
+        shut.probed(2);
+        assertEquals(List.of(1, 2, 1), taken());
+        assertTrue(shut.idle(true));
+    }
+
     /** What one sender still has to bring, the old way and directly. */
     private static final class Sender {
         final ArrayDeque<AddressedTuple> old = new ArrayDeque<>();
@@ -171,18 +186,21 @@ class OrderGateTest {
         int count = 1 + random.nextInt(4);
         int numbers = random.nextInt(60);
         JCQueue to = new JCQueue("q", "q", QUEUE_SIZE, 0, 1, null, "t", "c", List.of(), 6700, null);
-        OrderGate tried = new OrderGate(ME, to);
+        OrderGate tried = new OrderGate(ME, to, random.nextBoolean());
         List<Sender> senders = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             senders.add(new Sender(i, numbers, random));
         }
         Map<Integer, List<Object>> arrived = new HashMap<>();
+        // Nobody is given up, however slow the machine is.
+        long begunNanos = System.nanoTime();
         while (senders.stream().anyMatch(sender -> !sender.old.isEmpty() || !sender.direct.isEmpty()) || !tried.idle(true)) {
             Sender sender = senders.get(random.nextInt(count));
-            switch (random.nextInt(4)) {
+            switch (random.nextInt(5)) {
+                case 4 -> tried.probed(3);
                 case 0 -> bring(tried, sender.old, true);
                 case 1 -> bring(tried, sender.direct, random.nextBoolean());
-                case 2 -> tried.tick(System.nanoTime(), false);
+                case 2 -> tried.tick(begunNanos, false);
                 default -> consume(to, random.nextInt(QUEUE_SIZE), arrived);
             }
         }
