@@ -69,6 +69,18 @@ def test_counts_must_be_what_was_emitted(workload: str) -> None:
     assert told(silent, workload) == ["count of 'c': 0, must be 3"]
 
 
+def test_numbers_come_in_their_order_by_each_way() -> None:
+    ways = {"spout": 3, "pass": 2, "hold": 4}
+    rest = {"spout": 1, "pass": 2}
+    rows = [{"task": 11, "lines": ways, "late": {}}, {"task": 12, "lines": rest, "late": {}}]
+    found = evidence("numbers", told=rows)
+    assert told(found, "numbers") == []
+    late = replace(found, told=[rows[0], {**rows[1], "late": {"pass": 1}}])
+    assert told(late, "numbers") == ["late lines from 'pass': 1, must be 0"]
+    lost = replace(found, told=[{**rows[0], "lines": {**ways, "hold": 3}}, rows[1]])
+    assert told(lost, "numbers") == ["lines from 'hold': 3, must be 4"]
+
+
 ANSWERING = ("counters", "batches", "connections", "page-views", "trident")
 
 

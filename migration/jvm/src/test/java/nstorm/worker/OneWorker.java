@@ -238,6 +238,7 @@ final class OneWorker implements AutoCloseable {
     private final Path plans;
     /** Of the moves that are planned from now on. */
     String way = "live";
+    boolean ordered;
     private int version;
 
     OneWorker(Path dir) throws Exception {
@@ -316,8 +317,8 @@ final class OneWorker implements AutoCloseable {
     void plan(String move, ExecutorId id, Slot from, Slot to, Phase phase) throws Exception {
         long startSecs = worker.overlay.assigned().get(this.id).startSecs();
         write(String.format("{\"id\":\"%s\",\"executor\":[%d,%d],\"from\":\"%s\",\"to\":\"%s\",\"phase\":\"%s\","
-                + "\"base\":[\"%s\",%d],\"void\":null,\"way\":\"%s\"}", move, id.start(), id.end(), from, to, phase, worker.me,
-                startSecs, way));
+                + "\"base\":[\"%s\",%d],\"void\":null,\"way\":\"%s\",\"ordered\":%s}", move, id.start(), id.end(), from, to, phase, worker.me,
+                startSecs, way, ordered));
     }
 
     /** Writes a plan in which nothing moves. */

@@ -88,6 +88,7 @@ class ReconcilerIT {
         Sink.takesMs = 0;
         Batch.waits = false;
         one.way = "live";
+        one.ordered = false;
         one.settle();
         assertEquals(1, one.threadsOfSink().size(), one.threadsOfSink().toString());
     }
@@ -368,6 +369,41 @@ class ReconcilerIT {
         one.plan("m", one.elsewhere, one.worker.me, Phase.STOP);
         one.awaitAck("m", "ROUTED");
         one.awaitTuples();
+    }
+
+    private static void orderedTarget() throws Exception {
+        withoutCopy();
+        one.ordered = true;
+        one.plan("m", one.elsewhere, one.worker.me, Phase.PREPARE);
+        one.awaitAck("m", "READY");
+        one.plan("m", one.elsewhere, one.worker.me, Phase.SWITCH);
+        one.awaitAck("m", "ROUTED");
+        await("the source's tuples wait", () -> one.worker.order.parked() > 0);
+    }
+
+    /** What this worker's own source had sent to the other end has gone nowhere, and its marker behind it. */
+    @Test
+    void aTargetTakesWhatComesDirectlyOnceTheSendersOldWayIsClosed() throws Exception {
+        orderedTarget();
+        nothingIsExecuted();
+        long unordered = one.worker.order.unordered.get();
+        int source = one.idOf("source").start();
+        OrderGate gate = one.worker.order.gate(one.id.start());
+        gate.forwarded(new AddressedTuple(one.id.start(),
+                OrderMarker.closes(one.worker.state.getWorkerTopologyContext(), source, one.worker.me)));
+        one.awaitTuples();
+        assertEquals(unordered, one.worker.order.unordered.get());
+        one.planNothing();
+        await("the gate is gone", () -> one.worker.order.gate(one.id.start()) == null);
+        one.awaitTuples();
+    }
+
+    @Test
+    void aSenderWhoseOldWayIsDeadIsGivenUp() throws Exception {
+        orderedTarget();
+        long unordered = one.worker.order.unordered.get();
+        one.awaitTuples();
+        assertTrue(one.worker.order.unordered.get() > unordered);
     }
 
     /** Begins in CARRY, and is given up all the same, as where it counted as dead. */
