@@ -13,6 +13,7 @@ _TABLE = {
     "worker_tuples_forwarded_total": ("Tuples sent on to a moved executor.", "topology port"),
     "worker_tuples_parked_total": ("Tuples that waited for their executor.", "topology port"),
     "worker_tuples_dropped_total": ("Tuples that had no place to go.", "topology port"),
+    "worker_tuples_unordered_total": ("Tuples let go before earlier ones.", "topology port"),
     "worker_hook_errors_total": ("Errors that the hooks contained.", "topology port"),
     "worker_last_seen_timestamp_seconds": ("When a worker last wrote.", "topology port"),
     "agent_supervisor_hooks": ("1 if the node's supervisor has the hooks.", ""),
@@ -33,6 +34,7 @@ class NodeTelemetry(Collector):
             found.add("worker_tuples_forwarded_total", worker.counters.forwarded, *place)
             found.add("worker_tuples_parked_total", worker.counters.parked, *place)
             found.add("worker_tuples_dropped_total", worker.counters.dropped, *place)
+            found.add("worker_tuples_unordered_total", worker.counters.unordered, *place)
             found.add("worker_hook_errors_total", worker.counters.errors, *place)
             found.add("worker_last_seen_timestamp_seconds", worker.time_ms / 1000, *place)
         found.add("agent_supervisor_hooks", samples.supervisor is not None)

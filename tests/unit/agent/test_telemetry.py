@@ -18,7 +18,7 @@ def test_an_agent_that_has_heard_nothing_tells_no_worker() -> None:
 
 
 def test_what_the_hooks_carry_is_told_by_the_name_of_the_topology() -> None:
-    counters = Counters(forwarded=4, parked=3, dropped=2, errors=1)
+    counters = Counters(forwarded=4, parked=3, dropped=2, errors=1, unordered=5)
     ack = worker_ack(
         Slot("s1", 6700), [1], topology="word-count-7-1700000000", counters=counters, time_ms=1500
     )
@@ -29,6 +29,7 @@ def test_what_the_hooks_carry_is_told_by_the_name_of_the_topology() -> None:
         ("nstorm_worker_tuples_forwarded_total", *of): 4,
         ("nstorm_worker_tuples_parked_total", *of): 3,
         ("nstorm_worker_tuples_dropped_total", *of): 2,
+        ("nstorm_worker_tuples_unordered_total", *of): 5,
         ("nstorm_worker_hook_errors_total", *of): 1,
         ("nstorm_worker_last_seen_timestamp_seconds", *of): 1.5,
         ("nstorm_agent_supervisor_hooks",): 1,

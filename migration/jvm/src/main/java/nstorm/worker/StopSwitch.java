@@ -384,7 +384,7 @@ final class StopSwitch implements Callable<Long> {
         if (to == null || !ending) {
             return pause;
         }
-        boolean ends = sent && executor.getReceiveQueue().size() == 0;
+        boolean ends = sent && executor.getReceiveQueue().size() == 0 && (departed || gate == null);
         if (ends && cleansUp) {
             bolt.cleanUp();
         }

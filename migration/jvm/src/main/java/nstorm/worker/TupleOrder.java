@@ -34,7 +34,7 @@ import org.apache.storm.utils.JCQueue;
  * move, else by the senders' own threads ({@link LocalTurn}).
  */
 final class TupleOrder {
-    private static final Set<Way> WAYS = Set.of(Way.LIVE, Way.CARRY, Way.DRAIN);
+    private static final Set<Way> WAYS = Set.of(Way.LIVE, Way.CARRY, Way.DRAIN, Way.RENEW);
     private static final ArrayList<TaskMessage> NONE = new ArrayList<>();
 
     /** Where probes arrive, and below it one pseudo task for each worker that they are sent to. */
@@ -113,7 +113,7 @@ final class TupleOrder {
         gates.forEach((id, gate) -> {
             ExecutorCopy copy = worker.copies.get(id);
             boolean alive = copy != null && copy.queue == gate.queue;
-            unordered.addAndGet(gate.tick(now, alive && copy.holdsStill()));
+            unordered.addAndGet(gate.tick(now, alive && (copy.holdsStill() || !copy.ready())));
             if (!executors.contains(id) && gate.idle(alive)) {
                 close(id, gate, alive ? copy : null);
             }
@@ -158,7 +158,8 @@ final class TupleOrder {
             // The queue of a copy that has ended: what waited goes on with it.
             unordered.addAndGet(known.giveUp());
         }
-        boolean begins = worker.me.equals(entry.to()) && entry.phase() == Phase.PREPARE;
+        // A copy that is renewed begins long after the old one has sent all that it emitted.
+        boolean begins = worker.me.equals(entry.to()) && entry.phase() == Phase.PREPARE && entry.way() != Way.RENEW;
         OrderGate gate = new OrderGate(worker.me, copy.queue, begins && !consumers(copy).isEmpty());
         gates.put(copy.id, gate);
         copy.guard(gate, worker.handOver, probing(copy, worker.me.equals(entry.from()) ? entry.to() : null));

@@ -156,11 +156,11 @@ final class WorkerTables {
     }
 
     /** A copy has ended that was still delivered to, as a spout's is: what comes later waits for the next owner. */
-    void abandon(ExecutorId id, JCQueue dead) {
+    void abandon(ExecutorId id, JCQueue dead, IntFunction<JCQueue> turns) {
         JCQueue queue = routes.queue(id.start());
         if (queue != null && OrderGate.behind(queue) == dead) {
             renounce(id);
-            stopDelivering(id, task -> null);
+            stopDelivering(id, turns);
         }
     }
 

@@ -52,10 +52,6 @@ public final class JsonText {
     }
 
     /** The text of a value, or null. */
-    public JsonText put(String name, boolean value) {
-        return step(() -> json.name(name).value(value));
-    }
-
     public JsonText put(String name, Object value) {
         return step(() -> json.name(name).jsonValue(value == null ? null : quoted(value.toString())));
     }
