@@ -1,9 +1,12 @@
 package nstorm.worker;
 
 import java.util.ArrayDeque;
+import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import nstorm.wire.Slot;
@@ -115,6 +118,9 @@ final class OrderGate {
     /** Whether the executor may take nothing yet: what its old copy has emitted has not come to all that it was for. */
     private boolean closed;
     private int probes;
+    private int probesAwaited = Integer.MAX_VALUE;
+    /** Queues of this worker that the old copy's tuples may wait in, where those of the new one would overtake them. */
+    private final Set<JCQueue> overflowing = new HashSet<>();
     private int parked;
     private long heardNanos = System.nanoTime();
 
@@ -184,9 +190,22 @@ final class OrderGate {
         return queue.isEmptyOverflow() && queue.tryPublishDirect(tuple) || queue.tryPublishToOverflow(tuple);
     }
 
-    /** One more worker of so many has got all that the old copy has emitted. */
-    synchronized void probed(int workers) {
-        if (++probes >= workers) {
+    /**
+     * One more worker of so many has got all that the old copy has emitted.
+     *
+     * @param consumers the queues here that it goes to: what Netty brings waits in their overflow, and what this worker's own threads
+     *     send does not
+     */
+    synchronized void probed(int workers, Collection<JCQueue> consumers) {
+        probes++;
+        probesAwaited = workers;
+        overflowing.addAll(consumers);
+        openIfDue();
+    }
+
+    private void openIfDue() {
+        overflowing.removeIf(JCQueue::isEmptyOverflow);
+        if (closed && probes >= probesAwaited && overflowing.isEmpty()) {
             open();
         }
     }
@@ -268,6 +287,7 @@ final class OrderGate {
      */
     synchronized int tick(long nowNanos, boolean still) {
         int unordered = 0;
+        openIfDue();
         boolean awaits = closed && parked > 0;
         for (Sender sender : senders.values()) {
             release(sender);

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -160,7 +161,7 @@ final class TupleOrder {
         }
         // A copy that is renewed begins long after the old one has sent all that it emitted.
         boolean begins = worker.me.equals(entry.to()) && entry.phase() == Phase.PREPARE && entry.way() != Way.RENEW;
-        OrderGate gate = new OrderGate(worker.me, copy.queue, begins && !consumers(copy).isEmpty());
+        OrderGate gate = new OrderGate(worker.me, copy.queue, begins && !consumers(copy.id.start()).isEmpty());
         gates.put(copy.id, gate);
         copy.guard(gate, worker.handOver, probing(copy, worker.me.equals(entry.from()) ? entry.to() : null));
         for (int task = copy.id.start(); task <= copy.id.end(); task++) {
@@ -170,15 +171,19 @@ final class TupleOrder {
     }
 
     /** The tasks that an executor emits to. */
-    private List<Integer> consumers(ExecutorCopy copy) {
+    private List<Integer> consumers(int task) {
         WorkerTopologyContext context = context();
-        return context.getTargets(copy.component).values().stream().flatMap(byComponent -> byComponent.keySet().stream()).distinct()
+        return context.getTargets(context.getComponentId(task)).values().stream().flatMap(byComponent -> byComponent.keySet().stream()).distinct()
                 .flatMap(component -> context.getComponentTasks(component).stream()).toList();
+    }
+
+    private List<JCQueue> consumersHere(int task) {
+        return consumers(task).stream().map(tables.routes::arrival).filter(Objects::nonNull).map(OrderGate::behind).toList();
     }
 
     /** Nothing where this worker is not the source: in an undo what the target has emitted is not waited for. */
     private BooleanSupplier probing(ExecutorCopy copy, Slot targetOrNull) {
-        List<Integer> consumers = consumers(copy);
+        List<Integer> consumers = consumers(copy.id.start());
         if (targetOrNull == null || consumers.isEmpty()) {
             return () -> true;
         }
@@ -227,7 +232,7 @@ final class TupleOrder {
         }
         OrderGate gate = gate(probe.task());
         if (gate != null) {
-            gate.probed(probe.workers());
+            gate.probed(probe.workers(), consumersHere(probe.task()));
         }
     }
 

@@ -149,11 +149,25 @@ class OrderGateTest {
         publish(shut.direct, number(2, 1));
         assertTrue(shut.forwarded(number(1, 1)));
         assertTrue(shut.forwarded(closes(1, ME)));
-        shut.probed(2);
+        shut.probed(2, List.of());
         assertEquals(List.of(), taken());
-        shut.probed(2);
+        shut.probed(2, List.of());
         assertEquals(List.of(1, 2, 1), taken());
         assertTrue(shut.idle(true));
+    }
+
+    @Test
+    void norAsLongAsThatWaitsInAnOverflowHere() {
+        OrderGate shut = new OrderGate(ME, queue, true);
+        JCQueue consumer = new JCQueue("q", "q", QUEUE_SIZE, 0, 1, null, "t", "d", List.of(), 6700, null);
+        consumer.tryPublishToOverflow(number(2, 1));
+        publish(shut.direct, number(1, 1));
+        shut.probed(1, List.of(consumer));
+        shut.tick(System.nanoTime(), false);
+        assertEquals(List.of(), taken());
+        consume(consumer, 1, new HashMap<>());
+        shut.tick(System.nanoTime(), false);
+        assertEquals(List.of(1), taken());
     }
 
     /** What one sender still has to bring, the old way and directly. */
@@ -197,7 +211,7 @@ class OrderGateTest {
         while (senders.stream().anyMatch(sender -> !sender.old.isEmpty() || !sender.direct.isEmpty()) || !tried.idle(true)) {
             Sender sender = senders.get(random.nextInt(count));
             switch (random.nextInt(5)) {
-                case 4 -> tried.probed(3);
+                case 4 -> tried.probed(3, List.of());
                 case 0 -> bring(tried, sender.old, true);
                 case 1 -> bring(tried, sender.direct, random.nextBoolean());
                 case 2 -> tried.tick(begunNanos, false);
