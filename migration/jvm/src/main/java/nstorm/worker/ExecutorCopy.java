@@ -502,6 +502,11 @@ final class ExecutorCopy {
         return tasks.stream().filter(Objects::nonNull).map(Task::getTaskObject).toList();
     }
 
+    /** Whether what it takes goes on to another worker. */
+    boolean forwards() {
+        return forwarding;
+    }
+
     /** A tuple for a copy that is not routed to here yet (or no longer elsewhere) may be taken at once. */
     boolean acceptsEarly() {
         return ready() && !forwarding && !stopping();

@@ -105,6 +105,8 @@ final class OrderGate {
         }
     }
 
+    /** The last move that it serves; of the reconciler's thread. */
+    String move;
     private final Slot me;
     final JCQueue queue;
     /** For what comes directly. */
@@ -124,7 +126,8 @@ final class OrderGate {
     private int parked;
     private long heardNanos = System.nanoTime();
 
-    OrderGate(Slot me, JCQueue queue, boolean closed) {
+    OrderGate(String move, Slot me, JCQueue queue, boolean closed) {
+        this.move = move;
         this.me = me;
         this.closed = closed;
         this.queue = queue;
@@ -265,9 +268,9 @@ final class OrderGate {
         return true;
     }
 
-    /** Puts the CLOSES of a sender of this worker behind all that its thread has put into the queue; false if that is full. */
+    /** Puts the CLOSES of a sender of this worker behind all that its thread has sent here; false while some of that waits, or the queue is full. */
     synchronized boolean leave(AddressedTuple closes) {
-        if (!queue.tryPublishDirect(closes)) {
+        if (waits(closes) || !queue.tryPublishDirect(closes)) {
             return false;
         }
         markers.incrementAndGet();

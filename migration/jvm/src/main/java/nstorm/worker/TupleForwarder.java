@@ -32,11 +32,7 @@ final class TupleForwarder implements MisroutedTuples.Delivery {
         if (OrderMarker.is(tuple.tuple)) {
             return deliverMarker(tuple);
         }
-        JCQueue queue = tables.routes.queue(tuple.dest);
-        ExecutorCopy copy = copyByTask.get(tuple.dest);
-        if (queue == null && copy != null && copy.acceptsEarly()) {
-            queue = copy.queue;
-        }
+        JCQueue queue = here(tuple.dest);
         OrderGate gate = queue == null || !worker.order.atEnd(tuple.dest) ? null : worker.order.gate(tuple.dest);
         if (gate != null) {
             return gate.forwarded(tuple);
@@ -57,6 +53,17 @@ final class TupleForwarder implements MisroutedTuples.Delivery {
             forwarded.add(tuple);
         }
         return sent;
+    }
+
+    /** The queue of this worker that takes the task's tuples; null if there is none. */
+    private JCQueue here(int task) {
+        ExecutorCopy copy = copyByTask.get(task);
+        if (copy != null && copy.forwards()) {
+            // What it has just handed on would come back behind what is still sent to it.
+            return null;
+        }
+        JCQueue queue = tables.routes.queue(task);
+        return queue == null && copy != null && copy.acceptsEarly() ? copy.queue : queue;
     }
 
     /** A marker that nobody here awaits goes on; where its move has ended nobody does there either. */

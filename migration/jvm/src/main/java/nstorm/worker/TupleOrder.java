@@ -149,9 +149,15 @@ final class TupleOrder {
 
     private void open(ExecutorCopy copy, Entry entry) {
         OrderGate known = gates.get(copy.id);
+        BooleanSupplier probing = probing(copy, worker.me.equals(entry.from()) ? entry.to() : null);
         if (known != null && known.queue == copy.queue) {
             if (entry.phase() == Phase.UNDO) {
                 known.undone();
+            }
+            if (!known.move.equals(entry.id())) {
+                // It has come here a moment ago, and something still waits before its queue.
+                known.move = entry.id();
+                copy.guard(known, worker.handOver, probing);
             }
             return;
         }
@@ -161,9 +167,9 @@ final class TupleOrder {
         }
         // A copy that is renewed begins long after the old one has sent all that it emitted.
         boolean begins = worker.me.equals(entry.to()) && entry.phase() == Phase.PREPARE && entry.way() != Way.RENEW;
-        OrderGate gate = new OrderGate(worker.me, copy.queue, begins && !consumers(copy.id.start()).isEmpty());
+        OrderGate gate = new OrderGate(entry.id(), worker.me, copy.queue, begins && !consumers(copy.id.start()).isEmpty());
         gates.put(copy.id, gate);
-        copy.guard(gate, worker.handOver, probing(copy, worker.me.equals(entry.from()) ? entry.to() : null));
+        copy.guard(gate, worker.handOver, probing);
         for (int task = copy.id.start(); task <= copy.id.end(); task++) {
             tables.addTask(OrderMarker.oldWay(task), gate.oldWay);
             tables.addTask(task, gate.direct);
@@ -327,8 +333,8 @@ final class TupleOrder {
             }
             if (one.otherEnd == null) {
                 turn(one, owner);
-            } else if (owner.equals(worker.me) && tables.sendAll(one.otherEnd, direct)) {
-                // Sent before the route came here: it goes the way of what was sent before it.
+            } else if (tables.routes.queue(one.task) != null && tables.sendAll(one.otherEnd, direct)) {
+                // Sent before the route came here: it goes the way of what was sent before it, and before the markers that end it.
                 direct.clear();
             }
         }

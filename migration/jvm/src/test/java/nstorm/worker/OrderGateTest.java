@@ -31,7 +31,7 @@ class OrderGateTest {
                 Map.of("c", Map.of("default", new Fields("number"), "__system", new Fields("event"))), "t");
 
     private final JCQueue queue = new JCQueue("q", "q", QUEUE_SIZE, 0, 1, null, "t", "c", List.of(), 6700, null);
-    private final OrderGate gate = new OrderGate(ME, queue, false);
+    private final OrderGate gate = new OrderGate("m1", ME, queue, false);
 
     private static AddressedTuple tuple(int source, Object value, String stream) {
         return new AddressedTuple(TASK, new TupleImpl(CONTEXT, List.of(value), "c", source, stream));
@@ -116,6 +116,17 @@ class OrderGateTest {
     }
 
     @Test
+    void aSenderOfThisWorkerLeavesBehindItsOwnTuplesThatWait() {
+        gate.expect(1);
+        publish(gate.direct, number(1, 1));
+        assertFalse(gate.leave(closes(1, OTHER)), "a tuple of it would come after its CLOSES");
+        assertTrue(gate.leave(closes(2, OTHER)));
+        assertTrue(gate.forwarded(closes(1, ME)));
+        assertTrue(gate.leave(closes(1, OTHER)));
+        assertEquals(List.of(OrderMarker.CLOSES + OTHER, 1, OrderMarker.CLOSES + OTHER), taken());
+    }
+
+    @Test
     void aSenderIsGivenUpOnceNothingHasComeTheOldWayForLong() {
         assertTrue(gate.forwarded(opens(1)));
         publish(gate.direct, number(1, 1));
@@ -143,7 +154,7 @@ class OrderGateTest {
 
     @Test
     void aNewCopyTakesNothingUntilEveryWorkerHasWhatTheOldOneEmitted() {
-        OrderGate shut = new OrderGate(ME, queue, true);
+        OrderGate shut = new OrderGate("m1", ME, queue, true);
         assertTrue(shut.forwarded(opens(1)));
         publish(shut.direct, number(1, 2));
         publish(shut.direct, number(2, 1));
@@ -158,7 +169,7 @@ class OrderGateTest {
 
     @Test
     void norAsLongAsThatWaitsInAnOverflowHere() {
-        OrderGate shut = new OrderGate(ME, queue, true);
+        OrderGate shut = new OrderGate("m1", ME, queue, true);
         JCQueue consumer = new JCQueue("q", "q", QUEUE_SIZE, 0, 1, null, "t", "d", List.of(), 6700, null);
         consumer.tryPublishToOverflow(number(2, 1));
         publish(shut.direct, number(1, 1));
@@ -200,7 +211,7 @@ class OrderGateTest {
         int count = 1 + random.nextInt(4);
         int numbers = random.nextInt(60);
         JCQueue to = new JCQueue("q", "q", QUEUE_SIZE, 0, 1, null, "t", "c", List.of(), 6700, null);
-        OrderGate tried = new OrderGate(ME, to, random.nextBoolean());
+        OrderGate tried = new OrderGate("m1", ME, to, random.nextBoolean());
         List<Sender> senders = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             senders.add(new Sender(i, numbers, random));
