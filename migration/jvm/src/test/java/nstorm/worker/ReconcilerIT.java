@@ -403,7 +403,7 @@ class ReconcilerIT {
         orderedTarget();
         long unordered = one.worker.order.unordered.get();
         one.awaitTuples();
-        assertTrue(one.worker.order.unordered.get() > unordered);
+        await("those that came before earlier ones are counted", () -> one.worker.order.unordered.get() > unordered);
     }
 
     /** Begins in CARRY, and is given up all the same, as where it counted as dead. */
