@@ -15,6 +15,7 @@ import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
 import nstorm.wire.Slot;
+import org.apache.storm.DaemonConfig;
 import org.apache.storm.generated.Assignment;
 import org.apache.storm.generated.NodeInfo;
 import org.apache.storm.scheduler.Cluster;
@@ -141,13 +142,29 @@ final class Placement {
         List<WorkerSlot> free = new ArrayList<>(cluster.getAvailableSlots());
         free.removeAll(taken);
         free.removeAll(slots.values());
-        if (former == null || free.isEmpty()) {
+        if (former == null) {
             return null;
         }
-        List<WorkerSlot> sorted = EvenScheduler.sortSlots(free);
         String host = existing.get_node_host().get(former.slot().supervisor());
+        Set<String> isolated = isolatedHosts();
+        free.removeIf(slot -> isolated.contains(cluster.getHost(slot.getNodeId())));
+        List<WorkerSlot> sorted = EvenScheduler.sortSlots(free);
         return sorted.stream().filter(slot -> host != null && host.equals(cluster.getHost(slot.getNodeId())))
-            .findFirst().orElse(sorted.get(0));
+            .findFirst().orElse(sorted.isEmpty() ? null : sorted.get(0));
+    }
+
+    /** The hosts that Storm's isolation scheduler has given to other topologies alone: it looks at the cluster only after this round. */
+    private Set<String> isolatedHosts() {
+        Set<String> hosts = new HashSet<>();
+        if (cluster.getConf().get(DaemonConfig.ISOLATION_SCHEDULER_MACHINES) instanceof Map<?, ?> machines) {
+            cluster.getAssignments().forEach((id, assignment) -> {
+                TopologyDetails other = cluster.getTopologies().getById(id);
+                if (other != null && !id.equals(topology.getId()) && machines.containsKey(other.getName())) {
+                    assignment.getSlots().forEach(slot -> hosts.add(cluster.getHost(slot.getNodeId())));
+                }
+            });
+        }
+        return hosts;
     }
 
     /** Writes it into a cluster, if that differs. */

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import nstorm.load.Traffic;
 import nstorm.proof.Memory;
@@ -28,6 +29,8 @@ import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.tuple.Tuple;
 import org.apache.storm.utils.JCQueue;
 import org.apache.storm.utils.ObjectReader;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * This JVM's Storm worker, whose executors may come and go: the copies that run here, from their start until they
@@ -36,6 +39,7 @@ import org.apache.storm.utils.ObjectReader;
  * <p>All methods that change something are called by the reconciler's thread only.
  */
 final class HookedWorker {
+    private static final Logger LOG = LoggerFactory.getLogger(HookedWorker.class);
     /** For so long nothing came: what is on its way after all routes have changed takes milliseconds. */
     private static final long QUIET_NANOS = TimeUnit.SECONDS.toNanos(5);
 
@@ -57,6 +61,7 @@ final class HookedWorker {
     private final Map<Integer, ExecutorCopy> copyByTask = new ConcurrentHashMap<>();
     final long messageTimeoutSecs;
     private KryoTupleDeserializer transferDeserializer;
+    private final AtomicLong registrations = new AtomicLong();
     private long lastHandedOn;
     private long quietSinceNanos = System.nanoTime();
     private volatile List<IRunningExecutor> running;
@@ -98,11 +103,17 @@ final class HookedWorker {
         return shared;
     }
 
+    /** How often an executor has come or gone here. */
+    long registrations() {
+        return registrations.get();
+    }
+
     private void register(ExecutorCopy copy) {
         copies.put(copy.id, copy);
         for (int task = copy.id.start(); task <= copy.id.end(); task++) {
             copyByTask.put(task, copy);
         }
+        registrations.incrementAndGet();
     }
 
     /**
@@ -149,6 +160,7 @@ final class HookedWorker {
             copyByTask.remove(task, copy);
         }
         copies.remove(copy.id, copy);
+        registrations.incrementAndGet();
     }
 
     /** From now on tuples of the executor are for its copy here. */
@@ -193,8 +205,19 @@ final class HookedWorker {
         misrouted.retire(queue, messageTimeoutSecs, () -> {
             last.keySet().forEach(task -> tables.removeTask(task, queue));
             backPressure.forget(last);
+            forgetBatches(queue);
         });
         unregister(copy);
+    }
+
+    /**
+     * Each thread that has published into a queue keeps a batch of it in a thread-local, which leads back to the queue and so to itself:
+     * it would be kept for as long as the thread lives.
+     */
+    private void forgetBatches(JCQueue queue) {
+        if (producerBatch > 1) {
+            StormFields.set(StormFields.QUEUE_BATCHES, queue, new ThreadLocal<>());
+        }
     }
 
     /**
@@ -223,13 +246,20 @@ final class HookedWorker {
     /** Runs a stock refresh of assignment and connections on the worker's own timer. */
     void refreshSoon() {
         StormTimer timer = StormFields.get(StormFields.REFRESH_CONNECTIONS_TIMER, state);
-        timer.schedule(0, () -> {
-            try {
-                state.refreshConnections();
-            } catch (RuntimeException e) {
-                Faults.report("refreshing connections", e);
-            }
-        });
+        try {
+            timer.schedule(0, this::refresh);
+        } catch (IllegalStateException e) {
+            // So Storm's timer answers once the worker ends, as it does when its last executor has left it.
+            LOG.info("no refresh of the connections: {}", e.getMessage());
+        }
+    }
+
+    private void refresh() {
+        try {
+            state.refreshConnections();
+        } catch (RuntimeException e) {
+            Faults.report("refreshing connections", e);
+        }
     }
 
     /** Removes the tuples this worker does not own from a batch that has just arrived by Netty. */

@@ -42,6 +42,7 @@ final class StormFields {
     static final Field USER_TIMER = field(WorkerState.class, "userTimer");
     static final Method MAKE_RECEIVE_QUEUES =
             method(WorkerState.class, "mkReceiveQueueMap", Map.class, Set.class, Map.class);
+    static final Field QUEUE_BATCHES = field(JCQueue.class, "thdLocalBatcher");
     static final Field REMOTE_BACK_PRESSURE = field(WorkerTransfer.class, "remoteBackPressureStatus");
     static final Field BP_TASKS = field(BackPressureTracker.class, "tasks");
     static final Constructor<?> BP_STATE = constructor(BackPressureTracker.BackpressureState.class,

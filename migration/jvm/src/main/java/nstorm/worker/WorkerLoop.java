@@ -3,6 +3,8 @@ package nstorm.worker;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -30,7 +32,8 @@ final class WorkerLoop implements Runnable {
     private static final String POLL_KEY = "nstorm.worker.poll.ms";
     private static final long BUSY_POLL_MS = 10;
     private static final long PAUSE_POLL_MS = 2;
-    private static final long HEARTBEAT_NANOS = TimeUnit.SECONDS.toNanos(2);
+    /** How long it may take until an ack says that an executor moves another way than it did; where a move has got on it does at once. */
+    private static final long EXECUTORS_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long SETTLE_REFRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     final HookedWorker worker;
@@ -40,8 +43,12 @@ final class WorkerLoop implements Runnable {
     private final String incarnation;
     private final long pollMs;
     private SampleStore samples;
+    private final AckWriter writer = new AckWriter();
     volatile byte[] lastAck = new byte[0];
-    private long lastAckNanos;
+    private List<EntryAck> lastEntries = List.of();
+    private Executors executors;
+    private long executorsOf = -1;
+    private long executorsNanos;
     private long lastSettleNanos;
 
     WorkerLoop(HookedWorker worker, Map<String, Object> conf) {
@@ -111,11 +118,36 @@ final class WorkerLoop implements Runnable {
 
     private void acknowledge(List<EntryAck> entries) {
         Plan plan = worker.overlay.plan();
-        List<ExecutorId> executors = new ArrayList<>();
-        List<WorkerAck.Pinned> pinned = new ArrayList<>();
-        List<WorkerAck.ExecutorWay> ways = new ArrayList<>();
-        worker.copies.values().stream().sorted((a, b) -> Integer.compare(a.id.start(), b.id.start())).forEach(copy -> {
-            executors.add(copy.id);
+        long now = System.nanoTime();
+        if (worker.registrations() != executorsOf || !entries.equals(lastEntries) || now - executorsNanos > EXECUTORS_NANOS) {
+            executorsOf = worker.registrations();
+            executorsNanos = now;
+            executors = Executors.of(worker.copies.values());
+        }
+        lastEntries = entries;
+        WorkerAck.Counters counters = new WorkerAck.Counters(worker.misrouted.forwarded.get(),
+                worker.misrouted.parked() + worker.order.parked(), worker.misrouted.dropped.get(), Faults.count(),
+                worker.order.unordered.get());
+        WorkerAck ack = new WorkerAck(worker.state.getTopologyId(), worker.me, ProcessHandle.current().pid(),
+                incarnation, HookStatus.VERSION, 0, plan == null ? "" : plan.cluster(), plan == null ? 0 : plan.epoch(),
+                plan == null ? -1 : plan.version(), entries, executors.ids(), executors.pinned(), executors.ways(),
+                counters, Faults.last(), worker.overlay.storeError());
+        if (writer.due(ack, now)) {
+            lastAck = ack.at(System.currentTimeMillis()).toJson();
+            samples.put("ack", lastAck);
+        }
+    }
+
+    /** What an ack says of the executors here: what each is asked for takes a lock and makes a text. */
+    private record Executors(List<ExecutorId> ids, List<WorkerAck.Pinned> pinned, List<WorkerAck.ExecutorWay> ways) {
+        static Executors of(Collection<ExecutorCopy> copies) {
+            Executors all = new Executors(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
+            copies.stream().sorted(Comparator.comparingInt(copy -> copy.id.start())).forEach(all::add);
+            return all;
+        }
+
+        private void add(ExecutorCopy copy) {
+            ids.add(copy.id);
             String reason = copy.pinned();
             if (reason != null) {
                 pinned.add(new WorkerAck.Pinned(copy.id, reason));
@@ -123,29 +155,7 @@ final class WorkerLoop implements Runnable {
             if (copy.way() != Way.LIVE) {
                 ways.add(new WorkerAck.ExecutorWay(copy.id, copy.way()));
             }
-        });
-        WorkerAck.Counters counters = new WorkerAck.Counters(worker.misrouted.forwarded.get(),
-                worker.misrouted.parked() + worker.order.parked(), worker.misrouted.dropped.get(), Faults.count(),
-                worker.order.unordered.get());
-        WorkerAck ack = new WorkerAck(worker.state.getTopologyId(), worker.me, ProcessHandle.current().pid(),
-                incarnation, HookStatus.VERSION, 0, plan == null ? "" : plan.cluster(), plan == null ? 0 : plan.epoch(),
-                plan == null ? -1 : plan.version(), entries, executors, pinned, ways,
-                counters, Faults.last(), worker.overlay.storeError());
-        put(ack);
-    }
-
-    /** Writes when something but the time has changed, and as a sign of life every 2 s. */
-    private void put(WorkerAck ack) {
-        byte[] timeless = ack.toJson();
-        long now = System.nanoTime();
-        if (java.util.Arrays.equals(timeless, lastAck) && now - lastAckNanos < HEARTBEAT_NANOS) {
-            return;
         }
-        lastAck = timeless;
-        lastAckNanos = now;
-        samples.put("ack", new WorkerAck(ack.topology(), ack.slot(), ack.pid(), ack.incarnation(), ack.hooks(),
-                System.currentTimeMillis(), ack.cluster(), ack.epoch(), ack.version(), ack.entries(), ack.executors(),
-                ack.pinned(), ack.ways(), ack.counters(), ack.fault(), ack.error()).toJson());
     }
 
     /** True if the plan explains every difference between the executors here and those Storm assigns. */

@@ -5,12 +5,15 @@ import static nstorm.nimbus.SmallCluster.opening;
 import static nstorm.nimbus.SmallCluster.shown;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 import nstorm.wire.Entry;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
@@ -149,6 +152,24 @@ class PlanAwareSchedulerTest {
             .place("t", "s1:6701", 2, 2).place("t", "s1:6702", 3, 3).place("t", "s2:6700", 4, 4)
             .plan("t").kill("t", "s1:6701");
         assertEquals("s1:6700=1 s1:6702=3 s2:6700=4 s2:6701=2", shown(scheduled(small), "t"));
+    }
+
+    @Test
+    void notTheHostThatAnotherTopologyHasForItself() {
+        SmallCluster small = new SmallCluster().topology("t", 2, 2).topology("u", 1, 1).isolated("u")
+            .place("t", "s1:6700", 1, 1).place("t", "s2:6701", 2, 2).place("u", "s2:6700", 1, 1)
+            .plan("t").kill("t", "s2:6701");
+        assertEquals("s1:6700=1 s1:6701=2", shown(scheduled(small), "t"));
+    }
+
+    @Test
+    void aRoundEndsByTheCpuThatItUses() {
+        SmallCluster small = packed().plan("t").topology("u", 1, 1);
+        AtomicLong cpuNanos = new AtomicLong();
+        SchedulingRound round = new SchedulingRound(small.existing(), small.plans(), () -> cpuNanos.getAndAdd(2_000_000_001L));
+        assertThrows(IllegalStateException.class, () -> round.prepare(small.topologies(), small.cluster()));
+        SchedulingRound still = new SchedulingRound(small.existing(), small.plans(), () -> 0);
+        assertNotNull(still.prepare(small.topologies(), small.cluster()));
     }
 
     @Test

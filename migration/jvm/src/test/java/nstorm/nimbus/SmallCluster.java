@@ -40,10 +40,19 @@ final class SmallCluster {
     private final Map<String, Set<Integer>> dead = new HashMap<>();
     private final Map<String, Plan> plans = new HashMap<>();
 
-    private static Map<String, Object> conf() {
+    private final Map<String, Integer> isolated = new HashMap<>();
+
+    private Map<String, Object> conf(String name) {
         Map<String, Object> conf = new HashMap<>(Utils.readDefaultConfig());
-        conf.put("topology.name", "t");
+        conf.put("topology.name", name);
+        conf.put("isolation.scheduler.machines", isolated);
         return conf;
+    }
+
+    /** Storm's isolation scheduler gives the topology a machine of its own. */
+    SmallCluster isolated(String id) {
+        isolated.put(id, 1);
+        return this;
     }
 
     /** A topology of executors 1 to n that asks for some workers. */
@@ -54,7 +63,7 @@ final class SmallCluster {
         for (int task = 1; task <= executors; task++) {
             components.put(new ExecutorDetails(task, task), "words");
         }
-        topologies.put(id, new TopologyDetails(id, conf(), builder.createTopology(), workers, components, 1, "user"));
+        topologies.put(id, new TopologyDetails(id, conf(id), builder.createTopology(), workers, components, 1, "user"));
         return this;
     }
 
@@ -148,7 +157,7 @@ final class SmallCluster {
         });
         return new Cluster(new Nimbus.StandaloneINimbus(), new ResourceMetrics(new StormMetricsRegistry()),
             Map.of("s1", supervisor("s1", "host1", hidden), "s2", supervisor("s2", "host2", hidden)),
-            assignments, topologies(), conf());
+            assignments, topologies(), conf("t"));
     }
 
     private static SupervisorDetails supervisor(String id, String host, Set<Slot> hidden) {

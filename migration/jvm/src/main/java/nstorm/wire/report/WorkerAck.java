@@ -30,6 +30,18 @@ public record WorkerAck(String topology, Slot slot, long pid, String incarnation
     public record Counters(long forwarded, long parked, long dropped, long errors, long unordered) {
     }
 
+    /** The same with other counters. */
+    public WorkerAck with(Counters others) {
+        return new WorkerAck(topology, slot, pid, incarnation, hooks, timeMs, cluster, epoch, version, entries, executors, pinned, ways,
+                others, fault, error);
+    }
+
+    /** The same at another time. */
+    public WorkerAck at(long unixMs) {
+        return new WorkerAck(topology, slot, pid, incarnation, hooks, unixMs, cluster, epoch, version, entries, executors, pinned, ways,
+                counters, fault, error);
+    }
+
     public byte[] toJson() {
         JsonText json = new JsonText().open()
             .put("topology", topology).put("slot", slot).put("pid", pid).put("incarnation", incarnation)
