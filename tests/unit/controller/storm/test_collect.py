@@ -242,3 +242,13 @@ def test_a_view_has_the_newest_answers_of_all_whom_its_topology_concerns():
             assert list(one.acks) == newest
             compared += len(wanted)
     assert compared > 500
+
+
+def test_a_plan_of_an_epoch_that_no_leader_has_had_is_none():
+    forged = wire.encode(Plan("c", 1, 0, WC))
+    data = {wire.CLUSTER: b"c", wire.EPOCH: b"", wire.plan_path(WC): forged}
+    view = cluster(data)
+    assert view.plan(WC) == Plan("c", 0, 0, WC)
+    session = cast(Any, Nodes(data))
+    session.exists = lambda path, on_change=None: Stored(b"", 1, 0)
+    assert LiveCluster.of_session(session).plan(WC) == Plan("c", 1, 0, WC)
