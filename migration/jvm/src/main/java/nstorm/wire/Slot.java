@@ -11,7 +11,7 @@ public record Slot(String supervisor, int port) {
     public static Slot parse(String text) {
         int colon = text.lastIndexOf(':');
         try {
-            if (colon > 0) {
+            if (colon > 0 && JsonInput.isName(text.substring(0, colon))) {
                 return new Slot(text.substring(0, colon), portOf(text.substring(colon + 1)));
             }
         } catch (NumberFormatException e) {
