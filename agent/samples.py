@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -16,12 +18,12 @@ from kvstore.env import Files
 from kvstore.errors import StoreError
 from kvstore.reader import StoreReader
 from migration import WireError
-from migration.model import SupervisorAck, WorkerAck, WorkerLoad
+from migration.model import Slot, SupervisorAck, WorkerAck, WorkerLoad
 from migration.wire import ACK_KEY, LOAD_KEY, decode
 
-# JVMs refresh their ack every 2 s. Storm takes one that is silent for 30 s for dead; what says
-# nothing for twice that is stopped for good, or its process id is another's by now.
-SILENT_AFTER_MS = 60_000
+# JVMs refresh their ack every 2 s. What says nothing for so long stands still, is stopped for good,
+# or its process id is another's by now. By this process's own clock: a node's may be set.
+SILENT_AFTER_S = 60.0
 # An environment in the making is no news; files are whole from the first.
 _YOUNG_S = 2.0
 
@@ -37,6 +39,8 @@ class Samples:
     workers: tuple[WorkerAck, ...] = ()
     loads: tuple[WorkerLoad, ...] = ()
     supervisor: SupervisorAck | None = None
+    # Where a worker's process is there and has said nothing for long, and none came after it.
+    silent: tuple[Slot, ...] = ()
 
     @property
     def node(self) -> str | None:
@@ -60,7 +64,11 @@ class SampleStores:
     Process ids tell the dead from the living, so agent and JVMs have to share a namespace of them.
     """
 
-    def __init__(self, store_dir: Path) -> None:
+    def __init__(self, store_dir: Path, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._now_s = now_s
+        # When each store was opened, and the version of its ack with when that was first seen.
+        self._opened_s: dict[Path, float] = {}
+        self._changed: dict[Path, tuple[int, float]] = {}
         self._folders = (store_dir / "w", store_dir / "s")
         self._open: dict[Path, StoreReader] = {}
         self._decoded: dict[tuple[Path, bytes], tuple[int, object]] = {}
@@ -82,6 +90,7 @@ class SampleStores:
     def _try_open(self, path: Path) -> None:
         try:
             self._open[path] = StoreReader(path)
+            self._opened_s[path] = self._now_s()
         except StoreError as error:
             self._report(path, str(error))
 
@@ -90,18 +99,42 @@ class SampleStores:
 
         Loads are large and seldom wanted: acks are looked at twenty times a second.
         """
-        workers, loads = [], []
+        found: dict[str, tuple[Path, WorkerAck]] = {}  # by port
+        silent: dict[str, Slot] = {}
         supervisor: SupervisorAck | None = None
-        for path in sorted(self._open):
+        # Of a JVM that dies and its successor the later word counts.
+        paths = sorted(self._open, key=lambda path: (self._opened_s[path], path))
+        for path in paths:
             if path.parent.name == "s":
-                supervisor = _newer(supervisor, self._read(path, ACK_KEY, SupervisorAck))
+                said = self._read(path, ACK_KEY, SupervisorAck)
+                supervisor = _newer(supervisor, None if self._is_silent(path) else said)
                 continue
             ack = self._read(path, ACK_KEY, WorkerAck)
-            if ack is not None and time.time() * 1000 - ack.time_ms < SILENT_AFTER_MS:
-                workers.append(ack)
-                load = self._read(path, LOAD_KEY, WorkerLoad) if with_loads else None
-                loads += [] if load is None else [load]
-        return Samples(tuple(workers), tuple(loads), supervisor)
+            if ack is None:
+                continue
+            port = path.name.partition("-")[0]
+            if self._is_silent(path):
+                silent[port] = ack.slot
+            elif port not in found or not self._precedes(path, ack, *found[port]):
+                found[port] = path, ack
+        loads = [self._read(path, LOAD_KEY, WorkerLoad) for path, _ in found.values() if with_loads]
+        return Samples(
+            tuple(ack for _, ack in found.values()),
+            tuple(load for load in loads if load is not None),
+            supervisor,
+            tuple(sorted(slot for port, slot in silent.items() if port not in found)),
+        )
+
+    def _precedes(self, path: Path, ack: WorkerAck, other: Path, held: WorkerAck) -> bool:
+        """Tell whether a JVM was there before another one of its slot.
+
+        Only of two that were met together, as at a start, their own clock has to say it.
+        """
+        return self._opened_s[path] == self._opened_s[other] and ack.time_ms < held.time_ms
+
+    def _is_silent(self, path: Path) -> bool:
+        _, since_s = self._changed.get(path, (0, math.inf))
+        return self._now_s() - since_s >= SILENT_AFTER_S
 
     def _read(self, path: Path, key: bytes, kind: type[Sample]) -> Sample | None:
         try:
@@ -113,6 +146,8 @@ class SampleStores:
             self._report(path, reading.problem)
         if reading.envelope is None:
             return None
+        if key == ACK_KEY and self._changed.get(path, (-1, 0.0))[0] != reading.envelope.version:
+            self._changed[path] = reading.envelope.version, self._now_s()
         # Most looks find nothing new, and JSON is dear beside a look.
         version, held = self._decoded.get((path, key), (None, None))
         if version != reading.envelope.version:
@@ -135,6 +170,8 @@ class SampleStores:
         if reader is not None:
             reader.close()
         self._said.pop(path, None)
+        self._opened_s.pop(path, None)
+        self._changed.pop(path, None)
         for key in (ACK_KEY, LOAD_KEY):
             self._decoded.pop((path, key), None)
 
@@ -159,7 +196,8 @@ def _stores(folder: Path) -> list[Path]:
 
 
 def _is_made(path: Path) -> bool:
-    return Files(path).there() or time.time() - path.stat().st_mtime > _YOUNG_S
+    # What is of a later time was made before the clock was set back.
+    return Files(path).there() or abs(time.time() - path.stat().st_mtime) > _YOUNG_S
 
 
 def _pid(path: Path) -> int:

@@ -396,7 +396,8 @@ class SupervisorAck(Struct, frozen=True, gc=False):
 class NodeAcks(Struct, frozen=True, gc=False):
     """The word of the JVMs of one node, as its agent publishes it.
 
-    `held` are plans of this node that ZooKeeper has lost; the leader writes them there anew.
+    `held` are plans of this node that ZooKeeper has lost; the leader writes them there anew. At the
+    slots `silent` a worker's process is there and has said nothing for long.
     """
 
     node: Name
@@ -407,6 +408,7 @@ class NodeAcks(Struct, frozen=True, gc=False):
     workers: tuple[WorkerAck, ...] = ()
     supervisor: SupervisorAck | None = None
     held: tuple[Plan, ...] = ()
+    silent: tuple[Slot, ...] = ()
 
     def timeless(self) -> NodeAcks:
         """Leave the times out: a JVM that only says that it is alive is no news."""

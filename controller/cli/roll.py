@@ -238,7 +238,7 @@ class _Rolling:
         if not nodes:
             return "Storm has not got its supervisor back"
         spoken = (zip(now_ms.get(n, (0, 0)), before_ms.get(n, (0, 0)), strict=True) for n in nodes)
-        if all(now > before for pair in spoken for now, before in pair):
+        if all(now not in (0, before) for pair in spoken for now, before in pair):
             return None
         return "its agent, or its supervisor with the hooks, has not spoken again"
 

@@ -96,6 +96,11 @@ def empty(slot: Slot) -> NodeAcks:
     return replace(node(slot), workers=())
 
 
+def standing(slot: Slot) -> NodeAcks:
+    """Return what an agent says whose worker is there, and says nothing: paused, or collecting."""
+    return replace(empty(slot), silent=(slot,))
+
+
 def stock(acks: NodeAcks) -> NodeAcks:
     """Return what an agent says whose supervisor is without the hooks, or away."""
     return replace(acks, supervisor=None)
@@ -199,6 +204,8 @@ def test_switch_is_undone_when_an_end_is_dead(acks: tuple[NodeAcks, ...]):
         (node(A, ROUTED, version=16), empty(B)),
         (node(A, version=16), node(B, READY)),
         (node(A, ROUTED), node(B, READY, version=16)),
+        (node(A, ROUTED), standing(B)),
+        (standing(A), node(B, ROUTED)),
     ],
 )
 def test_switch_waits_without_limit_for_an_end_that_has_not_answered(acks: tuple[NodeAcks, ...]):
