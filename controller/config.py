@@ -55,6 +55,7 @@ class Config:
     policy: str = setting("policy")
     cycle_s: float = setting("cycle.secs")
     lazy_kill_ms: int = setting("lazy.kill.ms")
+    prepare_limit_s: float = setting("prepare.limit.secs")
     limits: Limits = field(default_factory=Limits)
     options: Options = field(default_factory=Options)
     max_moves: int = setting("max.moves.per.cycle")

@@ -33,6 +33,7 @@ _Smoothed: TypeAlias = tuple[Floats, Floats]
 UNUSED_KEYS = (
     "mode",
     "lazy.kill.ms",
+    "prepare.limit.secs",
     "worker.cpu.capacity",
     "link.capacity.tps",
     "journal.dir",

@@ -81,7 +81,9 @@ class LiveController:
         self._decided = decided or threading.Event()
         self._untold: list[MoveRecord] = []  # moves that have ended in this cycle
         self._wake = threading.Event()
-        timing = replace(Timing(), lazy_kill_ms=config.lazy_kill_ms)
+        timing = replace(
+            Timing(), lazy_kill_ms=config.lazy_kill_ms, prepare_limit_s=config.prepare_limit_s
+        )
         mirror = self._mirror = Mirror(session, self._wake)
         self._leader = Leader(session, name)
         self._view = LiveCluster(mirror, timing)
@@ -289,8 +291,17 @@ class LiveController:
         # Last, for what is taken here would be lost if ZooKeeper did not answer.
         ended = self._applier.take_ended()
         self._untold += [move for move, _ in ended if self._telemetry is not None]
-        # An executor rests after its move, whether the policy or an operator asked for it.
-        rests = tuple((m.topology, ExecutorId.parse(m.executor), at_s) for m, at_s in ended)
+        # An executor rests after its move, whether the policy or an operator asked for it; as if it
+        # had moved later where it rests for longer.
+        usual_s = self._config.cooldown_s
+        rests = tuple(
+            (
+                m.topology,
+                ExecutorId.parse(m.executor),
+                at_s + self._history.rest_s(m, usual_s) - usual_s,
+            )
+            for m, at_s in ended
+        )
         return replace(
             seen,
             rests=rests,

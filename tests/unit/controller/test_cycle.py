@@ -287,6 +287,17 @@ def test_cooldown_is_the_outcome_when_only_resting_executors_would_gain() -> Non
     assert controller.cycle().outcome is Outcome.MOVED
 
 
+def test_an_executor_that_could_not_move_rests_for_longer_and_says_why() -> None:
+    world = World(pinned=dict.fromkeys([3, 4, 5, 6, 7], "stateful"))
+    memory = cycle(Memory(), world.seen(), AUTO)[0]
+    world.now += AUTO.cycle_s
+    later = replace(world.seen(), rests=(("wc-1", executor(2), world.now + 1000.0),))
+    (report,) = cycle(memory, later, AUTO)[1].topologies
+    assert report.outcome is Outcome.COOLDOWN
+    assert "2-2 could not move several times, so its rest has doubled" in report.reason
+    assert "for 1105 s more" in report.reason
+
+
 def test_what_storm_has_started_lately_stays_until_its_age() -> None:
     world = World()  # all was started at second 50
     world_s = 1.7e9 + world.now

@@ -50,7 +50,7 @@ def as_of_version_1(value: dict[str, Any]) -> dict[str, Any]:
         value["speaks"] = 1
     if "components" in value:
         del value["speaks"]
-    later = ("way", "ways", "mode", "opens", "ordered", "unordered")
+    later = ("way", "ways", "mode", "opens", "ordered", "unordered", "silent")
     return {key: one for key, one in value.items() if key not in later}
 
 
