@@ -31,7 +31,7 @@ from kvstore.errors import StoreError
 from kvstore.pulse import Pulse
 from kvstore.zookeeper import Session
 from migration import wire
-from migration.model import ExecutorId, Plan, Timing, topology_name
+from migration.model import MOVING, ExecutorId, Plan, Timing, topology_name
 
 if TYPE_CHECKING:  # metrics that are not asked for take no time
     from controller.storm.telemetry import Telemetry
@@ -183,7 +183,7 @@ class LiveController:
         if look or self._view.has_moves():
             views = self._view.topologies()
             moving = self._applier.step(views)
-            self._settles = moving and not moves_under_way(views)
+            self._settles = moving and not moves_under_way(views, MOVING)
         epoch = self._leader.epoch
         asked = self._commands.read().values()
         if epoch is not None and not all(command.ended for command in asked):

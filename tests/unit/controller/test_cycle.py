@@ -413,6 +413,9 @@ def test_the_cap_of_moves_is_of_the_whole_cluster() -> None:
     for report in decide_together(AUTO, entries=(entry_of(6, B1, Phase.DRAIN),)):
         assert report.outcome is Outcome.MOVE_IN_FLIGHT
         assert "6-6 of wc-1 to b:1 in DRAIN" in report.reason
+    # One that is undone may wait for an agent without an end: it takes no place.
+    first, second = decide_together(AUTO, entries=(entry_of(6, B1, Phase.UNDO),))
+    assert {first.outcome, second.outcome} == {Outcome.MOVED, Outcome.MOVE_IN_FLIGHT}
 
 
 def test_advice_takes_no_move_from_another_topology() -> None:
