@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import shutil
 import time
@@ -14,7 +15,7 @@ from typing import TypeVar
 import psutil
 import structlog
 
-from kvstore.env import Files
+from kvstore.env import Files, refuse_foreign
 from kvstore.errors import StoreError
 from kvstore.reader import StoreReader
 from migration import WireError
@@ -77,22 +78,32 @@ class SampleStores:
     def discover(self) -> None:
         """Open the stores that are new, and drop those whose process is gone."""
         found = {path for folder in self._folders for path in _stores(folder)}
-        for path in set(self._open) - found:
+        for path in {*self._open, *self._said} - found:
             self._forget(path)
         for path in sorted(found):
             if not psutil.pid_exists(_pid(path)):
                 self._forget(path)
-                # A killed JVM also leaves the native library there that it had unpacked.
+                # A killed JVM also leaves the native library there that it had unpacked. That of
+                # another user stays, and a link is none of ours.
                 shutil.rmtree(path, ignore_errors=True)
-            elif path not in self._open and _is_made(path):
+            elif path not in self._open:
                 self._try_open(path)
 
     def _try_open(self, path: Path) -> None:
         try:
+            for folder in (path.parent, path):
+                refuse_foreign(folder, self._owners())
+            if not _is_made(path):
+                return
             self._open[path] = StoreReader(path)
             self._opened_s[path] = self._now_s()
-        except StoreError as error:
+        except (StoreError, OSError) as error:  # it may go at any time
             self._report(path, str(error))
+
+    def _owners(self) -> frozenset[int]:
+        """Name the users whose JVMs are here: Storm's, who has the folder, or its parent."""
+        store = self._folders[0].parent
+        return frozenset({os.geteuid(), store.stat().st_uid, store.parent.stat().st_uid})
 
     def read(self, *, with_loads: bool = True) -> Samples:
         """Read all open stores; what is damaged is reported, and the last good value stands.

@@ -120,6 +120,10 @@ SETTINGS: tuple[Setting, ...] = (
         "`advise` also says what the controller would do, `approve` does it once you have typed "
         "`nstorm approve`, `auto` does it.",
         choices=("observe", "advise", "approve", "auto")),
+    Setting("mode.max", Kind.CHOICE, None,
+        "How far a topology may go by `topology.nstorm.mode` in its own configuration; a mode that "
+        "goes less far it may always choose.",
+        choices=("observe", "advise", "approve", "auto"), unset="as far as `nstorm.mode`"),
     Setting("policy", Kind.CHOICE, "gather",
         "The policy that decides; `nstorm decide --help` lists the names.",
         tunable=True, tried=("gather", "otd")),

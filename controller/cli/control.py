@@ -59,7 +59,7 @@ def mode(
 
         after = controls.change(session, edit)
     now = {
-        of.name: after.mode_of(of.name, of.mode, config.mode)
+        of.name: after.mode_of(of.name, of.mode, config.mode, config.mode_max or config.mode)
         for of in (view.publication for view in views)
         if name in (EVERYWHERE, of.name)
     }

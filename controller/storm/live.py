@@ -29,6 +29,7 @@ from controller.storm.missed import Missed
 from controller.storm.status import document, publish, read
 from kvstore.errors import StoreError
 from kvstore.pulse import Pulse
+from kvstore.surprises import Surprises
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import MOVING, ExecutorId, Plan, Timing, topology_name
@@ -94,6 +95,7 @@ class LiveController:
         )
         self._searches = SubprocessSearches()
         self._memory = Memory()
+        self._surprises = Surprises()
         self._not_begun: tuple[tuple[str, ExecutorId], ...] = ()
         self._recorder = Recorder(config, Writer.of(config.journal), mirror.data_of)
         self._commands = CommandQueue(
@@ -331,10 +333,9 @@ class LiveController:
             before, after, {**asked, "before": figures[0] if figures else {}}
         )
 
-    @staticmethod
-    def _log(report: Report) -> None:
+    def _log(self, report: Report) -> None:
         if report.error is not None:
-            log.error("cycle_failed", exc_info=report.error)
+            self._surprises.report("cycle_failed", report.error)
         for one in report.topologies:
             log.info(
                 "cycle",

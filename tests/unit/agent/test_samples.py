@@ -294,3 +294,28 @@ def test_two_supervisors_for_a_moment_the_newest_word_counts(tmp_path: Path, sto
     store(tmp_path, pid=other, port=0, ack=pack(1, encode(replace(SUPERVISOR, time_ms=1))))
     found = looked(stores).supervisor
     assert found is not None and found.time_ms == 2
+
+
+def test_a_store_of_another_user_is_refused_and_said_once(
+    tmp_path: Path, stores: SampleStores, monkeypatch: pytest.MonkeyPatch
+):
+    """Who has a folder of his own there could lead the agent to any file of its user."""
+    path = store(tmp_path, ack=ack())
+    monkeypatch.setattr(SampleStores, "_owners", lambda self: frozenset({os.geteuid() + 1}))
+    with capture_logs() as logs:
+        for _ in range(3):
+            assert looked(stores) == Samples()
+    assert [entry["reason"].split(":")[0] for entry in logs] == [
+        f"{path.parent} belongs to user {os.geteuid()}"
+    ]
+
+
+def test_a_link_in_the_place_of_a_store_is_refused(tmp_path: Path, stores: SampleStores):
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / f"6700-{os.getpid()}").symlink_to(victim)
+    with capture_logs() as logs:
+        assert looked(stores) == Samples()
+    assert "is a link" in logs[0]["reason"]
+    assert list(victim.iterdir()) == []

@@ -561,7 +561,16 @@ def test_a_topology_brings_its_mode_and_operators_come_before_it(
     modes: dict[str, str], outcome: Outcome
 ) -> None:
     world = World(own_mode="auto", controls=Controls(modes=modes))  # type: ignore[arg-type]
-    assert last(world, Config(mode=Mode.ADVISE)).outcome is outcome
+    assert last(world, Config(mode=Mode.ADVISE, mode_max=Mode.AUTO)).outcome is outcome
+
+
+@pytest.mark.parametrize("most", [None, Mode.ADVISE])
+def test_a_submitter_cannot_let_a_topology_go_further_than_the_administrator(
+    most: Mode | None,
+) -> None:
+    config = Config(mode=Mode.ADVISE, mode_max=most)
+    assert last(World(own_mode="auto"), config).outcome is Outcome.WOULD_MOVE
+    assert last(World(own_mode="observe"), AUTO).outcome is Outcome.PAUSED
 
 
 def test_a_mode_that_is_none_only_measures_and_says_so() -> None:
