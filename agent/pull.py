@@ -12,7 +12,7 @@ from kvstore.watched import Watched
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session
 from migration import StalePlanError, WireError
-from migration.model import LocalPlan, Plan
+from migration.model import LocalPlan, Plan, names_a_node
 from migration.recovery import credible
 from migration.wire import (
     CLUSTER,
@@ -117,7 +117,7 @@ class Puller:
         lost = []
         held = self._credible(held)
         wanted = self._watched.children(PLANS) if here is None else here | self._opening(node)
-        asked = frozenset(wanted).union(plan.topology for plan in held.plans)
+        asked = frozenset(filter(names_a_node, wanted)).union(plan.topology for plan in held.plans)
         self._forget(self._asked - asked)
         self._asked = asked
         for topology in sorted(asked):

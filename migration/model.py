@@ -39,6 +39,12 @@ FoldedRow = tuple[Task, str, Count]
 
 _is_name = re.compile(NAME).match
 
+
+def names_a_node(name: str) -> bool:
+    """Tell whether a name may be the last one of a path in ZooKeeper, as ids of Storm are."""
+    return _is_name(name) is not None and "/" not in name and name not in (".", "..")
+
+
 # The messages below are many, and no value in them leads back to itself: gc=False spares Python's
 # garbage collector from looking at them again and again.
 
@@ -139,7 +145,7 @@ class Slot:
     __slots__ = ("_hash", "port", "supervisor")
 
     def __init__(self, supervisor: str, port: int) -> None:
-        if not _is_name(supervisor) or not 0 < port < 65536:
+        if not names_a_node(supervisor) or not 0 < port < 65536:
             raise ModelError(f"slot {supervisor}:{port} needs a supervisor and a port")
         self.supervisor = supervisor
         self.port = port

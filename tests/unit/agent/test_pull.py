@@ -174,6 +174,19 @@ def test_a_node_that_has_nothing_of_a_topology_gets_the_plan_that_opens_a_slot_t
     assert node.look() == ((HELD,), ())
 
 
+def test_a_name_that_is_no_path_does_not_end_the_turn(node: Node):
+    """ZooKeeper's client raises what is no StoreError, and the whole node would fall silent."""
+
+    def look(path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
+        assert not {"", ".", ".."} & {*path.split("/")[1:]}, path
+        return read(path, on_change)
+
+    read = node.zookeeper.read
+    node.zookeeper.read = look  # type: ignore[method-assign]
+    node.zookeeper.data[f"{OPENS}/s1"] = b"..\n.\n\na/../b\n\x1b[2J"
+    assert node.look() == ((HELD,), ())
+
+
 def test_what_this_version_does_not_know_reaches_the_jvms(node: Node):
     later = encode(Plan("c1", 2, 26, "wc-1")).replace(b'"epoch"', b'"later":{"a":[1]},"epoch"')
     node.zookeeper.data[plan_path("wc-1")] = later

@@ -196,6 +196,12 @@ def test_the_names_of_storm_are_read(name: str):
     assert model.Slot.parse(f"{name}:6700") == model.Slot(name, 6700)
 
 
+@pytest.mark.parametrize("supervisor", [".", "..", "a/b", "/"])
+def test_a_supervisor_that_could_not_stand_in_zookeeper_is_refused(supervisor: str):
+    with pytest.raises(ModelError):
+        model.Slot.parse(f"{supervisor}:6700")
+
+
 @pytest.mark.parametrize("host", ["node-1", "node_1.a.de", "::1", "fe80::1%eth0", "127.0.0.2"])
 def test_the_hosts_of_storm_are_read(host: str):
     nodes = model.Nodes((model.Node("s1", host, 1.0, (), 0),))
