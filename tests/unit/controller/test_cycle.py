@@ -155,7 +155,7 @@ def test_the_best_move_is_made() -> None:
     # 2 gains 150 + 10 on node a; of its workers, a:1 has more of its traffic.
     assert (move.executor, move.source, move.target, move.asc_tps) == ("2-2", "b:1", "a:1", 160)
     (entry,) = world.written[0].entries
-    assert entry == Entry("m7", executor(2), B1, A1, Phase.PREPARE, Base(B1, 50))
+    assert entry == Entry("m7", executor(2), B1, A1, Phase.PREPARE, Base(B1, 50), ordered=True)
     assert (world.written[0].epoch, world.written[0].version) == (3, 7)
     assert second.plan == world.written[0]
 
