@@ -9,6 +9,7 @@ from pathlib import Path
 from agent import daemon
 from agent.config import AgentError, from_storm_yaml
 from kvstore.errors import StoreError
+from kvstore.printable import printable
 from kvstore.service import ended_by_signals, log_to_stderr
 from migration import ConfigError, jar, storm_yaml
 
@@ -35,12 +36,12 @@ def main(arguments: Sequence[str] | None = None, name: str = "nstorm-agent") -> 
             return 0
         config = storm_yaml.read_as(given.conf, from_storm_yaml)
         if given.verb == _ADOPT:
-            print(f"this node follows cluster {daemon.adopt_cluster(config)}")
+            print(f"this node follows cluster {printable(daemon.adopt_cluster(config))}")
             return 0
         with ended_by_signals() as stop:
             return daemon.run(config, stop)
     except (AgentError, ConfigError, StoreError) as error:
-        print(f"nstorm: {error}", file=sys.stderr)
+        print(f"nstorm: {printable(str(error))}", file=sys.stderr)
         return 2
 
 

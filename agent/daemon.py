@@ -16,6 +16,7 @@ from agent.samples import Samples, SampleStores
 from kvstore.errors import NotConnectedError, SessionLostError, StoreError, ZooKeeperError
 from kvstore.pulse import Pulse
 from kvstore.service import serve, without_storm
+from kvstore.surprises import Surprises
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session
 from migration.model import MOVING, LocalPlan
@@ -164,7 +165,7 @@ def _exposed(config: AgentConfig, shown: Shown, pulse: Pulse) -> AbstractContext
 
 
 def _loop(agent: Agent, wake: threading.Event, stop: threading.Event, pulse: Pulse) -> None:
-    away = False
+    away, surprises = False, Surprises()
     while not stop.is_set():
         try:
             agent.turn(time.monotonic())
@@ -180,9 +181,9 @@ def _loop(agent: Agent, wake: threading.Event, stop: threading.Event, pulse: Pul
             away = True
             pulse.beat("ZooKeeper")
             stop.wait(LOOK_EVERY_S)
-        except Exception:
+        except Exception as error:
             # A surprise must not end what the JVMs of the node depend on.
-            log.exception("turn_failed")
+            surprises.report("turn_failed", error)
             pulse.beat("a turn without a surprise, see the log")
             stop.wait(_AFTER_SURPRISE_S)
         wake.wait(agent.look_every_s)

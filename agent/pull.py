@@ -12,7 +12,8 @@ from kvstore.watched import Watched
 from kvstore.writer import PlanWriter
 from kvstore.zookeeper import Session
 from migration import StalePlanError, WireError
-from migration.model import LocalPlan, Plan
+from migration.model import LocalPlan, Plan, names_a_node
+from migration.recovery import credible
 from migration.wire import (
     CLUSTER,
     EPOCH,
@@ -114,8 +115,9 @@ class Puller:
         """Return the newest good plans that concern the node, and which of them are only here."""
         newest = LocalPlan(held.cluster)
         lost = []
+        held = self._credible(held)
         wanted = self._watched.children(PLANS) if here is None else here | self._opening(node)
-        asked = frozenset(wanted).union(plan.topology for plan in held.plans)
+        asked = frozenset(filter(names_a_node, wanted)).union(plan.topology for plan in held.plans)
         self._forget(self._asked - asked)
         self._asked = asked
         for topology in sorted(asked):
@@ -127,6 +129,20 @@ class Puller:
             if found is None:
                 lost.append(plan)
         return newest, tuple(lost)
+
+    def _credible(self, held: LocalPlan) -> LocalPlan:
+        """Drop plans that were stored unseen before an agent looked at their epochs."""
+        newest = self.epoch
+        if newest is None or all(credible(plan.epoch, newest) for plan in held.plans):
+            return held
+        for plan in held.plans:
+            if not credible(plan.epoch, newest):
+                advice = "its workers follow plans again once they are restarted"
+                log.error(
+                    "plan_dropped", topology=plan.topology, plan_version=_text(plan), advice=advice
+                )
+        plans = tuple(plan for plan in held.plans if credible(plan.epoch, newest))
+        return LocalPlan(held.cluster, plans)
 
     def _opening(self, node: str | None) -> frozenset[str]:
         """Name the topologies that a move brings to this node, which may have nothing of them."""
@@ -170,6 +186,8 @@ class Puller:
             plan = decode(Plan, stored.data)
             if plan.topology != topology:
                 raise WireError("Plan.topology", f"is {plan.topology}")
+            if not self._watched.has_version(EPOCH, plan.epoch):
+                raise WireError("Plan.epoch", f"is {plan.epoch}, which no leader has had")
             held.with_plan(plan)
         except (WireError, StalePlanError) as error:
             self._say(plan_path(topology), str(error))

@@ -64,6 +64,7 @@ class Pusher:
             samples.workers,
             samples.supervisor,
             held,
+            samples.silent,
         )
         timeless = acks.timeless()
         # At rest a load report says that the node is alive, and the acks need not.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import os
 import re
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -12,16 +15,16 @@ from typing import TypeVar
 import psutil
 import structlog
 
-from kvstore.env import Files
+from kvstore.env import Files, refuse_foreign
 from kvstore.errors import StoreError
 from kvstore.reader import StoreReader
 from migration import WireError
-from migration.model import SupervisorAck, WorkerAck, WorkerLoad
+from migration.model import Slot, SupervisorAck, WorkerAck, WorkerLoad
 from migration.wire import ACK_KEY, LOAD_KEY, decode
 
-# JVMs refresh their ack every 2 s. Storm takes one that is silent for 30 s for dead; what says
-# nothing for twice that is stopped for good, or its process id is another's by now.
-SILENT_AFTER_MS = 60_000
+# JVMs refresh their ack every 2 s. What says nothing for so long stands still, is stopped for good,
+# or its process id is another's by now. By this process's own clock: a node's may be set.
+SILENT_AFTER_S = 60.0
 # An environment in the making is no news; files are whole from the first.
 _YOUNG_S = 2.0
 
@@ -37,6 +40,8 @@ class Samples:
     workers: tuple[WorkerAck, ...] = ()
     loads: tuple[WorkerLoad, ...] = ()
     supervisor: SupervisorAck | None = None
+    # Where a worker's process is there and has said nothing for long, and none came after it.
+    silent: tuple[Slot, ...] = ()
 
     @property
     def node(self) -> str | None:
@@ -60,7 +65,11 @@ class SampleStores:
     Process ids tell the dead from the living, so agent and JVMs have to share a namespace of them.
     """
 
-    def __init__(self, store_dir: Path) -> None:
+    def __init__(self, store_dir: Path, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._now_s = now_s
+        # When each store was opened, and the version of its ack with when that was first seen.
+        self._opened_s: dict[Path, float] = {}
+        self._changed: dict[Path, tuple[int, float]] = {}
         self._folders = (store_dir / "w", store_dir / "s")
         self._open: dict[Path, StoreReader] = {}
         self._decoded: dict[tuple[Path, bytes], tuple[int, object]] = {}
@@ -69,39 +78,74 @@ class SampleStores:
     def discover(self) -> None:
         """Open the stores that are new, and drop those whose process is gone."""
         found = {path for folder in self._folders for path in _stores(folder)}
-        for path in set(self._open) - found:
+        for path in {*self._open, *self._said} - found:
             self._forget(path)
         for path in sorted(found):
             if not psutil.pid_exists(_pid(path)):
                 self._forget(path)
-                # A killed JVM also leaves the native library there that it had unpacked.
+                # A killed JVM also leaves the native library there that it had unpacked. That of
+                # another user stays, and a link is none of ours.
                 shutil.rmtree(path, ignore_errors=True)
-            elif path not in self._open and _is_made(path):
+            elif path not in self._open:
                 self._try_open(path)
 
     def _try_open(self, path: Path) -> None:
         try:
+            for folder in (path.parent, path):
+                refuse_foreign(folder, self._owners())
+            if not _is_made(path):
+                return
             self._open[path] = StoreReader(path)
-        except StoreError as error:
+            self._opened_s[path] = self._now_s()
+        except (StoreError, OSError) as error:  # it may go at any time
             self._report(path, str(error))
+
+    def _owners(self) -> frozenset[int]:
+        """Name the users whose JVMs are here: Storm's, who has the folder, or its parent."""
+        store = self._folders[0].parent
+        return frozenset({os.geteuid(), store.stat().st_uid, store.parent.stat().st_uid})
 
     def read(self, *, with_loads: bool = True) -> Samples:
         """Read all open stores; what is damaged is reported, and the last good value stands.
 
         Loads are large and seldom wanted: acks are looked at twenty times a second.
         """
-        workers, loads = [], []
+        found: dict[str, tuple[Path, WorkerAck]] = {}  # by port
+        silent: dict[str, Slot] = {}
         supervisor: SupervisorAck | None = None
-        for path in sorted(self._open):
+        # Of a JVM that dies and its successor the later word counts.
+        paths = sorted(self._open, key=lambda path: (self._opened_s[path], path))
+        for path in paths:
             if path.parent.name == "s":
-                supervisor = _newer(supervisor, self._read(path, ACK_KEY, SupervisorAck))
+                said = self._read(path, ACK_KEY, SupervisorAck)
+                supervisor = _newer(supervisor, None if self._is_silent(path) else said)
                 continue
             ack = self._read(path, ACK_KEY, WorkerAck)
-            if ack is not None and time.time() * 1000 - ack.time_ms < SILENT_AFTER_MS:
-                workers.append(ack)
-                load = self._read(path, LOAD_KEY, WorkerLoad) if with_loads else None
-                loads += [] if load is None else [load]
-        return Samples(tuple(workers), tuple(loads), supervisor)
+            if ack is None:
+                continue
+            port = path.name.partition("-")[0]
+            if self._is_silent(path):
+                silent[port] = ack.slot
+            elif port not in found or not self._precedes(path, ack, *found[port]):
+                found[port] = path, ack
+        loads = [self._read(path, LOAD_KEY, WorkerLoad) for path, _ in found.values() if with_loads]
+        return Samples(
+            tuple(ack for _, ack in found.values()),
+            tuple(load for load in loads if load is not None),
+            supervisor,
+            tuple(sorted(slot for port, slot in silent.items() if port not in found)),
+        )
+
+    def _precedes(self, path: Path, ack: WorkerAck, other: Path, held: WorkerAck) -> bool:
+        """Tell whether a JVM was there before another one of its slot.
+
+        Only of two that were met together, as at a start, their own clock has to say it.
+        """
+        return self._opened_s[path] == self._opened_s[other] and ack.time_ms < held.time_ms
+
+    def _is_silent(self, path: Path) -> bool:
+        _, since_s = self._changed.get(path, (0, math.inf))
+        return self._now_s() - since_s >= SILENT_AFTER_S
 
     def _read(self, path: Path, key: bytes, kind: type[Sample]) -> Sample | None:
         try:
@@ -113,6 +157,8 @@ class SampleStores:
             self._report(path, reading.problem)
         if reading.envelope is None:
             return None
+        if key == ACK_KEY and self._changed.get(path, (-1, 0.0))[0] != reading.envelope.version:
+            self._changed[path] = reading.envelope.version, self._now_s()
         # Most looks find nothing new, and JSON is dear beside a look.
         version, held = self._decoded.get((path, key), (None, None))
         if version != reading.envelope.version:
@@ -135,6 +181,8 @@ class SampleStores:
         if reader is not None:
             reader.close()
         self._said.pop(path, None)
+        self._opened_s.pop(path, None)
+        self._changed.pop(path, None)
         for key in (ACK_KEY, LOAD_KEY):
             self._decoded.pop((path, key), None)
 
@@ -159,7 +207,8 @@ def _stores(folder: Path) -> list[Path]:
 
 
 def _is_made(path: Path) -> bool:
-    return Files(path).there() or time.time() - path.stat().st_mtime > _YOUNG_S
+    # What is of a later time was made before the clock was set back.
+    return Files(path).there() or abs(time.time() - path.stat().st_mtime) > _YOUNG_S
 
 
 def _pid(path: Path) -> int:

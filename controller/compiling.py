@@ -18,7 +18,10 @@ from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import TargetOptions
 
 # It keeps what it compiles on disk. What the machine is there for comes first.
-_COMPILE = "import os; os.nice(10); from controller.compiling import prepare; prepare()"
+_COMPILE = (
+    "import os; os.setpriority(os.PRIO_PROCESS, 0, 19); "
+    "from controller.compiling import prepare; prepare()"
+)
 _LOOK_S = 0.2
 _END_LIMIT_S = 2.0
 

@@ -52,9 +52,12 @@ class Config:
     """The controller's settings; the defaults are in `migration.settings`."""
 
     mode: Mode = field(default_factory=lambda: Mode(DEFAULT["mode"]))
+    # How far topologies may go by their own configuration; None: as far as `mode`.
+    mode_max: Mode | None = None
     policy: str = setting("policy")
     cycle_s: float = setting("cycle.secs")
     lazy_kill_ms: int = setting("lazy.kill.ms")
+    prepare_limit_s: float = setting("prepare.limit.secs")
     limits: Limits = field(default_factory=Limits)
     options: Options = field(default_factory=Options)
     max_moves: int = setting("max.moves.per.cycle")
@@ -94,6 +97,7 @@ def build(given: Mapping[str, Any]) -> Config:
     return Config(
         **fields_read(Config, read),
         mode=Mode(read["mode"]),
+        mode_max=Mode(read["mode.max"]) if "mode.max" in read else None,
         limits=_limits(read),
         options=Options(
             Aniello(**fields_read(Aniello, read)),

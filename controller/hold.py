@@ -49,7 +49,9 @@ def hold_each(
         if settings.excluded.has_topology(view.id, name):
             veto = Veto(Outcome.EXCLUDED, f"topology {name} is excluded")
             drains[view.id] = policies[view.id] = veto
-        word, by = controls.mode_of(name, view.publication.mode, settings.mode)
+        word, by = controls.mode_of(
+            name, view.publication.mode, settings.mode, settings.mode_max or settings.mode
+        )
         is_mode = word in set(Mode)
         mode = modes[view.id] = Mode(word) if is_mode else Mode.OBSERVE
         reason = controls.held(name, time_s) or outside

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +21,35 @@ from kvstore.errors import FormatError, StoreError
 MAP_SIZE_BYTES = 16 * 1024 * 1024
 # Only the owner writes. Workers under other users read it without the lock file.
 _MODE = 0o644
+# What LMDB makes of it for its usual number of readers.
+_LOCK_BYTES = 8192
+# The files that are opened here.
+_OURS = frozenset({".mdb", ".bin", ".lock"})
+
+
+def refuse_foreign(folder: Path, owners: Collection[int] = ()) -> None:
+    """Raise a `StoreError` where others may have put something in the place of a store.
+
+    To open an environment is to write its lock file, wherever a link leads to. The folder is
+    nobody's link, belongs to one of the user ids `owners` (where given), and others may not write
+    there; its files are no links either, and its own.
+    """
+    found = folder.lstat()
+    problem = None
+    if not stat.S_ISDIR(found.st_mode):
+        problem = f"{folder} is a link, or no folder"
+    elif owners and found.st_uid not in owners:
+        problem = f"{folder} belongs to user {found.st_uid}"
+    elif found.st_mode & stat.S_IWOTH:
+        problem = f"everybody may write into {folder}"
+    for file in () if problem else folder.iterdir():
+        one = file.lstat()
+        if not stat.S_ISREG(one.st_mode) and file.suffix in _OURS:
+            problem = f"{file} is a link, or no file"
+        elif one.st_nlink > 1 and file.suffix in _OURS:
+            problem = f"{file} has another name elsewhere"
+    if problem is not None:
+        raise StoreError(f"{problem}: it is not touched")
 
 
 class Env:
@@ -43,6 +73,9 @@ class Env:
         with _translated(path, "open"):
             if writable:
                 path.mkdir(parents=True, exist_ok=True)
+            refuse_foreign(path)
+            if writable:
+                _take_room(path)
             self._env = lmdb.open(
                 str(path),
                 map_size=MAP_SIZE_BYTES,
@@ -126,6 +159,19 @@ class Env:
         os.truncate(self._lock, self._lock_seen[1])
         self._env.close()
         os.truncate(self._lock, cut_bytes)
+
+
+def _take_room(path: Path) -> None:
+    """Make sure that LMDB's lock file has its bytes on the disk.
+
+    LMDB maps it right after it has made it as long as it has to be, without a byte written: on a
+    full disk the first touch would end the process with SIGBUS, which nothing can catch.
+    """
+    lock = os.open(path / "lock.mdb", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, _MODE)
+    try:
+        os.posix_fallocate(lock, 0, _LOCK_BYTES)
+    finally:
+        os.close(lock)
 
 
 class Files:

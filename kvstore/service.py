@@ -14,8 +14,11 @@ from contextlib import contextmanager
 from types import FrameType
 
 import structlog
+from structlog.processors import format_exc_info
+from structlog.typing import EventDict
 
 from kvstore.errors import NotConnectedError, StoreError
+from kvstore.printable import printable
 from kvstore.pulse import Pulse
 from kvstore.zookeeper import Session, Waiting
 
@@ -28,12 +31,26 @@ log = structlog.get_logger()
 
 def log_to_stderr() -> None:
     """Log from INFO on, and to standard error: standard output belongs to the answer alone."""
+    colors = sys.stderr.isatty()
+    plainly = structlog.dev.plain_traceback
     structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            format_exc_info,
+            structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
+            _escape,
+            structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plainly),
+        ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),  # one write a line
     )
     # kazoo reports every failed attempt at length; ours are reported with the countdown.
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+
+
+def _escape(logger: object, method: str, event: EventDict) -> EventDict:
+    """Escape what texts of ZooKeeper and of other processes may contain."""
+    return {key: printable(one) if isinstance(one, str) else one for key, one in event.items()}
 
 
 @contextmanager

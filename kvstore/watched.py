@@ -43,6 +43,16 @@ class Watched:
         """Read a node's versions."""
         return self._keep("stat", path, self._session.exists)
 
+    def has_version(self, path: str, version: int) -> bool:
+        """Tell whether a node is at this version or above; looks again before it says no."""
+        for again in (False, True):
+            if again:
+                self.invalidate(path)
+            stored = self.stat(path)
+            if stored is not None and stored.version >= version:
+                return True
+        return False
+
     def children(self, path: str) -> list[str]:
         """List a node's children, sorted; none if it is not there."""
         kept = self._kept.get(("children", path))
@@ -63,10 +73,11 @@ class Watched:
             self._kept.pop((what, path), None)
 
     def invalidate(self, path: str) -> None:
-        """Read a node again next time, because it was just written from here."""
-        kept = self._kept.get(("node", path))
-        if kept is not None:
-            kept.fresh = False
+        """Read a node again next time, as after a write from here."""
+        for what in ("node", "stat"):
+            kept = self._kept.get((what, path))
+            if kept is not None:
+                kept.fresh = False
 
     def invalidate_all(self) -> None:
         """Read everything again, whatever the watches say."""

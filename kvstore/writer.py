@@ -9,11 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self
 
-from kvstore.env import Env
+from kvstore.env import Env, refuse_foreign
 from kvstore.envelope import Envelope, pack, unpack
 from kvstore.errors import EnvelopeError, FormatError, StoreError
 
 _CHECK_EVERY_S = 1.0
+# Damaged files that are kept, for who looks into it; their names end in their time.
+_KEPT_BAD = 3
 
 
 class PlanWriter:
@@ -53,6 +55,8 @@ class PlanWriter:
         aside = path / f"data.mdb.bad-{self._wall_ms()}"
         with suppress(FileNotFoundError):
             (path / "data.mdb").rename(aside)
+        for old in sorted(path.glob("data.mdb.bad-*"))[:-_KEPT_BAD]:
+            old.unlink(missing_ok=True)
         self.problem = f"{error}; moved what there was to {aside.name} and began anew"
         return Env(path, writable=True)
 
@@ -113,8 +117,12 @@ class PlanWriter:
 
 def _locked(path: Path) -> IO[str]:
     """Take the folder for this process: LMDB itself would let two writers take turns."""
-    path.mkdir(parents=True, exist_ok=True)
-    lock = (path / "writer.lock").open("w")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        refuse_foreign(path)
+        lock = (path / "writer.lock").open("w")
+    except OSError as error:
+        raise StoreError(f"cannot open the store {path}: {error}") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

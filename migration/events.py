@@ -109,11 +109,16 @@ class ObservedEntry:
         return self.ends_routed() and all(self.state(slot) in _ROUTED for slot in waited)
 
     def all_back(self) -> bool:
-        """Tell whether every live worker routes to the source, and the target's copy is gone."""
+        """Tell whether every live worker routes to the source, and the target's copy is gone.
+
+        A bystander that cannot follow plans is not awaited: what it still sends to the target goes
+        on from there to where Storm has the executor.
+        """
         target = self.entry.target
         return all(
             self.state(slot) in ({EntryState.STOPPED} if slot == target else _ROUTED)
             for slot in self.observation.live
+            if slot in self.ends() or self.observation.workers[slot].error is None
         )
 
     def quiet(self) -> bool:
@@ -287,7 +292,7 @@ def _settled(observed: ObservedEntry) -> bool:
 
 def _has_read(observed: ObservedEntry, slot: Slot) -> bool:
     ack = observed.observation.workers.get(slot)
-    if ack is None:
+    if ack is None or ack.error is not None:  # it follows Storm's own assignment alone
         return observed.refreshed()
     found = ack.find(observed.entry.id)
     fresh = ack.stamp >= observed.progress.written

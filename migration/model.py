@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
+from kvstore.printable import CONTROLS
 from migration import ModelError, StalePlanError
 
 # Java reads whole numbers as long, and task ids as int.
@@ -25,10 +26,24 @@ Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 # Of a plan; -1 for none.
 Version = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
 Task = Annotated[int, Meta(ge=-1, le=2**31 - 1)]
-Name = Annotated[str, Meta(min_length=1)]
+# Of topologies, components, supervisors and moves. What others may write is shown, and may come to
+# stand in a command line.
+NAME = rf"[^-{CONTROLS}][^{CONTROLS}]{{0,511}}\Z"
+Name = Annotated[str, Meta(pattern=rf"\A{NAME}")]
+Host = Annotated[str, Meta(pattern=r"\A[\w.:%][\w.:%-]{0,254}\Z")]
+# One line that an operator's program wrote.
+Line = Annotated[str, Meta(pattern=rf"\A[^{CONTROLS}]{{0,511}}\Z")]
 # Source task, destination task (or component) and tuples since the sender's JVM started.
 TrafficRow = tuple[Task, Task, Count]
 FoldedRow = tuple[Task, str, Count]
+
+_is_name = re.compile(NAME).match
+
+
+def names_a_node(name: str) -> bool:
+    """Tell whether a name may be the last one of a path in ZooKeeper, as ids of Storm are."""
+    return _is_name(name) is not None and "/" not in name and name not in (".", "..")
+
 
 # The messages below are many, and no value in them leads back to itself: gc=False spares Python's
 # garbage collector from looking at them again and again.
@@ -130,7 +145,7 @@ class Slot:
     __slots__ = ("_hash", "port", "supervisor")
 
     def __init__(self, supervisor: str, port: int) -> None:
-        if not supervisor or not 0 < port < 65536:
+        if not names_a_node(supervisor) or not 0 < port < 65536:
             raise ModelError(f"slot {supervisor}:{port} needs a supervisor and a port")
         self.supervisor = supervisor
         self.port = port
@@ -195,7 +210,7 @@ class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "
     base: Base
     void: str | None = None
     way: Way = Way.LIVE
-    opens: str | None = None
+    opens: Name | None = None
     ordered: bool = False
 
     @property
@@ -280,7 +295,7 @@ class LocalPlan(Struct, frozen=True, gc=False):
 class EntryAck(Struct, frozen=True, gc=False):
     """How far one worker is with one entry, and where it last saw Storm assign the executor."""
 
-    id: str
+    id: Name
     state: EntryState
     assigned: Slot | None
 
@@ -319,11 +334,11 @@ class WorkerAck(Struct, frozen=True, gc=False):
     plans, and is None if it can.
     """
 
-    topology: str
+    topology: Name
     slot: Slot
     pid: Long
-    incarnation: str
-    hooks: str
+    incarnation: Line
+    hooks: Line
     speaks: Long
     time_ms: Long
     cluster: str
@@ -354,7 +369,7 @@ class WorkerAck(Struct, frozen=True, gc=False):
 class AppliedPlan(Struct, frozen=True, gc=False, array_like=True):
     """The age of the plan that a supervisor has read for a topology."""
 
-    topology: str
+    topology: Name
     epoch: Count
     version: Version
 
@@ -367,16 +382,16 @@ class PersistedSlot(Struct, frozen=True, gc=False):
     """The executors that a supervisor would restart on a port."""
 
     port: Long
-    topology: str
+    topology: Name
     executors: tuple[ExecutorId, ...]
 
 
 class SupervisorAck(Struct, frozen=True, gc=False):
     """The state of one hooked supervisor; `cluster` is of the plans it has read."""
 
-    supervisor: str
+    supervisor: Name
     pid: Long
-    hooks: str
+    hooks: Line
     speaks: Long
     time_ms: Long
     cluster: str
@@ -387,17 +402,19 @@ class SupervisorAck(Struct, frozen=True, gc=False):
 class NodeAcks(Struct, frozen=True, gc=False):
     """The word of the JVMs of one node, as its agent publishes it.
 
-    `held` are plans of this node that ZooKeeper has lost; the leader writes them there anew.
+    `held` are plans of this node that ZooKeeper has lost; the leader writes them there anew. At the
+    slots `silent` a worker's process is there and has said nothing for long.
     """
 
-    node: str
+    node: Name
     time_ms: Long
-    agent: str
+    agent: Line
     speaks: Long
     cluster: str
     workers: tuple[WorkerAck, ...] = ()
     supervisor: SupervisorAck | None = None
     held: tuple[Plan, ...] = ()
+    silent: tuple[Slot, ...] = ()
 
     def timeless(self) -> NodeAcks:
         """Leave the times out: a JVM that only says that it is alive is no news."""
@@ -410,7 +427,7 @@ class ExecutorLoad(Struct, frozen=True, gc=False):
     """One executor's processor time since its JVM started, and its queue now."""
 
     executor: ExecutorId
-    component: str
+    component: Name
     cpu_ns: Long
     queue: Count
     pinned: str | None
@@ -424,9 +441,9 @@ class WorkerLoad(Struct, frozen=True, gc=False):
     these pairs. A row that was not in the report before was 0 then.
     """
 
-    topology: str
+    topology: Name
     slot: Slot
-    incarnation: str
+    incarnation: Line
     time_ms: Long
     process_cpu_ns: Long
     executors: tuple[ExecutorLoad, ...] = ()
@@ -458,7 +475,7 @@ class NodeLoad(Struct, frozen=True, gc=False):
     `left_out` counts the traffic rows, those of the fewest tuples, that found no room in the node.
     """
 
-    node: str
+    node: Name
     time_ms: Long
     workers: tuple[WorkerLoad, ...] = ()
     left_out: Long = 0
@@ -467,25 +484,25 @@ class NodeLoad(Struct, frozen=True, gc=False):
 class Component(Struct, frozen=True, gc=False):
     """A component of a topology; `kind` is spout, bolt or system."""
 
-    id: str
-    kind: str
+    id: Name
+    kind: Name
     parallelism: Long
 
 
 class Edge(Struct, frozen=True, gc=False, rename={"source": "from", "target": "to"}):
     """A stream between two components."""
 
-    source: str
-    target: str
-    stream: str
-    grouping: str
+    source: Name
+    target: Name
+    stream: Name
+    grouping: Name
 
 
 class Node(Struct, frozen=True, gc=False):
     """A supervisor's host; `cpu_capacity` in per cent of a core, as in Storm."""
 
-    id: str
-    host: str
+    id: Name
+    host: Host
     cpu_capacity: float
     slots: tuple[Long, ...]
     slots_in_use: Long
@@ -495,7 +512,7 @@ class PlacedExecutor(Struct, frozen=True, gc=False):
     """Where Storm's own assignment has an executor; no slot if it is unassigned."""
 
     executor: ExecutorId
-    component: str
+    component: Name
     slot: Slot | None
     start_secs: Count | None
 
@@ -509,9 +526,9 @@ class Publication(Struct, frozen=True, omit_defaults=True, dict=True):
     configuration has it, whatever the word.
     """
 
-    topology: str
-    name: str
-    status: str
+    topology: Name
+    name: Name
+    status: Name
     refresh_poll_secs: Long
     components: tuple[Component, ...]
     edges: tuple[Edge, ...]
@@ -552,7 +569,7 @@ class PublishedTopology(Struct, frozen=True, gc=False):
     `plan` is the newest one that it has read; `problem` says why it publishes the topology no more.
     """
 
-    topology: str
+    topology: Name
     plan: PlanVersion | None = None
     problem: str | None = None
 
@@ -561,9 +578,9 @@ class NimbusReport(Struct, frozen=True, gc=False):
     """The sign of life of the hook in Nimbus, written after what it publishes."""
 
     time_ms: Long
-    hooks: str
+    hooks: Line
     speaks: Long
-    scheduler: str
+    scheduler: Line
     topologies: tuple[PublishedTopology, ...] = ()
 
     def find(self, topology: str) -> PublishedTopology | None:
@@ -573,8 +590,8 @@ class NimbusReport(Struct, frozen=True, gc=False):
 class Candidacy(Struct, frozen=True, gc=False):
     """A controller that leads or stands by."""
 
-    name: str
-    version: str
+    name: Line
+    version: Line
     speaks: Long
 
 

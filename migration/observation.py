@@ -36,7 +36,7 @@ class SlotStatus(Enum):
     ABSENT = "absent"
     """Storm assigns the slot, and its node's agent sees no hooked worker there."""
     SILENT = "silent"
-    """Storm assigns the slot, and its node's agent says nothing."""
+    """Storm assigns the slot, and its agent, or a worker whose process is there, says nothing."""
     UNASSIGNED = "unassigned"
     """Storm has no worker of the topology there."""
 
@@ -129,12 +129,15 @@ class Observation:
             return SlotStatus.UNASSIGNED
         if slot in self.workers:
             return SlotStatus.LIVE
-        return SlotStatus.ABSENT if slot.supervisor in self.nodes else SlotStatus.SILENT
+        node = self.nodes.get(slot.supervisor)
+        return SlotStatus.SILENT if node is None or slot in node.silent else SlotStatus.ABSENT
 
     def unheard(self, slot: Slot) -> str:
         """Say who at a slot that is not in `hooked` has not said that it has the hooks."""
         if slot.supervisor not in self.nodes:
             return f"no agent has spoken lately for {slot}"
+        if slot in self.nodes[slot.supervisor].silent:
+            return f"the worker at {slot} is there and has said nothing for a minute"
         # Stock supervisors kill a worker whose set of executors changes.
         which = "supervisor of" if slot in self.workers else "worker at"
         return f"the {which} {slot} has not said that it has the hooks"

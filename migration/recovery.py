@@ -8,6 +8,16 @@ from dataclasses import dataclass
 from migration.model import NodeAcks, Plan, PlanVersion
 
 NOTHING_READ = PlanVersion(0, -1)
+# A ZooKeeper that was restored from a copy has lost fewer leaders than that.
+MOST_LOST_EPOCHS = 10_000
+
+
+def credible(epoch: int, newest: int) -> bool:
+    """Tell whether a leader may have had an epoch, where ZooKeeper knows of the newest.
+
+    To regain an epoch takes a write for each; one that is out of reach would lock out every leader.
+    """
+    return epoch <= newest + MOST_LOST_EPOCHS
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +33,23 @@ class KnownPlan:
 
     @classmethod
     def of(
-        cls, topology: str, cluster: str, acks: Iterable[NodeAcks], nimbus: PlanVersion | None
+        cls,
+        topology: str,
+        cluster: str,
+        acks: Iterable[NodeAcks],
+        nimbus: PlanVersion | None,
+        newest: int,
     ) -> KnownPlan:
-        """Gather what the nodes of a cluster hold, and what they and Nimbus have read."""
+        """Gather what the nodes of a cluster hold, and what they and Nimbus have read.
+
+        `newest` is the epoch of ZooKeeper; what is not credible beside it does not count.
+        """
         nodes = [node for node in acks if node.cluster == cluster]
         held = [
             plan
             for node in nodes
             for plan in node.held
-            if (plan.topology, plan.cluster) == (topology, cluster)
+            if (plan.topology, plan.cluster) == (topology, cluster) and credible(plan.epoch, newest)
         ]
         read = [nimbus or NOTHING_READ, *(plan.stamp for plan in held)]
         for node in nodes:
@@ -43,7 +61,10 @@ class KnownPlan:
             supervisor = node.supervisor
             if supervisor is not None and supervisor.cluster == cluster:
                 read += [plan.stamp for plan in supervisor.plans if plan.topology == topology]
-        return cls(max(held, key=lambda plan: plan.stamp, default=None), max(read))
+        read = [stamp for stamp in read if credible(stamp.epoch, newest)]
+        return cls(
+            max(held, key=lambda plan: plan.stamp, default=None), max(read, default=NOTHING_READ)
+        )
 
     def lost(self, stored: Plan | None, there: bool) -> str | None:
         """Say what is wrong with the plan in ZooKeeper, None if it is the newest.

@@ -120,6 +120,10 @@ SETTINGS: tuple[Setting, ...] = (
         "`advise` also says what the controller would do, `approve` does it once you have typed "
         "`nstorm approve`, `auto` does it.",
         choices=("observe", "advise", "approve", "auto")),
+    Setting("mode.max", Kind.CHOICE, None,
+        "How far a topology may go by `topology.nstorm.mode` in its own configuration; a mode that "
+        "goes less far it may always choose.",
+        choices=("observe", "advise", "approve", "auto"), unset="as far as `nstorm.mode`"),
     Setting("policy", Kind.CHOICE, "gather",
         "The policy that decides; `nstorm decide --help` lists the names.",
         tunable=True, tried=("gather", "otd")),
@@ -156,7 +160,8 @@ SETTINGS: tuple[Setting, ...] = (
         "What a tuple between two workers counts when moves are compared.", tunable=True),
     # Longer than twenty cycles: noise brings fewer executors back to the node they left.
     Setting("cooldown.executor.secs", Kind.NUMBER, 105.0,
-        "How long an executor rests after a move.",
+        "How long an executor rests after a move; from the second on that was undone, twice as "
+        "long each time, up to a day.",
         unit="s", tunable=True, tried=(15, 30, 60, 105, 240, 600)),
     Setting("min.age.secs", Kind.NUMBER, 0.0,
         "How long decisions let an executor stay after Storm has started it: with its topology, by "
@@ -194,6 +199,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("lazy.kill.ms", Kind.COUNT, 2000,
         "A source that still has work after this time is stopped, and its queue is handed on.",
         unit="ms", most=3_600_000),
+    Setting("prepare.limit.secs", Kind.NUMBER, 20.0,
+        "How long a move waits until the executor is built and prepared at its target; then it is "
+        "undone.",
+        unit="s", least=1.0, most=3600.0),
     Setting("excluded.topologies", Kind.NAMES, (),
         "Names or ids of topologies that are never touched.", unset="none"),
     Setting("excluded.components", Kind.NAMES, (),

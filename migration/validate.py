@@ -154,6 +154,11 @@ def _unhooked(observation: Observation, *ends: Slot) -> Refusal | None:
     for slot in ends:
         if slot not in observation.hooked:
             return Refusal(RefusalCode.NO_HOOKS, observation.unheard(slot))
+        error = observation.workers[slot].error
+        if error is not None:
+            return Refusal(
+                RefusalCode.NO_HOOKS, f"the worker at {slot} cannot follow plans: {error}"
+            )
     return None
 
 

@@ -200,6 +200,8 @@ def _refusal(name: str, said: str) -> WireError:
     """Name the field first, as ``Plan.epoch: is str, not int``."""
     problem, _, path = said.partition(" - at `$")
     where = name + path.removesuffix("`")
+    if "matching regex" in problem:
+        return WireError(where, "is no name of at most 512 characters that can be printed")
     missing, kinds = _MISSING.fullmatch(problem), _WRONG_KIND.fullmatch(problem)
     if missing is not None:
         return WireError(f"{where}.{missing[1]}", "is missing")

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from controller.console import Console
 from controller.errors import CommandError
 from controller.output import Output, OutputOption
 from migration import jar as hooks

@@ -20,6 +20,7 @@ from controller.storm.commands import Command, find
 from controller.storm.status import read
 from kvstore.zookeeper import Session
 from migration import storm_yaml
+from migration.model import MOVING
 
 DAY_S = 86_400.0
 
@@ -58,7 +59,7 @@ def mode(
 
         after = controls.change(session, edit)
     now = {
-        of.name: after.mode_of(of.name, of.mode, config.mode)
+        of.name: after.mode_of(of.name, of.mode, config.mode, config.mode_max or config.mode)
         for of in (view.publication for view in views)
         if name in (EVERYWHERE, of.name)
     }
@@ -205,7 +206,7 @@ def _tell_pause(
     chosen = [view for view in views if name in (EVERYWHERE, view.publication.name)]
     moving = [
         {"topology": t, "executor": str(e.executor), "phase": str(e.phase)}
-        for t, e in moves_under_way(chosen)
+        for t, e in moves_under_way(chosen, MOVING)
     ]
     moves = ", ".join("{executor} of {topology} in {phase}".format_map(one) for one in moving)
     tell(

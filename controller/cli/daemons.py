@@ -17,6 +17,7 @@ from controller.config import Config, Mode, from_storm_yaml
 from controller.errors import ControllerError
 from controller.storm.live import LiveController
 from kvstore.errors import StoreError
+from kvstore.printable import printable
 from kvstore.pulse import Pulse
 from kvstore.service import ended_by_signals, log_to_stderr, serve
 from kvstore.zookeeper import Session
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
         with ended_by_signals() as stop:
             _run(config, zookeeper, metrics, stop)
     except (ConfigError, ControllerError, StoreError) as error:
-        print(f"nstorm: {error}", file=sys.stderr)
+        print(f"nstorm: {printable(str(error))}", file=sys.stderr)
         return 2
     return 0
 

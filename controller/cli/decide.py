@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from controller.config import Config, build, keys_of
+from controller.console import Console
 from controller.core.classify import worker_cpu_cores
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_frac
 from controller.core.compiled import run_as_python_until

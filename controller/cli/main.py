@@ -73,7 +73,9 @@ _add(pause, RULE, 'nstorm pause --for 30m --reason "release" --conf storm.yaml')
 _add(freeze, RULE, "nstorm freeze --until 2026-12-27T06:00+01:00 --conf storm.yaml")
 _add(resume, RULE, "nstorm resume --conf storm.yaml")
 _add(drain, RULE, "nstorm drain node-3 --conf storm.yaml --within 60s")
-_add(roll, RULE, "nstorm roll --run 'ssh {host} sudo reboot-and-wait' --conf storm.yaml")
+_add(
+    roll, RULE, """nstorm roll --run 'ssh "$NSTORM_HOST" sudo reboot-and-wait' --conf storm.yaml"""
+)
 _add(undrain, RULE, "nstorm undrain node-3 --conf storm.yaml")
 _add(
     check_topology,

@@ -14,12 +14,12 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 from msgspec.structs import asdict, replace
-from rich.console import Console
 
 from controller.cli.places import only, shown, slot_of
 from controller.cli.running import Conf
 from controller.cli.status_view import as_document, as_tables, drain_lines, drain_progress
 from controller.config import Config, from_storm_yaml
+from controller.console import Console
 from controller.core.drain import cannot_drain, left_on
 from controller.errors import CommandError
 from controller.output import Output, OutputOption, tell

@@ -1,8 +1,8 @@
 """``nstorm roll``: host after host is emptied, worked on by a command, and comes back."""
 
+import hashlib
 import os
 import re
-import shlex
 import subprocess
 import sys
 import time
@@ -12,13 +12,13 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
 
 from controller.cli.operate import begin_drain, cannot_drain_now, connected, heeded, patient
 from controller.cli.places import shown
 from controller.cli.running import Conf
 from controller.cli.status_view import drain_progress
 from controller.config import Config, from_storm_yaml
+from controller.console import Console
 from controller.core.decision import Outcome
 from controller.core.drain import on_hosts
 from controller.core.excluded import nodes_named
@@ -28,8 +28,9 @@ from controller.errors import CommandError
 from controller.output import Output, OutputOption, counted, tell
 from controller.storm.collect import DRAINED, LiveCluster
 from controller.storm.status import read
-from kvstore.zookeeper import Session
+from kvstore.zookeeper import Session, Stored
 from migration import storm_yaml, wire
+from migration.model import Host
 
 ROLL = f"{wire.ROOT}/roll"
 LOOK_S = 1.0
@@ -38,19 +39,23 @@ _LOAD = re.compile(r"\d+\.\d+")  # it jitters, which is no news
 
 
 class Roll(msgspec.Struct, frozen=True):
-    """A roll that has not ended: a later one of the same hosts and command goes on there."""
+    """A roll that has not ended: a later one of the same hosts and command goes on there.
 
-    run: str
-    hosts: tuple[str, ...]
-    done: tuple[str, ...] = ()
+    Of the command there is only its hash: nobody shall run, or read as advice, what others may have
+    written into ZooKeeper.
+    """
+
+    run_sha256: str
+    hosts: tuple[Host, ...]
+    done: tuple[Host, ...] = ()
 
 
 def roll(
     run: Annotated[
         str,
         typer.Option(
-            help="What to do with a host that is empty, by the shell of this machine: {host}, and "
-            "the variable NSTORM_HOST, are its name. It has to end after the host's restart."
+            help="What to do with a host that is empty, by the shell of this machine: the variable "
+            "NSTORM_HOST is its name. It has to end after the host's restart."
         ),
     ],
     *,
@@ -86,9 +91,11 @@ def roll(
 
 class _Rolling:
     def __init__(self, session: Session, config: Config, run: str, console: Console) -> None:
+        if "{host}" in run:  # what is a name to a shell is for its quotes to say
+            raise CommandError('--run: write "$NSTORM_HOST" in place of {host}')
         self._session, self._config, self._run = session, config, run
         self._view = LiveCluster.of_session(session)
-        self._roll = Roll(run, ())
+        self._roll = Roll(hashlib.sha256(run.encode()).hexdigest(), ())
         self._took_s: list[float] = []
         self._console = console
 
@@ -111,19 +118,9 @@ class _Rolling:
             raise CommandError(f"no host {min(unknown)!r}: there are {', '.join(there)}")
         stored = self._session.read(ROLL)
         if stored is not None:
-            try:
-                self._roll = msgspec.json.decode(stored.data, type=Roll)
-            except msgspec.DecodeError as error:
-                raise CommandError(f"{ROLL} cannot be read: {error}; --anew forgets it") from error
-            if self._roll.run != self._run or (named and hosts != self._roll.hosts):
-                old, of = shlex.quote(self._roll.run), ",".join(self._roll.hosts)
-                raise CommandError(
-                    f"a roll has not ended: end it with `nstorm roll --run {old} --hosts {of}`, or "
-                    "forget it with --anew"
-                )
-            self._say(f"goes on; done: {', '.join(self.done) or 'none'}")
+            self._go_on(stored, hosts if named else None)
             return
-        self._roll = Roll(self._run, hosts)
+        self._roll = msgspec.structs.replace(self._roll, hosts=hosts)
         outside = self._view.drained().keys()
         if drained := sorted(set(hosts) & outside):
             raise CommandError(f"host {drained[0]} is drained already: see `nstorm undrain`")
@@ -140,6 +137,19 @@ class _Rolling:
                 if refusal is not None:
                     raise CommandError(f"{host}: {refusal}")
         self._keep()
+
+    def _go_on(self, stored: Stored, named: Sequence[str] | None) -> None:
+        try:
+            found = msgspec.json.decode(stored.data, type=Roll)
+        except msgspec.DecodeError as error:
+            raise CommandError(f"{ROLL} cannot be read: {error}; --anew forgets it") from error
+        if found.run_sha256 != self._roll.run_sha256 or named not in (None, found.hosts):
+            raise CommandError(
+                f"a roll of {', '.join(found.hosts)} has not ended: repeat it with the command and "
+                "the hosts it was begun with, or forget it with --anew"
+            )
+        self._roll = found
+        self._say(f"goes on; done: {', '.join(self.done) or 'none'}")
 
     def _held(self, views: Sequence[TopologyView], host: str) -> str | None:
         """Name a topology that no drain moves."""
@@ -173,9 +183,8 @@ class _Rolling:
         started = []
         for host in batch:
             self._say(f"{host}: empty, runs the command")
-            line = self._run.replace("{host}", shlex.quote(host))
             process = subprocess.Popen(
-                line,
+                self._run,
                 shell=True,
                 env={**os.environ, "NSTORM_HOST": host},
                 stdout=sys.stderr if self._console.stderr else None,
@@ -229,7 +238,7 @@ class _Rolling:
         if not nodes:
             return "Storm has not got its supervisor back"
         spoken = (zip(now_ms.get(n, (0, 0)), before_ms.get(n, (0, 0)), strict=True) for n in nodes)
-        if all(now > before for pair in spoken for now, before in pair):
+        if all(now not in (0, before) for pair in spoken for now, before in pair):
             return None
         return "its agent, or its supervisor with the hooks, has not spoken again"
 

@@ -10,6 +10,7 @@ import typer
 from controller.errors import ControllerError
 from controller.output import SectionedGroup
 from kvstore.errors import StoreError
+from kvstore.printable import PrintableStream
 from kvstore.service import log_to_stderr
 from migration import ConfigError
 
@@ -34,6 +35,8 @@ def new_app(*, completes: bool = False) -> typer.Typer:
 def run(app: typer.Typer, name: str) -> None:
     """Run a command line; errors a user can mend end in one line and exit code 2."""
     log_to_stderr()
+    usual_streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(PrintableStream, usual_streams)
     # So that what was begun is cleaned up; daemons and the lab put handlers of their own instead.
     usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
@@ -43,3 +46,4 @@ def run(app: typer.Typer, name: str) -> None:
         sys.exit(2)
     finally:
         signal.signal(signal.SIGTERM, usual)
+        sys.stdout, sys.stderr = usual_streams

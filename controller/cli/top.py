@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 
@@ -15,6 +15,7 @@ from controller.cli.operate import Host, Topology, connected, look
 from controller.cli.places import only, shown
 from controller.cli.running import Conf
 from controller.cli.status_view import decided, ended, head, share
+from controller.console import Console
 from controller.storm.collect import LiveCluster
 
 _BAR = 20

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Column, Table
 
 from controller.cli.operate import Topology, ask, connected, end, hosts_of
@@ -17,6 +16,7 @@ from controller.cli.places import shown
 from controller.cli.recorded import cycle_named, in_journal
 from controller.cli.running import Conf
 from controller.config import from_storm_yaml
+from controller.console import Console
 from controller.core.times import utc
 from controller.errors import CommandError
 from controller.output import From, Output, OutputOption, To, unix_s
@@ -97,7 +97,7 @@ def _show(
     if output is Output.JSON:
         print(json.dumps(found, indent=1))
         return
-    console = Console(markup=False, highlight=False)
+    console = Console(highlight=False)
     if not console.is_terminal:
         console.width = _WIDE  # a row a line, for grep
     for one in found:

@@ -1,11 +1,12 @@
 """The controls that operators set at run time: modes, pauses, a freeze, unwanted moves."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
 from controller.core.times import utc
 
+# In the order of how far they go.
 ModeName = Literal["observe", "advise", "approve", "auto"]
 EVERYWHERE = ""  # in place of a topology's name
 
@@ -41,14 +42,22 @@ class Controls(Struct, frozen=True):
     freeze: Pause | None = None  # as a pause, and operators may not move anything either
     rejected: dict[str, Rejected] = {}  # by id of the proposal
 
-    def mode_of(self, name: str, own: str | None, otherwise: str) -> tuple[str, str]:
+    def mode_of(
+        self, name: str, own: str | None, otherwise: str, most: str | None = None
+    ) -> tuple[str, str]:
         """Give the mode of a topology, and who has set it.
 
-        `own` is what its configuration says; `otherwise` what the controller's does.
+        `own` is what its configuration says, which its submitter writes; `otherwise` what the
+        controller's does, and `most` how far the own one may go.
         """
         if said := self.modes.get(name) or self.modes.get(EVERYWHERE):
             return said, "nstorm mode"
-        return (own, "topology.nstorm.mode") if own else (otherwise, "nstorm.mode")
+        if not own:
+            return otherwise, "nstorm.mode"
+        known = get_args(ModeName)
+        if most is not None and own in known and known.index(own) > known.index(most):
+            return most, "nstorm.mode.max"
+        return own, "topology.nstorm.mode"
 
     def frozen(self, time_s: float) -> str | None:
         return f"frozen: {self.freeze}" if _holds(self.freeze, time_s) else None

@@ -10,6 +10,7 @@ from migration.model import (
     ExecutorId,
     NimbusReport,
     NodeAcks,
+    Phase,
     Plan,
     PlanVersion,
     Publication,
@@ -62,17 +63,19 @@ class TopologyView:
         return pinned
 
 
-def moves_under_way(views: Iterable[TopologyView]) -> tuple[tuple[str, Entry], ...]:
+def moves_under_way(
+    views: Iterable[TopologyView], phases: frozenset[Phase] = MOVING - {Phase.UNDO}
+) -> tuple[tuple[str, Entry], ...]:
     """List the moves of all topologies, with their topology, that count against the cluster's cap.
 
-    Those are the moves from PREPARE to STOP and those that are undone, without void ones. A
-    topology that is not ACTIVE is left out: its moves rest until it is, and must not hold up the
-    others.
+    Those are the moves from OPEN to STOP, without void ones. One that is undone may wait for a
+    silent agent without an end, and a topology that is not ACTIVE lets its moves rest: neither may
+    hold up the others.
     """
     return tuple(
         (view.id, entry)
         for view in views
         if view.publication.status == "ACTIVE"
         for entry in view.plan.entries
-        if entry.void is None and entry.phase in MOVING
+        if entry.void is None and entry.phase in phases
     )

@@ -4,6 +4,7 @@ Each veto concerns one executor or one target worker, so it is laid into cluster
 the policy looks; a vetoed candidate gives way to the next by itself.
 """
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -122,7 +123,7 @@ def veto_each(
             for name, s in young(made.view.publication, min_age_s, time_s).items()
         }
         parts = (
-            _of_the_moment(made, left_s),
+            _of_the_moment(made, left_s, cooldown_s),
             Vetoes(early),
             Vetoes({e: Veto(Outcome.EXCLUDED, why) for e, why in left.items()}),
             placement_vetoes(made.cluster, made.snapshot, excluded),
@@ -135,10 +136,10 @@ def veto_each(
     return found
 
 
-def _of_the_moment(made: Picture, left_s: Mapping[str, float]) -> Vetoes:
+def _of_the_moment(made: Picture, left_s: Mapping[str, float], cooldown_s: float) -> Vetoes:
     """List the vetoes that a snapshot cannot show."""
     view = made.view
-    executors = {**cooldown(left_s).executors, **_not_running(view.observation)}
+    executors = {**cooldown(left_s, cooldown_s).executors, **_not_running(view.observation)}
     deaf = {
         slot: Veto(Outcome.STAND_BACK, f"the worker at {slot} cannot follow plans: {ack.error}")
         for slot, ack in view.observation.workers.items()
@@ -184,11 +185,18 @@ def _not_running(observation: Observation) -> dict[str, Veto]:
     return found
 
 
-def cooldown(left_s: Mapping[str, float]) -> Vetoes:
-    """Let executors that have moved stay where they are, each for the seconds that are left."""
+def cooldown(left_s: Mapping[str, float], cooldown_s: float = math.inf) -> Vetoes:
+    """Let executors that have moved stay where they are, each for the seconds that are left.
+
+    Only moves that were undone again and again let one rest for longer than `cooldown_s`.
+    """
+    why = (
+        "moved lately and rests",
+        "could not move several times, so its rest has doubled: it rests",
+    )
     return Vetoes(
         {
-            name: Veto(Outcome.COOLDOWN, f"{name} moved lately and rests for {s:.0f} s more")
+            name: Veto(Outcome.COOLDOWN, f"{name} {why[s > cooldown_s]} for {s:.0f} s more")
             for name, s in left_s.items()
             if s > 0
         }

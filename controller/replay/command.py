@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from controller.config import build, keys_of
+from controller.console import Console
 from controller.core.times import utc
 from controller.journal.reader import Log
 from controller.journal.record import JournalError, compact

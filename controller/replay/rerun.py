@@ -32,7 +32,9 @@ _Smoothed: TypeAlias = tuple[Floats, Floats]
 # Keys of storm.yaml that change nothing here.
 UNUSED_KEYS = (
     "mode",
+    "mode.max",
     "lazy.kill.ms",
+    "prepare.limit.secs",
     "worker.cpu.capacity",
     "link.capacity.tps",
     "journal.dir",

@@ -56,7 +56,7 @@ def plan_of(
     moved_at = {
         str(executor): (at_s - now_s) / config.cycle_s
         for (topology, executor), at_s in memory.moved_s.items()
-        if topology == report.topology and at_s < now_s
+        if topology == report.topology and at_s != now_s
     }
     for name, left_s in young(made.view.publication, config.min_age_s, report.time_s).items():
         rests_from = (left_s - config.cooldown_s) / config.cycle_s

@@ -177,9 +177,9 @@ class Applier:
         """Gather what the nodes know of a plan, and what this leader remembers of it."""
         held = self._held.get(view.publication.topology)
         if held is None or held.held_plan.epoch != self._leader.epoch:
-            return known_of(view, view.plan.cluster)
+            return known_of(view, view.plan.cluster, self._mirror.epoch)
         mine = held.held_plan.plan
-        known = known_of(view, mine.cluster)
+        known = known_of(view, mine.cluster, self._mirror.epoch)
         newer = known.plan is not None and known.plan.stamp > mine.stamp
         return KnownPlan(known.plan if newer else mine, max(known.read, mine.stamp))
 

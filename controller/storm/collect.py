@@ -131,7 +131,7 @@ class LiveCluster:
         plan = self._mirror.message(Plan, path)
         stored = self._mirror.node(path)
         version = -1 if stored is None else stored.version
-        if plan is None:
+        if plan is None or not self._mirror.was_led(plan.epoch):
             return Plan(self.cluster(), 0, version, topology)
         if plan.version == version:
             return plan  # the very same object while nothing has changed
@@ -161,7 +161,7 @@ class LiveCluster:
         """Say so while the JVMs follow another plan than the one in ZooKeeper."""
         path = wire.plan_path(view.id)
         there = self._mirror.node(path) is not None
-        known = known_of(view, self.cluster())
+        known = known_of(view, self.cluster(), self._mirror.epoch)
         lost = known.lost(self._mirror.plan(view.id), there)
         return None if lost is None else f"the plan {path} {lost}: the leader writes it anew"
 
@@ -262,15 +262,15 @@ class LiveCluster:
         return found
 
 
-def known_of(view: TopologyView, cluster: str) -> KnownPlan:
+def known_of(view: TopologyView, cluster: str, epoch: int) -> KnownPlan:
     """Gather what the nodes know of a topology's plan, once for each view.
 
-    Plans of other lineages than `cluster` do not count.
+    Plans of other lineages than `cluster` do not count, nor of epochs far above `epoch`.
     """
-    asked = cluster, view.read_by_nimbus
+    asked = cluster, view.read_by_nimbus, epoch
     of, known = vars(view).get("known", (None, None))
     if known is None or of != asked:
-        known = KnownPlan.of(view.id, cluster, view.acks, view.read_by_nimbus)
+        known = KnownPlan.of(view.id, cluster, view.acks, view.read_by_nimbus, epoch)
         vars(view)["known"] = asked, known
     return cast(KnownPlan, known)
 

@@ -19,7 +19,7 @@ from controller.storm.mirror import Mirror
 from kvstore.errors import NoNodeError, StoreError
 from kvstore.zookeeper import Session
 from migration import ModelError, wire
-from migration.model import Entry, ExecutorId, Phase, Plan, Slot
+from migration.model import Entry, ExecutorId, Line, Phase, Plan, Slot
 from migration.table import TRANSITIONS
 
 log = structlog.get_logger()
@@ -38,19 +38,19 @@ class Command(msgspec.Struct, frozen=True, omit_defaults=True):
     A default is not written: a controller of the last version knows no other keys.
     """
 
-    topology: str
-    executor: str = ""
-    slot: str = ""
+    topology: Line
+    executor: Line = ""
+    slot: Line = ""
     state: str = WAITING  # WAITING, REFUSED, a phase of the move, or how it ended
     reason: str = ""
-    move: str = ""  # id of the move, once begun
+    move: Line = ""  # id of the move, once begun
     stopped_after_s: float | None = None  # from PREPARE to STOPPED, once known
-    verb: str = "move"
-    what: str = ""  # what the other verbs are about; of a move, the proposal that was approved
-    by: str = "operator"  # who asks
+    verb: Line = "move"
+    what: Line = ""  # what the other verbs are about; of a move, the proposal that was approved
+    by: Line = "operator"  # who asks
     why: str = ""
     # Executor, source and slot of moves that begin together or not at all, in place of the one.
-    moves: tuple[tuple[str, str, str], ...] = ()
+    moves: tuple[tuple[Line, Line, Line], ...] = ()
     answer: Any = None  # of a verb that only looks
 
     @property

@@ -1,5 +1,6 @@
 """Keeps what operators have set in ZooKeeper, over restarts and leaders."""
 
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -29,7 +30,7 @@ def change(session: Session, edit: Callable[[Controls], Controls]) -> Controls:
     """Write what follows from what is set now, and give it back."""
     while True:
         stored = session.read(CONTROLS)
-        after = edit(read(stored))
+        after = _in_force(edit(read(stored)), time.time())
         data = msgspec.json.encode(after)
         try:
             if stored is None:
@@ -39,6 +40,17 @@ def change(session: Session, edit: Callable[[Controls], Controls]) -> Controls:
         except (ConflictError, NodeExistsError):
             continue  # another operator was first
         return after
+
+
+def _in_force(controls: Controls, time_s: float) -> Controls:
+    """Leave out what has run out: topologies come and go, and this node stays."""
+    return replace(
+        controls,
+        pauses={
+            n: p for n, p in controls.pauses.items() if p.until_s is None or time_s < p.until_s
+        },
+        rejected={n: r for n, r in controls.rejected.items() if time_s < r.until_s},
+    )
 
 
 def pause(

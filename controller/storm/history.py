@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,19 @@ from controller.journal.writer import move_lines
 from kvstore.zookeeper import Stored
 from migration import wire
 from migration.model import Entry, Phase
+from migration.table import TRANSITIONS
 
 HISTORY = f"{wire.ROOT}/history"
 REMEMBERED_MOVES = 200
 LONGEST_REASON = 500  # characters
-HOUR_S = 3600.0
+HOUR_S, DAY_S = 3600.0, 86_400.0
+# What the doubling begins with where executors need not rest.
+LEAST_REST_S = 30.0
 # Loads are smoothed: so long after a move they show it, and no longer what came before.
 MEASURED_AFTER_S = 30.0
 MEASURED_UNTIL_S = 300.0
+
+_CANCELLED = frozenset(row.reason for row in TRANSITIONS if row.event == "cancelled")
 
 Figures = dict[str, float | None]  # inter_node_frac, total_tps, most_load_frac of any worker
 
@@ -99,6 +105,28 @@ class History:
         self._keep(replace(begun[-1] if begun else _record(topology, entry), **how))
         return self.moves[-1]
 
+    def rest_s(self, move: MoveRecord, cooldown_s: float) -> float:
+        """Tell for how long an executor rests after a move that has ended.
+
+        From the second move on that was undone it doubles, up to a day: of the executor since it
+        last moved, or of it to this node since it last came there. What an operator has cancelled
+        does not count.
+        """
+        same = [
+            one
+            for one in self.ended
+            if (one.topology, one.executor) == (move.topology, move.executor)
+            and one.outcome != "VOID"
+            and one.reason not in _CANCELLED
+        ]
+        there = [one for one in same if _node(one.target) == _node(move.target)]
+        count = max(_undone_last(same), _undone_last(there))
+        if move.outcome != "UNDONE" or count < 2:
+            return cooldown_s
+        # A number of 200 bits is no float, and a day is less.
+        doubled_s = max(cooldown_s, LEAST_REST_S) * 2.0 ** min(count - 1, 60)
+        return max(cooldown_s, min(doubled_s, DAY_S))
+
     def _keep(self, move: MoveRecord) -> None:
         why, reason = move.why[:LONGEST_REASON], move.reason[:LONGEST_REASON]
         self.moves = [*self.moves, replace(move, why=why, reason=reason)][-REMEMBERED_MOVES:]
@@ -122,10 +150,18 @@ class History:
     def hour(self, time_s: float) -> tuple[tuple[float, str, str], ...]:
         """List begin, source node and target node of the moves of the last hour."""
         return tuple(
-            (m.begun_s, m.source.rpartition(":")[0], m.target.rpartition(":")[0])
+            (m.begun_s, _node(m.source), _node(m.target))
             for m in self.moves
             if m.begun_s is not None and time_s - m.begun_s < HOUR_S
         )
+
+
+def _undone_last(moves: list[MoveRecord]) -> int:
+    return sum(1 for _ in takewhile(lambda move: move.outcome == "UNDONE", reversed(moves)))
+
+
+def _node(slot: str) -> str:
+    return slot.rpartition(":")[0]
 
 
 def stored_moves(stored: Stored | None) -> list[MoveRecord]:

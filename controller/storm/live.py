@@ -29,9 +29,10 @@ from controller.storm.missed import Missed
 from controller.storm.status import document, publish, read
 from kvstore.errors import StoreError
 from kvstore.pulse import Pulse
+from kvstore.surprises import Surprises
 from kvstore.zookeeper import Session
 from migration import wire
-from migration.model import ExecutorId, Plan, Timing, topology_name
+from migration.model import MOVING, ExecutorId, Plan, Timing, topology_name
 
 if TYPE_CHECKING:  # metrics that are not asked for take no time
     from controller.storm.telemetry import Telemetry
@@ -81,7 +82,9 @@ class LiveController:
         self._decided = decided or threading.Event()
         self._untold: list[MoveRecord] = []  # moves that have ended in this cycle
         self._wake = threading.Event()
-        timing = replace(Timing(), lazy_kill_ms=config.lazy_kill_ms)
+        timing = replace(
+            Timing(), lazy_kill_ms=config.lazy_kill_ms, prepare_limit_s=config.prepare_limit_s
+        )
         mirror = self._mirror = Mirror(session, self._wake)
         self._leader = Leader(session, name)
         self._view = LiveCluster(mirror, timing)
@@ -92,6 +95,7 @@ class LiveController:
         )
         self._searches = SubprocessSearches()
         self._memory = Memory()
+        self._surprises = Surprises()
         self._not_begun: tuple[tuple[str, ExecutorId], ...] = ()
         self._recorder = Recorder(config, Writer.of(config.journal), mirror.data_of)
         self._commands = CommandQueue(
@@ -181,7 +185,7 @@ class LiveController:
         if look or self._view.has_moves():
             views = self._view.topologies()
             moving = self._applier.step(views)
-            self._settles = moving and not moves_under_way(views)
+            self._settles = moving and not moves_under_way(views, MOVING)
         epoch = self._leader.epoch
         asked = self._commands.read().values()
         if epoch is not None and not all(command.ended for command in asked):
@@ -289,8 +293,17 @@ class LiveController:
         # Last, for what is taken here would be lost if ZooKeeper did not answer.
         ended = self._applier.take_ended()
         self._untold += [move for move, _ in ended if self._telemetry is not None]
-        # An executor rests after its move, whether the policy or an operator asked for it.
-        rests = tuple((m.topology, ExecutorId.parse(m.executor), at_s) for m, at_s in ended)
+        # An executor rests after its move, whether the policy or an operator asked for it; as if it
+        # had moved later where it rests for longer.
+        usual_s = self._config.cooldown_s
+        rests = tuple(
+            (
+                m.topology,
+                ExecutorId.parse(m.executor),
+                at_s + self._history.rest_s(m, usual_s) - usual_s,
+            )
+            for m, at_s in ended
+        )
         return replace(
             seen,
             rests=rests,
@@ -320,10 +333,9 @@ class LiveController:
             before, after, {**asked, "before": figures[0] if figures else {}}
         )
 
-    @staticmethod
-    def _log(report: Report) -> None:
+    def _log(self, report: Report) -> None:
         if report.error is not None:
-            log.error("cycle_failed", exc_info=report.error)
+            self._surprises.report("cycle_failed", report.error)
         for one in report.topologies:
             log.info(
                 "cycle",

@@ -15,7 +15,7 @@ from kvstore.watched import Watched
 from kvstore.zookeeper import Session, Stored
 from migration import WireError
 from migration.model import Candidacy, NimbusReport, NodeAcks, NodeLoad, Nodes, Plan, Publication
-from migration.wire import decode, encode, plan_path, unpacked
+from migration.wire import EPOCH, decode, encode, plan_path, unpacked
 
 log = structlog.get_logger()
 
@@ -88,14 +88,25 @@ class Mirror(Watched):
         """Read a topology's plan as it is now, not as it last could be read.
 
         None if there is none, or if the node holds garbage, another topology's plan, or one that
-        names another version than its node has, as only hands write it.
+        names another version than its node has, or an epoch that no leader has had, as only hands
+        write it.
         """
         path = plan_path(topology)
         plan, stored = self.message(Plan, path), self.node(path)
         if plan is None or stored is None or self._decoded[path][2] != stored.data:
             return None
         good = (plan.topology, plan.version) == (topology, stored.version)
-        return plan if good else None
+        return plan if good and self.was_led(plan.epoch) else None
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the newest leader; -1 if there was none."""
+        stored = self.stat(EPOCH)
+        return -1 if stored is None else stored.version
+
+    def was_led(self, epoch: int) -> bool:
+        """Tell whether there was a leader of this epoch."""
+        return self.has_version(EPOCH, epoch)
 
     def data_of(self, messages: Sequence[NodeAcks | NodeLoad | Publication]) -> list[bytes]:
         """Give the JSON that messages from `message` were read from, in one line each."""

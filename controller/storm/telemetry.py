@@ -45,6 +45,7 @@ _GAUGES = {
         "topology kind",
     ),
     "plan_version": ("The version of the topology's plan.", "topology"),
+    "executors_not_running": ("Executors that their worker has not got.", "topology"),
     "moves_under_way": ("Moves in the plan, void ones left out.", "topology phase"),
     "load_age_seconds": ("Age of the oldest load report in the last cycle.", "topology"),
     "workers": ("Workers, with hooks or without.", "topology hooks"),
@@ -128,6 +129,7 @@ class Telemetry(Collector):
             gauges.add("plan_version", view.plan.version, name)
             gauges.add("workers", hooked, name, "true")
             gauges.add("workers", len(view.observation.slots) - hooked, name, "false")
+            gauges.add("executors_not_running", len(view.observation.not_running), name)
             phases = [entry.phase for entry in view.plan.entries if entry.void is None]
             for phase in Phase:
                 gauges.add("moves_under_way", phases.count(phase), name, phase)

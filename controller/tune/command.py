@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from controller.config import build, from_storm_yaml
+from controller.console import Console
 from controller.errors import TuneError
 from controller.journal.reader import Log
 from controller.output import Output, OutputOption, counted, quiet

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from rich.console import Console
 from rich.table import Table
 
+from controller.console import Console
 from controller.errors import TuneError
 from controller.tune.choice import Objective, Suggestion, crossing_frac, front, ranked
 from controller.tune.sweep import Figures, SetOutcome
@@ -129,7 +129,7 @@ def print_found(
     console.print(table)
     console.print(document["suggestion"]["reason"], highlight=False)
     if diff:
-        console.print(diff, highlight=False, markup=False, soft_wrap=True, end="")
+        console.print(diff, highlight=False, soft_wrap=True, end="")
 
 
 def _table(rows: Sequence[dict[str, Any]], **said: str) -> Table:

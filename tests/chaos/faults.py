@@ -208,6 +208,17 @@ class Faults:
         else:
             self._lab.kill_daemon(self._struck, sig)
 
+    def set_clock(self, service: str, ahead_s: float) -> None:
+        """Set the wall clock of a service of ours; its JVMs have another one then."""
+        self._clock = self._stand.clocks / str(self._stand.services.pid_of(service))
+        fresh = self._clock.with_suffix(".new")
+        fresh.write_text(str(ahead_s), "ascii")
+        fresh.rename(self._clock)
+
+    def set_clock_right(self) -> None:
+        """Set the clock that was set wrong."""
+        self._clock.unlink()
+
     def truncate(self, path: Path) -> None:
         """Cut a file to nothing."""
         os.truncate(path, 0)

@@ -59,9 +59,14 @@ def run_tries(
     """
     with ExitStack() as cluster:
         stand: Stand | None = None
+        besides: Mapping[str, Any] = {}
         for row in tries:
+            if stand is not None and row.conf != besides:
+                cluster.close()
+                stand = None
             if stand is None:
-                stand = cluster.enter_context(standing(lab, "observe", conf))
+                besides = row.conf
+                stand = cluster.enter_context(standing(lab, "observe", {**conf, **besides}))
                 stand.rest()
             # The tries before do not count: it moves the same when it is made alone.
             stand.chosen = random.Random(f"{row.name} {seed}")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Self
 
+from deploy.lab import LabError
 from deploy.lab.cluster import Lab
 
 RESTART_AFTER_S = 1.0
@@ -62,6 +63,13 @@ class Services:
         """Find a service by its process id."""
         pids = {name: self._lab.daemon(name) for name in self._start}
         return next(name for name, child in pids.items() if child and child.pid == pid)
+
+    def pid_of(self, name: str) -> int:
+        """Give the process id of a service that runs."""
+        child = self._lab.daemon(name)
+        if child is None:
+            raise LabError(f"{name} does not run")
+        return child.pid
 
     def _tend(self) -> None:
         gone_at_s: dict[str, float] = {}

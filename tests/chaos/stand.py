@@ -1,5 +1,6 @@
 """The cluster that is tried: Storm with a fed WordCount, services beside it, and eyes on all."""
 
+import os
 import random
 import socket
 import time
@@ -7,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from controller.storm import status
@@ -57,8 +60,9 @@ class Move:
 class Stand:
     """Looks at the cluster and asks for moves; what it finds is never a cached answer."""
 
-    def __init__(self, lab: Lab, services: Services, dumps: Dumps) -> None:
+    def __init__(self, lab: Lab, services: Services, dumps: Dumps, clocks: Path) -> None:
         self.lab = lab
+        self.clocks = clocks  # a folder with how far the clocks of services are ahead, by process
         self.services = services
         self.ledger = lab.ledger(TOPOLOGY)
         # By slot as before the fault: to look them up costs longer than a phase lasts.
@@ -323,14 +327,33 @@ def phases_from(phase: Phase) -> frozenset[Phase]:
 
 
 @contextmanager
+def _clocks() -> Iterator[Path]:
+    """Let the clocks of Python processes that are started here be set."""
+    before = {name: os.environ.get(name) for name in ("PYTHONPATH", "NSTORM_CHAOS_CLOCKS")}
+    with TemporaryDirectory(prefix="nstorm-clocks-") as folder:
+        os.environ["NSTORM_CHAOS_CLOCKS"] = folder
+        paths = (str(Path(__file__).parent / "clock"), before["PYTHONPATH"])
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        try:
+            yield Path(folder)
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+
+
+@contextmanager
 def standing(name: str, mode: str, conf: Mapping[str, Any] = CONF) -> Iterator[Stand]:
     """Have a cluster with services and a fed WordCount; nothing of it is left afterwards."""
     with (
         Dumps() as dumps,
+        _clocks() as clocks,
         plan_lab(name, slots=3, hooks_jar=HOOKS_JAR, conf=conf) as lab,
         Services(lab, mode) as services,
     ):
-        stand = Stand(lab, services, dumps)
+        stand = Stand(lab, services, dumps, clocks)
         try:
             stand.submit()
             yield stand

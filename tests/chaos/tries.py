@@ -5,10 +5,10 @@ None strikes while nothing moves. Every try ends with a plain move under load, w
 without a restart and without a tuple that fails.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from migration.model import Phase, Way
 from tests.chaos.faults import Faults
@@ -42,7 +42,8 @@ OPENED = Expected(EITHER, WORKER_BACK_S)
 class Try:
     """One row: the fault strikes in a phase of a move of one way, is held, and lifted.
 
-    It is timed if what is whole again afterwards is not what the fault itself has built anew.
+    It is timed if what is whole again afterwards is not what the fault itself has built anew. It
+    has a cluster of its own if it needs keys of Storm besides (`conf`).
     """
 
     name: str
@@ -53,6 +54,7 @@ class Try:
     lift: Step = lambda faults, move: None
     timed: bool = True
     way: Way = Way.LIVE
+    conf: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Harm(Enum):
@@ -190,6 +192,50 @@ def _sessions_lost(phase: Phase | None) -> Try:
     return replace(cell, name=name, expected=harmed, hold_s=30)
 
 
+# A worker that stands still for long and is not given up by Storm, as where pauses for garbage are
+# long: Storm's own time-outs, and the ends of its sessions with ZooKeeper, are beyond that.
+STANDS_S, PATIENT_S = 90.0, 120
+PATIENT = {
+    "supervisor.worker.timeout.secs": PATIENT_S,
+    "topology.worker.timeout.secs": PATIENT_S,
+    "nimbus.task.timeout.secs": PATIENT_S,
+}
+HOUR_S = 3600.0
+
+
+def _stands(victim: str, moment: Moment) -> Try:
+    """Stop a worker for longer than the minute after which it counts as silent.
+
+    What it has read of the plan when it goes on is 90 s old. Its session with ZooKeeper, of 20 s,
+    has ended meanwhile, so Storm may start it anew.
+    """
+    cell = _CELL[cell_name(victim, Harm.STOPPED, moment)]
+    harmed = replace(
+        cell.expected,
+        within_s=WORKER_BACK_S,
+        tuples_fail=True,
+        spouts_end=True,
+        storm_restarts=True,
+        # A silent end is never undone behind its back, but from where the source owns.
+        undo_while_held=moment.phase not in (Phase.SWITCH, Phase.DRAIN, Phase.CARRY),
+    )
+    name = cell.name.replace("stopped", "stopped-90s")
+    return replace(cell, name=name, expected=harmed, hold_s=STANDS_S, conf=PATIENT)
+
+
+def _clock(whose: str, find: Callable[[Faults, Move], str], ahead_s: float, phase: Phase) -> Try:
+    """Set the clock of a service by an hour in mid-move: it must not even be noticed."""
+    name = f"{whose}-clock-{'ahead' if ahead_s > 0 else 'back'}@{phase}"
+    return Try(
+        name,
+        phase,
+        lambda f, m: f.set_clock(find(f, m), ahead_s),
+        Expected(ENDS[Moment(phase)] - {UNDONE}, OURS_BACK_S),
+        STOPPED_S,
+        lambda f, m: f.set_clock_right(),
+    )
+
+
 EXTRAS = (
     Try("none@PREPARE", Phase.PREPARE, lambda f, m: None),
     Try(
@@ -252,6 +298,25 @@ EXTRAS = (
         replace(REBALANCED, outcomes=frozenset({VOID})),
         lift=lambda f, m: f.submit(),
         timed=False,
+    ),
+    *(
+        _clock(whose, find, ahead_s, phase)
+        for whose, find in (
+            ("target-agent", lambda f, m: f.agent(m.target)),
+            ("leader", lambda f, m: f.leader()),
+        )
+        for ahead_s in (HOUR_S, -HOUR_S)
+        for phase in (Phase.PREPARE, Phase.SWITCH, Phase.DRAIN)
+    ),
+    *(
+        _stands(victim, Moment(phase, way))
+        for victim in ("source", "target")
+        for phase, way in (
+            (Phase.PREPARE, Way.LIVE),
+            (Phase.SWITCH, Way.LIVE),
+            (Phase.DRAIN, Way.LIVE),
+            (Phase.CARRY, Way.CARRY),
+        )
     ),
     Try(
         "zookeeper-rebuilt",

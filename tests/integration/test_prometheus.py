@@ -32,6 +32,7 @@ WRONG = {
     },
     "NstormMovesUndone": {'nstorm_moves_total{topology="wc",outcome="UNDONE",instance="a"}': "0+1"},
     "NstormMoveStuck": {'nstorm_moves_under_way{topology="wc",phase="STOP",instance="a"}': "1"},
+    "NstormExecutorNotRunning": {'nstorm_executors_not_running{topology="wc",instance="a"}': "1"},
     "NstormHookErrors": {
         'nstorm_worker_hook_errors_total{topology="wc",port="1",instance="a"}': "0+1"
     },
@@ -52,6 +53,7 @@ WELL = {
     'nstorm_moves_total{topology="wc",outcome="UNDONE",instance="a"}': "1",
     'nstorm_moves_under_way{topology="wc",phase="STOP",instance="a"}': "0",
     'nstorm_moves_under_way{topology="wc",phase="SETTLE",instance="a"}': "1",
+    'nstorm_executors_not_running{topology="wc",instance="a"}': "0",
     'nstorm_worker_hook_errors_total{topology="wc",port="1",instance="a"}': "7",
     'nstorm_worker_tuples_dropped_total{topology="wc",port="1",instance="a"}': "7",
     'nstorm_headroom_ratio{topology="wc",resource="cpu"}': "1.5",

@@ -44,6 +44,7 @@ from migration.model import (
 )
 from migration.wire import (
     CLUSTER,
+    EPOCH,
     PLANS,
     acks_path,
     decode,
@@ -161,6 +162,9 @@ def world(zookeeper: str, tmp_path: Path) -> Iterator[World]:
         session.create(CLUSTER, b"c1")
         session.create(PLANS)
         session.create("/storms")
+        session.create(EPOCH)
+        while session.set(EPOCH, b"") < 5:  # as many leaders as the plans are of
+            pass
         made = World(zookeeper + place, tmp_path / "nstorm", session)
         made.store.mkdir()
         (made.store / "log").touch()

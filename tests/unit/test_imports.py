@@ -16,7 +16,7 @@ PACKAGES = (*PRODUCT, "deploy", "tests/bench", "tests/papers")
 # Longest prefix wins. What a module may import of ours, besides its own package.
 ALLOWED: dict[str, frozenset[str]] = {
     "kvstore": frozenset(),
-    "migration": frozenset(),
+    "migration": frozenset({"kvstore.printable"}),
     "agent": frozenset({"kvstore", "migration"}),
     "controller": frozenset(),
     "controller.core": frozenset(
@@ -29,6 +29,7 @@ ALLOWED: dict[str, frozenset[str]] = {
         }
     ),
     "controller.errors": frozenset(),
+    "controller.console": frozenset({"kvstore.printable"}),
     "controller.strict": frozenset({"controller.errors"}),
     "controller.snapshot": frozenset(
         {"controller.core", "controller.errors", "controller.strict", "migration.model"}
@@ -77,6 +78,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.journal",
             "controller.cycle",
             "controller.report",
+            "controller.console",
             "controller.output",
             "migration",
         }
@@ -88,6 +90,7 @@ ALLOWED: dict[str, frozenset[str]] = {
             "controller.core",
             "controller.errors",
             "controller.journal",
+            "controller.console",
             "controller.output",
             "controller.replay",
             "migration",

@@ -3,6 +3,7 @@
 A thread would not do: annealing keeps the interpreter's lock for as long as it runs.
 """
 
+import os
 import pickle
 import subprocess
 import sys
@@ -62,13 +63,18 @@ class SubprocessSearches:
     """
 
     def __init__(self) -> None:
+        # The other cores are for what the machine is there for, and for the cycle.
+        self._most = max(1, len(os.sched_getaffinity(0)) // 2)
         self._running: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
 
     def begin(self, questions: Iterable[Question]) -> None:
-        """Start searches, but for topologies of which a search runs already."""
+        """Start searches, but for topologies of which a search runs already.
+
+        They take half the cores at most; the policy asks again in the next cycle.
+        """
         for question in questions:
             topology = question.snapshot.topology
-            if topology not in self._running:
+            if topology not in self._running and len(self._running) < self._most:
                 self._running[topology] = self._start(question)
 
     def take_answers(self) -> tuple[tuple[str, Answer], ...]:

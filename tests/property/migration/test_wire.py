@@ -13,6 +13,7 @@ from migration.model import (
     ExecutorId,
     LocalPlan,
     NimbusReport,
+    Node,
     NodeAcks,
     NodeLoad,
     Nodes,
@@ -25,7 +26,10 @@ from migration.wire import decode, encode
 
 # In the bounds of every number: those of tasks.
 INTS = st.integers(0, 2**31 - 1)
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+# What may stand in a name.
+TEXT = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1, max_size=12).filter(
+    lambda text: not text.startswith("-")
+)
 ROWS = st.lists(st.tuples(INTS, INTS, st.integers(0, 2**63 - 1)), max_size=3)
 # The other messages are parts of these.
 KINDS = [LocalPlan, Publication, Nodes, NimbusReport, NodeAcks, NodeLoad]
@@ -37,6 +41,7 @@ st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False
 st.register_type_strategy(
     ExecutorId, st.lists(INTS, min_size=2, max_size=2).map(lambda ends: ExecutorId(*sorted(ends)))
 )
+st.register_type_strategy(Node, st.builds(Node, host=st.sampled_from(["h1", "::1", "h-2.ü.de"])))
 st.register_type_strategy(Slot, st.builds(Slot, TEXT, st.integers(1, 65535)))
 st.register_type_strategy(
     Plan,

@@ -14,9 +14,11 @@ from kvstore.zookeeper import Session, Stored
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot
 from migration.wire import (
     CLUSTER,
+    EPOCH,
     OPENS,
     PLANS,
     encode,
+    encode_local,
     packed,
     plan_path,
     plans_of,
@@ -31,10 +33,12 @@ class Nodes:
     """Stands for a session: nodes that a test writes and takes away."""
 
     def __init__(self) -> None:
-        self.data: dict[str, bytes] = {CLUSTER: b"c1"}
+        self.data: dict[str, bytes] = {CLUSTER: b"c1", EPOCH: b""}
+        self.epoch = 3
 
     def read(self, path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
-        return Stored(self.data[path], 0, 0) if path in self.data else None
+        version = self.epoch if path == EPOCH else 0
+        return Stored(self.data[path], version, 0) if path in self.data else None
 
     exists = read
 
@@ -81,8 +85,10 @@ def node(tmp_path: Path) -> Iterator[Node]:
         packed(encode(HELD) + b" " * 3000),
         encode(Plan("c1", 2, 0, "wc-1")),
         encode(Plan("c2", 3, 0, "wc-1")),
+        encode(Plan("c1", 2**62, 0, "wc-1")),
+        encode(Plan("c1", 4, 0, "wc-1")),
     ],
-    ids=["missing", "garbage", "compressed", "older", "of another cluster"],
+    ids=["missing", "garbage", "compressed", "older", "of another cluster", "no such leader", "+1"],
 )
 def test_a_lost_plan_is_kept_and_shown_until_it_is_back(node: Node, stored: bytes | None):
     del node.zookeeper.data[plan_path("wc-1")]
@@ -168,6 +174,19 @@ def test_a_node_that_has_nothing_of_a_topology_gets_the_plan_that_opens_a_slot_t
     assert node.look() == ((HELD,), ())
 
 
+def test_a_name_that_is_no_path_does_not_end_the_turn(node: Node):
+    """ZooKeeper's client raises what is no StoreError, and the whole node would fall silent."""
+
+    def look(path: str, on_change: Callable[[], None] | None = None) -> Stored | None:
+        assert not {"", ".", ".."} & {*path.split("/")[1:]}, path
+        return read(path, on_change)
+
+    read = node.zookeeper.read
+    node.zookeeper.read = look  # type: ignore[method-assign]
+    node.zookeeper.data[f"{OPENS}/s1"] = b"..\n.\n\na/../b\n\x1b[2J"
+    assert node.look() == ((HELD,), ())
+
+
 def test_what_this_version_does_not_know_reaches_the_jvms(node: Node):
     later = encode(Plan("c1", 2, 26, "wc-1")).replace(b'"epoch"', b'"later":{"a":[1]},"epoch"')
     node.zookeeper.data[plan_path("wc-1")] = later
@@ -175,3 +194,28 @@ def test_what_this_version_does_not_know_reaches_the_jvms(node: Node):
     stored = node.puller._writer.last
     assert stored is not None
     assert plans_of(stored.payload) == [later]
+
+
+def test_a_plan_of_a_new_leader_is_read_though_its_epoch_was_not_seen_yet(node: Node):
+    """The watch of the epoch may be told after the plan has come."""
+    node.zookeeper.epoch = 4
+    new = Plan("c1", 4, 26, "wc-1")
+    node.zookeeper.data[plan_path("wc-1")] = encode(new)
+    node.puller._watched.invalidate(plan_path("wc-1"))
+    node.puller.sync("s1", node.here)
+    assert node.puller.local == LocalPlan("c1", (new,))
+
+
+def test_a_plan_that_an_older_agent_took_unseen_locks_nothing_out(node: Node, tmp_path: Path):
+    locked = encode(Plan("c1", 2**62, 0, "wc-1"))
+    node.puller._writer.write(encode_local("c1", {"wc-1": locked}))
+    good = Plan("c1", 3, 26, "wc-1")
+    node.zookeeper.data[plan_path("wc-1")] = encode(good)
+    again = Node(node.zookeeper, node.puller._writer, tmp_path)
+    again.here = node.here
+    assert again.look() == ((good,), ())
+
+
+def test_plans_of_a_zookeeper_that_was_restored_from_a_copy_are_kept(node: Node):
+    node.zookeeper.epoch = 0
+    assert node.look() == ((HELD,), (HELD,))

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from agent.samples import SILENT_AFTER_MS, Samples, SampleStores
+from agent.samples import SILENT_AFTER_S, Samples, SampleStores
 from kvstore.env import Env
 from kvstore.envelope import pack
 from migration.model import PersistedSlot, Slot, SupervisorAck, WorkerAck, WorkerLoad
@@ -114,10 +114,61 @@ def test_a_store_whose_process_is_gone_is_removed(tmp_path: Path, stores: Sample
     assert not path.exists()
 
 
-def test_a_worker_that_has_said_nothing_for_long_is_left_out(tmp_path: Path, stores: SampleStores):
-    store(tmp_path, ack=ack(time_ms=now_ms() - SILENT_AFTER_MS - 1))
-    store(tmp_path, port=6701, ack=ack(time_ms=now_ms() - SILENT_AFTER_MS + 5000, pid=12))
+class Clock:
+    """Monotonic seconds that a test lets pass."""
+
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.mark.parametrize("step_s", [61, 3600, -3600])
+def test_no_worker_goes_or_stays_because_the_clock_of_the_node_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_s: int
+):
+    clock, real = Clock(), time.time
+    stores = SampleStores(tmp_path, clock)
+    path = store(tmp_path, ack=ack(pid=11), load=pack(1, encode(LOAD)))
+    store(tmp_path, port=0, ack=pack(1, encode(SUPERVISOR)))
+    assert len(looked(stores).workers) == 1
+    monkeypatch.setattr(time, "time", lambda: real() + step_s)
+    for clock.now_s in (1.0, SILENT_AFTER_S - 1):
+        samples = looked(stores)
+        assert (len(samples.workers), samples.silent) == (1, ())
+        assert samples.supervisor == SUPERVISOR
+    clock.now_s = SILENT_AFTER_S
+    # It is not gone: its process is there, and may go on.
+    silent = Samples(silent=(Slot("s1", 6700),))
+    assert looked(stores) == silent
+    put_file(path, "ack", ack(2, pid=11))
+    assert [worker.pid for worker in looked(stores).workers] == [11]
+    stores.close()
+
+
+@pytest.mark.parametrize("later_ms", [1, -3_600_000])
+def test_of_two_jvms_of_a_slot_the_one_that_came_later_counts(tmp_path: Path, later_ms: int):
+    clock, other = Clock(), os.getppid()
+    stores = SampleStores(tmp_path, clock)
+    dead = store(tmp_path, pid=other, ack=ack(pid=11))  # its process id is another's by now
+    looked(stores)
+    clock.now_s = 10.0
+    store(tmp_path, ack=ack(pid=12, time_ms=now_ms() + later_ms))
     assert [worker.pid for worker in looked(stores).workers] == [12]
+    clock.now_s = SILENT_AFTER_S
+    samples = looked(stores)
+    assert ([worker.pid for worker in samples.workers], samples.silent) == ([12], ())
+    assert dead.exists()
+    stores.close()
+
+
+def test_a_store_of_before_the_clock_was_set_back_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stores: SampleStores
+):
+    real = time.time
+    store(tmp_path, ack=ack())
+    monkeypatch.setattr(time, "time", lambda: real() - 3600)
+    assert len(looked(stores).workers) == 1
 
 
 def test_a_young_store_is_not_opened_yet(tmp_path: Path, stores: SampleStores):
@@ -243,3 +294,28 @@ def test_two_supervisors_for_a_moment_the_newest_word_counts(tmp_path: Path, sto
     store(tmp_path, pid=other, port=0, ack=pack(1, encode(replace(SUPERVISOR, time_ms=1))))
     found = looked(stores).supervisor
     assert found is not None and found.time_ms == 2
+
+
+def test_a_store_of_another_user_is_refused_and_said_once(
+    tmp_path: Path, stores: SampleStores, monkeypatch: pytest.MonkeyPatch
+):
+    """Who has a folder of his own there could lead the agent to any file of its user."""
+    path = store(tmp_path, ack=ack())
+    monkeypatch.setattr(SampleStores, "_owners", lambda self: frozenset({os.geteuid() + 1}))
+    with capture_logs() as logs:
+        for _ in range(3):
+            assert looked(stores) == Samples()
+    assert [entry["reason"].split(":")[0] for entry in logs] == [
+        f"{path.parent} belongs to user {os.geteuid()}"
+    ]
+
+
+def test_a_link_in_the_place_of_a_store_is_refused(tmp_path: Path, stores: SampleStores):
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / f"6700-{os.getpid()}").symlink_to(victim)
+    with capture_logs() as logs:
+        assert looked(stores) == Samples()
+    assert "is a link" in logs[0]["reason"]
+    assert list(victim.iterdir()) == []

@@ -49,7 +49,7 @@ def test_a_wrong_try_stays_on_the_page_when_a_later_one_is_well() -> None:
     told = page(tries, 1, "m")
     outcome, _ = row(told, "| leader killed |")
     assert outcome[5] == "**MOVED, 14 s, 511 (1 of 3 tries not as expected)**"
-    assert "1 of 201 faults were tried. 3 tries were made, 1 not as expected." in told
+    assert "1 of 221 faults were tried. 3 tries were made, 1 not as expected." in told
     assert told.endswith("- `leader-killed@STOP`: x\n")
 
 

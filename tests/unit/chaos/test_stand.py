@@ -15,7 +15,7 @@ def stand(monkeypatch: pytest.MonkeyPatch) -> Stand:
     monkeypatch.setattr(module, "LOOK_EVERY_S", 0.0)
     monkeypatch.setattr(module, "STEADY_S", 0.0)
     monkeypatch.setattr(Stand, "flaw", lambda self: None)
-    return Stand(Mock(), Mock(), Mock())
+    return Stand(Mock(), Mock(), Mock(), Mock())
 
 
 def test_the_time_until_all_is_whole_has_the_lifting_in_it(stand: Stand) -> None:

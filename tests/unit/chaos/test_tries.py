@@ -1,5 +1,7 @@
 """The matrix of the tries of tests/chaos, and what it expects of each cell."""
 
+import subprocess
+import sys
 import time
 from contextlib import nullcontext
 from unittest.mock import Mock, call
@@ -11,6 +13,7 @@ from migration.model import Phase, Way
 from tests.chaos import run
 from tests.chaos.judge import MOVED, UNDONE, Seen
 from tests.chaos.run import run_tries
+from tests.chaos.stand import _clocks
 from tests.chaos.tries import CELLS, EXTRAS, MOMENTS, VICTIMS, Harm, Moment, Try, cell_name
 
 BY_NAME = {row.name: row for row in (*CELLS, *EXTRAS)}
@@ -103,3 +106,57 @@ def test_what_moves_hangs_on_the_seed_and_not_on_the_tries_before(
     assert chosen(["leader-killed@STOP"], 3) == both[1:]
     assert chosen(["leader-killed@STOP"], 4) != both[1:]
     assert both[0] != both[1]
+
+
+def test_a_try_with_keys_of_its_own_has_a_cluster_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[object] = []
+
+    def standing(lab: str, mode: str, conf: dict[str, object]) -> nullcontext[Mock]:
+        asked.append(conf["supervisor.worker.timeout.secs"])
+        return nullcontext(Mock())
+
+    monkeypatch.setattr(run, "standing", standing)
+    monkeypatch.setattr(run, "_try", lambda stand, faults, row, seen: seen.__init__())
+    monkeypatch.setattr(run, "Faults", lambda stand: Mock(complaints=[]))
+    monkeypatch.setattr(run.Result, "wedged", False)
+    plain, patient = BY_NAME["none@PREPARE"], BY_NAME["source-stopped-90s@SWITCH"]
+    other = BY_NAME["target-stopped-90s@DRAIN"]
+    conf = {"supervisor.worker.timeout.secs": 30}
+    list(run_tries([plain, plain, patient, other, plain], 1, conf=conf))
+    assert asked == [30, 120, 30]
+
+
+def test_a_clock_that_is_set_wrong_is_that_of_the_service_and_is_set_right() -> None:
+    faults, move = Mock(), Mock()
+    faults.agent.return_value = "agent-h1"
+    row = BY_NAME["target-agent-clock-back@SWITCH"]
+    row.strike(faults, move)
+    row.lift(faults, move)
+    assert faults.mock_calls == [
+        call.agent(move.target),
+        call.set_clock("agent-h1", -3600.0),
+        call.set_clock_right(),
+    ]
+    assert row.expected.outcomes == {MOVED}
+
+
+def test_the_clock_of_a_process_is_set_while_it_runs() -> None:
+    with _clocks() as folder:
+        code = "import os, time; print(os.getpid(), flush=True)\nwhile input(): print(time.time())"
+        command = [sys.executable, "-uc", code]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
+            pid = process.stdout.readline().strip()
+            for ahead_s in (0.0, 3600.0, -3600.0, 0.0):
+                if ahead_s:
+                    (folder / pid).write_text(str(ahead_s), "ascii")
+                else:
+                    (folder / pid).unlink(missing_ok=True)
+                process.stdin.write("look\n")
+                process.stdin.flush()
+                said_s = float(process.stdout.readline())
+                assert abs(said_s - time.time() - ahead_s) < 60
+            process.stdin.write("\n")
+    assert not folder.exists()

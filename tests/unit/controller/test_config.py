@@ -107,6 +107,7 @@ BOUNDS = {
     "worker.cpu.capacity": (0.01, 1e9),
     "link.capacity.tps": (0.01, 1e9),
     "lazy.kill.ms": (0, 3_600_000),
+    "prepare.limit.secs": (1, 3600),
     "target.gain": (0, 1),
     "target.move.price": (0, 1),
     "target.fill": (0.1, 1),

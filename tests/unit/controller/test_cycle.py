@@ -155,7 +155,7 @@ def test_the_best_move_is_made() -> None:
     # 2 gains 150 + 10 on node a; of its workers, a:1 has more of its traffic.
     assert (move.executor, move.source, move.target, move.asc_tps) == ("2-2", "b:1", "a:1", 160)
     (entry,) = world.written[0].entries
-    assert entry == Entry("m7", executor(2), B1, A1, Phase.PREPARE, Base(B1, 50))
+    assert entry == Entry("m7", executor(2), B1, A1, Phase.PREPARE, Base(B1, 50), ordered=True)
     assert (world.written[0].epoch, world.written[0].version) == (3, 7)
     assert second.plan == world.written[0]
 
@@ -287,6 +287,17 @@ def test_cooldown_is_the_outcome_when_only_resting_executors_would_gain() -> Non
     assert controller.cycle().outcome is Outcome.MOVED
 
 
+def test_an_executor_that_could_not_move_rests_for_longer_and_says_why() -> None:
+    world = World(pinned=dict.fromkeys([3, 4, 5, 6, 7], "stateful"))
+    memory = cycle(Memory(), world.seen(), AUTO)[0]
+    world.now += AUTO.cycle_s
+    later = replace(world.seen(), rests=(("wc-1", executor(2), world.now + 1000.0),))
+    (report,) = cycle(memory, later, AUTO)[1].topologies
+    assert report.outcome is Outcome.COOLDOWN
+    assert "2-2 could not move several times, so its rest has doubled" in report.reason
+    assert "for 1105 s more" in report.reason
+
+
 def test_what_storm_has_started_lately_stays_until_its_age() -> None:
     world = World()  # all was started at second 50
     world_s = 1.7e9 + world.now
@@ -402,6 +413,9 @@ def test_the_cap_of_moves_is_of_the_whole_cluster() -> None:
     for report in decide_together(AUTO, entries=(entry_of(6, B1, Phase.DRAIN),)):
         assert report.outcome is Outcome.MOVE_IN_FLIGHT
         assert "6-6 of wc-1 to b:1 in DRAIN" in report.reason
+    # One that is undone may wait for an agent without an end: it takes no place.
+    first, second = decide_together(AUTO, entries=(entry_of(6, B1, Phase.UNDO),))
+    assert {first.outcome, second.outcome} == {Outcome.MOVED, Outcome.MOVE_IN_FLIGHT}
 
 
 def test_advice_takes_no_move_from_another_topology() -> None:
@@ -547,7 +561,16 @@ def test_a_topology_brings_its_mode_and_operators_come_before_it(
     modes: dict[str, str], outcome: Outcome
 ) -> None:
     world = World(own_mode="auto", controls=Controls(modes=modes))  # type: ignore[arg-type]
-    assert last(world, Config(mode=Mode.ADVISE)).outcome is outcome
+    assert last(world, Config(mode=Mode.ADVISE, mode_max=Mode.AUTO)).outcome is outcome
+
+
+@pytest.mark.parametrize("most", [None, Mode.ADVISE])
+def test_a_submitter_cannot_let_a_topology_go_further_than_the_administrator(
+    most: Mode | None,
+) -> None:
+    config = Config(mode=Mode.ADVISE, mode_max=most)
+    assert last(World(own_mode="auto"), config).outcome is Outcome.WOULD_MOVE
+    assert last(World(own_mode="observe"), AUTO).outcome is Outcome.PAUSED
 
 
 def test_a_mode_that_is_none_only_measures_and_says_so() -> None:

@@ -2,6 +2,7 @@
 
 import configparser
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -52,3 +53,35 @@ def test_a_service_tells_systemd_that_it_has_started_and_for_what_it_waits(
 def test_the_controller_gets_cpu_soon_within_its_service_and_between_services() -> None:
     service = unit("nstorm-controller")
     assert (int(service["Nice"]), int(service["CPUWeight"])) == (-10, 1000)
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_a_service_has_no_rights_that_it_does_not_need_and_comes_back(name: str) -> None:
+    service = unit(name)
+    for key in ("NoNewPrivileges", "RestrictSUIDSGID", "RestrictNamespaces", "LockPersonality"):
+        assert service[key] == "yes"
+    assert service["CapabilityBoundingSet"] == ""
+    assert service["ProtectSystem"] in ("full", "strict")
+    # Five starts within ten seconds, systemd's own limit, would end it for good.
+    text = (ROOT / "deploy" / "systemd" / f"{name}.service").read_text("utf-8")
+    assert "StartLimitIntervalSec=0\n" in text.partition("[Service]")[0]
+    assert (service["Restart"], float(service["RestartSec"])) == ("always", 5.0)
+
+
+def test_the_code_that_the_controller_keeps_is_in_a_folder_of_its_own() -> None:
+    service = unit("nstorm-controller")
+    assert service["User"] == "nstorm"
+    assert service["Environment"] == f"NUMBA_CACHE_DIR=%C/{service['CacheDirectory']}"
+    assert service["CacheDirectoryMode"] == "0700"
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_systemd_understands_each_line_of_a_service(name: str, tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed here")
+    path = tmp_path / f"{name}.service"
+    text = (ROOT / "deploy" / "systemd" / path.name).read_text("utf-8")
+    path.write_text(text.replace("/opt/nstorm/bin/", f"{Path(sys.executable).parent}/"))
+    command = ["systemd-analyze", "verify", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "Unknown key" not in done.stderr and "Failed to parse" not in done.stderr

@@ -159,6 +159,15 @@ def test_a_file_that_is_no_lmdb_is_put_aside_whole(folder: Path):
     assert aside.read_bytes() == b"garbage" * 4000
 
 
+def test_only_the_last_damaged_files_are_kept(folder: Path):
+    for time_ms in range(1_700_000_000_000, 1_700_000_000_010):
+        with PlanWriter(folder, b"plan", lambda: time_ms) as writer:  # noqa: B023
+            writer.write(b"plan")
+        (folder / "data.mdb").write_bytes(b"garbage" * 4000)
+    kept = sorted(path.name for path in folder.glob("data.mdb.bad-*"))
+    assert kept == [f"data.mdb.bad-170000000000{n}" for n in (7, 8, 9)]
+
+
 def test_a_file_of_the_newer_format_is_put_aside(folder: Path):
     folder.mkdir()
     with lmdb.open(str(folder), lib_version=1) as env, env.begin(write=True) as txn:

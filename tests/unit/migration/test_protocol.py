@@ -96,6 +96,17 @@ def empty(slot: Slot) -> NodeAcks:
     return replace(node(slot), workers=())
 
 
+def standing(slot: Slot) -> NodeAcks:
+    """Return what an agent says whose worker is there, and says nothing: paused, or collecting."""
+    return replace(empty(slot), silent=(slot,))
+
+
+def deaf(acks: NodeAcks) -> NodeAcks:
+    """Return what an agent says whose worker cannot read plans, as it has not for a while."""
+    (worker,) = acks.workers
+    return replace(acks, workers=(replace(worker, version=3, entries=(), error="unreadable"),))
+
+
 def stock(acks: NodeAcks) -> NodeAcks:
     """Return what an agent says whose supervisor is without the hooks, or away."""
     return replace(acks, supervisor=None)
@@ -199,6 +210,8 @@ def test_switch_is_undone_when_an_end_is_dead(acks: tuple[NodeAcks, ...]):
         (node(A, ROUTED, version=16), empty(B)),
         (node(A, version=16), node(B, READY)),
         (node(A, ROUTED), node(B, READY, version=16)),
+        (node(A, ROUTED), standing(B)),
+        (standing(A), node(B, ROUTED)),
     ],
 )
 def test_switch_waits_without_limit_for_an_end_that_has_not_answered(acks: tuple[NodeAcks, ...]):
@@ -438,6 +451,13 @@ def test_settle_counts_a_bystander_without_hooks_two_polls_after_absorption():
     assert phase(look(held, *acks, at=70.0, of=publication(B))) is None
 
 
+def test_settle_does_not_wait_for_a_bystander_that_cannot_read_plans():
+    acks = settled(c=deaf(node(C, ROUTED)))
+    held = look(held_plan(Phase.SETTLE), *acks, at=50.0, of=publication(B)).held_plan
+    assert look(held, *acks, at=69.9, of=publication(B)).plan is None
+    assert phase(look(held, *acks, at=70.0, of=publication(B))) is None
+
+
 def test_settle_counts_an_end_whose_supervisor_is_gone():
     gone = publication(B)
     gone = replace(
@@ -469,10 +489,18 @@ def test_undo_ends_when_all_route_back_and_the_new_copy_is_gone():
         (node(A, ROUTED), node(B, STOPPED, version=16), node(C, ROUTED)),
         (node(A, ROUTED), node(C, ROUTED)),
         (node(B, STOPPED), node(C, ROUTED)),
+        (deaf(node(A, ROUTED)), node(B, STOPPED), node(C, ROUTED)),
+        (node(A, ROUTED), deaf(node(B, STOPPED)), node(C, ROUTED)),
+        (node(A, ROUTED), standing(B), node(C, ROUTED)),
     ],
 )
 def test_undo_waits_for_each_without_limit(acks: tuple[NodeAcks, ...]):
     assert look(held_plan(Phase.UNDO), *acks, at=1e6).plan is None
+
+
+def test_undo_does_not_wait_for_a_bystander_that_cannot_read_plans():
+    acks = (node(A, ROUTED), node(B, STOPPED), deaf(node(C, ROUTED)))
+    assert phase(look(held_plan(Phase.UNDO), *acks)) is None
 
 
 def test_undo_does_not_wait_for_a_copy_that_died_with_its_jvm():

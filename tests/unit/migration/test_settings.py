@@ -70,6 +70,7 @@ def test_each_key_has_one_reader_that_takes_it() -> None:
     given = dict.fromkeys(("asc.threshold.tps", "worker.cpu.capacity", "link.capacity.tps"), 1)
     given |= dict.fromkeys(("max.moves.per.hour", "max.moves.per.host.hour"), 1)
     given |= dict.fromkeys(("aniello.gamma", "metrics.port"), 1)
+    given["mode.max"] = "auto"
     own = {row.key for row in SETTINGS if row.reader in (Reader.CONTROLLER, Reader.DECIDE)}
     assert set(build(given).keys) == own
     with pytest.raises(ConfigError, match=r"nstorm\.no\.such\.key: unknown key"):

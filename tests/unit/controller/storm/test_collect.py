@@ -6,8 +6,9 @@ from threading import Event
 from typing import Any, cast
 from zlib import crc32
 
-from messages import node_acks, publication, worker_ack
+from messages import node_acks, publication, replace, worker_ack
 
+from controller.core.controls import Pause, Rejected
 from controller.storm import controls
 from controller.storm.collect import LiveCluster
 from controller.storm.mirror import Mirror
@@ -61,6 +62,24 @@ def test_a_pause_of_version_1_holds_and_a_resume_of_everything_ends_it():
     assert controls.PAUSED in nodes.data
     controls.resume(session)
     assert LiveCluster.of_session(session).controls().held("wc", 0.0) is None
+
+
+def test_what_has_run_out_does_not_stay_in_the_controls():
+    nodes = Nodes({})
+    session = cast(Any, nodes)
+    session.create = session.data.__setitem__
+    session.set = lambda path, data, version: session.data.__setitem__(path, data)
+    for name, until_s in (("gone", 1.0), ("here", 4e9)):
+        controls.change(
+            session,
+            lambda c, n=name, s=until_s: replace(  # type: ignore[misc]
+                c,
+                pauses={**c.pauses, n: Pause("x", s)},
+                rejected={**c.rejected, n: Rejected("wc-1", (), s)},
+            ),
+        )
+    found = controls.read(nodes.read(controls.CONTROLS))
+    assert (found.pauses.keys(), found.rejected.keys()) == ({"here"}, {"here"})
 
 
 def test_a_plan_is_an_orphan_once_storm_has_killed_its_topology():
@@ -242,3 +261,13 @@ def test_a_view_has_the_newest_answers_of_all_whom_its_topology_concerns():
             assert list(one.acks) == newest
             compared += len(wanted)
     assert compared > 500
+
+
+def test_a_plan_of_an_epoch_that_no_leader_has_had_is_none():
+    forged = wire.encode(Plan("c", 1, 0, WC))
+    data = {wire.CLUSTER: b"c", wire.EPOCH: b"", wire.plan_path(WC): forged}
+    view = cluster(data)
+    assert view.plan(WC) == Plan("c", 0, 0, WC)
+    session = cast(Any, Nodes(data))
+    session.exists = lambda path, on_change=None: Stored(b"", 1, 0)
+    assert LiveCluster.of_session(session).plan(WC) == Plan("c", 1, 0, WC)

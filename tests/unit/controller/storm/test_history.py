@@ -144,3 +144,52 @@ def test_journals_of_whoever_led_tell_of_moves_that_zookeeper_has_forgotten(tmp_
     # The same id in a ZooKeeper that was rebuilt is another move.
     again = replace(first, begun_s=9000.0)
     assert known_moves(None, [journal(tmp_path, "c", [again]), folders[0]]) == [measured, again]
+
+
+def undone(history: History, target: Slot, why: str = "the target was not ready in time") -> float:
+    """Let a move be undone; tell for how long its executor then rests, with 100 s of cool-down."""
+    return ended(history, target, "UNDONE", why)
+
+
+def ended(history: History, target: Slot, outcome: str, why: str = "") -> float:
+    of = Entry(f"m{len(history.moves)}", executor(7), A, target, Phase.PREPARE, Base(A, 50))
+    history.begin("wc-1", of, 100.0, {})
+    return history.rest_s(history.end("wc-1", of, outcome=outcome, reason=why), 100.0)
+
+
+def test_what_cannot_succeed_is_tried_more_and_more_seldom() -> None:
+    history = History()
+    history.end("wc-1", entry("other", 8), outcome="UNDONE", reason="x")
+    assert [undone(history, B) for _ in range(4)] == [100.0, 200.0, 400.0, 800.0]
+    kept = History()
+    kept.load(stored(history.dump()))  # another controller leads
+    assert undone(kept, B) == 1600.0
+    assert undone(history, Slot("c", 1)) == 1600.0
+    for _ in range(30):
+        last = undone(history, B)
+    assert last == 86_400.0
+    assert ended(history, B, "MOVED") == 100.0
+    assert undone(history, B) == 100.0
+
+
+def test_a_pair_of_executor_and_host_is_remembered_over_moves_to_other_hosts() -> None:
+    history = History()
+    for rest_s in (100.0, 200.0, 400.0):
+        assert undone(history, B) == rest_s
+        assert ended(history, Slot("c", 1), "MOVED") == 100.0
+
+
+def test_what_an_operator_cancels_or_storm_decides_is_no_failure() -> None:
+    history = History()
+    for _ in range(3):
+        assert undone(history, B, "an operator cancelled the move") == 100.0
+        assert ended(history, B, "VOID", "Storm assigned the executor elsewhere") == 100.0
+    assert undone(history, B) == 100.0
+
+
+def test_an_executor_without_a_cool_down_rests_too_once_it_could_not_move() -> None:
+    history = History()
+    assert undone(history, B) == 100.0
+    move = replace(history.ended[-1], id="again")
+    history.moves.append(move)
+    assert history.rest_s(move, 0.0) == 60.0

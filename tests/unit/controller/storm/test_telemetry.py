@@ -5,11 +5,13 @@ from typing import Any, cast
 
 import pytest
 from messages import replace
+from msgspec import structs
 from recorded_world import publication, windows
 from structlog.testing import capture_logs
 
 from controller.config import build
 from controller.core.decision import Outcome
+from controller.core.topology import TopologyView
 from controller.cycle import Memory, Seen, cycle
 from controller.report import Report
 from controller.storm.history import MoveRecord
@@ -100,6 +102,22 @@ def test_who_stands_by_tells_no_topology_and_keeps_what_it_counted(
     assert found["nstorm_decisions_total", "", "NOT_LEADER"] == 1
     assert found["nstorm_decisions_total", "wc-1", report.topologies[0].outcome.value] == 1
     assert ("nstorm_inter_node_ratio", "wc-1") not in found
+
+
+def test_executors_that_run_nowhere_are_told(decided: tuple[Seen, Memory, Report]) -> None:
+    seen, memory, report = decided
+    telemetry = Telemetry(CONFIG)
+    telemetry.cycle(seen, memory, report.topologies, 0.02)
+    assert told(telemetry)["nstorm_executors_not_running", "wc-1"] == 0
+    (view,) = seen.topologies
+    lost = tuple(
+        structs.replace(node, workers=tuple(structs.replace(w, executors=()) for w in node.workers))
+        for node in view.acks
+    )
+    gone = replace(seen, topologies=(TopologyView(view.publication, view.plan, lost),))
+    telemetry.cycle(gone, memory, report.topologies, 0.02)
+    there = sum(one.slot is not None for one in view.publication.executors)
+    assert told(telemetry)["nstorm_executors_not_running", "wc-1"] == there
 
 
 def test_a_move_that_has_ended_is_counted_with_its_phases() -> None:

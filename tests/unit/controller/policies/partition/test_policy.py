@@ -1,5 +1,6 @@
 """The memory of `gather`: one a topology, no search in vain twice, a search beside the cycle."""
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -228,3 +229,29 @@ def test_a_search_that_fails_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     question = Question(*saddle(), Limits(), TargetOptions(), frozenset())
     searches.begin([question])
     assert answer_of(searches) == ((question.snapshot.topology, Answer(None)),)
+
+
+def test_searches_take_half_the_cores_at_most_and_only_what_nobody_else_wants(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each topology had a process of its own, at the priority of the service."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    searches = SubprocessSearches()
+    cluster, snapshot = saddle()
+    asked = [
+        Question(
+            cluster, replace(snapshot, topology=str(n)), Limits(), TargetOptions(), frozenset()
+        )
+        for n in range(5)
+    ]
+    searches.begin(asked)
+    running = [process for process, _ in searches._running.values()]
+    assert len(running) == 2
+    give_up_s = time.monotonic() + 60
+    while not all(os.getpriority(os.PRIO_PROCESS, process.pid) == 19 for process in running):
+        assert time.monotonic() < give_up_s
+        assert all(process.poll() is None for process in running)
+        time.sleep(0.005)
+    searches.begin(asked)
+    assert len(searches._running) == 2
+    searches.close()

@@ -28,6 +28,7 @@ final class PlanExchange implements KnownPlans, Runnable {
 
     private static final Logger LOG = LoggerFactory.getLogger(PlanExchange.class);
     private static final String PLANS = "/nstorm/plans";
+    private static final String EPOCH = "/nstorm/epoch";
     private static final long PASS_MS = 5_000;
     private static final long GONE_NANOS = TimeUnit.SECONDS.toNanos(15);
 
@@ -169,12 +170,16 @@ final class PlanExchange implements KnownPlans, Runnable {
         return plan;
     }
 
-    private Plan newest(String topology, byte[] bytes) {
+    private Plan newest(String topology, byte[] bytes) throws Exception {
         Plan held = of(topology);
         try {
             Plan plan = Plan.parse(bytes);
             if (!plan.topology().equals(topology)) {
                 throw new WireException("topology is " + plan.topology());
+            }
+            // Read after the plan, so that it is no older. Else one write would lock out every leader.
+            if (plan.epoch() > znodes.version(EPOCH)) {
+                throw new WireException("no leader has had epoch " + plan.epoch());
             }
             boolean older = held != null && held.cluster().equals(plan.cluster())
                 && held.newerThan(plan.epoch(), plan.version());

@@ -72,7 +72,7 @@ public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase ph
                 case "base" -> base = Assigned.read(in);
                 case "void" -> voidReason = in.textOrNull();
                 case "way" -> way = Way.of(in.text());
-                case "opens" -> opens = in.textOrNull();
+                case "opens" -> opens = in.nameOrNull();
                 case "ordered" -> ordered = in.flag();
                 default -> in.pass();
             }

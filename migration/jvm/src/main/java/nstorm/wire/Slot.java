@@ -11,13 +11,18 @@ public record Slot(String supervisor, int port) {
     public static Slot parse(String text) {
         int colon = text.lastIndexOf(':');
         try {
-            if (colon > 0) {
+            if (colon > 0 && namesANode(text.substring(0, colon))) {
                 return new Slot(text.substring(0, colon), portOf(text.substring(colon + 1)));
             }
         } catch (NumberFormatException e) {
             // falls through to the one message
         }
         throw new IllegalArgumentException("not a slot <supervisor-id>:<port>: '" + text + "'");
+    }
+
+    /** Whether a supervisor's id may be the last name of a path in ZooKeeper, as those of Storm are. */
+    private static boolean namesANode(String id) {
+        return JsonInput.isName(id) && id.indexOf('/') < 0 && !id.equals(".") && !id.equals("..");
     }
 
     static Slot read(JsonInput in) throws IOException, WireException {

@@ -132,8 +132,16 @@ class PlanExchangeIT {
         storm.plan("t", 4, "STOP");
         Thread.sleep(1000);
         assertEquals(5, storm.exchange.of("t").version(), "older");
+        storm.plan("t", Long.MAX_VALUE, 0, "STOP");
+        storm.plan("other", 2, 0, "STOP");
+        Thread.sleep(1000);
+        assertEquals(5, storm.exchange.of("t").version(), "of no leader");
+        assertNull(storm.exchange.of("other"));
         storm.plan("t", 6, "STOP");
         eventually("read", () -> storm.exchange.of("t").version() == 6);
+        storm.lead();
+        storm.plan("t", 2, 7, "STOP");
+        eventually("of a new leader", () -> storm.exchange.of("t").epoch() == 2);
     }
 
     @Test

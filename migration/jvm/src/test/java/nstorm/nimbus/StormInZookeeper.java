@@ -59,6 +59,7 @@ final class StormInZookeeper implements AutoCloseable {
         conf.put("topology.nstorm.mode", "approve");
         state = ClusterUtils.mkStormClusterState(conf, new ClusterStateContext(DaemonType.NIMBUS, conf));
         znodes = new Znodes(conf);
+        lead();
         supervisor("s1", "host1");
         ILeaderElector elector = (ILeaderElector) Proxy.newProxyInstance(getClass().getClassLoader(),
             new Class<?>[] {ILeaderElector.class}, (proxy, method, args) -> leader.get());
@@ -140,8 +141,19 @@ final class StormInZookeeper implements AutoCloseable {
     }
 
     /** Writes a plan that moves the first executor. */
+    /** A controller takes the next epoch; the first one is 1. */
+    void lead() throws Exception {
+        if (znodes.write("/nstorm/epoch", new byte[0]) == 0) {
+            znodes.write("/nstorm/epoch", new byte[0]);
+        }
+    }
+
     void plan(String topology, long version, String phase) throws Exception {
-        znodes.write("/nstorm/plans/" + topology, ("{\"cluster\":\"c\",\"epoch\":1,\"version\":" + version
+        plan(topology, 1, version, phase);
+    }
+
+    void plan(String topology, long epoch, long version, String phase) throws Exception {
+        znodes.write("/nstorm/plans/" + topology, ("{\"cluster\":\"c\",\"epoch\":" + epoch + ",\"version\":" + version
             + ",\"topology\":\"" + topology + "\",\"entries\":[{\"id\":\"m\",\"executor\":[1,1],\"from\":\"s1:6700\","
             + "\"to\":\"s1:6701\",\"phase\":\"" + phase + "\",\"base\":[\"s1:6700\",1700000000],\"void\":null}]}")
             .getBytes(StandardCharsets.UTF_8));

@@ -27,6 +27,8 @@ public final class JsonInput {
         T read(JsonInput in) throws IOException, WireException;
     }
 
+    private static final int LONGEST_NAME = 512;
+
     private final JsonReader json;
 
     private JsonInput(Reader text) {
@@ -139,13 +141,33 @@ public final class JsonInput {
         return json.nextBoolean();
     }
 
-    /** A text that is not empty. */
+    /** A name as {@link #isName} has it. */
     public String name() throws IOException, WireException {
         String name = text();
-        if (name.isEmpty()) {
-            throw wrong("is empty");
+        if (!isName(name)) {
+            throw wrong("is no name of at most " + LONGEST_NAME + " characters that can be printed");
         }
         return name;
+    }
+
+    /** A name, or null. */
+    public String nameOrNull() throws IOException, WireException {
+        if (json.peek() != JsonToken.NULL) {
+            return name();
+        }
+        json.nextNull();
+        return null;
+    }
+
+    /** Whether a text can be shown, and would be no option: not empty, no control characters, no '-' first. */
+    public static boolean isName(String text) {
+        return !text.isEmpty() && text.charAt(0) != '-' && text.codePointCount(0, text.length()) <= LONGEST_NAME
+            && text.chars().noneMatch(JsonInput::isControl);
+    }
+
+    private static boolean isControl(int c) {
+        return c < ' ' || c >= 0x7f && c <= 0x9f || c == 0x2028 || c == 0x2029 || c >= 0x202a && c <= 0x202e
+            || c >= 0x2066 && c <= 0x2069;
     }
 
     /** A whole number in these bounds, both included. */

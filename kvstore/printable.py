@@ -1,0 +1,34 @@
+"""What may be shown: text of ZooKeeper reaches terminals and logs without control characters."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TextIO
+
+# Controls of terminals (C0 but tab and newline, DEL, C1), other ends of lines, and what turns the
+# order of letters around.
+CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+_ODD = re.compile(rf"(?![\t\n])[{CONTROLS}]")
+
+
+def printable(text: str) -> str:
+    """Write each control character as Python does, such as ``\\x1b``."""
+    return _ODD.sub(lambda odd: ascii(odd[0])[1:-1], text)
+
+
+class PrintableStream:
+    """Stands for a text stream, and escapes what is written to it.
+
+    A console that escapes its texts itself finds the stream below as `rich_proxied_file`, by rich's
+    own convention: colors are control characters, too.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        self.rich_proxied_file.write(printable(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
