@@ -24,6 +24,12 @@ def of(function: Callable[..., Any]) -> Any:
     return made
 
 
+def is_kept(loop: Loop) -> bool:
+    """Tell whether a loop need not be compiled."""
+    cache = getattr(loop.machine, "_cache", None)
+    return not isinstance(cache, FunctionCache) or bool(cache._cache_file._load_index())
+
+
 @typeof_impl.register(Loop)  # type: ignore[untyped-decorator]  # numba has no types
 def _type_of(loop: Loop, context: Any) -> Any:
     """Let a compiled loop call another one."""
