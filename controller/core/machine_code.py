@@ -24,8 +24,9 @@ def of(function: Callable[..., Any]) -> Any:
     return made
 
 
-def is_kept(loop: Loop) -> bool:
+def is_kept(loop: Callable[..., Any]) -> bool:
     """Tell whether a loop need not be compiled."""
+    assert isinstance(loop, Loop)
     cache = getattr(loop.machine, "_cache", None)
     return not isinstance(cache, FunctionCache) or bool(cache._cache_file._load_index())
 
