@@ -29,6 +29,7 @@ from deploy.lab.pairing import (
     FED_FRAC,
     LEAST_PAIRS,
     TOPOLOGY_CONF,
+    NotPlacedError,
     Pair,
     SlotOf,
     in_turn,
@@ -144,8 +145,11 @@ class _Play:
         self.watch(2 * CYCLE_S)  # the controller tells of a move's end with its next cycle
         return self._gauges.look().ended
 
-    def compare(self, operator: Operator, sides: dict[str, SlotOf]) -> tuple[Pair, ...]:
-        """Saturate both placements in turn, from "b" on, as often as the time allows."""
+    def compare(self, operator: Operator, sides: dict[str, SlotOf]) -> tuple[tuple[Pair, ...], str]:
+        """Saturate both placements in turn, from "b" on, as often as the time allows.
+
+        Gives the pairs, and why there are no more if a switch could not be made.
+        """
         self._screen.next_step()
         self.ledger.set_rate(SATURATE)
         self.watch(RECOVER_S)
@@ -154,7 +158,7 @@ class _Play:
         def go(side: str) -> None:
             nonlocal here
             here = side
-            place(operator, sides[side])
+            place(operator, sides[side], self.watch)
             self.watch(SETTLE_S)
 
         def take() -> Figures:
@@ -164,16 +168,20 @@ class _Play:
             self.load_averages.append(os.getloadavg()[0])
             return found
 
-        for pair in in_turn(go, take, here):
-            pairs.append(pair)
-            self._screen.say(
-                f"     pair {len(pairs)}: {pair.a.acked_tps:.0f}/s at Storm's placement, "
-                f"{pair.b.acked_tps:.0f}/s at the new one"
-            )
-            over = time.monotonic() + PAIR_S + DRAIN_S > self._end_s
-            if known(pairs) or len(pairs) >= (LEAST_PAIRS if over else MOST_PAIRS):
-                return tuple(pairs)
-        raise AssertionError("in_turn has no end")
+        try:
+            for pair in in_turn(go, take, here):
+                pairs.append(pair)
+                self._screen.say(
+                    f"     pair {len(pairs)}: {pair.a.acked_tps:.0f}/s at Storm's placement, "
+                    f"{pair.b.acked_tps:.0f}/s at the new one"
+                )
+                over = time.monotonic() + PAIR_S + DRAIN_S > self._end_s
+                if known(pairs) or len(pairs) >= (LEAST_PAIRS if over else MOST_PAIRS):
+                    break
+        except NotPlacedError as error:
+            self._screen.say(f"     no more pairs: {error}")
+            return tuple(pairs), str(error)
+        return tuple(pairs), ""
 
 
 def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
@@ -191,6 +199,7 @@ def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
     for line in planned.layout.options.cannot_show:
         screen.say(f"cannot be shown here: {line}")
     screen.next_step()
+    planned.say = screen.say
     with planned as lab:
         lab.start_agents()
         screen.next_step()
@@ -219,10 +228,11 @@ def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recordi
         moves = run.moved()
         new = operator.placement().slot_of
     pairs: tuple[Pair, ...] = ()
+    broken_off = ""
     if new != storms:
         _let_many_move(lab)
         with beside(lab, NAME) as operator:
-            pairs = run.compare(operator, {"a": storms, "b": new})
+            pairs, broken_off = run.compare(operator, {"a": storms, "b": new})
     screen.next_step()
     totals = run.ledger.drain()
     # The other workers end once they are empty, and begin anew when executors go back to them.
@@ -239,6 +249,7 @@ def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recordi
         cooldown_s=COOLDOWN_S,
         moves=moves,
         pairs=pairs,
+        broken_off=broken_off,
         taken=tuple(run.taken),
         load_averages=tuple(run.load_averages),
         link_bps=None if network is None else network.link_bps,

@@ -62,6 +62,8 @@ class Recording:
         Those that the controller chose.
     pairs : tuple of Pair
         Storm's placement (A) and the new one (B), saturated; none if they are the same.
+    broken_off : str
+        Why there are not as many pairs as there should be; empty if there are.
     taken : tuple of (str, DemoSpan)
         "a" or "b", and when it was measured.
     load_averages : tuple of float
@@ -82,6 +84,7 @@ class Recording:
     cooldown_s: float
     moves: tuple[MoveRecord, ...]
     pairs: tuple[Pair, ...]
+    broken_off: str
     taken: tuple[tuple[str, DemoSpan], ...]
     load_averages: tuple[float, ...]
     link_bps: int | None
@@ -123,7 +126,8 @@ def assemble(recording: Recording) -> dict[str, Any]:
         "node_link_bps": recording.link_bps,
         "pairs": [asdict(pair) for pair in pairs],
         "compared": compared(pairs),
-        "verdict": verdict(pairs) if pairs else ["the controller left Storm's placement as it was"],
+        "broken_off": recording.broken_off,
+        "verdict": _verdict(recording),
         "load_average": {"lowest": min(loads), "highest": max(loads)} if loads else None,
         "fed_tps": recording.rate_tps,
         **_felt(recording, made),
@@ -131,6 +135,19 @@ def assemble(recording: Recording) -> dict[str, Any]:
         "took_s": round(recording.took_s, 1),
         "definitions": dict(DEFINITIONS),
     }
+
+
+def _verdict(recording: Recording) -> list[str]:
+    if recording.pairs:
+        return verdict(recording.pairs)
+    if recording.broken_off:
+        return ["the two placements could not be compared"]
+    return ["the controller left Storm's placement as it was"]
+
+
+def is_lossless(report: Mapping[str, Any]) -> bool:
+    """Tell whether nothing failed, and every word was counted."""
+    return not report["failed_tuples"] and bool(report["words_counted"] >= report["words_emitted"])
 
 
 def lines(report: Mapping[str, Any]) -> list[str]:
@@ -163,6 +180,10 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         "times Storm's with the 95 % interval:",
         *(f"  {_NAMES[figure]}: {_said(row)}" for figure, row in report["compared"].items()),
         *report["verdict"],
+        *(
+            [f"broken off, so pairs are missing: {report['broken_off']}"]
+            * bool(report["broken_off"])
+        ),
         f"longest ack latency around a move (bounds its pause): p50 {_ms(pause['p50'])}, "
         f"p99 {_ms(pause['p99'])}, max {_ms(pause['max'])}; "
         f"without moves: p50 {_ms(report['control_pause_ms']['p50'])}",
