@@ -241,7 +241,15 @@ def _describe(lab: "Lab") -> str:
 
 
 @app.command(epilog=example("python -m deploy demo"))
-def demo() -> None:
+def demo(
+    own_cores: Annotated[
+        float | None,
+        typer.Option(
+            help="Cores of each node, as on a cluster: a worker's capacity is nstorm's default, "
+            "and the controller decides at saturation. Else the nodes share all cores."
+        ),
+    ] = None,
+) -> None:
     """Show nstorm at work, live, and write a report with a picture.
 
     Starts a Storm cluster with a WordCount and lets the controller move executors. Then it compares
@@ -258,7 +266,7 @@ def demo() -> None:
         raise CommandError(f"the demo needs {error.name}: type: pip install -e '.[lab]'") from None
     console = Console()
     with Screen(console) as screen:
-        report = run_demo(screen)
+        report = run_demo(screen, own_cores=own_cores)
     for line in lines(report):
         typer.echo(line)
     typer.echo(f"written: {OUT_DIR / 'report.json'} and {OUT_DIR / 'report.png'}")

@@ -20,7 +20,7 @@ from deploy.demo.report import Recording, assemble
 from deploy.demo.screen import Screen
 from deploy.demo.windows import WARM_S, DemoSpan, is_warm
 from deploy.lab import LabError
-from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep, with_own_cores
 from deploy.lab.figures import Figures, Meter
 from deploy.lab.home.assemble import REPOSITORY, STORM_VERSION
 from deploy.lab.ledger import SATURATE, Ledger, throughput_tps
@@ -52,10 +52,11 @@ LAB_CONF = {
     "nstorm.cycle.secs": CYCLE_S,
     "nstorm.cooldown.executor.secs": COOLDOWN_S,
     "nstorm.journal.dir": str(JOURNAL_DIR),
-    # Nothing holds a worker to its half of a node. Waking up for few tuples at a time costs so much
-    # that 40 % of the load takes most of the CPU, and with halves no worker has room for a move.
-    "nstorm.worker.cpu.capacity": len(os.sched_getaffinity(0)) / 2,
 }
+# Where nodes share the cores, nothing holds a worker to its half of a node. Waking up for few
+# tuples at a time costs so much that 40 % of the load takes most of the CPU, and with halves no
+# worker has room for a move.
+SHARED_CORES_CONF = {"nstorm.worker.cpu.capacity": len(os.sched_getaffinity(0)) / 2}
 # Of the controller that only goes from one placement to the other.
 MOVES_AT_ONCE = 8
 
@@ -184,18 +185,28 @@ class _Play:
         return tuple(pairs), ""
 
 
-def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
+def run_demo(
+    screen: Screen, out_dir: Path = OUT_DIR, own_cores: float | None = None
+) -> dict[str, Any]:
     """Run the demo and write its report.
 
     Parameters
     ----------
+    own_cores : float or None
+        Cores of each node, as on a cluster: then a worker's capacity is what nstorm takes by
+        default, and the controller decides at saturation, as it is measured. None: nodes share all
+        cores.
     out_dir : Path
         Where report.json and report.png go.
     """
     sweep()
     shutil.rmtree(JOURNAL_DIR, ignore_errors=True)  # of an earlier run, of another cluster
     began_s = time.monotonic()
-    planned = plan_lab(NAME, hooks_jar=HOOKS_JAR, conf=LAB_CONF, link=LINK, trimmed=True)
+    conf = LAB_CONF if own_cores is not None else LAB_CONF | SHARED_CORES_CONF
+    planned = plan_lab(
+        NAME, hooks_jar=HOOKS_JAR, conf=conf, cores=own_cores, link=LINK, trimmed=True
+    )
+    with_own_cores(planned, own_cores)
     for line in planned.layout.options.cannot_show:
         screen.say(f"cannot be shown here: {line}")
     screen.next_step()
@@ -208,13 +219,15 @@ def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
         with Session(lab.storm_zookeeper) as session:
             session.connect()
             controls.pause(session, "the demo measures Storm's own placement first")
-            recording = _play(lab, session, screen, began_s)
+            recording = _play(lab, session, screen, began_s, own_cores)
     report = assemble(recording)
     write(out_dir, report, recording)
     return report
 
 
-def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recording:
+def _play(
+    lab: Lab, session: Session, screen: Screen, began_s: float, own_cores: float | None
+) -> Recording:
     """Let the controller work, then compare its placement with Storm's; it is paused at first."""
     run = _Play(lab, session, screen, began_s)
     pids, meters, first_s = lab.worker_pids(), kill_meters(lab), time.time()
@@ -222,6 +235,8 @@ def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recordi
         storms = operator.placement().slot_of
         rate_tps = round(FED_FRAC * run.saturate())
         quiet = run.feed(rate_tps)
+        if own_cores is not None:
+            run.ledger.set_rate(SATURATE)
         controls.resume(session)
         worked, came_to_rest = run.work()
         controls.pause(session, "the demo compares two placements")
@@ -253,6 +268,7 @@ def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recordi
         taken=tuple(run.taken),
         load_averages=tuple(run.load_averages),
         link_bps=None if network is None else network.link_bps,
+        own_cores=own_cores,
         totals=totals,
         restarted_pids=sum(lab.worker_pids().get(slot) != pids[slot] for slot in kept),
         meters_risen={name: n - meters[name] for name, n in kill_meters(lab).items()},

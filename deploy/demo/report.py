@@ -70,6 +70,8 @@ class Recording:
         Of the machine, at the end of each of these.
     link_bps : int or None
         What a node's link carries in each direction; None without a bound.
+    own_cores : float or None
+        Of each node; None where nodes share the machine's.
     meters_risen : mapping of str to int
         Storm's meters of killed workers, by how much they rose.
     """
@@ -88,6 +90,7 @@ class Recording:
     taken: tuple[tuple[str, DemoSpan], ...]
     load_averages: tuple[float, ...]
     link_bps: int | None
+    own_cores: float | None
     totals: Totals
     restarted_pids: int
     meters_risen: Mapping[str, int]
@@ -124,6 +127,7 @@ def assemble(recording: Recording) -> dict[str, Any]:
         "words_emitted": totals.words_emitted,
         "words_counted": totals.words_counted,
         "node_link_bps": recording.link_bps,
+        "node_own_cores": recording.own_cores,
         "pairs": [asdict(pair) for pair in pairs],
         "compared": compared(pairs),
         "broken_off": recording.broken_off,
@@ -176,6 +180,7 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         f"{report['failed_tuples']} failed; words: {report['words_emitted']} emitted, "
         f"{report['words_counted']} counted",
         f"links: {_link(report['node_link_bps'])}",
+        f"cores: {_cores(report['node_own_cores'])}",
         f"Storm's placement and the new one in turn, saturated, {len(report['pairs'])} pairs, as "
         "times Storm's with the 95 % interval:",
         *(f"  {_NAMES[figure]}: {_said(row)}" for figure, row in report["compared"].items()),
@@ -220,6 +225,15 @@ def _said(row: Mapping[str, float | None] | None) -> str:
 
 def _link(bps: int | None) -> str:
     return "without a bound" if bps is None else f"{bps / 1e6:g} Mbit/s a node and direction"
+
+
+def _cores(own: float | None) -> str:
+    if own is not None:
+        return f"{own:g} of its own for each node; decided at saturation, as measured"
+    return (
+        "the nodes share them, and each worker is told it has half of the machine, so a placement "
+        "that empties a node loses no CPU; decided at 40 % of saturation"
+    )
 
 
 def _not_made(recording: Recording) -> list[MoveRecord]:

@@ -288,6 +288,21 @@ class Lab(Daemons):
         return [pid for _, pid, owner in self._workers() if owner == topology]
 
 
+def with_own_cores(lab: Lab, own_cores: float | None) -> Lab:
+    """Refuse a lab whose nodes have no cores of their own though figures are to be had on such.
+
+    Raises
+    ------
+    LabError
+        When nodes share the machine's cores.
+    """
+    network = lab.layout.options.network
+    if own_cores is not None and (network is None or network.cores is None):
+        why = "; ".join(lab.layout.options.cannot_show)
+        raise LabError(f"no nodes with {own_cores:g} cores of their own here: {why}")
+    return lab
+
+
 def plan_lab(
     name: str,
     *,

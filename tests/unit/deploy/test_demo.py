@@ -19,7 +19,15 @@ from controller.storm.history import MoveRecord
 from deploy.demo.calm import QUIET_CYCLES, Calm
 from deploy.demo.gauges import Look, WorkerLook
 from deploy.demo.picture import draw
-from deploy.demo.play import COOLDOWN_S, CYCLE_S, LAB_CONF, LINK, MOVES_AT_ONCE, write
+from deploy.demo.play import (
+    COOLDOWN_S,
+    CYCLE_S,
+    LAB_CONF,
+    LINK,
+    MOVES_AT_ONCE,
+    SHARED_CORES_CONF,
+    write,
+)
 from deploy.demo.report import Recording, assemble, is_lossless, lines
 from deploy.demo.screen import Screen
 from deploy.demo.windows import DemoSpan, felt_span, is_warm, like, pauses_ms
@@ -139,6 +147,7 @@ def recording() -> Recording:
         taken=(("b", DemoSpan(80, 90)), ("a", DemoSpan(92, 102))),
         load_averages=(2.04, 3.0),
         link_bps=None,
+        own_cores=None,
         totals=Totals(100, 100, 0, 0, 500, 500, 0),
         restarted_pids=0,
         meters_risen={"a": 0, "b": 0},
@@ -162,6 +171,13 @@ def test_the_demo_fails_only_if_something_was_lost() -> None:
     assert is_lossless(assemble(replace(one, broken_off="a switch")))
     assert not is_lossless(assemble(replace(one, totals=replace(one.totals, failed=1))))
     assert not is_lossless(assemble(replace(one, totals=replace(one.totals, words_counted=499))))
+
+
+def test_the_report_says_whose_the_cores_are() -> None:
+    shared = next(line for line in lines(assemble(recording())) if line.startswith("cores: "))
+    assert "a placement that empties a node loses no CPU" in shared
+    own = assemble(replace(recording(), own_cores=0.9))
+    assert "cores: 0.9 of its own for each node; decided at saturation, as measured" in lines(own)
 
 
 def test_the_report_says_what_was_recorded() -> None:
@@ -235,7 +251,7 @@ def test_without_a_terminal_there_are_plain_lines() -> None:
 
 
 def test_the_settings_are_ones_that_controller_and_agent_know(tmp_path: Path) -> None:
-    config, _ = from_storm_yaml(LAB_CONF)
+    config, _ = from_storm_yaml(LAB_CONF | SHARED_CORES_CONF)
     assert (config.cycle_s, config.cooldown_s) == (CYCLE_S, COOLDOWN_S)
     from_storm_yaml({**LAB_CONF, "nstorm.max.moves.per.cycle": MOVES_AT_ONCE})
     assert parse_rate(LINK)
