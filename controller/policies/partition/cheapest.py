@@ -55,13 +55,13 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
 
 
 def _as_emptied_or_full(problem: Problem) -> list[Problem]:
-    """Let annealing empty what is too full first; then, where something is, let that stay so.
+    """Let annealing empty what is too full; then, where that cannot be, let it stay so.
 
-    Where nothing can be emptied, it would make one worker fuller for another to be less full.
+    Without room it would make one worker fuller for another to be less full.
     """
-    is_high = problem.full_cores > problem.high_cores
-    if is_high.any():
-        room = np.where(is_high, problem.full_cores, problem.room_cores)
+    stays_high = problem.full_cores > problem.high_cores
+    if stays_high.any():
+        room = np.where(stays_high, problem.full_cores, problem.room_cores)
         return [problem, replace(problem, room_cores=room)]
     return [problem]
 

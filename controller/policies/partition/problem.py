@@ -107,9 +107,10 @@ class Problem:
     ) -> "Problem":
         """Put together what concerns the search.
 
-        A worker that is fuller today than a target may fill it, but not high, may stay so. One that
-        is high may get fuller by the noise of its load: executors of measured sizes are never quite
-        alike, and on full workers none could ever take another's place.
+        A worker that is fuller today than a target may fill it, but not high, may stay so. Where
+        all open workers together are too full, one that is high may get fuller by the noise of its
+        load: executors of measured sizes are never quite alike, and on full workers none could ever
+        take another's place.
         """
         high = limits.high_frac * cluster.capacity_cores
         load = worker_cpu_cores(cluster, snapshot)
@@ -119,8 +120,9 @@ class Problem:
         weights = limits.weight_node, limits.weight_worker
         today = _cost_tps(graph, snapshot.place, cluster.node_of, weights)
         var = np.zeros(count) if snapshot.cpu_var is None else snapshot.cpu_var
-        is_high = load > high + TOLERANCE_CORES
-        full = np.where(is_high, load + _noise_cores(snapshot.place, load, var), high)
+        crowded = load[cluster.is_open].sum() > high[cluster.is_open].sum() + TOLERANCE_CORES
+        stays_high = crowded & (load > high + TOLERANCE_CORES)
+        full = np.where(stays_high, load + _noise_cores(snapshot.place, load, var), high)
         return cls(
             graph=graph,
             start=snapshot.place,
@@ -152,15 +154,15 @@ class Problem:
     def excess_of(self, load_cores: Floats) -> float:
         """Add up by how many cores workers with these loads are high.
 
-        A worker that is high today counts as today unless its load differs by more than its noise.
-        Infinite if it were fuller by more. Rounded: loads may be added up in several orders.
+        One that may get fuller by its noise counts as today unless its load differs by more, and it
+        is infinite if that were fuller by more. Rounded: loads may be added up in several orders.
         """
         today = self.load_cores(self.start)
-        is_high = today > self.high_cores + TOLERANCE_CORES
-        if (is_high & (load_cores > self.full_cores + TOLERANCE_CORES)).any():
+        stays_high = self.full_cores > self.high_cores
+        if (stays_high & (load_cores > self.full_cores + TOLERANCE_CORES)).any():
             return math.inf
         noise = _noise_cores(self.start, today, self.cores_var) + TOLERANCE_CORES
-        same = is_high & (load_cores >= today - noise)
+        same = stays_high & (load_cores >= today - noise)
         over = np.where(same, today, load_cores) - self.high_cores
         return round(float(over[over > TOLERANCE_CORES].sum()), 9)
 
