@@ -181,10 +181,16 @@ def _unsupervised(observed: ObservedEntry) -> bool:
 
 def _supervised(observed: ObservedEntry) -> bool:
     """Tell whether the supervisors of both ends would adopt the new sets."""
+    return not _unread(observed)
+
+
+def _unread(observed: ObservedEntry) -> tuple[str, ...]:
+    """Name the supervisors that have not read the plan."""
     observation, made = observed.observation, observed.progress.made
-    return all(
-        observation.gone(slot) or observation.has_read(slot.supervisor, made)
+    return tuple(
+        f"the supervisor of {slot}"
         for slot in observed.ends()
+        if not (observation.gone(slot) or observation.has_read(slot.supervisor, made))
     )
 
 
@@ -202,14 +208,35 @@ def _opened(observed: ObservedEntry) -> bool:
 
 
 def _target_ready(observed: ObservedEntry) -> bool:
+    return not _unready(observed)
+
+
+def _unready(observed: ObservedEntry) -> tuple[str, ...]:
+    """Name who keeps a move in PREPARE."""
     # What goes through QUIET is absorbed right after it, and what carries its state stands still
     # from CARRY on.
     stops_first = observed.entry.way in (Way.SPOUT, Way.RENEW, Way.CARRY)
-    if stops_first and not _supervised(observed):
-        return False
-    if observed.entry.way is Way.LIVE and not _proved(observed):
-        return False
-    return observed.state(observed.entry.target) in (EntryState.READY, EntryState.ROUTED)
+    entry = observed.entry
+    missing = _unread(observed) if stops_first else ()
+    if entry.way is Way.LIVE and not _proved(observed):
+        missing += (f"the look of {entry.source} at what its bolt remembers",)
+    if observed.state(entry.target) not in (EntryState.READY, EntryState.ROUTED):
+        missing += (f"the copy of {entry.target}",)
+    return missing
+
+
+def who(observed: ObservedEntry, event: str) -> tuple[str, ...]:
+    """Name who was missing when a move had to go back; none where the reason says it."""
+    if event == "limit" and observed.entry.phase is Phase.PREPARE:
+        return _unready(observed)
+    if event == "unsupervised":
+        return _unread(observed)
+    if event == "end_lost":
+        ends = [end for end in observed.ends() if observed.status(end) is not SlotStatus.LIVE]
+        return tuple(f"the worker at {end}" for end in ends)
+    if event == "end_dead":
+        return tuple(f"the worker at {end}" for end in observed.ends() if observed.dead(end))
+    return ()
 
 
 def _proved(observed: ObservedEntry) -> bool:

@@ -19,7 +19,7 @@ from enum import StrEnum
 
 from msgspec import structs
 
-from migration.events import EVENTS, ObservedEntry, Progress
+from migration.events import EVENTS, ObservedEntry, Progress, who
 from migration.model import ABSORBED, Entry, EntryState, NodeAcks, Phase, Plan, Publication, Timing
 from migration.observation import Observation
 from migration.table import LEAVE, VOID, Transition, transitions_from
@@ -145,9 +145,11 @@ def _judge(observed: ObservedEntry) -> _Judged:
     entry, progress = observed.entry, observed.progress
     for row in transitions_from(entry.phase, entry.way, void=entry.void is not None):
         if EVENTS[row.event](observed):
-            event = _event(observed, row.event, row.next, row.reason)
+            missing = ", ".join(who(observed, row.event))
+            reason = f"{row.reason}: {missing}" if missing else row.reason
+            event = _event(observed, row.event, row.next, reason)
             if row.next in (Phase.RECALL, Phase.UNDO):
-                progress = replace(progress, undo_reason=progress.undo_reason or row.reason)
+                progress = replace(progress, undo_reason=progress.undo_reason or reason)
             return _Judged(entry, _next_entry(entry, row), progress, event)
     if observed.state(entry.source) is EntryState.STUCK and not progress.stuck:
         event = _event(observed, "stuck", entry.phase, "the source's thread is stuck in user code")

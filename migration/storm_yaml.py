@@ -56,13 +56,16 @@ def problem(error: OSError | UnicodeDecodeError | yaml.YAMLError) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a storm.yaml; a `ConfigError` if it cannot be read or holds no mapping."""
+    """Read a storm.yaml; a `ConfigError` if it cannot be read or holds no keys."""
     try:
         document = load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: {problem(error)}") from None
     if document is None:
-        return {}
+        raise ConfigError(
+            f"{path}: holds no keys, so it names no cluster: set storm.zookeeper.servers, be it to "
+            "[localhost]"
+        )
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
         raise ConfigError(f"{path}: must hold keys with values, like Storm's own")
     return document
@@ -115,4 +118,9 @@ def storm_zookeeper(document: Mapping[str, Any]) -> str:
     if not isinstance(root, str) or not (root == "" or root.startswith("/")):
         raise ConfigError(f"storm.zookeeper.root: must be a path that begins with /, is {root!r}")
     names = [name for name in root.split("/") if name]
-    return "/".join([",".join(f"{server}:{port}" for server in servers), *names])
+    return "/".join([",".join(f"{_bracketed(server)}:{port}" for server in servers), *names])
+
+
+def _bracketed(server: str) -> str:
+    """Put brackets round an IPv6 address, which Storm takes with and without."""
+    return f"[{server}]" if server.count(":") > 1 and not server.startswith("[") else server

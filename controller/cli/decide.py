@@ -1,15 +1,19 @@
 """``nstorm decide``: what a policy does with a snapshot."""
 
 import json
+import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from controller.compiling import compiling_beside
 from controller.config import Config, build, keys_of
 from controller.console import Console
 from controller.core.classify import worker_cpu_cores
@@ -17,13 +21,19 @@ from controller.core.cluster import Cluster, LoadSnapshot, inter_node_frac
 from controller.core.compiled import run_as_python_until
 from controller.core.headroom import headroom
 from controller.errors import SnapshotError
-from controller.output import Output, OutputOption
+from controller.output import Output, OutputOption, quiet
+from controller.policies.partition import anneal
+from controller.policies.partition.goal import Answer
+from controller.policies.partition.search import Question, Search, search_inline
 from controller.policies.registry import NAMES
+from controller.policies.registry import policy as choose_policy
 from controller.snapshot import parse
 from controller.walk import WalkStep, as_document, walk
 
 # Executors times steps: some two seconds as Python, where the loops' compiler would take twenty.
 MOST_AS_PYTHON = 20_000
+# A search among more executors takes longer as Python than the compiler does.
+MOST_SEARCHED_AS_PYTHON = 16
 
 
 def _known_policy(name: str | None) -> str | None:
@@ -65,14 +75,37 @@ def decide(
     config = build(keys_of(assignments or []))
     config = replace(config, policy=policy or config.policy)
     cluster, start = _read(snapshot)
-    # A search for a target is a long loop by itself.
-    quick = config.policy != "gather" and len(start.executors) * steps <= MOST_AS_PYTHON
-    with run_as_python_until(lambda: not quick):
-        walked = list(walk(cluster, start, config, steps))
+    with _searching(config.policy, len(start.executors) * steps) as search:
+        chosen = choose_policy(config.policy, config.options, search)
+        walked = list(walk(cluster, start, config, steps, chosen=chosen))
         if output is Output.JSON:
             print(json.dumps(as_document(cluster, walked, config), indent=1))
         else:
             _print(cluster, start, config, walked)
+
+
+@contextmanager
+def _searching(policy: str, executor_steps: int) -> Iterator[Search]:
+    """Decide at once, as Python where the compiler has not been yet; give what searches."""
+    if policy != "gather" and executor_steps <= MOST_AS_PYTHON:
+        with run_as_python_until(lambda: False):
+            yield search_inline
+        return
+    from controller.core.machine_code import is_kept  # noqa: PLC0415  # it loads the compiler
+
+    if is_kept(anneal._anneal):
+        yield search_inline
+        return
+    begun = Event()
+    begun.set()
+    with quiet(logging.CRITICAL), compiling_beside(begun) as compiled:
+
+        def search(question: Question) -> Answer:
+            if len(question.snapshot.executors) > MOST_SEARCHED_AS_PYTHON:
+                compiled.wait()
+            return question.answer()
+
+        yield search
 
 
 def _print(

@@ -8,7 +8,7 @@ import socket
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from importlib.metadata import version
 from typing import Any, TypeAlias
@@ -147,8 +147,15 @@ def _of_worker(worker: Mapping[str, Any]) -> Found:
         yield f"dropped {worker['dropped']:,} tuples", f"Storm replays what is acked. {_REPORT}"
 
 
-def _host(document: Mapping[str, Any]) -> str:
-    return str(document.get("storm.local.hostname", socket.gethostname()))
+def _host(document: Mapping[str, Any], hosts: Iterable[str]) -> str:
+    """Give the name of this machine among the hosts as Storm publishes it; empty if it is none.
+
+    Without `storm.local.hostname` Storm publishes the canonical name, often a longer one than the
+    machine has for itself.
+    """
+    given = document.get("storm.local.hostname")
+    names = [given] if given else [socket.getfqdn(), socket.gethostname()]
+    return next((str(name) for name in names if name in set(hosts)), "")
 
 
 def _heap_mb(pid: int) -> float:
@@ -171,13 +178,14 @@ def of_heaps(
     if not isinstance(each_mb, int | float):
         yield f"{_ON_HEAP} is no number: {each_mb!r}", "Mend it in the storm.yaml."
         return
+    here = _host(document, status["hosts"].values())
     moves = {one["topology"]: [m for step in one["steps"] for m in step["moves"]] for one in plans}
     for topology in status["topologies"]:
         place = {one["executor"]: one["slot"] for one in topology["executors"]}
         to = {executor: target for executor, _, target in moves.get(topology["topology"], [])}
         now, then = Counter(place.values()), Counter((place | to).values())
         for worker in topology["workers"]:
-            slot, is_here = worker["slot"], worker["host"] == _host(document) and worker["pid"]
+            slot, is_here = worker["slot"], worker["host"] == here and worker["pid"]
             if not is_here or then[slot] <= now[slot]:
                 continue
             needs_mb, has_mb = then[slot] * each_mb, heap_mb(worker["pid"])
@@ -193,7 +201,7 @@ def of_heaps(
 
 def of_machine(document: Mapping[str, Any], hosts: Mapping[str, str], cores: int) -> Found:
     """Find what only this machine tells, if it is a node of the cluster."""
-    if _host(document) not in hosts.values():
+    if not _host(document, hosts.values()):
         return
     given = document.get("supervisor.cpu.capacity", 400)  # Storm's default, in % of a core
     if given != 100 * cores:

@@ -7,7 +7,8 @@ from typing import Any
 from controller.errors import CommandError
 from migration.model import Node, Slot
 
-_BEFORE_PORT = re.compile(r"[\w.-]+(?=:\d)")
+# An id ends in the node's address, which may be one of IPv6.
+_BEFORE_PORT = re.compile(r"[\w.:-]*[\w.-](?=:\d)")
 
 
 def slot_of(text: str, nodes: Sequence[Node]) -> Slot:
@@ -26,7 +27,12 @@ def slot_of(text: str, nodes: Sequence[Node]) -> Slot:
 
 def shown(text: str, hosts: Mapping[str, str]) -> str:
     """Write hosts for the ids of supervisors before a port, or for an id alone, where known."""
-    return hosts.get(text) or _BEFORE_PORT.sub(lambda id_: hosts.get(id_[0], id_[0]), text)
+
+    def host(found: re.Match[str]) -> str:
+        before, colon, last = found[0].rpartition(":")
+        return hosts.get(found[0]) or f"{before}{colon}{hosts.get(last, last)}"
+
+    return hosts.get(text) or _BEFORE_PORT.sub(host, text)
 
 
 def only(document: dict[str, Any], topology: str, host: str) -> dict[str, Any]:

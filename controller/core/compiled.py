@@ -12,6 +12,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _never() -> bool:
+    return False
+
+
 _is_compiled: ContextVar[Callable[[], bool]] = ContextVar("is_compiled", default=lambda: True)
 
 
@@ -19,7 +25,8 @@ _is_compiled: ContextVar[Callable[[], bool]] = ContextVar("is_compiled", default
 def run_as_python_until(is_compiled: Callable[[], bool]) -> Iterator[None]:
     """Let the loops of this thread run as Python; those of all others are compiled when called.
 
-    `is_compiled` is asked at each call of a loop, and may turn from False to True at any time.
+    `is_compiled` is asked at each call of a loop that no other loop makes, and may turn from False
+    to True at any time.
     """
     before = _is_compiled.set(is_compiled)
     try:
@@ -44,10 +51,14 @@ class Loop:
         return of(self.python)
 
     def __call__(self, *arguments: Any) -> Any:
-        if _is_compiled.get()():
+        is_compiled = _is_compiled.get()
+        if is_compiled is _never:
+            return self.python(*arguments)
+        if is_compiled():
             return self.machine(*arguments)
-        # Machine code does not warn of infinities that cancel each other out, either.
-        with np.errstate(all="ignore"):
+        # What it calls runs as Python, too: machine code draws from random numbers of its own.
+        # And it does not warn of infinities that cancel each other out.
+        with run_as_python_until(_never), np.errstate(all="ignore"):
             return self.python(*arguments)
 
 

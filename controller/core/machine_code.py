@@ -24,6 +24,13 @@ def of(function: Callable[..., Any]) -> Any:
     return made
 
 
+def is_kept(loop: Callable[..., Any]) -> bool:
+    """Tell whether a loop need not be compiled."""
+    assert isinstance(loop, Loop)
+    cache = getattr(loop.machine, "_cache", None)
+    return not isinstance(cache, FunctionCache) or bool(cache._cache_file._load_index())
+
+
 @typeof_impl.register(Loop)  # type: ignore[untyped-decorator]  # numba has no types
 def _type_of(loop: Loop, context: Any) -> Any:
     """Let a compiled loop call another one."""

@@ -20,7 +20,7 @@ from deploy.demo.report import Recording, assemble
 from deploy.demo.screen import Screen
 from deploy.demo.windows import WARM_S, DemoSpan, is_warm
 from deploy.lab import LabError
-from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep, with_own_cores
 from deploy.lab.figures import Figures, Meter
 from deploy.lab.home.assemble import REPOSITORY, STORM_VERSION
 from deploy.lab.ledger import SATURATE, Ledger, throughput_tps
@@ -29,6 +29,7 @@ from deploy.lab.pairing import (
     FED_FRAC,
     LEAST_PAIRS,
     TOPOLOGY_CONF,
+    NotPlacedError,
     Pair,
     SlotOf,
     in_turn,
@@ -51,10 +52,11 @@ LAB_CONF = {
     "nstorm.cycle.secs": CYCLE_S,
     "nstorm.cooldown.executor.secs": COOLDOWN_S,
     "nstorm.journal.dir": str(JOURNAL_DIR),
-    # Nothing holds a worker to its half of a node. Waking up for few tuples at a time costs so much
-    # that 40 % of the load takes most of the CPU, and with halves no worker has room for a move.
-    "nstorm.worker.cpu.capacity": len(os.sched_getaffinity(0)) / 2,
 }
+# Where nodes share the cores, nothing holds a worker to its half of a node. Waking up for few
+# tuples at a time costs so much that 40 % of the load takes most of the CPU, and with halves no
+# worker has room for a move.
+SHARED_CORES_CONF = {"nstorm.worker.cpu.capacity": len(os.sched_getaffinity(0)) / 2}
 # Of the controller that only goes from one placement to the other.
 MOVES_AT_ONCE = 8
 
@@ -144,8 +146,11 @@ class _Play:
         self.watch(2 * CYCLE_S)  # the controller tells of a move's end with its next cycle
         return self._gauges.look().ended
 
-    def compare(self, operator: Operator, sides: dict[str, SlotOf]) -> tuple[Pair, ...]:
-        """Saturate both placements in turn, from "b" on, as often as the time allows."""
+    def compare(self, operator: Operator, sides: dict[str, SlotOf]) -> tuple[tuple[Pair, ...], str]:
+        """Saturate both placements in turn, from "b" on, as often as the time allows.
+
+        Gives the pairs, and why there are no more if a switch could not be made.
+        """
         self._screen.next_step()
         self.ledger.set_rate(SATURATE)
         self.watch(RECOVER_S)
@@ -154,7 +159,7 @@ class _Play:
         def go(side: str) -> None:
             nonlocal here
             here = side
-            place(operator, sides[side])
+            place(operator, sides[side], self.watch)
             self.watch(SETTLE_S)
 
         def take() -> Figures:
@@ -164,33 +169,48 @@ class _Play:
             self.load_averages.append(os.getloadavg()[0])
             return found
 
-        for pair in in_turn(go, take, here):
-            pairs.append(pair)
-            self._screen.say(
-                f"     pair {len(pairs)}: {pair.a.acked_tps:.0f}/s at Storm's placement, "
-                f"{pair.b.acked_tps:.0f}/s at the new one"
-            )
-            over = time.monotonic() + PAIR_S + DRAIN_S > self._end_s
-            if known(pairs) or len(pairs) >= (LEAST_PAIRS if over else MOST_PAIRS):
-                return tuple(pairs)
-        raise AssertionError("in_turn has no end")
+        try:
+            for pair in in_turn(go, take, here):
+                pairs.append(pair)
+                self._screen.say(
+                    f"     pair {len(pairs)}: {pair.a.acked_tps:.0f}/s at Storm's placement, "
+                    f"{pair.b.acked_tps:.0f}/s at the new one"
+                )
+                over = time.monotonic() + PAIR_S + DRAIN_S > self._end_s
+                if known(pairs) or len(pairs) >= (LEAST_PAIRS if over else MOST_PAIRS):
+                    break
+        except NotPlacedError as error:
+            self._screen.say(f"     no more pairs: {error}")
+            return tuple(pairs), str(error)
+        return tuple(pairs), ""
 
 
-def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
+def run_demo(
+    screen: Screen, out_dir: Path = OUT_DIR, own_cores: float | None = None
+) -> dict[str, Any]:
     """Run the demo and write its report.
 
     Parameters
     ----------
+    own_cores : float or None
+        Cores of each node, as on a cluster: then a worker's capacity is what nstorm takes by
+        default, and the controller decides at saturation, as it is measured. None: nodes share all
+        cores.
     out_dir : Path
         Where report.json and report.png go.
     """
     sweep()
     shutil.rmtree(JOURNAL_DIR, ignore_errors=True)  # of an earlier run, of another cluster
     began_s = time.monotonic()
-    planned = plan_lab(NAME, hooks_jar=HOOKS_JAR, conf=LAB_CONF, link=LINK, trimmed=True)
+    conf = LAB_CONF if own_cores is not None else LAB_CONF | SHARED_CORES_CONF
+    planned = plan_lab(
+        NAME, hooks_jar=HOOKS_JAR, conf=conf, cores=own_cores, link=LINK, trimmed=True
+    )
+    with_own_cores(planned, own_cores)
     for line in planned.layout.options.cannot_show:
         screen.say(f"cannot be shown here: {line}")
     screen.next_step()
+    planned.say = screen.say
     with planned as lab:
         lab.start_agents()
         screen.next_step()
@@ -199,13 +219,15 @@ def run_demo(screen: Screen, out_dir: Path = OUT_DIR) -> dict[str, Any]:
         with Session(lab.storm_zookeeper) as session:
             session.connect()
             controls.pause(session, "the demo measures Storm's own placement first")
-            recording = _play(lab, session, screen, began_s)
+            recording = _play(lab, session, screen, began_s, own_cores)
     report = assemble(recording)
     write(out_dir, report, recording)
     return report
 
 
-def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recording:
+def _play(
+    lab: Lab, session: Session, screen: Screen, began_s: float, own_cores: float | None
+) -> Recording:
     """Let the controller work, then compare its placement with Storm's; it is paused at first."""
     run = _Play(lab, session, screen, began_s)
     pids, meters, first_s = lab.worker_pids(), kill_meters(lab), time.time()
@@ -213,16 +235,19 @@ def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recordi
         storms = operator.placement().slot_of
         rate_tps = round(FED_FRAC * run.saturate())
         quiet = run.feed(rate_tps)
+        if own_cores is not None:
+            run.ledger.set_rate(SATURATE)
         controls.resume(session)
         worked, came_to_rest = run.work()
         controls.pause(session, "the demo compares two placements")
         moves = run.moved()
         new = operator.placement().slot_of
     pairs: tuple[Pair, ...] = ()
+    broken_off = ""
     if new != storms:
         _let_many_move(lab)
         with beside(lab, NAME) as operator:
-            pairs = run.compare(operator, {"a": storms, "b": new})
+            pairs, broken_off = run.compare(operator, {"a": storms, "b": new})
     screen.next_step()
     totals = run.ledger.drain()
     # The other workers end once they are empty, and begin anew when executors go back to them.
@@ -239,9 +264,11 @@ def _play(lab: Lab, session: Session, screen: Screen, began_s: float) -> Recordi
         cooldown_s=COOLDOWN_S,
         moves=moves,
         pairs=pairs,
+        broken_off=broken_off,
         taken=tuple(run.taken),
         load_averages=tuple(run.load_averages),
         link_bps=None if network is None else network.link_bps,
+        own_cores=own_cores,
         totals=totals,
         restarted_pids=sum(lab.worker_pids().get(slot) != pids[slot] for slot in kept),
         meters_risen={name: n - meters[name] for name, n in kill_meters(lab).items()},

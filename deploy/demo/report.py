@@ -62,12 +62,16 @@ class Recording:
         Those that the controller chose.
     pairs : tuple of Pair
         Storm's placement (A) and the new one (B), saturated; none if they are the same.
+    broken_off : str
+        Why there are not as many pairs as there should be; empty if there are.
     taken : tuple of (str, DemoSpan)
         "a" or "b", and when it was measured.
     load_averages : tuple of float
         Of the machine, at the end of each of these.
     link_bps : int or None
         What a node's link carries in each direction; None without a bound.
+    own_cores : float or None
+        Of each node; None where nodes share the machine's.
     meters_risen : mapping of str to int
         Storm's meters of killed workers, by how much they rose.
     """
@@ -82,9 +86,11 @@ class Recording:
     cooldown_s: float
     moves: tuple[MoveRecord, ...]
     pairs: tuple[Pair, ...]
+    broken_off: str
     taken: tuple[tuple[str, DemoSpan], ...]
     load_averages: tuple[float, ...]
     link_bps: int | None
+    own_cores: float | None
     totals: Totals
     restarted_pids: int
     meters_risen: Mapping[str, int]
@@ -121,9 +127,11 @@ def assemble(recording: Recording) -> dict[str, Any]:
         "words_emitted": totals.words_emitted,
         "words_counted": totals.words_counted,
         "node_link_bps": recording.link_bps,
+        "node_own_cores": recording.own_cores,
         "pairs": [asdict(pair) for pair in pairs],
         "compared": compared(pairs),
-        "verdict": verdict(pairs) if pairs else ["the controller left Storm's placement as it was"],
+        "broken_off": recording.broken_off,
+        "verdict": _verdict(recording),
         "load_average": {"lowest": min(loads), "highest": max(loads)} if loads else None,
         "fed_tps": recording.rate_tps,
         **_felt(recording, made),
@@ -131,6 +139,19 @@ def assemble(recording: Recording) -> dict[str, Any]:
         "took_s": round(recording.took_s, 1),
         "definitions": dict(DEFINITIONS),
     }
+
+
+def _verdict(recording: Recording) -> list[str]:
+    if recording.pairs:
+        return verdict(recording.pairs)
+    if recording.broken_off:
+        return ["the two placements could not be compared"]
+    return ["the controller left Storm's placement as it was"]
+
+
+def is_lossless(report: Mapping[str, Any]) -> bool:
+    """Tell whether nothing failed, and every word was counted."""
+    return not report["failed_tuples"] and bool(report["words_counted"] >= report["words_emitted"])
 
 
 def lines(report: Mapping[str, Any]) -> list[str]:
@@ -159,10 +180,15 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         f"{report['failed_tuples']} failed; words: {report['words_emitted']} emitted, "
         f"{report['words_counted']} counted",
         f"links: {_link(report['node_link_bps'])}",
+        f"cores: {_cores(report['node_own_cores'])}",
         f"Storm's placement and the new one in turn, saturated, {len(report['pairs'])} pairs, as "
         "times Storm's with the 95 % interval:",
         *(f"  {_NAMES[figure]}: {_said(row)}" for figure, row in report["compared"].items()),
         *report["verdict"],
+        *(
+            [f"broken off, so pairs are missing: {report['broken_off']}"]
+            * bool(report["broken_off"])
+        ),
         f"longest ack latency around a move (bounds its pause): p50 {_ms(pause['p50'])}, "
         f"p99 {_ms(pause['p99'])}, max {_ms(pause['max'])}; "
         f"without moves: p50 {_ms(report['control_pause_ms']['p50'])}",
@@ -199,6 +225,15 @@ def _said(row: Mapping[str, float | None] | None) -> str:
 
 def _link(bps: int | None) -> str:
     return "without a bound" if bps is None else f"{bps / 1e6:g} Mbit/s a node and direction"
+
+
+def _cores(own: float | None) -> str:
+    if own is not None:
+        return f"{own:g} of its own for each node; decided at saturation, as measured"
+    return (
+        "the nodes share them, and each worker is told it has half of the machine, so a placement "
+        "that empties a node loses no CPU; decided at 40 % of saturation"
+    )
 
 
 def _not_made(recording: Recording) -> list[MoveRecord]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 # LoggingMetricsConsumer of Storm 2: "%d\t%15s:%-4d\t%3d:%-11s\t", then name and value.
 _LOGGED = re.compile(
-    r"(\d{9,13})\t\s*(\S+):(\d+)\s*\t\s*(-?\d+):(\S+)\s*\t(\S+)\s*\t(.*?)\s*$", re.ASCII
+    r"(\d{9,13})\t\s*(\S+):(\d+)\s*\t\s*(-?\d+):([^\t]*[^\t ])\s*\t(\S+)\s*\t(.*?)\s*$", re.ASCII
 )
 # Graphite's plain text, with the names of Storm's StormMetricRegistry.
 _GRAPHITE = re.compile(
@@ -20,7 +20,8 @@ _GRAPHITE = re.compile(
     r"\s+(\S+)\s+(\d{9,13})\s*$",
     re.ASCII,
 )
-_PAIR = re.compile(r"([^={},\s][^={},]*)=(-?[0-9.eE+]+)")
+# Ids may have commas and equal signs of their own: a value ends its pair.
+_PAIR = re.compile(r"(\S.*?)=(-?[0-9.eE+-]+)(?=, |}?$)(?:, )?")
 _EXECUTED, _SENT, _CAPACITY = "__execute-count", "__transfer-count", "__capacity"
 
 
@@ -38,10 +39,11 @@ class Sample:
     is_total: bool  # counts since the worker's start, not since the last sample
 
 
-def samples(lines: Iterable[str]) -> Iterator[Sample]:
+def samples(lines: Iterable[str], others: set[str] | None = None) -> Iterator[Sample]:
     """Read the lines that tell of the load of user components; others are passed over.
 
-    The lines are of worker.log.metrics, or of Graphite's plain text.
+    The lines are of worker.log.metrics, or of Graphite's plain text. `others` takes the names of
+    user components' metrics that are passed over.
     """
     for line in lines:
         logged, graphite = _LOGGED.search(line), _GRAPHITE.match(line)
@@ -54,6 +56,8 @@ def samples(lines: Iterable[str]) -> Iterator[Sample]:
         if component.startswith("__") or int(task) < 0:
             continue
         time_s = float(time) / (1000 if len(time) > 10 else 1)
+        if others is not None and not name.startswith((_EXECUTED, _SENT, _CAPACITY)):
+            others.add(name)
         for short, source, value, is_total in _values(name.removesuffix(".count"), text):
             yield Sample(time_s, task, component, f"{host}:{port}", short, source, value, is_total)
 
@@ -62,7 +66,7 @@ def _values(name: str, text: str) -> Iterator[tuple[str, str, float, bool]]:
     """Take a metric apart: maps count since the last sample, names with a stream are totals."""
     for short in (_EXECUTED, _SENT, _CAPACITY):
         if name == short:
-            pairs = _PAIR.findall(text) if text.startswith("{") else [("", text)]
+            pairs = _PAIR.findall(text[1:]) if text.startswith("{") else [("", text)]
             for key, value in pairs:
                 yield from _value(short, key, value, is_total=False)
         elif name.startswith(f"{short}-") and not name.endswith("_rate"):
@@ -77,7 +81,7 @@ def _value(
     except ValueError:
         return
     if 0 <= value < float("inf"):
-        yield short, key.strip().partition(":")[0] if short == _EXECUTED else "", value, is_total
+        yield short, key.strip().rpartition(":")[0] if short == _EXECUTED else "", value, is_total
 
 
 @dataclass(slots=True)

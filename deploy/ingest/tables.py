@@ -17,10 +17,10 @@ import numpy as np
 
 from controller.config import build
 from controller.core.cluster import Floats, Ints, natural_key
-from controller.errors import ControllerError
 from controller.journal.writer import Bounds, Writer
 from controller.output import counted
 from deploy.ingest.metrics_log import loads, samples
+from deploy.ingest.signs import IngestError, Sent, check_cores, check_edges, check_time, gaps
 from deploy.ingest.world import Window, WindowWorld, record_windows
 from migration import ModelError
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
@@ -33,10 +33,6 @@ FIELDS = ("worker", "node", "component", "kind", "capacity_cores")
 FIRST_PORT, ASSUMED_WORKERS, ASSUMED_SPAN_S = 6700, 4, 5.0
 # How many names a message lists of what is missing.
 SHOWN = 3
-
-
-class IngestError(ControllerError):
-    """A file cannot be made into a journal; the message names file, row and column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +165,23 @@ def _take(path: Path, rows: list[dict[str, Any]], tables: _Tables) -> None:
         raise IngestError(
             f"{path}: column {missing[0]} is missing; a table has the columns of one of: {known}"
         )
+    sent: list[Sent] = []
+    used: dict[tuple[float, str], str] = {}
     for at, values in enumerate(rows, 2):
         row = _TableRow(f"{path}: row {at}", values)
         if kind is EDGES:
             ends, tuples = (row.text("source"), row.text("target")), row.number("tuples")
-            tables.edges.append((row.number("time_s"), *ends, tuples))
+            sent.append(Sent(row.name, check_time(row.name, row.number("time_s")), *ends, tuples))
         elif kind is CPU:
-            cores, time_s = row.number("cpu_cores"), row.number("time_s")
-            tables.cpu.append((time_s, row.text("executor"), cores))
+            cores = check_cores(row.name, row.number("cpu_cores"))
+            key = check_time(row.name, row.number("time_s")), row.text("executor")
+            if (known := used.setdefault(key, row.name)) != row.name:
+                raise IngestError(f"{row.name}: has the time and executor of {known}")
+            tables.cpu.append((*key, cores))
         else:
             _take_place(row, tables)
-    tables.said.append(f"{path}: {counted(len(rows), 'row')}")
+    tables.said += [f"{path}: {counted(len(rows), 'row')}", *check_edges(str(path), sent)]
+    tables.edges += [(row.time_s, row.source, row.target, row.tuples) for row in sent]
 
 
 def _take_place(row: _TableRow, tables: _Tables) -> None:
@@ -197,7 +199,14 @@ def _take_place(row: _TableRow, tables: _Tables) -> None:
 
 
 def _take_metrics(path: Path, lines: Iterable[str], tables: _Tables) -> None:
-    found = loads(samples(lines))
+    others: set[str] = set()
+    found = loads(samples(lines, others))
+    if not found.places and others:
+        raise IngestError(
+            f"{path}: has metrics ({_some(sorted(others))}) and no counts of tuples: Storm 2 gives "
+            "them to metrics consumers only where topology.enable.v2.metrics.tick is true; set it, "
+            "and give the log of two ticks or more"
+        )
     if not found.places:
         raise IngestError(f"{path}: neither a table (.csv, .parquet) nor a log of Storm's metrics")
     tables.edges += found.edges
@@ -347,7 +356,14 @@ def _windows(
         )
     capacity = sum(node.cpu_capacity for node in publication.nodes) / 100
     cores, done = np.zeros(len(index)), 0
-    first_span_s = times_s[1] - times_s[0] if len(times_s) > 1 else ASSUMED_SPAN_S
+    usual_s, long = gaps(times_s)
+    times = {time_s: span_s / usual_s for time_s, span_s in long}
+    first_span_s = usual_s or ASSUMED_SPAN_S
+    for time_s, span_s in long:
+        tables.said.append(
+            f"no traffic is known for {span_s:g} s before {time_s:.0f}, where windows have "
+            f"{usual_s:g} s: taken to be as in the window after it"
+        )
     for before_s, time_s in itertools.pairwise([times_s[0] - first_span_s, *times_s]):
         table = np.array(rows[time_s], dtype=np.float64)
         ends = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
@@ -356,7 +372,7 @@ def _windows(
             done += 1
         shared = _by_tuples(len(index), *ends, table[:, 2]) * capacity / 2
         used = cores.copy() if cpu else shared
-        yield Window(time_s, time_s - before_s, used, *ends, table[:, 2])
+        yield Window(time_s, time_s - before_s, used, *ends, table[:, 2] * times.get(time_s, 1.0))
 
 
 def _by_tuples(count: int, source: Ints, target: Ints, tuples: Floats) -> Floats:

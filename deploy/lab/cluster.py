@@ -246,17 +246,28 @@ class Lab(Daemons):
         """
         ledger = self.ledger(name)
 
-        def ready() -> bool:
-            wanted = {
+        def wanted() -> set[int]:
+            return {
                 task
                 for placed in self.assignment(name)
                 # Nor those that Trident makes of nothing of the workload's.
                 if not placed.component.startswith(("__", "$", "b-"))
                 for task in range(placed.executor[0], placed.executor[1] + 1)
             }
-            return bool(wanted) and wanted <= ledger.tasks()
 
-        self.wait_until(f"all tasks of {name} are open", ready, limit_s)
+        def ready() -> bool:
+            tasks = wanted()
+            return bool(tasks) and tasks <= ledger.tasks()
+
+        def missing() -> str:
+            tasks = wanted()
+            return (
+                f"{len(tasks & ledger.tasks())} of {len(tasks)} are"
+                if tasks
+                else "none is assigned"
+            )
+
+        self.wait_until(f"all tasks of {name} are open", ready, limit_s, missing)
         if name in self._rates_at_start:
             ledger.set_rate(self._rates_at_start.pop(name))
 
@@ -275,6 +286,21 @@ class Lab(Daemons):
 
     def _workers_of(self, topology: str) -> list[int]:
         return [pid for _, pid, owner in self._workers() if owner == topology]
+
+
+def with_own_cores(lab: Lab, own_cores: float | None) -> Lab:
+    """Refuse a lab whose nodes have no cores of their own though figures are to be had on such.
+
+    Raises
+    ------
+    LabError
+        When nodes share the machine's cores.
+    """
+    network = lab.layout.options.network
+    if own_cores is not None and (network is None or network.cores is None):
+        why = "; ".join(lab.layout.options.cannot_show)
+        raise LabError(f"no nodes with {own_cores:g} cores of their own here: {why}")
+    return lab
 
 
 def plan_lab(

@@ -24,6 +24,11 @@ from deploy.lab.processes import Child, Processes, start_ticks
 
 # Two cores shared with a build or another lab need minutes for what takes half of one alone.
 UP_LIMIT_S = 240.0
+# A limit is for a machine whose load is this many times its cores, and grows with the load, up to
+# `MOST_TIMES`: beside a load of 60 on two cores all takes some ten times as long.
+USUAL_LOAD, MOST_TIMES = 4.0, 6.0
+# After so long it says what it waits for, and again each time it has waited as long again.
+SAY_AFTER_S = 20.0
 
 
 class Daemons:
@@ -46,6 +51,7 @@ class Daemons:
             {**os.environ, "STORM_CONF_DIR": str(layout.nimbus_dir / "conf")},
         )
         self._term_before: Any = None
+        self.say: Callable[[str], None] = lambda text: None  # takes what it waits for
 
     def __enter__(self) -> Self:
         """Bring the cluster up, as one that ends with this process."""
@@ -290,8 +296,14 @@ class Daemons:
         save(self.layout)
         return True
 
-    def wait_until(self, what: str, done: Callable[[], bool], limit_s: float = UP_LIMIT_S) -> None:
-        """Wait for something in the cluster to come true.
+    def wait_until(
+        self,
+        what: str,
+        done: Callable[[], bool],
+        limit_s: float = UP_LIMIT_S,
+        missing: Callable[[], str] = lambda: "",
+    ) -> None:
+        """Wait for something in the cluster to come true, and say so if it takes long.
 
         Parameters
         ----------
@@ -300,21 +312,38 @@ class Daemons:
         done : Callable[[], bool]
             Whether it has come; asked about three times a second.
         limit_s : float
-            When to give up.
+            When to give up, where the machine is not busy.
+        missing : Callable[[], str]
+            Says what of it has not come yet.
 
         Raises
         ------
         LabError
             When it did not come.
         """
-        deadline = time.monotonic() + limit_s
+        began_s, say_after_s = time.monotonic(), SAY_AFTER_S
         while not done():
+            waited_s, most_s = time.monotonic() - began_s, patience_s(limit_s)
+            if waited_s <= min(most_s, say_after_s):
+                time.sleep(0.3)
+                continue
             dead = [c.name for c in self._processes.recorded() if start_ticks(c.pid) is None]
-            if time.monotonic() > deadline:
-                hint = f"; not running: {dead}" if dead else ""
-                message = f"waited {limit_s:.0f} s in vain until {what}{hint}"
+            hint = f" ({missing()})" if missing() else ""
+            hint += f"; not running: {dead}" if dead else ""
+            if waited_s > most_s:
+                message = f"waited {waited_s:.0f} s until {what}, and it is not so{hint}"
                 raise LabError(f"{message}: see the logs in {self.layout.run_dir}")
-            time.sleep(0.3)
+            say_after_s *= 2
+            self.say(
+                f"waiting until {what}{hint}: {waited_s:.0f} s so far, at most {most_s:.0f} s at a "
+                f"load of {os.getloadavg()[0]:.0f}"
+            )
+
+
+def patience_s(limit_s: float) -> float:
+    """Give how long to wait at the machine's load for what takes at most `limit_s` usually."""
+    load = os.getloadavg()[0] / len(os.sched_getaffinity(0))
+    return limit_s * min(max(load / USUAL_LOAD, 1.0), MOST_TIMES)
 
 
 def own(run_dir: Path) -> None:

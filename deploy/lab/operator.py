@@ -162,7 +162,7 @@ class Operator:
             if command.ended or (command.state != WAITING and until(command)):
                 return command
             if time.monotonic() > deadline:
-                raise LabError(f"waited {limit_s:.0f} s in vain for the move {command}")
+                raise LabError(f"the move {command} has not ended within {limit_s:.0f} s")
             time.sleep(0.05)
 
 

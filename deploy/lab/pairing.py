@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import TypeAlias
 
-from controller.storm.commands import Command
 from deploy.lab import LabError
+from deploy.lab.daemons import patience_s
 from deploy.lab.figures import Figures
 from deploy.lab.interval import Ratio, paired_ratio
 from deploy.lab.operator import Operator
@@ -49,8 +49,9 @@ _AIMED = COMPARED[:3]
 HALF_WIDTH = 0.03
 # Whoever looks after every pair stops at a lucky one; after four there are fewer of them.
 LEAST_PAIRS = 4
-# Some moves can only be made once others have: no worker may lose its last executor.
-_PASSES = 4
+# Some moves can only be made once others have, and a slot that a placement has emptied is free
+# again only once Storm has ended its worker and Nimbus has seen that.
+PLACE_LIMIT_S, LOOK_AGAIN_S = 90.0, 1.0
 _SETTLE_LIMIT_S = 60.0
 # Of the machine's CPU or of a link's rate: what is used so far bounds the throughput.
 FULL_FRAC = 0.9
@@ -62,6 +63,10 @@ class Pair:
 
     a: Figures
     b: Figures
+
+
+class NotPlacedError(LabError):
+    """Executors could not be brought where they should be."""
 
 
 def place(operator: Operator, goal: SlotOf, wait: Callable[[float], object] = time.sleep) -> int:
@@ -81,24 +86,38 @@ def place(operator: Operator, goal: SlotOf, wait: Callable[[float], object] = ti
 
     Raises
     ------
-    LabError
-        When executors could not be brought there.
+    NotPlacedError
+        When executors could not be brought there within `PLACE_LIMIT_S` of the last move, or longer
+        on a busy machine.
     """
-    made, ends = 0, list[Command]()
-    for _ in range(_PASSES):
-        deadline_s = time.monotonic() + _SETTLE_LIMIT_S
-        while operator.entries():
-            if time.monotonic() > deadline_s:
-                raise LabError(f"moves have not settled within {_SETTLE_LIMIT_S:.0f} s")
-            wait(0.2)
+    made, last_s = 0, time.monotonic()
+    while True:
+        _settle(operator, wait)
         away = _away(operator, goal)
         paths = [operator.ask(executor, slot) for executor, slot in away.items()]
         ends = [operator.follow(path, lambda now: now.state == "SETTLE") for path in paths]
-        made += sum(end.state in ("SETTLE", "MOVED") for end in ends)
+        moved = sum(end.state in ("SETTLE", "MOVED") for end in ends)
+        made += moved
         if not _away(operator, goal):
             return made
-    left = "; ".join(f"{end.executor}: {end.state} {end.reason}" for end in ends if end.ended)
-    raise LabError(f"executors are not where they should be after {_PASSES} tries: {left}")
+        now_s = time.monotonic()
+        last_s = now_s if moved else last_s
+        if now_s - last_s > patience_s(PLACE_LIMIT_S):
+            left = "; ".join(f"{e.executor}: {e.state} {e.reason}" for e in ends if e.ended)
+            raise NotPlacedError(
+                f"executors are not where they should be {now_s - last_s:.0f} s after the last "
+                f"move: {left}"
+            )
+        wait(LOOK_AGAIN_S)
+
+
+def _settle(operator: Operator, wait: Callable[[float], object]) -> None:
+    began_s = time.monotonic()
+    while operator.entries():
+        waited_s = time.monotonic() - began_s
+        if waited_s > patience_s(_SETTLE_LIMIT_S):
+            raise NotPlacedError(f"moves have not settled within {waited_s:.0f} s")
+        wait(0.2)
 
 
 def _away(operator: Operator, goal: SlotOf) -> dict[ExecutorId, Slot]:

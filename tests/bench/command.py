@@ -373,6 +373,13 @@ def bench_gain(
     trim: Annotated[
         bool, typer.Option("--trim", help="Small heaps, serial collector, idle bolts that sleep.")
     ] = False,
+    own_cores: Annotated[
+        float | None,
+        typer.Option(
+            help="Cores of each node, as on a cluster: a worker's capacity is nstorm's default, "
+            "and policies decide at the load at which they are measured. Else all share them."
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the finished rounds of the file.")
     ] = False,
@@ -395,9 +402,10 @@ def bench_gain(
     for option, wanted, known in (("case", cases, CASES), ("policy", policies, NAMES)):
         for name in set(wanted) - set(known):
             raise CommandError(f"--{option} {name}: {meant(name, known)}")
-    finished = Rounds(file, set_up(trim=trim), resume=resume)
+    finished = Rounds(file, set_up(trim=trim, own_cores=own_cores), resume=resume)
+    asked = AskedGain(policies, rounds, cycles, trim, own_cores)
     for name in cases:
-        run_case(name, CASES[name], AskedGain(policies, rounds, cycles, trim), finished, _progress)
+        run_case(name, CASES[name], asked, finished, _progress)
     _answer(report(finished), as_tables, output)
 
 

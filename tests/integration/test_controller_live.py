@@ -335,7 +335,7 @@ def test_a_target_that_is_never_ready_ends_in_an_undo(
         told = wait_for(lambda: (read(session) or {}).get("ended_moves"))
         assert told[0]["outcome"] == "UNDONE"
         assert told[0]["stopped_after_s"] is None
-        assert "not ready in time" in told[0]["reason"]
+        assert "ready in time: the copy of " in told[0]["reason"]
     assert puppets.places == PLACES
 
 

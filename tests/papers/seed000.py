@@ -98,6 +98,7 @@ def _grow(paper: Paper, topology: Topology) -> tuple[float, float, float]:
         topology.pair,
         _pair(several),
         differs=OTHER_PROFILE,
+        otherwise=True,
     )
     paper.row(where, f"{what} of the optimum", topology.best, _pair(best), differs=OTHER_PROFILE)
     what = f"{topology.name}, input, t/s"
@@ -109,7 +110,15 @@ def _grow(paper: Paper, topology: Topology) -> tuple[float, float, float]:
     for label, reached in (("to the letter", letter_tps), ("several at once", several_tps)):
         what = f"{topology.name}, {label}, below the optimum, %"
         missing = 100 * (1 - reached / best_tps)
-        paper.row(where, what, topology.below_best, missing, differs=OTHER_PROFILE, within=0.5)
+        paper.row(
+            where,
+            what,
+            topology.below_best,
+            missing,
+            differs=OTHER_PROFILE,
+            within=0.5,
+            otherwise=label != "to the letter",
+        )
     return letter_tps, several_tps, best_tps
 
 
@@ -134,17 +143,28 @@ def _random_worlds(paper: Paper) -> None:
         missing.append([100 * (1 - model.reachable_tps(one) / best_tps) for one in reached])
     why = "their three micro-benchmarks are not in our text; a greedy choice never taken back"
     labels = (
-        ("to the letter", why),
-        ("several at once", why),
-        ("several at once, then re-placed", "the instance numbers stay those of the algorithm"),
-        ("the optimum's instance numbers, placed as policy heterogeneity does", ""),
+        ("to the letter", why, "≤ 4"),
+        ("several at once", why, "≤ 4"),
+        (
+            "several at once, then re-placed",
+            "the instance numbers stay those of the algorithm",
+            "≤ 4",
+        ),
+        # What the paper's algorithm has to find is given here.
+        ("the optimum's instance numbers, placed as policy heterogeneity does", "", None),
     )
-    for (label, differs), column in zip(labels, np.array(missing).T, strict=True):
+    for (label, differs, printed), column in zip(labels, np.array(missing).T, strict=True):
         what = f"{RANDOM_WORLDS} random worlds, {label}: per cent below the optimum"
         paper.row("figures 14-16", f"{what}, median", None, float(np.median(column)))
         worst = float(max(column.max(), 0.0))
         paper.row(
-            "figures 14-16", f"{what}, worst", "≤ 4", worst, holds=worst <= 4, differs=differs
+            "figures 14-16",
+            f"{what}, worst",
+            printed,
+            worst,
+            holds=worst <= 4,
+            differs=differs,
+            otherwise=label != "to the letter",
         )
 
 

@@ -295,7 +295,8 @@ def _predicted(paper: Paper) -> None:
         " 10 t/s of 20 threads on each of 20 slots make the printed 200",
     )
     of_20 = at(TASKS["blob"], 20).rate_tps
-    paper.row(where, f"{what} DSM, if each slot has 20 Blob threads", 200, sum(VMS) * of_20)
+    what_if = f"{what} DSM, if each slot has 20 Blob threads"
+    paper.row(where, what_if, 200, sum(VMS) * of_20, otherwise=True)
     paper.row(
         where,
         f"{what} RSM",
@@ -316,7 +317,8 @@ def _predicted(paper: Paper) -> None:
     by_sam = sam(tasks, empty_slots(VMS))
     if not isinstance(by_sam, Lacking):
         peaks = predicted_rate(TASKS, relative, by_sam, evenly=False)
-        paper.row(where, f"{what} SAM, the slots' own peaks added up", 280, peaks)
+        what_if = f"{what} SAM, the slots' own peaks added up"
+        paper.row(where, what_if, 280, peaks, otherwise=True)
     paper.row(
         "8.5.1",
         "Table, t/s of 3 threads, interpolated",

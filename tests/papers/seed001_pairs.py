@@ -165,7 +165,8 @@ def _extra_slots(paper: Paper) -> None:
     where, what = "8.4.1", "of 9 cases that need more slots than allocated with"
     inner = "the source and the sink, of which the text does not say where; without them it is 6"
     paper.row(where, f"{what} LSA+RSM", 6, more["RSM"], differs=inner)
-    paper.row(where, f"{what} LSA+RSM, source and sink elsewhere", 6, more["RSM, tasks alone"])
+    what_if = f"{what} LSA+RSM, source and sink elsewhere"
+    paper.row(where, what_if, 6, more["RSM, tasks alone"], otherwise=True)
     _weights(paper)
     which = "a slip: the text's own counts at 50 t/s, 4 and 4, need none more; 14 and 15 at 200 do"
     what = "cases that need more slots than allocated with MBA+SAM"
@@ -236,7 +237,7 @@ def _rsm_by_share(paper: Paper) -> None:
         raise AssertionError(f"no room for a thread of {placed.task}")
     blob, where = sorted(Counter(placed["blob"]).values()), "8.5.1"
     what = "linear, MBA+RSM by a thread's share of its task: slots with threads of Blob"
-    paper.row(where, what, 18, len(blob))
+    paper.row(where, what, 18, len(blob), otherwise=True)
     what = "linear, MBA+RSM by a thread's share of its task: Blob threads of a slot, median"
     paper.row(where, what, None, float(np.median(blob)), note="the text has 25 to 30 on 15 slots")
     relative = input_rates(linear(), {}, 1.0)
@@ -244,7 +245,7 @@ def _rsm_by_share(paper: Paper) -> None:
         rate = predicted_rate(TASKS, relative, placed, evenly=evenly)
         what = f"linear, MBA+RSM by a thread's share of its task: predicted t/s by {label}"
         why = f"{_binding(placed, relative, evenly=evenly)} binds here, below the plan of 280"
-        paper.row(where, what, 315, rate, differs=why)
+        paper.row(where, what, 315, rate, differs=why, otherwise=True)
 
 
 def _binding(placed: Placed, relative: dict[str, float], *, evenly: bool) -> str:

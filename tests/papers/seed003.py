@@ -104,6 +104,7 @@ def _start_of_pipelines(paper: Paper) -> None:
         100 * (cohesion(snapshot, lf_place(cluster([1] * NODES), last_first)) / even - 1),
         differs="algorithm 3 says an arbitrary component; the printed figure takes the first",
         within=GAIN["star"][1],
+        otherwise=True,
     )
 
 
@@ -125,6 +126,7 @@ def _coupling(paper: Paper, name: str) -> None:
         0.0,
         far[1] - far[0],
         note="equation 2's min taken over closeness, where its text says the closest",
+        otherwise=True,
     )
     even_high, lf_high = (coupling(high, place) for place in _places(high, 10))
     grown = "ten times holds for cohesion; every executor has more twins to be near to"
@@ -204,7 +206,7 @@ def _locality(paper: Paper) -> None:
         ("3.3", "slots, L/F: min(pipelines, |S|)", "L/F, slots"),
     ):
         what = f"cases of {len(cases)} where the formula holds: {label}"
-        paper.row(where, what, len(cases), right[key], differs=shared)
+        paper.row(where, what, None, right[key], note="" if right[key] == len(cases) else shared)
 
 
 def _idle(snapshot: LoadSnapshot, place: Ints) -> int:

@@ -14,8 +14,9 @@ NOT_IN_TEXT = "figure not in the text"
 UNEXPLAINED = "not explained"
 AGREE = ("equal", "holds")
 YES_NO = ("no", "yes")
-# How a row is counted. A sentence of the text that is so here too is no figure that agrees.
-VERDICTS = ("agrees", "differs", "said, and so", "said, not so", "not printed")
+# How a row is counted. A sentence of the text that is so here too is no figure that agrees, and
+# neither is a second row of one figure, by another reading of the text.
+VERDICTS = ("agrees", "differs", "read otherwise", "said, and so", "said, not so", "not printed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Row:
         Why they differ, or that they do not.
     lab : float, str, or None
         As measured on a Storm cluster of the lab; None where it was not.
+    otherwise : bool
+        Whether the same printed figure has a row already, by a first reading of the text.
     """
 
     seed: str
@@ -43,12 +46,15 @@ class Row:
     ours: Value
     why: str
     lab: float | str | None = None
+    otherwise: bool = False
 
     @property
     def verdict(self) -> str:
         """Whether the figure agrees with the printed one, if there is one: one of `VERDICTS`."""
         if self.paper is None:
             return "not printed"
+        if self.otherwise:
+            return "read otherwise"
         is_so = self.why.partition(";")[0] in AGREE
         if self.paper in YES_NO:
             return "said, and so" if is_so else "said, not so"
@@ -113,6 +119,7 @@ class Paper:
         within: float = 0.0,
         holds: bool | None = None,
         lab: float | str | None = None,
+        otherwise: bool = False,
     ) -> None:
         """Compare a figure, and say why the two differ only if they do.
 
@@ -132,7 +139,7 @@ class Paper:
             Half of the last printed digit.
         holds : bool or None
             Whether what is printed, such as "< 1", is true of ours; None: compare.
-        lab : float, str, or None
+        lab, otherwise : float, str, or None; bool
             As in `Row`.
         """
         if paper is None:
@@ -141,7 +148,7 @@ class Paper:
             agrees = _equal(paper, ours, within) if holds is None else holds
             verdict = AGREE[holds is not None] if agrees else differs
             why = f"{verdict}; {note}" if note else verdict
-        self.rows.append(Row(self.seed, where, what, paper, ours, why, lab))
+        self.rows.append(Row(self.seed, where, what, paper, ours, why, lab, otherwise))
 
     def claim(self, where: str, what: str, holds: bool, *, differs: str = UNEXPLAINED) -> None:
         """Compare what the text says in words, without a figure.

@@ -73,6 +73,10 @@ def _worth(
         tuple(snapshot.executors[e] for e in way.executors),
         tuple(cluster.workers[w] for w in way.goals),
         gain,
+        tuple(
+            (cluster.workers[w], float(problem.full_cores[w]))
+            for w in np.flatnonzero(problem.full_cores > problem.high_cores)
+        ),
     )
 
 

@@ -3,6 +3,8 @@
 Cost is the weighted traffic between places plus the price of every move from today's placement.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from controller.core.cluster import Ints
@@ -44,11 +46,24 @@ def search(problem: Problem, least_gain_tps: float, others: tuple[Ints, ...] = (
     times = [1] * (ANNEALINGS - 1) + [2**i for i in range(problem.effort.bit_length())]
     for place in others:
         look_at(place)
-    for seed, longer in enumerate(times):
-        if look_at(anneal(problem, problem.start, longer * rounds, HOT, seed)):
-            break
-    look_at(anneal(problem, best, max(longer // 4, 1) * rounds, WARM, seed=len(times)))
+    for one in _as_emptied_or_full(problem):
+        for seed, longer in enumerate(times):
+            if look_at(anneal(one, problem.start, longer * rounds, HOT, seed)):
+                break
+        look_at(anneal(one, best, max(longer // 4, 1) * rounds, WARM, seed=len(times)))
     return None if best is problem.start else best
+
+
+def _as_emptied_or_full(problem: Problem) -> list[Problem]:
+    """Let annealing empty what is too full; then, where that cannot be, let it stay so.
+
+    Without room it would make one worker fuller for another to be less full.
+    """
+    stays_high = problem.full_cores > problem.high_cores
+    if stays_high.any():
+        room = np.where(stays_high, problem.full_cores, problem.room_cores)
+        return [problem, replace(problem, room_cores=room)]
+    return [problem]
 
 
 def _key(problem: Problem, place: Ints) -> tuple[float, float]:

@@ -15,12 +15,14 @@ class Target:
     """A placement under way; by ids, since the next snapshot may hold other executors.
 
     Each of `executors` goes to its worker in `goals`, in this order. `gain_tps` is what it
-    promised, weighted, when it was adopted.
+    promised, weighted, when it was found. `full` are the workers that were high then, and up to how
+    many cores they may be filled on the way.
     """
 
     executors: tuple[str, ...]
     goals: tuple[str, ...]
     gain_tps: float
+    full: tuple[tuple[str, float], ...] = ()
 
     def on(self, cluster: Cluster, snapshot: LoadSnapshot) -> Route | None:
         """Look the names up; None if an executor or the worker it goes to is gone."""
@@ -32,6 +34,12 @@ class Target:
             np.array([executors[name] for name in self.executors], dtype=np.int64),
             np.array([workers[name] for name in self.goals], dtype=np.int64),
         )
+
+    def full_cores(self, cluster: Cluster, high_cores: Floats) -> Floats:
+        """Compute up to where an exchange may fill each worker."""
+        full = dict(self.full)
+        rows = zip(cluster.workers, high_cores.tolist(), strict=True)
+        return np.array([full.get(name, high) for name, high in rows])
 
 
 @dataclass(frozen=True, slots=True)

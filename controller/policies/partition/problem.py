@@ -1,5 +1,6 @@
 """The problem of a placement: who talks to whom, how much fits where, the cost of today."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from controller.core.classify import TOLERANCE_CORES, Limits, worker_cpu_cores
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
+from controller.core.view.view import SURE
 from migration.settings import setting
 
 # Below twice the gain and the price, ways under noise were many and broke off: decision 0023.
@@ -15,6 +17,8 @@ JITTER_TIMES = 2.0
 STILL_EFFORT = 16
 # Gains below this share of all traffic are rounding noise.
 TIE = 1e-9
+# Of a worker's load: what is measured is no more exact than this, even where no variance is known.
+LOAD_NOISE_FRAC = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +86,14 @@ class Problem:
     graph: Graph
     start: Ints  # (E,), today's worker of each executor
     cores: Floats  # (E,), CPU of each executor
+    cores_var: Floats  # (E,), variance of `cores`; 0 where it is not known
     free: NDArray[np.bool_]  # (E,), not pinned, and not too big for every open worker
     node_of: Ints  # (W,), node of each worker
     nodes: int
     is_open: NDArray[np.bool_]  # (W,), which workers executors may move to
     room_cores: Floats  # (W,), what a target may fill
     high_cores: Floats  # (W,), from where on a worker is high
+    full_cores: Floats  # (W,), up to where an exchange may fill it; above that only if it is high
     weight_node: float
     weight_worker: float
     price_tps: float  # what one move costs (λ)
@@ -101,7 +107,10 @@ class Problem:
     ) -> "Problem":
         """Put together what concerns the search.
 
-        A worker that is fuller today than a target may fill it, but not high, may stay so.
+        A worker that is fuller today than a target may fill it, but not high, may stay so. Where
+        all open workers together are too full, one that is high may get fuller by the noise of its
+        load: executors of measured sizes are never quite alike, and on full workers none could ever
+        take another's place.
         """
         high = limits.high_frac * cluster.capacity_cores
         load = worker_cpu_cores(cluster, snapshot)
@@ -110,16 +119,22 @@ class Problem:
         graph = Graph.of(snapshot.traffic, count)
         weights = limits.weight_node, limits.weight_worker
         today = _cost_tps(graph, snapshot.place, cluster.node_of, weights)
+        var = np.zeros(count) if snapshot.cpu_var is None else snapshot.cpu_var
+        crowded = load[cluster.is_open].sum() > high[cluster.is_open].sum() + TOLERANCE_CORES
+        stays_high = crowded & (load > high + TOLERANCE_CORES)
+        full = np.where(stays_high, load + _noise_cores(snapshot.place, load, var), high)
         return cls(
             graph=graph,
             start=snapshot.place,
             cores=snapshot.cpu_cores,
+            cores_var=var,
             free=snapshot.is_movable & (snapshot.cpu_cores <= biggest + TOLERANCE_CORES),
             node_of=cluster.node_of,
             nodes=len(cluster.nodes),
             is_open=cluster.is_open,
             room_cores=np.maximum(options.fill_frac * high, np.minimum(load, high)),
             high_cores=high,
+            full_cores=full,
             weight_node=limits.weight_node,
             weight_worker=limits.weight_worker,
             price_tps=options.move_price_frac * today / max(count, 1),
@@ -137,8 +152,18 @@ class Problem:
         return self.excess_of(self.load_cores(place))
 
     def excess_of(self, load_cores: Floats) -> float:
-        """Round: loads may be added up in several orders."""
-        over = load_cores - self.high_cores
+        """Add up by how many cores workers with these loads are high.
+
+        One that may get fuller by its noise counts as today unless its load differs by more, and it
+        is infinite if that were fuller by more. Rounded: loads may be added up in several orders.
+        """
+        today = self.load_cores(self.start)
+        stays_high = self.full_cores > self.high_cores
+        if (stays_high & (load_cores > self.full_cores + TOLERANCE_CORES)).any():
+            return math.inf
+        noise = _noise_cores(self.start, today, self.cores_var) + TOLERANCE_CORES
+        same = stays_high & (load_cores >= today - noise)
+        over = np.where(same, today, load_cores) - self.high_cores
         return round(float(over[over > TOLERANCE_CORES].sum()), 9)
 
     def cost_tps(self, place: Ints) -> float:
@@ -153,6 +178,11 @@ class Problem:
 
     def moves(self, place: Ints) -> int:
         return int((place != self.start).sum())
+
+
+def _noise_cores(place: Ints, load_cores: Floats, cores_var: Floats) -> Floats:
+    var = np.bincount(place, cores_var, len(load_cores))
+    return np.maximum(SURE * np.sqrt(var), LOAD_NOISE_FRAC * load_cores)
 
 
 def _cost_tps(graph: Graph, place: Ints, node_of: Ints, weights: tuple[float, float]) -> float:

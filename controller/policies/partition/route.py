@@ -78,13 +78,15 @@ def next_steps(problem: Problem, place: Ints, load: Floats, way: Route) -> tuple
         first = int(np.argmax(fits))
         return ((int(waiting.executors[first]), int(waiting.goals[first])),)
     # A worker that is too full may stay so.
+    left = problem.full_cores - load + TOLERANCE_CORES
     return _exchange(problem, place, np.maximum(left, TOLERANCE_CORES), waiting)
 
 
 def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tuple[Step, ...]:
     """Find executors that fit if they move at once: few, or else more.
 
-    So a big one changes places with two small ones, and three go in a ring.
+    So a big one changes places with two small ones, and three go in a ring. Where no part of what
+    waits fits by itself, all of it between some workers may.
     """
     goal = dict(zip(waiting.executors.tolist(), waiting.goals.tolist(), strict=True))
     room, leaving = left.tolist(), dict[int, list[int]]()
@@ -127,7 +129,25 @@ def _exchange(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tu
 
     begun = ((first, most) for most in AT_ONCE for first in islice(goal, MOST_BEGUN))
     found = next(filter(None, (with_first(*one) for one in begun)), ())
-    return tuple((e, goal[e]) for e in found)
+    return tuple((e, goal[e]) for e in found or _all_between(problem, place, left, waiting))
+
+
+def _all_between(problem: Problem, place: Ints, left: Floats, waiting: Route) -> tuple[int, ...]:
+    """Give all that wait between the fewest workers that no other waits for, if they fit."""
+    group = np.arange(len(left))
+    ends = place[waiting.executors], waiting.goals
+    while (group[ends[0]] != group[ends[1]]).any():
+        least = np.minimum(group[ends[0]], group[ends[1]])
+        for workers in ends:
+            np.minimum.at(group, workers, least)
+    cores = problem.cores[waiting.executors]
+    more = np.bincount(ends[1], cores, len(left)) - np.bincount(ends[0], cores, len(left))
+    groups, count = np.unique(group[ends[1]], return_counts=True)
+    for one in groups[np.argsort(count, kind="stable")]:
+        together = waiting.executors[group[ends[1]] == one]
+        if len(together) <= AT_ONCE[-1] and (more <= left)[group == one].all():
+            return tuple(int(e) for e in together)
+    return ()
 
 
 def _nearness(problem: Problem, one: Ints, other: Ints) -> Floats:

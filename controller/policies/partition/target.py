@@ -65,10 +65,11 @@ def target(
 
     On frozen traffic no placement comes back. Placements without a target under way fall strictly
     by (excess of hot workers, weighted cost): a move of `greedy` lowers it, and so does a target
-    from where it is adopted to where it ends; a relief drops the target. A way ends at the best
-    placement on it, and one that would come through a placement already seen is not adopted. The
-    first of two moves of `greedy` that gain together might lead into the middle of an earlier way:
-    it is not made then. Every step of a way is one that was foreseen.
+    from where it is adopted to where it ends; a relief drops the target. Where a full worker gets
+    fuller by the noise of its load, the excess counts as the same, and the cost falls. A way ends
+    at the best placement on it, and one that would come through a placement already seen is not
+    adopted. The first of two moves of `greedy` that gain together might lead into the middle of an
+    earlier way: it is not made then. Every step of a way is one that was foreseen.
 
     Where rates have a variance, a worker is hot, and a gain counts, only beyond its noise.
     """
@@ -110,7 +111,8 @@ def _follow(view: View, options: TargetOptions, goal: Target, *, adopts: bool) -
     end[way.executors] = way.goals
     left = problem.today_tps - problem.cost_tps(end)
     relieved = problem.excess_cores(end) < problem.excess_cores(problem.start)
-    steps, is_exchange = _steps(problem, way, view.limits.max_moves)
+    full = goal.full_cores(view.cluster, problem.high_cores)
+    steps, is_exchange = _steps(replace(problem, full_cores=full), way, view.limits.max_moves)
     away = int((problem.start[way.executors] != way.goals).sum())
     least = 0.0
     if adopts:

@@ -10,7 +10,7 @@ from controller.config import Config
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.walk import WalkStep, walk
 from deploy.lab import LabError
-from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep
+from deploy.lab.cluster import HOOKS_JAR, Lab, plan_lab, sweep, with_own_cores
 from deploy.lab.figures import Figures, Meter, Tuples
 from deploy.lab.ledger import SATURATE
 from deploy.lab.network import machine_cores
@@ -48,20 +48,31 @@ class AskedGain:
         Whether to measure after each move on the way, too.
     trimmed : bool
         As of `plan_lab`.
+    own_cores : float or None
+        Cores of each node, as on a cluster: then a worker's capacity is what nstorm takes by
+        default, and policies look at the load at which they are measured. None: nodes share all
+        cores, a worker has half of the machine, and policies look at `FED_FRAC` of that load.
     """
 
     policies: Sequence[str]
     rounds: int
     cycles: bool
     trimmed: bool
+    own_cores: float | None = None
 
 
 class _Bench:
     """One case on a lab that is up."""
 
     def __init__(
-        self, lab: Lab, session: Session, operator: Operator, tell: Callable[[str], None]
+        self,
+        lab: Lab,
+        session: Session,
+        operator: Operator,
+        tell: Callable[[str], None],
+        own_cores: float | None,
     ) -> None:
+        self._own_cores = own_cores
         self._ledger = lab.ledger(TOPOLOGY)
         self._meter = Meter(lab, session, TOPOLOGY)
         self._tuples = Tuples(session, TOPOLOGY)
@@ -82,13 +93,15 @@ class _Bench:
             raise LabError("nothing was acked: see the logs of the workers")
 
     def look(self) -> tuple[Cluster, LoadSnapshot]:
-        """See Storm's placement as the policies do, fed at a rate that leaves room."""
-        self._ledger.set_rate(self._fed_tps)
+        """See Storm's placement as the policies do; `AskedGain` says at which load."""
+        as_on_a_cluster = self._own_cores is not None
+        self._ledger.set_rate(SATURATE if as_on_a_cluster else self._fed_tps)
         time.sleep(FALL_S)
         mark = self._tuples.mark()
         time.sleep(LOOK_S)
         # Nothing holds a worker to its share of a node.
-        picture = self._tuples.picture(self._tuples.mark(mark), machine_cores() / 2)
+        worker_cores = None if as_on_a_cluster else machine_cores() / 2
+        picture = self._tuples.picture(self._tuples.mark(mark), worker_cores)
         if picture is None:
             raise LabError("a worker has not reported its load: see the logs of the agents")
         return picture
@@ -143,10 +156,11 @@ class _Bench:
         rounds.add(name, policy, cycles=cycles)
 
 
-def set_up(*, trim: bool) -> dict[str, Any]:
+def set_up(*, trim: bool, own_cores: float | None) -> dict[str, Any]:
     """Tell what rounds have to have in common to be compared."""
     return {
         "trimmed": trim,
+        "own_cores": own_cores,
         "cases": {name: asdict(case) for name, case in CASES.items()},
         "cluster": CONF,
         "topology": TOPOLOGY_CONF,
@@ -178,8 +192,14 @@ def run_case(
         return
     sweep()
     planned = plan_lab(
-        "bench-gain", hooks_jar=HOOKS_JAR, conf=CONF, link=case.link, trimmed=asked.trimmed
+        "bench-gain",
+        hooks_jar=HOOKS_JAR,
+        conf=CONF,
+        cores=asked.own_cores,
+        link=case.link,
+        trimmed=asked.trimmed,
     )
+    with_own_cores(planned, asked.own_cores)
     for line in planned.layout.options.cannot_show:
         tell(f"cannot be shown here: {line}")
     with planned as lab:
@@ -189,7 +209,7 @@ def run_case(
         with beside(lab, TOPOLOGY) as operator, Session(lab.storm_zookeeper) as session:
             session.connect()
             before, pids = kill_meters(lab), lab.worker_pids()
-            bench = _Bench(lab, session, operator, tell)
+            bench = _Bench(lab, session, operator, tell, asked.own_cores)
             bench.warm_up()
             targets = _targets(bench, name, asked, rounds, tell)
             for policy, target in targets.items():

@@ -16,6 +16,21 @@ def test_defaults():
     )
 
 
+@pytest.mark.parametrize("text", ["", "# storm.zookeeper.servers: [zk1]\n"])
+def test_a_file_without_keys_is_no_cluster(tmp_path: Path, text: str):
+    path = tmp_path / "storm.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="holds no keys, so it names no cluster"):
+        read(path)
+
+
+def test_an_address_of_ipv6_has_brackets_or_gets_them():
+    servers = ["::1", "[fe80::1]", "zk1", "10.0.0.1"]
+    conf = {"storm.local.dir": "/var/storm", "storm.zookeeper.servers": servers}
+    named = "[::1]:2181,[fe80::1]:2181,zk1:2181,10.0.0.1:2181/storm"
+    assert from_storm_yaml(conf).zookeeper == named
+
+
 def test_every_key(tmp_path: Path):
     path = tmp_path / "storm.yaml"
     path.write_text(

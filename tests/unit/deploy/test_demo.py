@@ -19,8 +19,16 @@ from controller.storm.history import MoveRecord
 from deploy.demo.calm import QUIET_CYCLES, Calm
 from deploy.demo.gauges import Look, WorkerLook
 from deploy.demo.picture import draw
-from deploy.demo.play import COOLDOWN_S, CYCLE_S, LAB_CONF, LINK, MOVES_AT_ONCE, write
-from deploy.demo.report import Recording, assemble, lines
+from deploy.demo.play import (
+    COOLDOWN_S,
+    CYCLE_S,
+    LAB_CONF,
+    LINK,
+    MOVES_AT_ONCE,
+    SHARED_CORES_CONF,
+    write,
+)
+from deploy.demo.report import Recording, assemble, is_lossless, lines
 from deploy.demo.screen import Screen
 from deploy.demo.windows import DemoSpan, felt_span, is_warm, like, pauses_ms
 from deploy.lab.ledger import LedgerWindow, Totals
@@ -135,14 +143,41 @@ def recording() -> Recording:
         cooldown_s=20.0,
         moves=(move(70.0), move(70.5, "UNDONE", None)),
         pairs=(Pair(side(1000), side(1190)), Pair(side(1010), side(1222.1))),
+        broken_off="",
         taken=(("b", DemoSpan(80, 90)), ("a", DemoSpan(92, 102))),
         load_averages=(2.04, 3.0),
         link_bps=None,
+        own_cores=None,
         totals=Totals(100, 100, 0, 0, 500, 500, 0),
         restarted_pids=0,
         meters_risen={"a": 0, "b": 0},
         took_s=250.0,
     )
+
+
+def test_a_comparison_that_was_broken_off_keeps_its_pairs_and_says_why() -> None:
+    broken = replace(recording(), broken_off="1-1: REFUSED no free slot")
+    report = assemble(broken)
+    assert len(report["pairs"]) == 2
+    assert "broken off, so pairs are missing: 1-1: REFUSED no free slot" in lines(report)
+    assert any("times the throughput" in line for line in lines(report))
+    none = assemble(replace(broken, pairs=()))
+    assert none["verdict"] == ["the two placements could not be compared"]
+    assert not [line for line in lines(assemble(recording())) if "broken off" in line]
+
+
+def test_the_demo_fails_only_if_something_was_lost() -> None:
+    one = recording()
+    assert is_lossless(assemble(replace(one, broken_off="a switch")))
+    assert not is_lossless(assemble(replace(one, totals=replace(one.totals, failed=1))))
+    assert not is_lossless(assemble(replace(one, totals=replace(one.totals, words_counted=499))))
+
+
+def test_the_report_says_whose_the_cores_are() -> None:
+    shared = next(line for line in lines(assemble(recording())) if line.startswith("cores: "))
+    assert "a placement that empties a node loses no CPU" in shared
+    own = assemble(replace(recording(), own_cores=0.9))
+    assert "cores: 0.9 of its own for each node; decided at saturation, as measured" in lines(own)
 
 
 def test_the_report_says_what_was_recorded() -> None:
@@ -216,7 +251,7 @@ def test_without_a_terminal_there_are_plain_lines() -> None:
 
 
 def test_the_settings_are_ones_that_controller_and_agent_know(tmp_path: Path) -> None:
-    config, _ = from_storm_yaml(LAB_CONF)
+    config, _ = from_storm_yaml(LAB_CONF | SHARED_CORES_CONF)
     assert (config.cycle_s, config.cooldown_s) == (CYCLE_S, COOLDOWN_S)
     from_storm_yaml({**LAB_CONF, "nstorm.max.moves.per.cycle": MOVES_AT_ONCE})
     assert parse_rate(LINK)

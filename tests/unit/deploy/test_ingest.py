@@ -3,12 +3,14 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from controller.journal.reader import Log
 from controller.replay.playback import replay
 from controller.replay.recording import Span, spans
 from deploy.ingest.metrics_log import loads, samples
+from deploy.ingest.signs import Sent, check_edges
 from deploy.ingest.tables import IngestError, ingest
 
 EDGES = "time_s,source,target,tuples\n" + "".join(
@@ -209,3 +211,114 @@ def test_graphite_names_count_totals() -> None:
     # The first total has no beginning; the fall is a new worker's.
     assert found.edges == [(T + 60.0, "1", "3", 60.0), (T + 120.0, "1", "3", 20.0)]
     assert found.places["3"] == ("split", "node_a:6700")
+
+
+Row = tuple[float, int, int, float]
+
+
+def measured_rows(seed: int = 0, windows: int = 60) -> list[Row]:
+    """Give rows of six pairs in windows of 5 s, their counts by chance."""
+    chance = np.random.default_rng(seed)
+    pairs = [(source, target) for source in (1, 2) for target in (3, 4, 5)]
+    return [
+        (1_700_000_000.0 + 5 * window, *pair, float(chance.poisson(400)))
+        for window in range(windows)
+        for pair in pairs
+    ]
+
+
+def table(rows: list[Row]) -> str:
+    return "time_s,source,target,tuples\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+
+
+def jittered(rows: list[Row]) -> list[Row]:
+    chance = np.random.default_rng(1)
+    return [(t + float(chance.uniform(-0.4, 0.4)), *rest) for t, *rest in rows]
+
+
+def totals(rows: list[Row]) -> list[Row]:
+    made: list[Row] = []
+    sums: dict[tuple[int, int], float] = {}
+    for time_s, source, target, tuples in rows:
+        sums[source, target] = sums.get((source, target), 0.0) + tuples
+        made.append((time_s, source, target, sums[source, target]))
+    return made
+
+
+DIRTY = {
+    "jitter": (jittered, "all rows of a window need the same time_s"),
+    "ms": (lambda rows: [(1000 * t, *rest) for t, *rest in rows], "row 2: time_s must be Unix"),
+    "twice": (lambda rows: [row for row in rows for _ in range(2)], "row 3: is the same as"),
+    "totals": (totals, "not a total that goes on"),
+    "clock": (
+        lambda rows: [
+            (t - 3600 * (at >= len(rows) // 2), *rest) for at, (t, *rest) in enumerate(rows)
+        ],
+        "row 182: time_s is 3595 s before the row before of the same pair",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DIRTY)
+def test_what_is_wrong_by_a_sure_sign_is_refused(tmp_path: Path, kind: str) -> None:
+    spoil, message = DIRTY[kind]
+    with pytest.raises(IngestError, match=message):
+        ingest(files(tmp_path, edges=table(spoil(measured_rows()))), tmp_path / "out", "t")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("1000,1,14.9\n1005,1,15.2\n", "row 2: cpu_cores is 14.9, and an executor is one thread"),
+        ("1700000000000,1,0.5\n", "row 2: time_s must be Unix seconds"),
+        ("1000,1,0.5\n1000,1,0.4\n", "row 3: has the time and executor of .*row 2"),
+    ],
+)
+def test_cpu_that_cannot_be_is_refused(tmp_path: Path, rows: str, message: str) -> None:
+    cpu = "time_s,executor,cpu_cores\n" + rows
+    with pytest.raises(IngestError, match=message):
+        ingest(files(tmp_path, edges=EDGES, cpu=cpu), tmp_path / "out", "t")
+
+
+def test_a_gap_is_said_and_is_not_a_window_without_traffic(tmp_path: Path) -> None:
+    rows = measured_rows(windows=20)
+    gap = [row for row in rows if not 10 <= (row[0] - 1_700_000_000) / 5 < 15]
+    late = [(t + 600 * (t >= 1_700_000_075), *rest) for t, *rest in gap]
+    said = ingest(files(tmp_path, edges=table(late)), tmp_path / "out", "t")
+    assert (
+        "no traffic is known for 630 s before 1700000675, where windows have 5 s: taken to be as "
+        "in the window after it"
+    ) in said
+    rates = measured(tmp_path / "out").traffic_tps
+    assert rates.min() > 50  # of 80
+
+
+def test_nothing_is_refused_where_nothing_is_wrong() -> None:
+    for seed in range(100):
+        chance = np.random.default_rng(seed)
+        rows = measured_rows(seed, windows=int(chance.integers(2, 40)))
+        kept = [row for row in rows if chance.random() > chance.choice([0.0, 0.5])]
+        if seed % 3 == 0:
+            chance.shuffle(kept)
+        sent = [Sent(f"row {at}", t, str(a), str(b), n) for at, (t, a, b, n) in enumerate(kept)]
+        assert check_edges("t", sent) == []
+
+
+@pytest.mark.parametrize("name", ["split", "src spout", "bölt 中文", "a/b:c,d=e", "{x=1}"])
+def test_ids_of_any_letters_are_read(name: str) -> None:
+    (one,) = samples(
+        [logged(1_700_000_000, 7, name, "__execute-count", "{" + name + ":default=100}")]
+    )
+    assert (one.component, one.source, one.value) == (name, name, 100.0)
+    both = "{" + name + ":default=1.0E7, two:default=3}"
+    first, second = samples([logged(1_700_000_000, 7, "b", "__execute-count", both)])
+    assert [(first.source, first.value), (second.source, second.value)] == [(name, 1e7), ("two", 3)]
+
+
+def test_a_log_without_counts_names_the_key_that_is_missing(tmp_path: Path) -> None:
+    """A stock Storm 2.8 gives metrics consumers what users registered, and no counts."""
+    path = tmp_path / "worker.log.metrics"
+    path.write_text(logged(1_700_000_000, 23, "met", "f-v1", "14"))
+    message = r"has metrics \(f-v1\) and no counts .* topology.enable.v2.metrics.tick is true"
+    with pytest.raises(IngestError, match=message):
+        ingest([path], tmp_path / "out", "t")

@@ -182,7 +182,19 @@ def test_prepare_has_its_limit():
     assert look(held_plan(Phase.PREPARE), *acks, at=19.9).plan is None
     result = look(held_plan(Phase.PREPARE), *acks, at=20.0)
     assert phase(result) is Phase.UNDO
-    assert result.held_plan.progress[0].undo_reason == "the target was not ready in time"
+    late = "not all that the move needs was ready in time"
+    assert result.held_plan.progress[0].undo_reason == f"{late}: the copy of {B}"
+
+
+def test_who_was_missing_is_named_and_nobody_else():
+    """A copy that is ready is not blamed for a supervisor that has not read the plan."""
+    spout = replace(entry(Phase.PREPARE), way=Way.SPOUT)
+    held = resume(Plan("c", 3, 17, "wc", (spout,)), 3, 0.0)
+    undone = look(held, node(A), node(B, READY, supervisor_version=16), at=20.0)
+    late = "not all that the move needs was ready in time"
+    assert undone.events[0].reason == f"{late}: the supervisor of {B}"
+    lost = look(held_plan(Phase.PREPARE), node(A), empty(B))
+    assert lost.events[0].reason.endswith(f": the worker at {B}")
 
 
 @pytest.mark.parametrize("acks", [(node(A, ROUTED),), (node(B, READY),), (node(A), empty(B))])
@@ -512,7 +524,7 @@ def test_the_reason_of_an_undo_is_told_at_its_end_with_its_time():
     undone = look(held, node(A), node(B), at=21.0)
     acks = (node(A, ROUTED, version=18), node(B, STOPPED, version=18))
     (left,) = look(undone.held_plan, *acks, at=22.0).finished
-    assert left.reason == "the target was not ready in time"
+    assert left.reason == f"not all that the move needs was ready in time: the copy of {B}"
     assert left.duration_s == 21.0
 
 

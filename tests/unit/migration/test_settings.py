@@ -156,9 +156,9 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         read(tmp_path / "nothing.yaml")
 
 
-def test_an_empty_storm_yaml_gives_the_defaults_of_storm(tmp_path: Path) -> None:
+def test_keys_of_something_else_leave_the_defaults_of_storm(tmp_path: Path) -> None:
     path = tmp_path / "storm.yaml"
-    path.write_text("")
+    path.write_text("topology.workers: 4\n")
     assert storm_zookeeper(read(path)) == "localhost:2181/storm"
 
 

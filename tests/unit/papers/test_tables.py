@@ -249,6 +249,21 @@ def test_equal_is_said_only_of_what_is(
     assert one.rows[0].why == ("equal; seen" if equal else "rounded; seen")
 
 
+def test_a_second_reading_of_a_figure_never_agrees(papers: list[Paper]) -> None:
+    read = [row for paper in papers for row in paper.rows if row.verdict == "read otherwise"]
+    assert len(read) > 10
+    assert all(row.paper is not None for row in read)
+    for what in ("farthest twin", "if each slot has 20", "own peaks", "source and sink elsewhere"):
+        assert [row for row in read if what in row.what], what
+
+
+def test_what_is_not_printed_is_not_compared(rows: Rows) -> None:
+    given = "40 random worlds, the optimum's instance numbers, placed as policy heterogeneity does"
+    assert rows["000", f"{given}: per cent below the optimum, worst"].verdict == "not printed"
+    counts = [row for (_, what), row in rows.items() if what.startswith("cases of 768")]
+    assert {row.verdict for row in counts} == {"not printed"}
+
+
 def test_the_summary_counts_verdicts_and_gives_each_reason_once(papers: list[Paper]) -> None:
     one = Paper("000")
     one.row("1", "a", 2.0, 2.0, note="by chance")
@@ -256,12 +271,14 @@ def test_the_summary_counts_verdicts_and_gives_each_reason_once(papers: list[Pap
     one.row("1", "c", 2.0, 3.0, differs="cut off")
     one.row("1", "d", 4.0, 3.0, differs="cut off")
     one.row("1", "e", None, 1.5)
+    one.row("1", "c read otherwise", 2.0, 2.0, otherwise=True)
     one.claim("1", "g", True)
     one.claim("1", "h", False, differs="cut off")
     one.beyond("2", "f", "7", "no cluster")
     assert Counter(row.verdict for row in one.rows) == {
         "agrees": 2,
         "differs": 2,
+        "read otherwise": 1,
         "said, and so": 1,
         "said, not so": 1,
         "not printed": 1,
@@ -270,7 +287,7 @@ def test_the_summary_counts_verdicts_and_gives_each_reason_once(papers: list[Pap
     with console.capture() as captured:
         print_summary([one], console)
     cells = [line.replace("│", " ").split() for line in captured.get().splitlines()]
-    assert ["000", "7", "2", "2", "1", "1", "1", "1"] in cells
+    assert ["000", "8", "2", "2", "1", "1", "1", "1", "1"] in cells
     assert cells.count(["000", "3", "cut", "off"]) == 1
     with console.capture() as captured:
         print_summary(papers, console)

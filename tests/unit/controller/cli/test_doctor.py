@@ -138,6 +138,17 @@ def test_a_node_is_asked_for_its_cores_and_its_store(tmp_path: Path) -> None:
     assert not list(doctor.of_machine({**conf, "storm.local.hostname": "else"}, hosts, cores=8))
 
 
+def test_a_machine_is_found_by_its_canonical_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Storm publishes that where `storm.local.hostname` is not set."""
+    monkeypatch.setattr("socket.getfqdn", lambda: "node1.corp.example.com")
+    monkeypatch.setattr("socket.gethostname", lambda: "node1")
+    conf = {"supervisor.cpu.capacity": 200, "storm.local.dir": "/nowhere"}
+    for name in ("node1.corp.example.com", "node1"):
+        what = [what for what, _ in doctor.of_machine(conf, {"a": name}, cores=8)]
+        assert what[0] == "supervisor.cpu.capacity is 200 and this machine has 8 cores"
+    assert not list(doctor.of_machine(conf, {"a": "node2"}, cores=8))
+
+
 @pytest.mark.parametrize(
     ("line", "what"),
     [

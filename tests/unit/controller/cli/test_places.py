@@ -49,6 +49,13 @@ def test_a_slot_is_shown_by_its_host() -> None:
     assert shown(said, {"id-1": "alpha"}) == "7-7 from alpha:6700 to id-9:6701, a gain of id-1: 5"
 
 
+def test_an_id_with_an_address_of_ipv6_is_shown_by_its_host() -> None:
+    node = "0a1b-2001:db8:0:0:0:0:0:5"
+    hosts = {node: "alpha", "id-1": "beta"}
+    assert shown(f"7-7 from {node}:6700 to id-1:6701", hosts) == "7-7 from alpha:6700 to beta:6701"
+    assert shown("worker:id-1:6701", hosts) == "worker:beta:6701"
+
+
 def topology(name: str, *slots: str) -> dict[str, Any]:
     return {
         "topology": f"{name}-1-1",

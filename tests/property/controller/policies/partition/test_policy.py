@@ -14,7 +14,7 @@ from controller.policies.greedy import greedy
 from controller.policies.partition.adopt import find
 from controller.policies.partition.anneal import anneal
 from controller.policies.partition.policy import Gather
-from controller.policies.partition.problem import Problem, TargetOptions
+from controller.policies.partition.problem import LOAD_NOISE_FRAC, Problem, TargetOptions
 from tests.property.controller.policies.test_single_move import World, small_snapshots
 
 
@@ -67,6 +67,7 @@ def test_a_move_is_allowed_and_overfills_nobody(
     world: World, rules: Limits, choice: TargetOptions
 ) -> None:
     policy = Gather(choice)
+    peak = worker_cpu_cores(*world)
     while True:
         cluster, snapshot = world
         decision = policy(cluster, snapshot, rules)
@@ -78,13 +79,18 @@ def test_a_move_is_allowed_and_overfills_nobody(
             return
         world = after(world, decision)
         load, before = (worker_cpu_cores(cluster, one) for one in (world[1], snapshot))
+        peak, most = np.maximum(peak, load), peak * (1 + LOAD_NOISE_FRAC)
         for move in decision.moves:
             e, w = snapshot.executors.index(move.executor), cluster.workers.index(move.target)
             assert snapshot.pinned[e] is None
             assert cluster.closed[w] is None
-            # A worker that is too full may stay so.
-            most = max(rules.high_frac * cluster.capacity_cores[w], before[w])
-            assert load[w] <= most + TOLERANCE_CORES
+            # A worker that is too full may stay so, and a way may make it fuller by the noise
+            # of its load.
+            high = rules.high_frac * cluster.capacity_cores[w]
+            if decision.is_exchange and before[w] > high + TOLERANCE_CORES:
+                assert load[w] <= most[w] + TOLERANCE_CORES
+            else:
+                assert load[w] <= max(high, before[w]) + TOLERANCE_CORES
 
 
 @settings(max_examples=100)

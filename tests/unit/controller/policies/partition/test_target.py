@@ -354,6 +354,40 @@ def test_two_small_ones_change_places_with_a_big_one() -> None:
     assert decision.applied(*full).place.tolist() == [1, 1, 0, 0, 1]
 
 
+def test_full_workers_exchange_executors_that_are_not_quite_alike() -> None:
+    """Whichever two change places, one of the workers gets fuller, by less than 1 % of its load."""
+    rows = [("a", 1.0), ("b", 1.0)]
+    full = world(rows, [0, 0, 1, 1], [0.46, 0.47, 0.465, 0.462], {(0, 3): 5.0, (2, 1): 5.0})
+    path = walk(full, NODES_ONLY)
+    assert len(path) == 2
+    assert inter_node_tps(*path[-1]) == 0.0
+    # By more than that none does, but where the load is not known so well.
+    unlike = world(rows, [0, 0, 1, 1], [0.46, 0.47, 0.48, 0.45], {(0, 3): 5.0, (2, 1): 5.0})
+    assert len(walk(unlike, NODES_ONLY)) == 1
+    cluster, snapshot = unlike
+    doubtful = replace(snapshot, cpu_var=np.full(4, 0.008**2))
+    decision = Gather(TargetOptions())(cluster, doubtful, NODES_ONLY)
+    assert decision.is_exchange
+    assert len(decision.moves) == 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_full_cluster_of_measured_sizes_brings_its_traffic_together(seed: int) -> None:
+    """Eight spouts to eight bolts, one to one, over four nodes, no two of one size."""
+    chance = np.random.default_rng(seed)
+    rows = [(f"n{w // 2}", 1.0) for w in range(8)]
+    sizes = [*chance.lognormal(np.log(0.4), 0.05, 8), *chance.lognormal(np.log(0.55), 0.05, 8)]
+    traffic = {(e, 8 + (e + 2) % 8): 5.0 for e in range(8)}
+    start = world(rows, [*range(8), *range(8)], sizes, traffic)
+    path = walk(start, NODES_ONLY)
+    assert inter_node_tps(*path[-1]) <= 0.25 * inter_node_tps(*start)
+    peak = worker_cpu_cores(*start)
+    for step in path:
+        load = worker_cpu_cores(*step)
+        assert (load <= np.maximum(NODES_ONLY.high_frac, peak * 1.01) + 1e-9).all()
+        peak = np.maximum(peak, load)
+
+
 def test_what_is_known_and_out_of_reach_is_said() -> None:
     """36 small ones would have to change places with a big one: more than go at once."""
     rows = [("a", 1.0), ("b", 1.0)]
