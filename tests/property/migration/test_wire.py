@@ -20,6 +20,7 @@ from migration.model import (
     Plan,
     Publication,
     Slot,
+    names_a_node,
     traffic_of,
 )
 from migration.wire import decode, encode
@@ -42,7 +43,7 @@ st.register_type_strategy(
     ExecutorId, st.lists(INTS, min_size=2, max_size=2).map(lambda ends: ExecutorId(*sorted(ends)))
 )
 st.register_type_strategy(Node, st.builds(Node, host=st.sampled_from(["h1", "::1", "h-2.ü.de"])))
-st.register_type_strategy(Slot, st.builds(Slot, TEXT, st.integers(1, 65535)))
+st.register_type_strategy(Slot, st.builds(Slot, TEXT.filter(names_a_node), st.integers(1, 65535)))
 st.register_type_strategy(
     Plan,
     st.builds(
