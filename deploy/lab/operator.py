@@ -64,7 +64,7 @@ class Operator:
         self._view = LiveCluster.of_session(session)
 
     def ready(self) -> bool:
-        """Tell whether every worker of the topology has hooks and an agent that reports it.
+        """Tell whether every worker of the topology can follow plans, and its agent reports it.
 
         Returns
         -------
@@ -74,8 +74,11 @@ class Operator:
         view = self._found()
         if view is None or view.stand_back is not None:
             return False
-        # An agent that has not read yet of which cluster the first leader has made does not count.
-        return view.publication.slots <= {*view.observation.hooked}
+        observation = view.observation
+        # An agent that has not read yet of which cluster the first leader has made does not count,
+        # nor a worker whose agent has not written any plan yet.
+        followed = all(worker.error is None for worker in observation.workers.values())
+        return followed and view.publication.slots <= {*observation.hooked}
 
     def placement(self) -> Placement:
         """Look where executors are."""
