@@ -25,6 +25,7 @@ AT_ONCE: Any = {"interleave": False, "block_s": 5.0}
         ("counters", Way.CARRY, ()),
         ("batches", Way.DRAIN, ()),
         ("connections", Way.RENEW, ()),
+        ("numbers", Way.CARRY, ("spout",)),
         ("threads", Way.CARRY, ("lookup",)),
         ("trident", Way.ACKER, ("$mastercoord", "$spoutcoord", "spout", "b-")),
     ],

@@ -14,7 +14,7 @@ from tests.clusters import CALM
 pytestmark = pytest.mark.cluster
 
 # In test_lab.py and in test_moves.py, and there is a slot for each of the others only.
-ELSEWHERE = {"wordcount", "partitions", "connections"}
+ELSEWHERE = {"wordcount", "partitions", "connections", "numbers"}
 # Two of a kind side by side must not mix.
 RUNS = {**{name: name for name in WORKLOADS if name not in ELSEWHERE}, "counters-2": "counters"}
 CONF = {
