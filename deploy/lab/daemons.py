@@ -328,7 +328,8 @@ class Daemons:
                 time.sleep(0.3)
                 continue
             dead = [c.name for c in self._processes.recorded() if start_ticks(c.pid) is None]
-            hint = f" ({missing()})" if missing() else ""
+            left = missing()
+            hint = f" ({left})" if left else ""
             hint += f"; not running: {dead}" if dead else ""
             if waited_s > most_s:
                 message = f"waited {waited_s:.0f} s until {what}, and it is not so{hint}"
