@@ -1,7 +1,7 @@
 package nstorm.nimbus;
 
-import java.util.ArrayList;
 import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

@@ -149,7 +149,6 @@ final class TupleOrder {
 
     private void open(ExecutorCopy copy, Entry entry) {
         OrderGate known = gates.get(copy.id);
-        BooleanSupplier probing = probing(copy, worker.me.equals(entry.from()) ? entry.to() : null);
         if (known != null && known.queue == copy.queue) {
             if (entry.phase() == Phase.UNDO) {
                 known.undone();
@@ -157,7 +156,7 @@ final class TupleOrder {
             if (!known.move.equals(entry.id())) {
                 // It has come here a moment ago, and something still waits before its queue.
                 known.move = entry.id();
-                copy.guard(known, worker.handOver, probing);
+                guard(copy, known, entry);
             }
             return;
         }
@@ -169,11 +168,15 @@ final class TupleOrder {
         boolean begins = worker.me.equals(entry.to()) && entry.phase() == Phase.PREPARE && entry.way() != Way.RENEW;
         OrderGate gate = new OrderGate(entry.id(), worker.me, copy.queue, begins && !consumers(copy.id.start()).isEmpty());
         gates.put(copy.id, gate);
-        copy.guard(gate, worker.handOver, probing);
+        guard(copy, gate, entry);
         for (int task = copy.id.start(); task <= copy.id.end(); task++) {
             tables.addTask(OrderMarker.oldWay(task), gate.oldWay);
             tables.addTask(task, gate.direct);
         }
+    }
+
+    private void guard(ExecutorCopy copy, OrderGate gate, Entry entry) {
+        copy.guard(gate, worker.handOver, probing(copy, worker.me.equals(entry.from()) ? entry.to() : null));
     }
 
     /** The tasks that an executor emits to. */
