@@ -281,10 +281,7 @@ final class HookedWorker {
     private void takeOldWay(Iterator<AddressedTuple> tuples, AddressedTuple tuple) {
         if (!tables.hasTask(tuple.dest)) {
             tuples.remove();
-            AddressedTuple ungated = TupleOrder.ungated(tuple);
-            if (ungated != null) {
-                misrouted.offer(ungated);
-            }
+            order.takeUngated(tuple);
         }
     }
 

@@ -12,6 +12,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import nstorm.wire.Slot;
 import org.apache.storm.tuple.AddressedTuple;
 import org.apache.storm.utils.JCQueue;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Stands before the queue of an executor that moves: what a sender sends directly waits here until what it had sent the old way has
@@ -21,6 +23,7 @@ import org.apache.storm.utils.JCQueue;
  * <p>Storm's Netty threads and senders of this worker publish into its two queues; its lock is held only while an executor moves.
  */
 final class OrderGate {
+    private static final Logger LOG = LoggerFactory.getLogger(OrderGate.class);
     /** For so long a sender's tuples wait while nothing comes the old way: then the worker on that way is dead. */
     static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(5);
     /** From so many on senders are held back as by a full queue. */
@@ -170,7 +173,7 @@ final class OrderGate {
     synchronized boolean forwarded(AddressedTuple tuple) {
         heardNanos = System.nanoTime();
         if (!OrderMarker.is(tuple.tuple)) {
-            return closed ? parked < LIMIT && delay(tuple) : enter(tuple);
+            return closed ? parked < LIMIT && delay(tuple) : enter(queue, tuple);
         }
         Slot to = OrderMarker.closedFor(tuple.tuple);
         int source = tuple.tuple.getSourceTask();
@@ -189,7 +192,8 @@ final class OrderGate {
         return early.add(tuple);
     }
 
-    private boolean enter(AddressedTuple tuple) {
+    /** Puts a tuple behind all that other workers have sent. */
+    static boolean enter(JCQueue queue, AddressedTuple tuple) {
         return queue.isEmptyOverflow() && queue.tryPublishDirect(tuple) || queue.tryPublishToOverflow(tuple);
     }
 
@@ -223,7 +227,7 @@ final class OrderGate {
     private void open() {
         closed = false;
         parked -= early.size();
-        early.forEach(this::enter);
+        early.forEach(tuple -> enter(queue, tuple));
         early.clear();
         senders.values().forEach(this::release);
     }
@@ -307,6 +311,7 @@ final class OrderGate {
     /** Waits for nobody any more. */
     synchronized int giveUp() {
         int unordered = early.size();
+        LOG.warn("order_given_up move={} awaits_probes={} probes={} awaited={}", move, closed, probes, awaited());
         if (closed) {
             open();
         }
@@ -319,6 +324,12 @@ final class OrderGate {
             }
         }
         return unordered;
+    }
+
+    /** Of each sender: how many of its markers are awaited, and how many tuples wait for that. */
+    private String awaited() {
+        return senders.entrySet().stream().filter(one -> one.getValue().awaited > 0)
+                .map(one -> one.getKey() + ":" + one.getValue().awaited + "/" + one.getValue().parked.size()).toList().toString();
     }
 
     /** Tuples that wait here. */

@@ -38,7 +38,7 @@ final class TupleForwarder implements MisroutedTuples.Delivery {
             return gate.forwarded(tuple);
         }
         if (queue != null) {
-            return queue.isEmptyOverflow() && queue.tryPublishDirect(tuple) || queue.tryPublishToOverflow(tuple);
+            return OrderGate.enter(queue, tuple);
         }
         Slot owner = tables.ownerOf(tuple.dest);
         if (owner == null || owner.equals(worker.me) || forwarded.contains(tuple, System.nanoTime())) {

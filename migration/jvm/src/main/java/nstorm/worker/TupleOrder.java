@@ -5,9 +5,12 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
@@ -55,7 +58,7 @@ final class TupleOrder {
         }
     }
 
-    /** A task that moves, as long as the plan says so. */
+    /** A task that moves. */
     private static final class Moving {
         final String move;
         final int task;
@@ -66,6 +69,8 @@ final class TupleOrder {
         final Set<Integer> senders = ConcurrentHashMap.newKeySet();
         /** Where the transfer thread has sent its tuples last. */
         volatile Slot lastSent;
+        /** When the plan has ended the move; of the reconciler's thread. */
+        private Long endedNanos;
 
         Moving(Entry entry, int task, Slot me, Set<String> feeders, Slot owner) {
             move = entry.id();
@@ -74,6 +79,19 @@ final class TupleOrder {
             this.feeders = feeders;
             lastSent = owner;
         }
+
+        /**
+         * Whether nothing can come the old way any more. A sender closes it with its first tuple after the switch, which may
+         * come to a source whose move is over: then it goes on as in the move, or the target would await it for long.
+         */
+        boolean over(Slot owner, long nowNanos, long lingerNanos) {
+            endedNanos = endedNanos == null ? Long.valueOf(nowNanos) : endedNanos;
+            return otherEnd == null || !otherEnd.equals(owner) || nowNanos - endedNanos > lingerNanos;
+        }
+    }
+
+    /** A marker that has come before this worker knows of its move, or when it has no gate any more. */
+    private record Late(AddressedTuple marker, long nanos) {
     }
 
     private final HookedWorker worker;
@@ -81,6 +99,7 @@ final class TupleOrder {
     private final JCQueue transferQueue;
     private final Map<Integer, Moving> moving = new ConcurrentHashMap<>();
     private final Map<ExecutorId, OrderGate> gates = new ConcurrentHashMap<>();
+    private final Queue<Late> late = new ConcurrentLinkedQueue<>();
     /** The workers that probes are sent to, by their pseudo task. */
     private final List<Slot> peers = new CopyOnWriteArrayList<>();
     private KryoTupleSerializer serializer;
@@ -109,8 +128,10 @@ final class TupleOrder {
                 follow(entry);
             });
         }
-        moving.values().removeIf(one -> executors.stream().noneMatch(id -> id.start() <= one.task && one.task <= id.end()));
         long now = System.nanoTime();
+        long lingerNanos = TimeUnit.SECONDS.toNanos(worker.messageTimeoutSecs);
+        moving.values().removeIf(one -> executors.stream().noneMatch(id -> id.start() <= one.task && one.task <= id.end())
+                && one.over(tables.ownerOf(one.task), now, lingerNanos));
         gates.forEach((id, gate) -> {
             ExecutorCopy copy = worker.copies.get(id);
             boolean alive = copy != null && copy.queue == gate.queue;
@@ -119,6 +140,25 @@ final class TupleOrder {
                 close(id, gate, alive ? copy : null);
             }
         });
+        late.removeIf(one -> goesOn(one.marker) || now - one.nanos > OrderGate.PATIENCE_NANOS);
+    }
+
+    /** Puts a late marker behind all that its sender has sent here, from where it goes the way of that. */
+    private boolean goesOn(AddressedTuple marker) {
+        int task = OrderMarker.task(marker.dest);
+        OrderGate gate = gate(task);
+        if (gate != null) {
+            return gate.oldWay.tryPublish(marker);
+        }
+        if (!atEnd(task)) {
+            return false;
+        }
+        AddressedTuple going = new AddressedTuple(task, marker.tuple);
+        JCQueue queue = tables.routes.arrival(task);
+        if (queue == null) {
+            worker.misrouted.offer(going);
+        }
+        return queue == null || queue.tryFlush() && OrderGate.enter(queue, going);
     }
 
     private void follow(Entry entry) {
@@ -404,13 +444,13 @@ final class TupleOrder {
         worker.takeBack(back);
     }
 
-    /**
-     * Takes what has come by Netty under a pseudo task for which there is no gate here.
-     *
-     * @return the tuple as it was sent; null if it is a marker, which nobody awaits
-     */
-    static AddressedTuple ungated(AddressedTuple tuple) {
-        return OrderMarker.is(tuple.tuple) ? null : new AddressedTuple(OrderMarker.task(tuple.dest), tuple.tuple);
+    /** Takes what has come by Netty under a pseudo task for which there is no gate here. */
+    void takeUngated(AddressedTuple tuple) {
+        if (!OrderMarker.is(tuple.tuple)) {
+            worker.misrouted.offer(new AddressedTuple(OrderMarker.task(tuple.dest), tuple.tuple));
+        } else if (OrderMarker.closedFor(tuple.tuple) != null && !worker.me.equals(OrderMarker.closedFor(tuple.tuple))) {
+            late.add(new Late(tuple, System.nanoTime()));
+        }
     }
 
     /** The tuples that wait before the queues of this worker. */

@@ -406,6 +406,42 @@ class ReconcilerIT {
         await("those that came before earlier ones are counted", () -> one.worker.order.unordered.get() > unordered);
     }
 
+    /** A marker that comes here to go on to the other end, as one of a sender in another worker. */
+    private static void lateMarker() {
+        int task = one.id.start();
+        one.worker.order.takeUngated(new AddressedTuple(OrderMarker.oldWay(task),
+                OrderMarker.closes(one.worker.state.getWorkerTopologyContext(), one.idOf("source").start(), one.elsewhere)));
+    }
+
+    @Test
+    void aMarkerThatComesBeforeThePlanGoesOnOnceTheSourceHasReadIt() throws Exception {
+        long before = one.worker.misrouted.forwarded.get();
+        one.ordered = true;
+        lateMarker();
+        Thread.sleep(200);
+        assertEquals(before, one.worker.misrouted.forwarded.get());
+        one.plan("m", one.worker.me, one.elsewhere, Phase.PREPARE);
+        await("it goes on", () -> one.worker.misrouted.forwarded.get() > before);
+    }
+
+    /** An entry that keeps no order stands for none: Storm's own assignment is always to here. */
+    @Test
+    void aMarkerThatComesWhenTheMoveIsOverGoesOn() throws Exception {
+        one.ordered = true;
+        one.plan("m", one.worker.me, one.elsewhere, Phase.SWITCH);
+        one.awaitAck("m", "DRAINED");
+        one.plan("m", one.worker.me, one.elsewhere, Phase.STOP);
+        await("the source ends", () -> !running());
+        one.ordered = false;
+        one.plan("m", one.worker.me, one.elsewhere, Phase.STOP);
+        await("its gate is gone", () -> !one.worker.tables.hasTask(OrderMarker.oldWay(one.id.start())));
+        await("its queue is not looked at any more", () -> one.worker.routes.arrival(one.id.start()) == null);
+        await("nothing waits", () -> one.worker.misrouted.parked() == 0);
+        long before = one.worker.misrouted.forwarded.get();
+        lateMarker();
+        await("it goes on", () -> one.worker.misrouted.forwarded.get() > before);
+    }
+
     /** Begins in CARRY, and is given up all the same, as where it counted as dead. */
     @Test
     void aTargetThatHasBegunEndsAtOnceInUndo() throws Exception {
