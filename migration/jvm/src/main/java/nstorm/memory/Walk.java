@@ -9,12 +9,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import net.bytebuddy.jar.asm.Handle;
-import net.bytebuddy.jar.asm.Opcodes;
-import net.bytebuddy.jar.asm.Type;
 import nstorm.memory.Bytecode.Instruction;
 import nstorm.memory.Origins.Kind;
 import nstorm.memory.Origins.Origin;
+import org.objectweb.asm.Handle;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
 
 /**
  * Everything that one call of a bolt may run, followed until nothing new is found: which methods, with what from
@@ -102,7 +102,7 @@ final class Walk implements Machine.Effects {
             machine = new Machine(method, origins, this);
             machines.put(key, machine);
             origins.changed = true;
-            if (method.code().stream().anyMatch(one -> one.opcode() == Opcodes.LDC && isMemoryDatabase(one.name()))) {
+            if (method.names(Walk::isMemoryDatabase)) {
                 findings.stays("has a database in the memory of its JVM");
             }
             if (Bytecode.comparesTextsByIdentity(method)) {
@@ -119,8 +119,8 @@ final class Walk implements Machine.Effects {
         return type != null && (type.access() & Opcodes.ACC_ENUM) != 0 && (type.access() & Opcodes.ACC_FINAL) != 0 && !type.keeps();
     }
 
-    private static boolean isMemoryDatabase(String textOrNull) {
-        return textOrNull != null && textOrNull.matches("jdbc:(h2|hsqldb|derby):mem.*|jdbc:sqlite:.*");
+    private static boolean isMemoryDatabase(String text) {
+        return text.matches("jdbc:(h2|hsqldb|derby):mem.*|jdbc:sqlite:.*");
     }
 
     @Override
@@ -620,7 +620,7 @@ final class Walk implements Machine.Effects {
     }
 
     private static Instruction instruction(int opcode, Handle to) {
-        return new Instruction(opcode, 0, to.getOwner(), to.getName(), to.getDesc(), List.of(), null);
+        return new Instruction(opcode, to.getOwner(), to.getName(), to.getDesc(), null);
     }
 
     private static List<BitSet> sized(List<BitSet> arguments, int takes) {
