@@ -8,6 +8,7 @@ import nstorm.memory.Bytecode.Method;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.AbstractInsnNode;
+import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.TryCatchBlockNode;
 import org.objectweb.asm.tree.TypeInsnNode;
 import org.objectweb.asm.tree.analysis.Analyzer;
@@ -47,6 +48,7 @@ final class Machine extends Interpreter<Machine.Value> {
 
     private static final BitSet NOTHING = new BitSet();
     private static final Value UNSET = new Value(1, NOTHING);
+    private static final long VALUES_MAX = 2_000_000;
 
     /** Knows how large the result of each instruction is. */
     private final BasicInterpreter sizes = new BasicInterpreter();
@@ -86,13 +88,16 @@ final class Machine extends Interpreter<Machine.Value> {
     }
 
     void run() {
+        MethodNode node = method.node();
+        // The analysis keeps all variables and the stack of each instruction.
+        if ((long) node.instructions.size() * (node.maxLocals + node.maxStack) > VALUES_MAX) {
+            throw new Undecided("has a method too large to look into, " + method.owner() + "." + method.name());
+        }
         try {
-            new Analyzer<>(this).analyze(method.owner(), method.node());
+            new Analyzer<>(this).analyze(method.owner(), node);
         } catch (AnalyzerException e) {
-            if (e.getCause() instanceof Undecided undecided) {
-                throw undecided;
-            }
-            throw new Undecided("has code that cannot be read in " + method.owner());
+            // So it wraps what an effect has thrown.
+            throw e.getCause() instanceof RuntimeException thrown ? thrown : new Undecided("has code that cannot be read in " + method.owner());
         }
     }
 
