@@ -24,7 +24,7 @@ final class Walk implements Machine.Effects {
     private static final int METHODS_MAX = 1500;
     private static final int DEPTH_MAX = 20;
     private static final int EFFECTS_BETWEEN_LOOKS = 16;
-    private static final String COLLECTOR = "org/apache/storm/task/OutputCollector";
+    private static final Set<String> COLLECTORS = Set.of("org/apache/storm/task/OutputCollector", "org/apache/storm/spout/SpoutOutputCollector");
     private static final BitSet NOTHING = new BitSet();
 
     private final Bytecode bytecode;
@@ -49,11 +49,11 @@ final class Walk implements Machine.Effects {
         this.findings = findings;
     }
 
-    /** Follows a method of the bolt, until {@code untilCpuNanos} of this thread's CPU at most; without one there is nothing to follow. */
-    void follow(String name, String type, List<BitSet> arguments, long untilCpuNanos) {
+    /** Follows a method of the bolt, until {@code untilCpuNanos} of this thread's CPU at most; false if there is none whose code is read. */
+    boolean follow(String name, String type, List<BitSet> arguments, long untilCpuNanos) {
         Bytecode.Method entry = bytecode.method(bolt, name, type);
         if (entry == null) {
-            return;
+            return false;
         }
         List<BitSet> given = new ArrayList<>(arguments);
         given.add(0, of(Origins.BOLT));
@@ -66,6 +66,7 @@ final class Walk implements Machine.Effects {
                 checkLimits();
             }
         } while (origins.changed);
+        return true;
     }
 
     /** Within a method too: one may make thousands of calls and changes, and each may lead through all that is known. */
@@ -145,7 +146,7 @@ final class Walk implements Machine.Effects {
                 loaded.or(origins.within(of(origins.field(field.name()))));
                 findings.read(field.name(), live.get(field.name()));
             }
-            if (type.getInternalName().equals(COLLECTOR)) {
+            if (COLLECTORS.contains(type.getInternalName())) {
                 loaded.set(Origins.COLLECTOR);
             }
         });
