@@ -70,7 +70,7 @@ final class TopologyJudge {
     private JudgedComponent judge(JudgedComponent component, boolean spout, Object object) {
         OwnWay own = OwnWay.of(component.component(), spout, object, declared);
         if (own.way() == Way.SPOUT) {
-            return component.handedOver(Reviewed.of(object));
+            return judgeSpout(component, object);
         } else if (own.reason() != null) {
             return component.staying(own);
         } else if (declared.isLive(component.component())) {
@@ -79,6 +79,13 @@ final class TopologyJudge {
             return component.by(MoveWay.of(component.component(), object, declared), Reviewed.of(object) == null);
         }
         return component.by(wayOncePrepared(component.component(), (IBolt) object), false);
+    }
+
+    private JudgedComponent judgeSpout(JudgedComponent component, Object spout) {
+        Reviewed.Verdict verdict = Reviewed.of(spout);
+        boolean trusted = verdict != null || declared.trusts(component.component());
+        MoveWay way = trusted ? new MoveWay(null) : MoveWay.ofSpout(component.component(), spout, null);
+        return way.pinned() == null ? component.handedOver(verdict) : component.by(way, true);
     }
 
     private MoveWay wayOncePrepared(String component, IBolt object) {

@@ -2,15 +2,19 @@ package nstorm.memory;
 
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
-import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiFunction;
+import java.util.stream.Stream;
 import nstorm.memory.Origins.Kind;
 import org.apache.storm.topology.BasicBoltExecutor;
 
@@ -31,15 +35,37 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
     /** Of CPU: a busy machine decides nothing. */
     private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
     private static final String TUPLE = "Lorg/apache/storm/tuple/Tuple;";
-    private static final String CONTEXT = "Lorg/apache/storm/task/TopologyContext;";
+    /** What every prepare and open takes first. */
+    private static final String FIRST = "(Ljava/util/Map;Lorg/apache/storm/task/TopologyContext;";
+    private static final BitSet NOTHING = new BitSet();
 
     /**
      * Reads the code of a bolt that has been prepared, which takes some tenths of a second of CPU, five seconds at most. Never throws: what cannot be
      * decided stays.
      */
     public static BoltMemory of(Object bolt) {
+        return of(bolt, BoltMemory::readBolt);
+    }
+
+    /**
+     * Why a spout that has been opened stays, as far as its code says: what it keeps its source does not give again. Null if a look at
+     * its objects decides, as of fields that are as they were once nothing is pending.
+     */
+    static String whySpoutStays(Object spout) {
+        return of(spout, BoltMemory::readSpout).stays;
+    }
+
+    private static BoltMemory of(Object taskObject, BiFunction<Class<?>, Map<String, LiveTypes>, BoltMemory> reader) {
         try {
-            return read(bolt);
+            Object user = user(taskObject);
+            Map<String, LiveTypes> live = live(user);
+            return READ.computeIfAbsent(List.of(user.getClass(), live), key -> {
+                try {
+                    return reader.apply(user.getClass(), live);
+                } catch (Undecided e) {
+                    return undecided(e.getMessage()); // kept as well: what takes longest is not read again for each executor
+                }
+            });
         } catch (Undecided e) {
             return undecided(e.getMessage());
         } catch (RuntimeException | LinkageError | StackOverflowError | AssertionError e) {
@@ -65,18 +91,6 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         return new BoltMemory(Set.of(), Set.of(), null, "it keeps nothing", why, null);
     }
 
-    private static BoltMemory read(Object bolt) {
-        Object user = user(bolt);
-        Map<String, LiveTypes> live = live(user);
-        return READ.computeIfAbsent(List.of(user.getClass(), live), key -> {
-            try {
-                return read(user.getClass(), live);
-            } catch (Undecided e) {
-                return undecided(e.getMessage()); // kept as well: what takes longest is not read again for each executor
-            }
-        });
-    }
-
     /** The user's own bolt in what Storm has made of it. */
     public static Object user(Object bolt) {
         if (!(bolt instanceof BasicBoltExecutor)) {
@@ -91,30 +105,105 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
         }
     }
 
-    private static BoltMemory read(Class<?> bolt, Map<String, LiveTypes> live) {
-        long untilCpuNanos = Walk.cpuNanos() + LIMIT_NANOS;
-        String type = LiveTypes.nameOf(bolt);
-        Bytecode bytecode = new Bytecode(bolt.getClassLoader(), new CodeBase(bolt));
-        if (bytecode.type(type) == null) {
-            throw new Undecided("has no code that can be read");
-        }
-        Origins origins = new Origins();
-        Findings findings = new Findings();
-        Walk preparing = new Walk(bytecode, origins, type, live, findings);
-        preparing.follow("prepare", "(Ljava/util/Map;" + CONTEXT + "Lorg/apache/storm/task/OutputCollector;)V",
-                List.of(new BitSet(), new BitSet(), Walk.of(Origins.COLLECTOR)), untilCpuNanos);
-        preparing.follow("prepare", "(Ljava/util/Map;" + CONTEXT + ")V", List.of(new BitSet(), new BitSet()), untilCpuNanos);
-        findings.judgeThreads(owned(live.keySet(), origins), origins);
-        findings.prepared();
-        String basic = "(" + TUPLE + "Lorg/apache/storm/topology/BasicOutputCollector;)V";
-        if (bytecode.method(type, "execute", "(" + TUPLE + ")V") == null && bytecode.method(type, "execute", basic) == null) {
+    private static BoltMemory readBolt(Class<?> bolt, Map<String, LiveTypes> live) {
+        Reading reading = new Reading(bolt, live);
+        reading.follow("prepare", FIRST + "Lorg/apache/storm/task/OutputCollector;)V", NOTHING, NOTHING, Walk.of(Origins.COLLECTOR));
+        reading.follow("prepare", FIRST + ")V", NOTHING, NOTHING);
+        reading.prepared();
+        boolean rich = reading.follow("execute", "(" + TUPLE + ")V", Walk.of(Origins.TUPLE));
+        boolean basic = reading.follow("execute", "(" + TUPLE + "Lorg/apache/storm/topology/BasicOutputCollector;)V",
+                Walk.of(Origins.TUPLE), NOTHING);
+        if (!rich && !basic) {
             throw new Undecided("has no execute whose code is read");
         }
-        Walk executing = new Walk(bytecode, origins, type, live, findings);
-        List<BitSet> tuple = List.of(Walk.of(Origins.TUPLE), new BitSet());
-        executing.follow("execute", "(" + TUPLE + ")V", tuple.subList(0, 1), untilCpuNanos);
-        executing.follow("execute", basic, tuple, untilCpuNanos);
-        return verdict(live, findings);
+        return verdict(live, reading.findings);
+    }
+
+    private static BoltMemory readSpout(Class<?> spout, Map<String, LiveTypes> live) {
+        Reading reading = new Reading(spout, live);
+        reading.follow("open", FIRST + "Lorg/apache/storm/spout/SpoutOutputCollector;)V", NOTHING, NOTHING, Walk.of(Origins.COLLECTOR));
+        reading.follow("activate", "()V");
+        reading.prepared();
+        Findings found = reading.findings;
+        if (!reading.follow("nextTuple", "()V")) {
+            throw new Undecided("has no nextTuple whose code is read");
+        }
+        Set<String> emitting = Set.copyOf(found.fields);
+        found.fields.clear();
+        reading.beginAgain();
+        reading.follow("ack", "(Ljava/lang/Object;)V", NOTHING);
+        reading.follow("fail", "(Ljava/lang/Object;)V", NOTHING);
+        return spoutVerdict(spout, live, found, emitting);
+    }
+
+    /** @param emitting the fields that nextTuple changes; those that ack and fail change have been found since */
+    private static BoltMemory spoutVerdict(Class<?> spout, Map<String, LiveTypes> live, Findings found, Set<String> emitting) {
+        Set<String> kept = new TreeSet<>(found.fields);
+        kept.addAll(emitting);
+        Set<String> both = new HashSet<>(found.fields);
+        both.retainAll(emitting);
+        kept.removeAll(both);
+        kept.removeIf(field -> comesBack(spout, field, live.get(field)));
+        String statics = found.statics.isEmpty() ? null : "keeps something for the whole JVM in " + String.join(", ", found.statics);
+        String stays = Stream.of(threads(live, found), found.stays, statics, kept.isEmpty() ? null : "keeps something in " + in(kept))
+                .filter(Objects::nonNull).findFirst().orElse(null);
+        return new BoltMemory(kept, Set.of(), stays, "its source gives it again", found.undecided, found.outside);
+    }
+
+    /** Whether a field may be as it was without an ack: a collection that is empty again, or what only draws by chance. */
+    private static boolean comesBack(Class<?> spout, String field, LiveTypes value) {
+        if (value == null || value.cursor() || value.type() != null && value.type().startsWith("[")) {
+            return false;
+        }
+        Class<?> type = value.empty() ? declared(spout, field)
+                : Bytecode.isOfTheJdk(value.type()) ? Bytecode.jdk(value.type()) : Object.class;
+        return Known.draws(LiveTypes.nameOf(type)) || Collection.class.isAssignableFrom(type) || Map.class.isAssignableFrom(type);
+    }
+
+    private static Class<?> declared(Class<?> type, String field) {
+        try {
+            return type.getDeclaredField(field).getType();
+        } catch (NoSuchFieldException e) {
+            return declared(type.getSuperclass(), field);
+        }
+    }
+
+    /** One class whose code is followed from the calls that Storm makes. */
+    private static final class Reading {
+        final Findings findings = new Findings();
+        private final long untilCpuNanos = Walk.cpuNanos() + LIMIT_NANOS;
+        private final Origins origins = new Origins();
+        private final Map<String, LiveTypes> live;
+        private final Bytecode bytecode;
+        private final String type;
+        private Walk walk;
+
+        Reading(Class<?> taskClass, Map<String, LiveTypes> live) {
+            this.live = live;
+            type = LiveTypes.nameOf(taskClass);
+            bytecode = new Bytecode(taskClass.getClassLoader(), new CodeBase(taskClass));
+            if (bytecode.type(type) == null) {
+                throw new Undecided("has no code that can be read");
+            }
+            beginAgain();
+        }
+
+        /** What was followed up to now is not followed again. */
+        void beginAgain() {
+            walk = new Walk(bytecode, origins, type, live, findings);
+        }
+
+        /** From now on calls come again and again. */
+        void prepared() {
+            findings.judgeThreads(owned(live.keySet(), origins), origins);
+            findings.prepared();
+            beginAgain();
+        }
+
+        /** False if there is no such method. */
+        boolean follow(String name, String signature, BitSet... arguments) {
+            return walk.follow(name, signature, List.of(arguments), untilCpuNanos);
+        }
     }
 
     /** All that the bolt's fields lead to, but for what they have from a static field. */
@@ -131,16 +220,9 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
     }
 
     private static BoltMemory verdict(Map<String, LiveTypes> live, Findings found) {
-        List<String> threads = new ArrayList<>();
-        live.forEach((field, value) -> {
-            if (value.thread()) {
-                threads.add(field);
-            }
-        });
-        if (!threads.isEmpty()) {
-            return stays("has threads in " + in(new TreeSet<>(threads)), "those may live on");
-        } else if (found.thread != null) {
-            return stays("starts threads (" + found.thread + ")", "those may live on");
+        String threads = threads(live, found);
+        if (threads != null) {
+            return stays(threads, "those may live on");
         } else if (found.identity && !found.fields.isEmpty()) {
             return stays("keeps something in " + in(found.fields) + ", and compares texts by identity", "it may forget that");
         } else if (found.stays != null) {
@@ -160,6 +242,16 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
                     "another JVM may go on without it");
         }
         return new BoltMemory(found.fields, Set.of(), null, found.fields.isEmpty() ? "it keeps nothing" : "it may forget that", found.undecided, found.outside);
+    }
+
+    private static String threads(Map<String, LiveTypes> live, Findings found) {
+        Set<String> fields = new TreeSet<>();
+        live.forEach((field, value) -> {
+            if (value.thread()) {
+                fields.add(field);
+            }
+        });
+        return !fields.isEmpty() ? "has threads in " + in(fields) : found.thread != null ? "starts threads (" + found.thread + ")" : null;
     }
 
     private static BoltMemory stays(String why, String unless) {

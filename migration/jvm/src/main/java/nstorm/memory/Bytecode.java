@@ -8,36 +8,66 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
-import net.bytebuddy.jar.asm.ClassReader;
-import net.bytebuddy.jar.asm.ClassVisitor;
-import net.bytebuddy.jar.asm.FieldVisitor;
-import net.bytebuddy.jar.asm.Handle;
-import net.bytebuddy.jar.asm.Label;
-import net.bytebuddy.jar.asm.MethodVisitor;
-import net.bytebuddy.jar.asm.Opcodes;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.Handle;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.tree.AbstractInsnNode;
+import org.objectweb.asm.tree.ClassNode;
+import org.objectweb.asm.tree.FieldInsnNode;
+import org.objectweb.asm.tree.FieldNode;
+import org.objectweb.asm.tree.InsnList;
+import org.objectweb.asm.tree.InvokeDynamicInsnNode;
+import org.objectweb.asm.tree.LdcInsnNode;
+import org.objectweb.asm.tree.MethodInsnNode;
+import org.objectweb.asm.tree.MethodNode;
 
 /** The code of classes as their loader would load them, read once each; never the JDK's. */
 final class Bytecode {
-    /** A position in the code, not an instruction. */
-    static final int LABEL = -1;
-    private static final int API = Opcodes.ASM9;
-
-    /** One instruction: what is not its own is null or 0. */
-    record Instruction(int opcode, int number, String owner, String name, String type, List<Label> targets, Handle lambda) {
+    /** A field that is read or set, or a method that is called; the lambda that a call makes, or null. */
+    record Instruction(int opcode, String owner, String name, String type, Handle lambda) {
+        static Instruction of(AbstractInsnNode node) {
+            if (node instanceof FieldInsnNode field) {
+                return new Instruction(field.getOpcode(), field.owner, field.name, field.desc, null);
+            } else if (node instanceof MethodInsnNode call) {
+                return new Instruction(call.getOpcode(), call.owner, call.name, call.desc, null);
+            }
+            InvokeDynamicInsnNode made = (InvokeDynamicInsnNode) node;
+            boolean lambda = made.bsm.getOwner().equals("java/lang/invoke/LambdaMetafactory");
+            return new Instruction(made.getOpcode(), made.bsm.getOwner(), made.name, made.desc, lambda ? (Handle) made.bsmArgs[1] : null);
+        }
     }
 
-    record Method(String owner, String name, String type, int access, List<Instruction> code, List<Label> handlers) {
+    record Method(String owner, MethodNode node) {
+        String name() {
+            return node.name;
+        }
+
+        String type() {
+            return node.desc;
+        }
+
+        int access() {
+            return node.access;
+        }
+
         boolean isStatic() {
-            return (access & Opcodes.ACC_STATIC) != 0;
+            return (node.access & Opcodes.ACC_STATIC) != 0;
         }
 
         boolean hasCode() {
-            return (access & (Opcodes.ACC_ABSTRACT | Opcodes.ACC_NATIVE)) == 0;
+            return (node.access & (Opcodes.ACC_ABSTRACT | Opcodes.ACC_NATIVE)) == 0;
         }
 
         boolean isNative() {
-            return (access & Opcodes.ACC_NATIVE) != 0;
+            return (node.access & Opcodes.ACC_NATIVE) != 0;
+        }
+
+        boolean names(Predicate<String> text) {
+            return instructions(this).anyMatch(one -> one instanceof LdcInsnNode constant && constant.cst instanceof String named && text.test(named));
         }
     }
 
@@ -153,148 +183,50 @@ final class Bytecode {
     }
 
     private static Type read(ClassReader reader) {
+        ClassNode node = new ClassNode();
+        reader.accept(node, ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
         Map<String, Method> methods = new HashMap<>();
+        node.methods.forEach(method -> methods.put(method.name + method.desc, new Method(node.name, method)));
         Set<String> constants = new HashSet<>();
-        boolean[] keeps = new boolean[1];
-        reader.accept(new ClassVisitor(API) {
-            @Override
-            public FieldVisitor visitField(int access, String name, String type, String signature, Object value) {
-                if ((access & Opcodes.ACC_STATIC) != 0 && (access & Opcodes.ACC_FINAL) != 0) {
-                    constants.add(name);
-                } else if ((access & Opcodes.ACC_STATIC) == 0) {
-                    boolean plain = type.length() == 1 || Known.isConstant(type.substring(1, type.length() - 1));
-                    keeps[0] |= (access & Opcodes.ACC_FINAL) == 0 || !plain;
-                }
-                return null;
+        boolean keeps = false;
+        for (FieldNode field : node.fields) {
+            boolean isFinal = (field.access & Opcodes.ACC_FINAL) != 0;
+            if ((field.access & Opcodes.ACC_STATIC) == 0) {
+                boolean plain = field.desc.length() == 1 || Known.isConstant(field.desc.substring(1, field.desc.length() - 1));
+                keeps |= !isFinal || !plain;
+            } else if (isFinal) {
+                constants.add(field.name);
             }
+        }
+        return new Type(node.name, node.superName, node.interfaces, node.access, methods, constants, immutable(methods.get("<clinit>()V")), keeps);
+    }
 
-            @Override
-            public MethodVisitor visitMethod(int access, String name, String type, String signature, String[] exceptions) {
-                Method method = new Method(reader.getClassName(), name, type, access, new ArrayList<>(), new ArrayList<>());
-                methods.put(name + type, method);
-                return new Recorder(method);
-            }
-        }, ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
-        return new Type(reader.getClassName(), reader.getSuperName(), List.of(reader.getInterfaces()), reader.getAccess(), methods, constants, immutable(methods.get("<clinit>()V")),
-                keeps[0]);
+    private static Stream<AbstractInsnNode> instructions(Method method) {
+        return StreamSupport.stream(method.node.instructions.spliterator(), false);
+    }
+
+    /** The instruction before, without marks of places in the code; null if there is none. */
+    private static AbstractInsnNode before(AbstractInsnNode node) {
+        AbstractInsnNode before = node.getPrevious();
+        while (before != null && before.getOpcode() < 0) {
+            before = before.getPrevious();
+        }
+        return before;
     }
 
     static boolean comparesTextsByIdentity(Method method) {
-        Instruction before = null;
-        for (Instruction now : method.code()) {
-            boolean compares = now.opcode() == Opcodes.IF_ACMPEQ || now.opcode() == Opcodes.IF_ACMPNE;
-            if (compares && before != null && (before.opcode() == Opcodes.LDC && before.name() != null
-                    || before.opcode() == Opcodes.GETSTATIC && before.type().equals("Ljava/lang/String;"))) {
-                return true;
-            }
-            before = now.opcode() == LABEL ? before : now;
-        }
-        return false;
+        return instructions(method).filter(one -> one.getOpcode() == Opcodes.IF_ACMPEQ || one.getOpcode() == Opcodes.IF_ACMPNE)
+                .map(Bytecode::before).anyMatch(with -> with instanceof LdcInsnNode constant && constant.cst instanceof String
+                || with instanceof FieldInsnNode field && field.getOpcode() == Opcodes.GETSTATIC && field.desc.equals("Ljava/lang/String;"));
     }
 
     private static Set<String> immutable(Method initialiserOrNull) {
         Set<String> found = new HashSet<>();
-        Instruction before = null;
-        for (Instruction now : initialiserOrNull == null ? List.<Instruction>of() : initialiserOrNull.code()) {
-            if (now.opcode() == Opcodes.PUTSTATIC && before != null && (before.opcode() == Opcodes.INVOKESTATIC || before.opcode() == Opcodes.INVOKEVIRTUAL)
-                    && IMMUTABLE.matcher(before.owner() + "." + before.name()).matches()) {
-                found.add(now.name());
+        for (AbstractInsnNode now : initialiserOrNull == null ? new InsnList() : initialiserOrNull.node.instructions) {
+            if (now.getOpcode() == Opcodes.PUTSTATIC && before(now) instanceof MethodInsnNode made && IMMUTABLE.matcher(made.owner + "." + made.name).matches()) {
+                found.add(((FieldInsnNode) now).name);
             }
-            before = now.opcode() == LABEL ? before : now;
         }
         return found;
-    }
-
-    /** Writes the instructions of one method down. */
-    private static final class Recorder extends MethodVisitor {
-        private final Method method;
-
-        Recorder(Method method) {
-            super(API);
-            this.method = method;
-        }
-
-        private void add(int opcode, int number, String owner, String name, String type, List<Label> targets, Handle lambda) {
-            method.code.add(new Instruction(opcode, number, owner, name, type, targets, lambda));
-        }
-
-        @Override
-        public void visitInsn(int opcode) {
-            add(opcode, 0, null, null, null, List.of(), null);
-        }
-
-        @Override
-        public void visitIntInsn(int opcode, int operand) {
-            add(opcode, operand, null, null, null, List.of(), null);
-        }
-
-        @Override
-        public void visitVarInsn(int opcode, int variable) {
-            add(opcode, variable, null, null, null, List.of(), null);
-        }
-
-        @Override
-        public void visitTypeInsn(int opcode, String type) {
-            add(opcode, 0, type, null, null, List.of(), null);
-        }
-
-        @Override
-        public void visitFieldInsn(int opcode, String owner, String name, String type) {
-            add(opcode, 0, owner, name, type, List.of(), null);
-        }
-
-        @Override
-        public void visitMethodInsn(int opcode, String owner, String name, String type, boolean isInterface) {
-            add(opcode, 0, owner, name, type, List.of(), null);
-        }
-
-        @Override
-        public void visitInvokeDynamicInsn(String name, String type, Handle bootstrap, Object... arguments) {
-            boolean lambda = bootstrap.getOwner().equals("java/lang/invoke/LambdaMetafactory");
-            add(Opcodes.INVOKEDYNAMIC, 0, bootstrap.getOwner(), name, type, List.of(), lambda ? (Handle) arguments[1] : null);
-        }
-
-        @Override
-        public void visitJumpInsn(int opcode, Label label) {
-            add(opcode, 0, null, null, null, List.of(label), null);
-        }
-
-        @Override
-        public void visitLabel(Label label) {
-            add(LABEL, 0, null, null, null, List.of(label), null);
-        }
-
-        @Override
-        public void visitLdcInsn(Object value) {
-            add(Opcodes.LDC, value instanceof Long || value instanceof Double ? 2 : 1, null, value instanceof String text ? text : null, null,
-                    List.of(), null);
-        }
-
-        @Override
-        public void visitIincInsn(int variable, int increment) {
-            add(Opcodes.NOP, 0, null, null, null, List.of(), null);
-        }
-
-        @Override
-        public void visitTableSwitchInsn(int min, int max, Label otherwise, Label... labels) {
-            visitLookupSwitchInsn(otherwise, new int[0], labels);
-        }
-
-        @Override
-        public void visitLookupSwitchInsn(Label otherwise, int[] keys, Label[] labels) {
-            List<Label> targets = new ArrayList<>(List.of(labels));
-            targets.add(otherwise);
-            add(Opcodes.LOOKUPSWITCH, 0, null, null, null, targets, null);
-        }
-
-        @Override
-        public void visitMultiANewArrayInsn(String type, int dimensions) {
-            add(Opcodes.MULTIANEWARRAY, dimensions, type, null, null, List.of(), null);
-        }
-
-        @Override
-        public void visitTryCatchBlock(Label start, Label end, Label handler, String type) {
-            method.handlers.add(handler);
-        }
     }
 }

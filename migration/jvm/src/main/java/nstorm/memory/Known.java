@@ -19,6 +19,7 @@ final class Known {
     private static final Set<String> OUTLETS = Set.of(
             "org/apache/storm/task/OutputCollector", "org/apache/storm/task/IOutputCollector",
             "org/apache/storm/topology/BasicOutputCollector", "org/apache/storm/topology/IBasicOutputCollector",
+            "org/apache/storm/spout/SpoutOutputCollector", "org/apache/storm/spout/ISpoutOutputCollector",
             "org/apache/storm/task/IErrorReporter", "org/apache/storm/tuple/Tuple", "org/apache/storm/tuple/ITuple",
             "org/apache/storm/utils/TupleUtils", "org/apache/storm/utils/Time", "org/apache/storm/Constants",
             "java/io/PrintStream", "java/lang/Throwable", "java/lang/Exception", "java/lang/RuntimeException",
@@ -107,7 +108,7 @@ final class Known {
             "java/util/concurrent/atomic/LongAdder.add", "java/util/concurrent/atomic/DoubleAdder.add");
     private static final Set<String> HARMLESS_FIELDS = Set.of(
             "org/apache/storm/task/OutputCollector", "org/apache/storm/topology/BasicOutputCollector",
-            "org/apache/storm/task/TopologyContext");
+            "org/apache/storm/spout/SpoutOutputCollector", "org/apache/storm/task/TopologyContext");
 
     private Known() {
     }

@@ -20,8 +20,8 @@ import java.util.TreeSet;
 import java.util.Timer;
 import java.util.concurrent.Executor;
 import java.util.function.Supplier;
-import net.bytebuddy.jar.asm.Handle;
-import net.bytebuddy.jar.asm.Opcodes;
+import org.objectweb.asm.Handle;
+import org.objectweb.asm.Opcodes;
 
 /**
  * What a field of a bolt really holds: the classes of the objects that it leads to, so that calls of interfaces can

@@ -67,6 +67,17 @@ public record MoveWay(String pinned, Set<String> state, Set<String> tuples, bool
         return fields.isEmpty() ? moves(memory) : carried(fields);
     }
 
+    /**
+     * How a spout moves: live for one that may be closed here and opened elsewhere, else why it stays.
+     *
+     * @param seenOrNull what a look at its objects has found; its code decides if that is nothing
+     */
+    public static MoveWay ofSpout(String component, Object spout, String seenOrNull) {
+        String why = seenOrNull != null ? seenOrNull : BoltMemory.whySpoutStays(spout);
+        return new MoveWay(why == null ? null
+                : why + "; declare " + Declared.MOVE + ": {" + component + ": renew} if its source gives again what it holds in memory");
+    }
+
     /** Names fields in a sentence. */
     public static String in(Set<String> fields) {
         return BoltMemory.in(fields);

@@ -5,7 +5,7 @@ import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import net.bytebuddy.jar.asm.Handle;
+import org.objectweb.asm.Handle;
 
 /**
  * Where values come from: a value is a set of origins, each a number here. An empty set is a value of which nothing can

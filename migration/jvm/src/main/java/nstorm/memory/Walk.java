@@ -9,12 +9,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import net.bytebuddy.jar.asm.Handle;
-import net.bytebuddy.jar.asm.Opcodes;
-import net.bytebuddy.jar.asm.Type;
 import nstorm.memory.Bytecode.Instruction;
 import nstorm.memory.Origins.Kind;
 import nstorm.memory.Origins.Origin;
+import org.objectweb.asm.Handle;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.Type;
 
 /**
  * Everything that one call of a bolt may run, followed until nothing new is found: which methods, with what from
@@ -24,7 +24,7 @@ final class Walk implements Machine.Effects {
     private static final int METHODS_MAX = 1500;
     private static final int DEPTH_MAX = 20;
     private static final int EFFECTS_BETWEEN_LOOKS = 16;
-    private static final String COLLECTOR = "org/apache/storm/task/OutputCollector";
+    private static final Set<String> COLLECTORS = Set.of("org/apache/storm/task/OutputCollector", "org/apache/storm/spout/SpoutOutputCollector");
     private static final BitSet NOTHING = new BitSet();
 
     private final Bytecode bytecode;
@@ -49,11 +49,11 @@ final class Walk implements Machine.Effects {
         this.findings = findings;
     }
 
-    /** Follows a method of the bolt, until {@code untilCpuNanos} of this thread's CPU at most; without one there is nothing to follow. */
-    void follow(String name, String type, List<BitSet> arguments, long untilCpuNanos) {
+    /** Follows a method of the bolt, until {@code untilCpuNanos} of this thread's CPU at most; false if there is none whose code is read. */
+    boolean follow(String name, String type, List<BitSet> arguments, long untilCpuNanos) {
         Bytecode.Method entry = bytecode.method(bolt, name, type);
         if (entry == null) {
-            return;
+            return false;
         }
         List<BitSet> given = new ArrayList<>(arguments);
         given.add(0, of(Origins.BOLT));
@@ -66,6 +66,7 @@ final class Walk implements Machine.Effects {
                 checkLimits();
             }
         } while (origins.changed);
+        return true;
     }
 
     /** Within a method too: one may make thousands of calls and changes, and each may lead through all that is known. */
@@ -102,7 +103,7 @@ final class Walk implements Machine.Effects {
             machine = new Machine(method, origins, this);
             machines.put(key, machine);
             origins.changed = true;
-            if (method.code().stream().anyMatch(one -> one.opcode() == Opcodes.LDC && isMemoryDatabase(one.name()))) {
+            if (method.names(Walk::isMemoryDatabase)) {
                 findings.stays("has a database in the memory of its JVM");
             }
             if (Bytecode.comparesTextsByIdentity(method)) {
@@ -119,8 +120,8 @@ final class Walk implements Machine.Effects {
         return type != null && (type.access() & Opcodes.ACC_ENUM) != 0 && (type.access() & Opcodes.ACC_FINAL) != 0 && !type.keeps();
     }
 
-    private static boolean isMemoryDatabase(String textOrNull) {
-        return textOrNull != null && textOrNull.matches("jdbc:(h2|hsqldb|derby):mem.*|jdbc:sqlite:.*");
+    private static boolean isMemoryDatabase(String text) {
+        return text.matches("jdbc:(h2|hsqldb|derby):mem.*|jdbc:sqlite:.*");
     }
 
     @Override
@@ -145,7 +146,7 @@ final class Walk implements Machine.Effects {
                 loaded.or(origins.within(of(origins.field(field.name()))));
                 findings.read(field.name(), live.get(field.name()));
             }
-            if (type.getInternalName().equals(COLLECTOR)) {
+            if (COLLECTORS.contains(type.getInternalName())) {
                 loaded.set(Origins.COLLECTOR);
             }
         });
@@ -620,7 +621,7 @@ final class Walk implements Machine.Effects {
     }
 
     private static Instruction instruction(int opcode, Handle to) {
-        return new Instruction(opcode, 0, to.getOwner(), to.getName(), to.getDesc(), List.of(), null);
+        return new Instruction(opcode, to.getOwner(), to.getName(), to.getDesc(), null);
     }
 
     private static List<BitSet> sized(List<BitSet> arguments, int takes) {

@@ -105,10 +105,9 @@ public final class Memory {
             return;
         }
         Set<String> changed = seenChanged();
-        String why = unseen != null ? unseen : first.obstacle() != null ? first.obstacle()
+        String seen = unseen != null ? unseen : first.obstacle() != null ? first.obstacle()
                 : changed.isEmpty() ? null : "keeps something in " + MoveWay.in(changed);
-        way = new MoveWay(why == null ? null : why + "; declare nstorm.move: {" + component
-                + ": renew} if its source gives again what it holds in memory");
+        way = MoveWay.ofSpout(component, taskObjects.get(0), seen);
     }
 
     private Set<String> seenChanged() {

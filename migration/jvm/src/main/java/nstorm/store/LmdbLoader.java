@@ -5,18 +5,20 @@ import java.io.InputStream;
 import java.net.URL;
 import java.nio.file.Path;
 import java.util.function.BiConsumer;
+import org.objectweb.asm.ClassVisitor;
 
 /**
  * Loads lmdbjava, and the one class of ours that uses it, apart from everything else in the JVM.
  *
  * <p>Its parent is the platform loader and its class files lie under {@code lmdb/} in the hooks' jar, so
  * neither sees the user's versions of these libraries nor the user ours. They cannot be relocated instead:
- * jffi's native code names its Java classes.
+ * jffi's native code names its Java classes. ASM, which jnr-ffi needs too, is relocated, also within jnr-ffi.
  */
 final class LmdbLoader extends ClassLoader {
 
     private static final String EXTRACT_DIR = "lmdbjava.extract.dir";
     private static final String ENV = "nstorm.store.LmdbEnv";
+    private static final String ASM = ClassVisitor.class.getPackageName();
 
     private static LmdbLoader loader;
 
@@ -53,7 +55,8 @@ final class LmdbLoader extends ClassLoader {
     @Override
     protected Class<?> findClass(String name) throws ClassNotFoundException {
         String file = name.replace('.', '/') + ".class";
-        try (InputStream in = LmdbLoader.class.getResourceAsStream((name.equals(ENV) ? "/" : "/lmdb/") + file)) {
+        boolean outside = name.equals(ENV) || name.startsWith(ASM);
+        try (InputStream in = LmdbLoader.class.getResourceAsStream((outside ? "/" : "/lmdb/") + file)) {
             if (in == null) {
                 throw new ClassNotFoundException(name);
             }

@@ -82,6 +82,16 @@ class TopologyJudgeTest {
         }
     }
 
+    public static final class CountingSpout extends TestWordSpout {
+        private long number;
+
+        @Override
+        public void nextTuple() {
+            number++;
+            super.nextTuple();
+        }
+    }
+
     private static Map<String, JudgedComponent> judge(StormTopology topology, Map<String, Object> conf, boolean prepare) {
         Map<String, Object> all = new HashMap<>(Utils.readStormConfig());
         all.putAll(conf);
@@ -111,6 +121,15 @@ class TopologyJudgeTest {
         assertEquals(new JudgedComponent("split", "bolt", Split.class.getName(), 3, "live", "keeps nothing", true), judged.get("split"));
         assertEquals(new JudgedComponent("words", "spout", TestWordSpout.class.getName(), 2, "spout",
                 "unless it still remembers something once nothing is pending", true), judged.get("words"));
+    }
+
+    @Test
+    void aSpoutWhoseCodeCountsStaysUnlessItsSourceIsSaidToGiveAgain() {
+        StormTopology topology = topology(builder -> builder.setSpout("numbers", new CountingSpout()));
+        JudgedComponent judged = judge(topology, Map.of(), false).get("numbers");
+        assertStays("keeps something in its field number; declare nstorm.move: {numbers: renew}", judged);
+        assertTrue(judged.guess());
+        assertEquals("spout", judge(topology, Map.of("nstorm.move", Map.of("numbers", "renew")), false).get("numbers").way());
     }
 
     @Test

@@ -22,16 +22,20 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 import nstorm.memory.Declared;
 import nstorm.state.StateBytes;
+import org.apache.storm.spout.SpoutOutputCollector;
 import org.apache.storm.task.OutputCollector;
 import org.apache.storm.task.TopologyContext;
 import org.apache.storm.topology.OutputFieldsDeclarer;
 import org.apache.storm.topology.base.BaseRichBolt;
+import org.apache.storm.topology.base.BaseRichSpout;
 import org.apache.storm.tuple.Tuple;
 import org.junit.jupiter.api.Test;
 
@@ -292,6 +296,42 @@ class MemoryTest {
     void aBoltThatHasThreadsStays() {
         Memory memory = prepared(with(new Pair(null, new Object[] {new Thread(() -> { })}), null));
         assertTrue(memory.way().pinned().startsWith("one.right[0] is a thread (java.lang.Thread)"), memory.way().pinned());
+    }
+
+    /** Its queue is in no field of it. */
+    public static final class PollsStatic extends BaseRichSpout {
+        static final Queue<String> WORDS = new ConcurrentLinkedQueue<>();
+
+        private transient SpoutOutputCollector out;
+
+        @Override
+        public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {
+            out = collector;
+        }
+
+        @Override
+        public void nextTuple() {
+            out.emit(List.of(WORDS.poll()));
+        }
+
+        @Override
+        public void declareOutputFields(OutputFieldsDeclarer declarer) {
+        }
+    }
+
+    @Test
+    void aSpoutThatTakesFromAStaticQueueStaysUnlessDeclared() {
+        Memory memory = spout(Map.of());
+        assertEquals("keeps something for the whole JVM in MemoryTest$PollsStatic.WORDS; declare nstorm.move: {source: renew} if its source gives again "
+                + "what it holds in memory", memory.way().pinned());
+        assertNull(spout(Map.of("nstorm.move", Map.of("source", "renew"))).way().pinned());
+    }
+
+    private static Memory spout(Map<String, Object> conf) {
+        Memory memory = new Memory("source", List.of(new PollsStatic()), List.of(), Declared.of(conf));
+        memory.prepared();
+        memory.readSpout();
+        return memory;
     }
 
     @SuppressWarnings("unchecked")
