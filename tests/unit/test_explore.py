@@ -89,7 +89,7 @@ def test_what_searches_meanwhile_ends_with_all_that_it_has_started() -> None:
     with meanwhile(["bash", "-c", "sleep 600 & wait"]) as child:
         assert child.poll() is None
     assert child.returncode < 0
-    # One that has ended is there until its new parent reads its exit code, which in a container nobody may do.
+    # What has ended stays until its parent reads its exit code: in a container nobody may.
     alive = ["pgrep", "--runstates", "D,I,R,S,T", "--pgroup", str(child.pid)]
     end_s = time.monotonic() + 60
     while subprocess.run(alive, check=False, capture_output=True).returncode == 0:
