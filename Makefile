@@ -14,7 +14,7 @@ WORKLOAD_SOURCES := $(shell find deploy/lab/workload -path '*/target' -prune -o 
 FAILSAFE := $(foreach role,worker supervisor nimbus,integration-test@$(role) verify@verify)
 PYTHON_FOLDERS := agent controller deploy kvstore migration
 
-.PHONY: setup fetch demo lint test test-java test-python test-cluster test-cluster-apart test-zookeeper explore chaos reviewed clean
+.PHONY: setup fetch demo lint test test-java test-python test-cluster test-cluster-apart test-zookeeper explore chaos kafka reviewed clean
 
 setup: build/tools.stamp build/venv.stamp $(HOOKS_JAR) $(WORKLOAD_JAR) build/homes.stamp
 
@@ -105,9 +105,14 @@ explore: build/venv.stamp
 chaos: setup
 	.venv/bin/python -m tests.chaos
 
+# Storm's Kafka connectors on a broker of the lab's, which is 50 MB.
+kafka: setup
+	$(MVN) -f deploy/lab/kafka/pom.xml package
+	.venv/bin/python -m pytest tests/integration/test_kafka.py
+
 # Reviewed verdicts on real servers: what the connectors need is 200 MB.
 reviewed: $(HOOKS_JAR)
 	$(MVN) -f tests/reviewed/pom.xml test
 
 clean:
-	rm -rf build tests/bench/jmh-project/target tests/reviewed/target deploy/lab/workload/target migration/jvm/target
+	rm -rf build deploy/lab/kafka/target tests/bench/jmh-project/target tests/reviewed/target deploy/lab/workload/target migration/jvm/target

@@ -106,6 +106,9 @@ def up(
     beside: Annotated[
         str | None, typer.Option(help="The lab whose ZooKeeper serves this one, too.")
     ] = None,
+    kafka: Annotated[
+        bool, typer.Option("--kafka", help="A Kafka broker beside it, for the workload kafka.")
+    ] = False,
     java: Annotated[
         Java | None, typer.Option(help="Java of all JVMs; without, the machine's own.")
     ] = None,
@@ -142,6 +145,7 @@ def up(
         trimmed=trim,
         java_version=None if java is None else int(java),
         beside=beside,
+        kafka=kafka,
     )
     for line in lab.layout.options.cannot_show:
         typer.echo(f"cannot be shown here: {line}", err=True)

@@ -18,6 +18,6 @@ CALM: Mapping[str, Any] = {
     # Heartbeats wait on a busy machine, and while a supervisor restarts: longer than Storm's 30 s.
     "supervisor.worker.timeout.secs": 90,
     "nimbus.task.timeout.secs": 120,
-    # A copy is slow to start there too: the first one of a worker took more than 20 s at a load of 31.
+    # A copy is slow to start, too: the first of a worker took more than 20 s at a load of 31.
     "nstorm.prepare.limit.secs": 90,
 }

@@ -16,6 +16,7 @@ from deploy.lab import LabError
 from deploy.lab.daemons import Daemons, clear
 from deploy.lab.home.assemble import REPOSITORY, assemble
 from deploy.lab.layout import (
+    KAFKA_JAR,
     WORKLOAD_JAR,
     LabLayout,
     LabNode,
@@ -101,6 +102,8 @@ class Lab(Daemons):
         shutil.rmtree(directory, ignore_errors=True)
         self.ledger(name).set_rate(0)
         self._rates_at_start[name] = rate_tps
+        if workload == "kafka":
+            shaped = {**self._broker(), **shaped}
         wanted = {
             "topology.workers": 4,
             "topology.acker.executors": 2,
@@ -109,6 +112,13 @@ class Lab(Daemons):
         }
         record(directory, workload, wanted)
         return str(self._client.ask("submit", name, wanted, workload)["id"])
+
+    def _broker(self) -> dict[str, Any]:
+        """Say where the broker of this lab is."""
+        port = self.layout.options.kafka_port
+        if not port:
+            raise LabError("workload kafka: start the lab with --kafka")
+        return {"workload.kafka.host": self.layout.zookeeper_host, "workload.kafka.port": port}
 
     def ledger(self, name: str) -> Ledger:
         """Open the ledger of a topology.
@@ -250,8 +260,8 @@ class Lab(Daemons):
             return {
                 task
                 for placed in self.assignment(name)
-                # Nor those that Trident makes of nothing of the workload's.
-                if not placed.component.startswith(("__", "$", "b-"))
+                # Nor those that are none of the workload's own classes: Trident's, and Kafka's.
+                if not placed.component.startswith(("__", "$", "b-", "kafka-"))
                 for task in range(placed.executor[0], placed.executor[1] + 1)
             }
 
@@ -317,6 +327,7 @@ def plan_lab(
     trimmed: bool | None = None,
     java_version: int | None = None,
     beside: str | None = None,
+    kafka: bool = False,
 ) -> Lab:
     """Lay out a cluster on free ports; nothing runs yet.
 
@@ -347,6 +358,8 @@ def plan_lab(
         Of all JVMs; None for the machine's own.
     beside : str or None
         The lab whose ZooKeeper serves this one, too.
+    kafka : bool
+        Whether a Kafka broker runs beside it.
 
     Returns
     -------
@@ -363,6 +376,8 @@ def plan_lab(
     for jar in (WORKLOAD_JAR, *([hooks_jar] if hooks_jar else [])):
         if not jar.is_file():
             raise LabError(f"{jar} is not built: run `make setup`")
+    if kafka and not KAFKA_JAR.is_file():
+        raise LabError(f"{KAFKA_JAR} is not built: run `make kafka`")
     run_dir = _run_dir(name)
     if any(Processes(run_dir).living()):
         raise LabError(f"the lab {name!r} runs: `python -m deploy lab down --name {name}` ends it")
@@ -374,16 +389,19 @@ def plan_lab(
         cannot_show.append("all Nimbuses have one port, so addresses of their own: only one starts")
     home = None if java_version is None else java_home(java_version)
     trimmed = network is None if trimmed is None else trimmed
-    options = LabOptions(trimmed, home, network, cannot_show=tuple(cannot_show))
     if network is None:
-        ports = free_ports(2 + nodes * (1 + slots))
-        own = [ports[2 + i * (1 + slots) :][: 1 + slots] for i in range(nodes)]
+        ports = free_ports(4 + nodes * (1 + slots))
+        own = [ports[4 + i * (1 + slots) :][: 1 + slots] for i in range(nodes)]
         hosts = tuple(f"127.0.0.{2 + i}" for i in range(nodes))
     else:
         # As in most clusters, the same on each node.
-        ports = free_ports(3 + slots)
-        own = [ports[2:]] * nodes
+        ports = free_ports(5 + slots)
+        own = [ports[4:]] * nodes
         hosts = network.node_hosts
+    kafka_port = ports[2] if kafka else 0
+    options = LabOptions(
+        trimmed, home, network, kafka_port=kafka_port, cannot_show=tuple(cannot_show)
+    )
     layout = LabLayout(
         run_dir=run_dir,
         homes=assemble(),

@@ -106,6 +106,8 @@ class Daemons:
             layout.options.network.create(layout.options.ensemble_host)
         if layout.options.ensemble_host is None:
             self.start_zookeeper()
+        if layout.options.kafka_port:
+            self.start_daemon("kafka")
         nimbuses = [nimbus.name for nimbus in layout.nimbuses]
         for name in (*nimbuses, *(node.host for node in self.nodes)):
             self.start_daemon(name)
@@ -114,6 +116,9 @@ class Daemons:
             "Nimbus listens", lambda: all(_listens(n.host, port) for n in layout.nimbuses)
         )
         self._wait_start("supervisors register", self._learn_supervisor_ids)
+        if kafka := layout.options.kafka_port:
+            host = layout.zookeeper_host
+            self._wait_start("Kafka listens", lambda: _listens(host, kafka))
 
     def prepare(self, owned: bool = False) -> None:
         """Write the run directory afresh.
@@ -153,12 +158,15 @@ class Daemons:
         Parameters
         ----------
         name : str
-            "zookeeper", "nimbus", "nimbus-2", or the host of a supervisor.
+            "zookeeper", "kafka", "nimbus", "nimbus-2", or the host of a supervisor.
         """
         layout = self.layout
         if name == "zookeeper":
             log = layout.run_dir / "zookeeper" / "zookeeper.out"
             return self._processes.start(name, layout.zookeeper_command(), log)
+        if name == "kafka":
+            log = layout.kafka_dir / "kafka.out"
+            return self._processes.start(name, layout.kafka_command(), log)
         nimbus = next((n for n in layout.nimbuses if n.name == name), None)
         if nimbus is not None:
             root, command = nimbus.root, layout.nimbus_command(nimbus)

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -22,8 +23,13 @@ from deploy.lab.network import Network, machine_cores
 from migration.storm_yaml import STORM_ROOT
 
 WORKLOAD_JAR = REPOSITORY / "deploy/lab/workload/target/nstorm-workload.jar"
+# The same topologies and one more, and a broker beside them.
+KAFKA_DIR = REPOSITORY / "deploy/lab/kafka/target"
+KAFKA_JAR = KAFKA_DIR / "nstorm-kafka.jar"
+KAFKA_PARTITIONS = 4
 _PORT_BLOCK = 64
 _LOWEST_PORT = 12_800
+_KAFKA_CLUSTER = "nstormLabKafkaBroker0w"  # 16 bytes in base64, as Kafka has its names
 # Daemons live for minutes: starting fast beats running fast. Workers keep the full compiler.
 _DAEMON_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
@@ -114,6 +120,9 @@ class LabOptions:
         Where Storm keeps its nodes in ZooKeeper.
     cannot_show : tuple of str
         What was asked for and cannot be had on this machine.
+    kafka_port : int
+        Where a Kafka broker of its own listens, and on the next port that broker's controller; 0
+        for none.
     """
 
     trimmed: bool = True
@@ -122,6 +131,7 @@ class LabOptions:
     ensemble_host: str | None = None
     zookeeper_root: str = STORM_ROOT
     cannot_show: tuple[str, ...] = ()
+    kafka_port: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +191,11 @@ class LabLayout:
         return self.run_dir / "nimbus"
 
     @property
+    def workload_jar(self) -> Path:
+        """The jar of the topologies."""
+        return KAFKA_JAR if self.options.kafka_port else WORKLOAD_JAR
+
+    @property
     def tmp_dir(self) -> Path:
         """Temporary files of the daemons."""
         return self.run_dir / "tmp"
@@ -210,10 +225,35 @@ class LabLayout:
         self.tmp_dir.mkdir()
         lines = (f"{key}={value}\n" for key, value in zoo_cfg.items())
         (zookeeper_dir / "zoo.cfg").write_text("".join(lines))
+        if self.options.kafka_port:
+            self._write_kafka()
         for nimbus in self.nimbuses:
             _write_conf(nimbus.root, self._storm_conf(nimbus.root, nimbus.host))
         for node in self.nodes:
             _write_conf(node.root, self._node_conf(node))
+
+    @property
+    def kafka_dir(self) -> Path:
+        """Configuration, data and log of the Kafka broker."""
+        return self.run_dir / "kafka"
+
+    def _write_kafka(self) -> None:
+        """Write the configuration of a broker that needs no ZooKeeper."""
+        port, host = self.options.kafka_port, self._head_host
+        conf = {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:{port + 1}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": f"1@{host}:{port + 1}",
+            "offsets.topic.replication.factor": 1,
+            "offsets.topic.num.partitions": 1,
+            "num.partitions": KAFKA_PARTITIONS,
+            "log.dirs": self.kafka_dir / "data",
+        }
+        self.kafka_dir.mkdir()
+        lines = (f"{key}={value}\n" for key, value in conf.items())
+        (self.kafka_dir / "server.properties").write_text("".join(lines))
 
     def _storm_conf(self, root: Path, host: str) -> dict[str, Any]:
         return {
@@ -278,6 +318,15 @@ class LabLayout:
             str(self.run_dir / "zookeeper" / "zoo.cfg"),
         ]
 
+    def kafka_command(self) -> list[str]:
+        """Give the command that runs a Kafka broker, on a folder that it makes first."""
+        classpath = ("-cp", f"{KAFKA_DIR / 'broker'}/*")
+        conf = str(self.kafka_dir / "server.properties")
+        storage = [*self._java(96), *classpath, "kafka.tools.StorageTool", "format"]
+        made = [*storage, "--ignore-formatted", "-t", _KAFKA_CLUSTER, "-c", conf]
+        runs = [*self._java(256), *classpath, "kafka.Kafka", conf]
+        return ["bash", "-c", f"{shlex.join(made)} && exec {shlex.join(runs)}"]
+
     def nimbus_command(self, nimbus: LabNimbus) -> list[str]:
         """Give the command that runs a Nimbus."""
         main = "org.apache.storm.daemon.nimbus.Nimbus"
@@ -295,10 +344,11 @@ class LabLayout:
 
     def client_command(self) -> list[str]:
         """Give the command that runs the client of Nimbus."""
-        classpath = (self.homes.storm / "lib-worker" / "*", self.nimbus_dir / "conf", WORKLOAD_JAR)
+        jar = self.workload_jar
+        classpath = (self.homes.storm / "lib-worker" / "*", self.nimbus_dir / "conf", jar)
         return [
             *self._java(96),
-            f"-Dstorm.jar={WORKLOAD_JAR}",
+            f"-Dstorm.jar={jar}",
             *("-cp", ":".join(map(str, classpath))),
             "nstorm.workload.Client",
         ]

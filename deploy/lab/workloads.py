@@ -29,6 +29,7 @@ _REGIONS = ("africa", "america", "asia", "europe", "oceania")
 _BOUNDS: Mapping[str, tuple[float, float]] = {
     "workload.batch.size": (1, 100_000),
     "workload.between": (1, 1000),
+    "workload.consumes": (1, 1000),
     "workload.count.wait.ns": (0, 10**9),
     "workload.counts": (1, 1000),
     "workload.harmonic.terms": (1, 10**8),
@@ -43,6 +44,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "workload.passes": (1, 1000),
     "workload.places": (1, 1000),
     "workload.prepare.secs": (0.0, 600.0),
+    "workload.produces": (1, 1000),
     "workload.seed": (0, 2**31 - 1),
     "workload.sentence.bytes": (0, 1 << 20),
     "workload.sentence.words": (1, 1000),
@@ -61,7 +63,10 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "workload.zipf.exponent": (0.0, 10.0),
 }
 # Those that are a word.
-_CHOICES: Mapping[str, Sequence[str]] = {"workload.heap.kind": ("arrays", "map")}
+_CHOICES: Mapping[str, Sequence[str]] = {
+    "workload.heap.kind": ("arrays", "map"),
+    "workload.kafka.guarantee": ("AT_LEAST_ONCE", "NO_GUARANTEE", "AT_MOST_ONCE"),
+}
 # As in MapBolt.java.
 _ENTRIES_PER_MB = 38_000
 # The longest word of Sentences.java, and the space between it and the next.
@@ -385,6 +390,13 @@ def numbers(evidence: Evidence) -> list[Difference]:
     ]
 
 
+def kafka(evidence: Evidence) -> list[Difference]:
+    """Each record of a topic was read, none again, and none after a later one of its partition."""
+    sums = {what: _total(evidence.told, what) for what in ("next", "again", "left_out")}
+    wanted = {"next": evidence.totals.emitted, "again": 0, "left_out": 0}
+    return fates(evidence) + answers(evidence) + differences("records", wanted, sums)
+
+
 def trident(evidence: Evidence) -> list[Difference]:
     """Batches are the same each time and leave no line out; the counts hold each batch once."""
     ranges: dict[tuple[int, int], tuple[int, int]] = {}
@@ -509,6 +521,17 @@ WORKLOADS: Mapping[str, Workload] = {
         {
             "nstorm.move": {"spout": "never", "pass": "live", "hold": "drain", "tally": "carry"},
             "nstorm.state": {"hold": ["held"], "tally": ["last", "lines", "late"]},
+            **_TICKS,
+        },
+    ),
+    "kafka": Workload(
+        "lines that a KafkaBolt writes to a broker, and a KafkaSpout reads: each offset, in order",
+        kafka,
+        # How Kafka's own move is known by their classes.
+        {
+            "nstorm.move": {"offsets": "carry"},
+            "nstorm.state": {"offsets": ["next", "again", "leftOut"]},
+            "workload.kafka.guarantee": "AT_LEAST_ONCE",
             **_TICKS,
         },
     ),
@@ -679,6 +702,10 @@ def gather(ledger: Ledger, conf: Mapping[str, Any], account: int) -> Evidence:
         rows=rows,
         keepers=ledger.keepers(),
     )
+
+
+def _total(rows: Iterable[Mapping[str, Any]], what: str) -> int:
+    return sum(sum(row[what].values()) for row in rows)
 
 
 def _summed(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:

@@ -70,7 +70,7 @@ def test_namespaces_have_their_addresses_and_cores_in_storms_configuration(tmp_p
     "options",
     [
         LabOptions(),
-        LabOptions(False, "/java", PLANNED, "10.77.4.1", "/b-1", ("no tbf",)),
+        LabOptions(False, "/java", PLANNED, "10.77.4.1", "/b-1", ("no tbf",), 9092),
     ],
 )
 def test_a_layout_is_read_as_it_was_saved(tmp_path: Path, options: LabOptions) -> None:

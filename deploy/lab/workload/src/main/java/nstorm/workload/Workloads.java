@@ -22,9 +22,19 @@ final class Workloads {
         Map.entry("numbers", Numbers::build),
         Map.entry("windows", WindowBolt::build),
         Map.entry("page-views", PageViews::build),
-        Map.entry("trident", TridentCount::build)));
+        Map.entry("trident", TridentCount::build),
+        Map.entry("kafka", Workloads::kafka)));
 
     private Workloads() {
+    }
+
+    /** Its class is in the jar that has Kafka's classes, too. */
+    private static StormTopology kafka(Map<String, Object> conf) {
+        try {
+            return (StormTopology) Class.forName("nstorm.workload.Kafka").getDeclaredMethod("build", Map.class).invoke(null, conf);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalArgumentException("no Kafka in this jar: type  make build/kafka.stamp,  and start the lab with --kafka", e);
+        }
     }
 
     static StormTopology build(String name, Map<String, Object> conf) {
