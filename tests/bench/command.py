@@ -98,7 +98,9 @@ def bench_moves(
     topology, itself = "bench", by is By.CONTROLLER
     if workload not in WORKLOADS:
         raise CommandError(f"--workload {workload}: {meant(workload, WORKLOADS)}")
-    with plan_lab("bench-moves", hooks_jar=HOOKS_JAR, conf=RESTLESS if itself else None) as lab:
+    conf = RESTLESS if itself else None
+    kafka = workload == "kafka"
+    with plan_lab("bench-moves", hooks_jar=HOOKS_JAR, conf=conf, kafka=kafka) as lab:
         submit(lab, topology, variant, rate, workload)
         with beside(lab, topology, mode="auto" if itself else "observe") as operator:
             at_random = AtRandom(
@@ -110,7 +112,7 @@ def bench_moves(
                 pinned=True,
             )
             with by_itself(lab, operator, seed) if itself else nullcontext(at_random) as mover:
-                report = run_moves(lab, mover, topology, moves=moves)
+                report = run_moves(lab, mover, topology, moves=moves, tell=_progress)
     asked = {"by": by.value, "variant": variant.value, "rate": rate, "kill_every": kill_every}
     asked["workload"] = workload
     typer.echo(json.dumps({**asked, "seed": seed, **report}, indent=1))

@@ -4,7 +4,7 @@ import os
 import statistics
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -77,6 +77,7 @@ def run_moves(
     moves: int,
     interleave: bool = True,
     block_s: float = BLOCK_S,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """Move executors, blocks with moves and without in turn, then drain.
 
@@ -94,6 +95,8 @@ def run_moves(
         False: all moves in one go, after one control block.
     block_s : float
         How long a block lasts.
+    tell : callable
+        Takes how far it is, after each block.
 
     Returns
     -------
@@ -111,6 +114,7 @@ def run_moves(
         while mover.begun < moves and (not interleave or time.time() - began_s < block_s):
             mover.move()
         moving += _windows(ledger, began_s)
+        tell(f"{mover.begun} of {moves} moves")
     ended = mover.ended()
     # A tuple that was lost is pending for up to two message timeouts, and then it has failed. It is
     # judged first: what open windows hold fails two minutes after the last line.
