@@ -73,6 +73,8 @@ final class ExecutorCopy {
     private int finishedInVain;
     private long emptyingNanos;
     private boolean waits;
+    /** Since when it may open; 0 until then. */
+    private long openingNanos;
     private long idleSinceNanos;
     private boolean drained;
     private long stopAskedNanos;
@@ -135,7 +137,13 @@ final class ExecutorCopy {
         } else if (stopSwitch.spout.stalls() && ++finishedInVain == IN_VAIN_MAX) {
             stays.failed("in " + finishedInVain + " moves nothing of what it had pending finished for 10 s, as where tuples wait in windows");
         }
+        openingNanos = openingNanos == 0 ? System.nanoTime() : openingNanos;
         stopSwitch.run();
+    }
+
+    /** Whether its {@code open()} or {@code prepare()} has not returned for so long. */
+    boolean opensFor(long nanos) {
+        return openingNanos != 0 && !ready() && System.nanoTime() - openingNanos > nanos;
     }
 
     /** A spout emits no more, and ends once nothing is pending; a bolt takes no more tuples, and ends once it keeps none. */

@@ -29,11 +29,14 @@ final class Reconciler {
     private static final long OTHERS_NANOS = TimeUnit.SECONDS.toNanos(5);
     /** A JVM that has stood still for long may have been given up meanwhile, and its plan been followed by others. */
     private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final int FAILED_OPENS_MAX = 2;
+    private static final long OPEN_NANOS = TimeUnit.SECONDS.toNanos(30);
 
     private final HookedWorker worker;
     private final MovedExecutors moved;
     private final Owners owners = new Owners();
     private final FailedStarts failedStarts = new FailedStarts();
+    private final RefusedOpens refusedOpens = new RefusedOpens();
     private Map<ExecutorId, Assigned> routedFrom = Map.of();
     private Map<ExecutorId, Slot> routedOver = Map.of();
     private Set<Slot> connectedTo = Set.of();
@@ -67,6 +70,7 @@ final class Reconciler {
             awaitedNanos = 0;
         }
         Map<ExecutorId, Slot> laid = worker.overlay.laid();
+        refusedOpens.follow(parts, assigned, this::cannotOpen);
         for (Part part : parts) {
             prepare(part, Desired.holdsStill(part, assigned.get(part.executor()), worker.me));
         }
@@ -133,9 +137,20 @@ final class Reconciler {
         }
     }
 
+    private boolean cannotOpen(ExecutorId executor) {
+        ExecutorCopy copy = worker.copies.get(executor);
+        return failedStarts.times(executor) >= FAILED_OPENS_MAX || copy != null && copy.opensFor(OPEN_NANOS);
+    }
+
     private void prepare(Part part, boolean still) {
         ExecutorId executor = part.executor();
         ExecutorCopy copy = worker.copies.get(executor);
+        if (refusedOpens.contains(part)) {
+            if (copy != null) {
+                copy.stop(worker.handOver);
+            }
+            return;
+        }
         boolean ends = part.action() == Action.STOP || part.action() == Action.RETIRE;
         if (copy != null && !ends) {
             copy.holdStill(still && !worksOn(part, copy));
@@ -305,7 +320,8 @@ final class Reconciler {
         boolean here = worker.tables.delivers(part.executor());
         return switch (part.action()) {
             case PREPARE -> copy != null && copy.prepared() && mayFollow(part.entry()) ? EntryState.READY : EntryState.NONE;
-            case RUN -> copy != null && copy.stopping() ? copy.stuck() ? EntryState.STUCK : EntryState.NONE
+            case RUN -> refusedOpens.contains(part) ? EntryState.REFUSED
+                    : copy != null && copy.stopping() ? copy.stuck() ? EntryState.STUCK : EntryState.NONE
                     : !here ? EntryState.NONE : ahead(part.entry()) ? proved(part.entry(), copy) : running(part.entry(), copy);
             case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED
                     : copy.refused() ? EntryState.REFUSED : EntryState.DRAINED;
@@ -352,6 +368,9 @@ final class Reconciler {
     }
 
     private static EntryState running(Entry entry, ExecutorCopy copyOrNull) {
+        if (entry.phase().absorbed()) {
+            return copyOrNull != null && copyOrNull.ready() ? EntryState.ROUTED : EntryState.NONE;
+        }
         if (entry.phase() != Phase.CARRY && entry.phase() != Phase.RECALL || copyOrNull == null) {
             return EntryState.ROUTED;
         }

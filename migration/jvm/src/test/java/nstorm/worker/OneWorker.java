@@ -60,6 +60,7 @@ final class OneWorker implements AutoCloseable {
         static final List<String> CALLS = new CopyOnWriteArrayList<>();
 
         static volatile CountDownLatch openGate = new CountDownLatch(0);
+        static volatile boolean failsInOpen;
 
         private static final long serialVersionUID = 1L;
         private transient SpoutOutputCollector out;
@@ -68,6 +69,9 @@ final class OneWorker implements AutoCloseable {
         public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {
             out = collector;
             CALLS.add("open");
+            if (failsInOpen) {
+                throw new IllegalStateException("no route to the user's broker");
+            }
             hold(openGate);
             PENDING.clear();
         }
@@ -227,6 +231,8 @@ final class OneWorker implements AutoCloseable {
     }
 
     static final int MESSAGE_TIMEOUT_SECS = 3;
+    /** An acker, too. */
+    private static final int EXECUTORS = 5;
 
     final WorkerLoop loop;
     final HookedWorker worker;
@@ -260,7 +266,9 @@ final class OneWorker implements AutoCloseable {
                 .withSupervisorSlotPortMin(freePort()).withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
                 .withDaemonConf("nstorm.store.dir", dir.toString()).build();
         cluster.submitTopology("one", conf, builder.createTopology());
-        await("a hooked worker", () -> WorkerCalls.loop() != null && Sink.EXECUTED.get() > 100);
+        // An executor may run before the hooks have taken it over.
+        await("a hooked worker", () -> WorkerCalls.loop() != null && WorkerCalls.loop().worker.copies.size() == EXECUTORS
+                && Sink.EXECUTED.get() > 100);
         loop = WorkerCalls.loop();
         worker = loop.worker;
         id = idOf("sink");
