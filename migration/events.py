@@ -213,6 +213,10 @@ def _cancelled(observed: ObservedEntry) -> bool:
     }
 
 
+def _inactive(observed: ObservedEntry) -> bool:
+    return observed.observation.publication.status != "ACTIVE"
+
+
 def _opened(observed: ObservedEntry) -> bool:
     return observed.heard(observed.entry.target)
 
@@ -396,6 +400,7 @@ EVENTS: dict[str, Callable[[ObservedEntry], bool]] = {
     "target_dead": _target_dead,
     "unsupervised": _unsupervised,
     "cancelled": _cancelled,
+    "inactive": _inactive,
     "opened": _opened,
     "target_ready": _target_ready,
     "closed": _closed,

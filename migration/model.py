@@ -91,6 +91,8 @@ SOURCE_OWNS = frozenset({Phase.OPEN, Phase.PREPARE, Phase.QUIET, Phase.UNDO})
 ABSORBED = frozenset({Phase.STOP, Phase.SETTLE})
 # What only one copy may hold: the target's opens in STOP, and Nimbus absorbs the move after that.
 OPENS_LATE = frozenset({Way.SPOUT, Way.RENEW})
+# An executor works nowhere until such a phase has ended.
+STANDS_STILL = frozenset({Phase.QUIET, Phase.CARRY, Phase.RECALL})
 MOVING = SOURCE_OWNS | {Phase.SWITCH, Phase.DRAIN, Phase.CARRY, Phase.RECALL, Phase.STOP}
 
 

@@ -128,7 +128,7 @@ final class HookedWorker {
         if (waits) {
             copy.waitToOpen();
         } else if (!copy.spout()) {
-            copy.run();
+            copy.run(state.getIsTopologyActive().get());
         }
         try {
             register(copy);
@@ -180,7 +180,7 @@ final class HookedWorker {
 
     /** This worker owns the executor: its copy may open and work, and Nimbus hears of it also while it opens. */
     void run(ExecutorCopy copy) {
-        copy.run();
+        copy.run(state.getIsTopologyActive().get());
         tables.beginHeartbeats(copy.id);
     }
 

@@ -100,6 +100,21 @@ class OpeningIT {
         assertEquals(List.of("close"), Source.CALLS.subList(calls, Source.CALLS.size()));
     }
 
+    /** Storm's executors wait then before they open anything. */
+    @Test
+    void aTopologyThatIsNotActiveIsNoReasonToRefuse() throws Exception {
+        prepared(spout, "spout");
+        long before = opens();
+        ExecutorCopy copy = one.worker.copies.get(spout);
+        one.worker.state.getIsTopologyActive().set(false);
+        one.plan("m", spout, one.elsewhere, one.worker.me, Phase.STOP);
+        one.awaitAck("m", "NONE");
+        assertFalse(copy.opensFor(0));
+        assertEquals(before, opens());
+        one.worker.state.getIsTopologyActive().set(true);
+        one.awaitAck("m", "ROUTED");
+    }
+
     @Test
     void aBoltThatIsRenewedIsRefusedToo() throws Exception {
         prepared(holder, "renew");
