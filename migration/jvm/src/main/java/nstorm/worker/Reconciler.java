@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import nstorm.wire.Assigned;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
@@ -74,6 +75,7 @@ final class Reconciler {
         for (Part part : parts) {
             prepare(part, Desired.holdsStill(part, assigned.get(part.executor()), worker.me));
         }
+        worker.discardBuilds(parts.stream().filter(Reconciler::wanted).map(Part::executor).collect(Collectors.toSet()));
         worker.order.follow(plan);
         worker.transfer.follow(plan);
         // Before the routes: these take some milliseconds, and meanwhile the bolt's own thread writes its state.
@@ -155,8 +157,7 @@ final class Reconciler {
         if (copy != null && !ends) {
             copy.holdStill(still && !worksOn(part, copy));
         }
-        boolean wanted = part.action() == Action.PREPARE || part.action() == Action.RUN;
-        if (!wanted || copy != null && copy.ready()) {
+        if (!wanted(part) || copy != null && copy.ready()) {
             failedStarts.forget(executor);
         } else if (copy == null && !failedStarts.mustWait(executor, System.nanoTime())) {
             try {
@@ -170,6 +171,10 @@ final class Reconciler {
         if (part.action() == Action.RUN && now != null) {
             worker.run(now);
         }
+    }
+
+    private static boolean wanted(Part part) {
+        return part.action() == Action.PREPARE || part.action() == Action.RUN;
     }
 
     /** Until this worker owns it; a spout always does. */

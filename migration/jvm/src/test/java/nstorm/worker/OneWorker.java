@@ -168,6 +168,9 @@ final class OneWorker implements AutoCloseable {
         /** What comes now is never acked. */
         static volatile boolean forgets;
         static volatile boolean failsWhenBuilt;
+        /** How often one was built. */
+        static final AtomicInteger BUILT = new AtomicInteger();
+        static volatile CountDownLatch buildGate = new CountDownLatch(0);
         static volatile boolean failsInPrepare;
         /** Longer than the source takes to emit, and its queue never empties. */
         static volatile int takesMs;
@@ -179,6 +182,8 @@ final class OneWorker implements AutoCloseable {
         private transient OutputCollector out;
 
         private void readObject(ObjectInputStream in) {
+            BUILT.incrementAndGet();
+            hold(buildGate);
             if (failsWhenBuilt) {
                 throw new NoClassDefFoundError("of the user");
             }

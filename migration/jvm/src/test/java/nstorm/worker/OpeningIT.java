@@ -11,6 +11,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
+import nstorm.worker.OneWorker.Sink;
 import nstorm.worker.OneWorker.Source;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -18,7 +19,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A target that cannot open what only it may open. */
+/** A target that cannot build or open what it is to get, or takes long. */
 class OpeningIT {
     private static OneWorker one;
     private static ExecutorId spout;
@@ -40,6 +41,7 @@ class OpeningIT {
     void bothWorkHereAgain() throws Exception {
         Source.failsInOpen = false;
         Source.openGate.countDown();
+        Sink.buildGate.countDown();
         Holder.inPrepare = null;
         one.way = "live";
         one.settle();
@@ -125,6 +127,30 @@ class OpeningIT {
         one.plan("m", holder, one.elsewhere, one.worker.me, Phase.UNDO);
         one.awaitAck("m", "STOPPED");
         assertFalse(one.worker.copies.containsKey(holder));
+    }
+
+    /** Reading a model of the user's may take seconds. */
+    @Test
+    void aBoltThatTakesLongToBeBuiltHoldsUpNoOtherMove() throws Exception {
+        one.plan("away", one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("away", "STOPPED");
+        int built = Sink.BUILT.get();
+        Sink.buildGate = new CountDownLatch(1);
+        one.plan("slow", one.elsewhere, one.worker.me, Phase.PREPARE);
+        await("it is being built", () -> Sink.BUILT.get() > built);
+        prepared(holder, "renew");
+        one.plan("m", holder, one.elsewhere, one.worker.me, Phase.STOP);
+        one.awaitAck("m", "ROUTED");
+        one.way = "live";
+        one.plan("slow", one.elsewhere, one.worker.me, Phase.UNDO);
+        one.awaitAck("slow", "STOPPED");
+        assertTrue(one.worker.state.getExecutorReceiveQueueMap().containsKey(one.id.toStorm()));
+        Sink.buildGate.countDown();
+        await("what nobody wants is taken back", () -> !one.worker.state.getExecutorReceiveQueueMap().containsKey(one.id.toStorm()));
+        assertFalse(one.worker.copies.containsKey(one.id));
+        one.plan("slow", one.elsewhere, one.worker.me, Phase.PREPARE);
+        one.awaitAck("slow", "READY");
+        assertEquals(built + 2, Sink.BUILT.get());
     }
 
     /** Storm has it here alone: it is tried until Nimbus gives it another place. */
