@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from migration import MigrationError
 from migration.model import (
+    OPENS_LATE,
     SOURCE_OWNS,
     Entry,
     EntryState,
@@ -102,6 +103,15 @@ class ObservedEntry:
             self.state(self.entry.source) in _ROUTED
             and self.state(self.entry.target) is EntryState.ROUTED
         )
+
+    def runs(self) -> bool:
+        """Tell whether the target says that its copy is open or prepared, and routed to."""
+        return self.state(self.entry.target) is EntryState.ROUTED
+
+    def unknown(self) -> bool:
+        """Tell whether nobody can say what the target runs: no JVM is there that follows plans."""
+        ack = self.observation.workers.get(self.entry.target)
+        return self.dead(self.entry.target) or (ack is not None and ack.error is not None)
 
     def all_routed(self) -> bool:
         """Tell whether no worker sends to the source any more; a silent one might."""
@@ -203,6 +213,10 @@ def _cancelled(observed: ObservedEntry) -> bool:
     }
 
 
+def _inactive(observed: ObservedEntry) -> bool:
+    return observed.observation.publication.status != "ACTIVE"
+
+
 def _opened(observed: ObservedEntry) -> bool:
     return observed.heard(observed.entry.target)
 
@@ -231,6 +245,8 @@ def who(observed: ObservedEntry, event: str) -> tuple[str, ...]:
         return _unready(observed)
     if event == "unsupervised":
         return _unread(observed)
+    if event == "refused" and observed.entry.phase is Phase.STOP:
+        return (f"the worker at {observed.entry.target}",)
     if event == "end_lost":
         ends = [end for end in observed.ends() if observed.status(end) is not SlotStatus.LIVE]
         return tuple(f"the worker at {end}" for end in ends)
@@ -289,13 +305,17 @@ def _refused(observed: ObservedEntry) -> bool:
 
 
 def _stopped(observed: ObservedEntry) -> bool:
+    late = observed.entry.way in OPENS_LATE
+    if late and not (observed.runs() or observed.unknown()):
+        return False
     if observed.closes():
         return _emptied(observed)
     if observed.state(observed.entry.source) is EntryState.STOPPED:
         return True
     standing = observed.status(observed.entry.source)
-    # Without hooks it runs what Storm assigns, and Storm no longer assigns the executor there.
-    unhooked = standing is SlotStatus.ABSENT and observed.refreshed()
+    # Without hooks it runs what Storm assigns, and Storm no longer assigns the executor there. What
+    # opens late Storm assigns elsewhere only after this phase, and the source had closed it before.
+    unhooked = standing is SlotStatus.ABSENT and (late or observed.refreshed())
     return standing is SlotStatus.UNASSIGNED or unhooked
 
 
@@ -312,9 +332,17 @@ def _emptied(observed: ObservedEntry) -> bool:
 
 
 def _settled(observed: ObservedEntry) -> bool:
-    if not observed.absorbed() or not _persisted(observed):
+    if not observed.absorbed() or not _persisted(observed) or not _runs_at_target(observed):
         return False
     return all(_has_read(observed, slot) for slot in observed.observation.slots)
+
+
+def _runs_at_target(observed: ObservedEntry) -> bool:
+    """Tell whether the target's copy runs; a worker that Storm starts anew may still open it."""
+    if not observed.unknown():
+        return observed.runs()
+    waited_s = observed.now_s - observed.progress.since_s
+    return observed.entry.way not in OPENS_LATE or waited_s >= observed.timing.close_limit_s
 
 
 def _has_read(observed: ObservedEntry, slot: Slot) -> bool:
@@ -372,6 +400,7 @@ EVENTS: dict[str, Callable[[ObservedEntry], bool]] = {
     "target_dead": _target_dead,
     "unsupervised": _unsupervised,
     "cancelled": _cancelled,
+    "inactive": _inactive,
     "opened": _opened,
     "target_ready": _target_ready,
     "closed": _closed,

@@ -89,6 +89,10 @@ class Way(StrEnum):
 
 SOURCE_OWNS = frozenset({Phase.OPEN, Phase.PREPARE, Phase.QUIET, Phase.UNDO})
 ABSORBED = frozenset({Phase.STOP, Phase.SETTLE})
+# What only one copy may hold: the target's opens in STOP, and Nimbus absorbs the move after that.
+OPENS_LATE = frozenset({Way.SPOUT, Way.RENEW})
+# An executor works nowhere until such a phase has ended.
+STANDS_STILL = frozenset({Phase.QUIET, Phase.CARRY, Phase.RECALL})
 MOVING = SOURCE_OWNS | {Phase.SWITCH, Phase.DRAIN, Phase.CARRY, Phase.RECALL, Phase.STOP}
 
 
@@ -217,6 +221,12 @@ class Entry(Struct, frozen=True, gc=False, rename={"source": "from", "target": "
     def understood(self) -> bool:
         """Whether it is of no later version of the protocol, so that it may be judged here."""
         return self.phase is not Phase.UNKNOWN and self.way is not Way.UNKNOWN
+
+    @property
+    def absorbable(self) -> bool:
+        """Whether Nimbus may put the executor at the target in Storm's own assignment."""
+        late = self.phase is Phase.STOP and self.way in OPENS_LATE
+        return self.phase in ABSORBED and not late
 
     @property
     def owner(self) -> Slot:

@@ -20,7 +20,17 @@ from enum import StrEnum
 from msgspec import structs
 
 from migration.events import EVENTS, ObservedEntry, Progress, who
-from migration.model import ABSORBED, Entry, EntryState, NodeAcks, Phase, Plan, Publication, Timing
+from migration.model import (
+    ABSORBED,
+    STANDS_STILL,
+    Entry,
+    EntryState,
+    NodeAcks,
+    Phase,
+    Plan,
+    Publication,
+    Timing,
+)
 from migration.observation import Observation
 from migration.table import LEAVE, VOID, Transition, transitions_from
 
@@ -114,18 +124,19 @@ def step(
 ) -> Step:
     """Look once at everything and say what to write; `now_s` are monotonic seconds.
 
-    `fresh_acks` are of all nodes and at most `timing.ack_fresh_s` old. Nothing is done in an
-    inactive topology, nor while an entry is of a later version: who wrote it has to end it.
+    `fresh_acks` are of all nodes and at most `timing.ack_fresh_s` old. In an inactive topology only
+    what stands still goes on; nothing does while an entry is of a later version: who wrote it has
+    to end it.
     """
-    unknown = not all(entry.understood for entry in held_plan.plan.entries)
-    if publication.status != "ACTIVE" or unknown:
-        # READY never comes in an inactive topology: what is judged again gets its full time again.
-        waiting = tuple(replace(one, since_s=now_s, routed_s=None) for one in held_plan.progress)
-        return Step(None, replace(held_plan, progress=waiting))
+    entries = held_plan.plan.entries
+    known = all(entry.understood for entry in entries)
+    active = publication.status == "ACTIVE"
     observation = Observation.of(publication, held_plan.plan, fresh_acks)
     looks = [
         _judge(ObservedEntry(entry, one, observation, now_s, timing))
-        for entry, one in zip(held_plan.plan.entries, held_plan.progress, strict=True)
+        if known and (active or (entry.phase in STANDS_STILL and entry.void is None))
+        else _rests(entry, one, now_s)
+        for entry, one in zip(entries, held_plan.progress, strict=True)
     ]
     return _next_step(held_plan, looks, now_s)
 
@@ -138,6 +149,11 @@ class _Judged:
     after: Entry | None
     progress: Progress
     event: Event | None
+
+
+def _rests(entry: Entry, progress: Progress, now_s: float) -> _Judged:
+    # READY never comes in an inactive topology: what is judged again gets its full time again.
+    return _Judged(entry, entry, replace(progress, since_s=now_s, routed_s=None), None)
 
 
 def _judge(observed: ObservedEntry) -> _Judged:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from migration.model import (
+    ABSORBED,
+    OPENS_LATE,
     AppliedPlan,
     Component,
     Entry,
@@ -63,6 +65,9 @@ class Worker:
     opened: set[ExecutorId] = field(default_factory=set)
     # Spouts whose tuples do not finish.
     stalled: set[ExecutorId] = field(default_factory=set)
+    # What cannot be opened here by a plan, and the moves that this worker has refused for it.
+    unopenable: set[ExecutorId] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
     kills: int = 0
     silent: bool = False
     dead: bool = False
@@ -141,6 +146,15 @@ class Worker:
         entry = self.entry(executor)
         return entry is not None and entry.phase is Phase.QUIET and entry.source == self.slot
 
+    def refuses(self, entry: Entry) -> bool:
+        """Tell whether the copy here is not opened, and never will be in this move."""
+        late = entry.way in OPENS_LATE and entry.phase is Phase.STOP and entry.target == self.slot
+        absorbed = self.view[entry.executor][0] == entry.target
+        if not late or absorbed or self.entry(entry.executor) != entry:
+            return False
+        fails = entry.executor in self.unopenable - self.opened
+        return fails or entry.id in self.refused
+
     def may_run(self, executor: ExecutorId) -> bool:
         entry = self.entry(executor)
         if entry is None:
@@ -162,6 +176,7 @@ class Worker:
         self.counts.clear()
         self.arrived.clear()
         self.begun.clear()
+        self.refused.clear()
         self.running = {executor for executor in self.view if self.owner(executor) == self.slot}
         self.opened = self.running & (self.spouts | self.renewed)
 
@@ -199,6 +214,10 @@ class Worker:
         for entry in self.plan.entries:
             if self.entry(entry.executor) is None:
                 continue
+            if self.refuses(entry):
+                self.refused.add(entry.id)
+                self.running.discard(entry.executor)
+                continue
             early = entry.phase in (Phase.PREPARE, Phase.QUIET)
             if (early and entry.target == self.slot) or (
                 entry.owner == self.slot and entry.phase is not Phase.QUIET
@@ -224,21 +243,28 @@ class Worker:
         if self.entry(entry.executor) is None or ahead:
             return EntryState.NONE
         here = entry.executor in self.running
+        if target and entry.phase in ABSORBED and entry.way in OPENS_LATE:
+            return self._open(entry)
         if entry.phase is Phase.PREPARE or (entry.phase is Phase.QUIET and target):
             return self._ready(entry, proves=proves) if here else EntryState.NONE
         if entry.phase is Phase.UNDO and (target or entry.source == self.slot) and not here:
             return EntryState.STOPPED if target else EntryState.NONE
         if not here and self.slot in (entry.source, entry.target):
             return EntryState.STOPPED if entry.source == self.slot else EntryState.NONE
-        if entry.source == self.slot and entry.id in self.drained:
-            return EntryState.DRAINED
         return self._running(entry)
+
+    def _open(self, entry: Entry) -> EntryState:
+        if entry.id in self.refused and self.refuses(entry):
+            return EntryState.REFUSED
+        return EntryState.ROUTED if entry.executor in self.opened else EntryState.NONE
 
     def _ready(self, entry: Entry, *, proves: bool) -> EntryState:
         remembers = proves and entry.executor in self.stalled
         return EntryState.REFUSED if remembers else EntryState.READY
 
     def _running(self, entry: Entry) -> EntryState:
+        if entry.source == self.slot and entry.id in self.drained:
+            return EntryState.DRAINED
         if entry.phase is Phase.QUIET:
             stalls = entry.source == self.slot and entry.executor in self.stalled
             return EntryState.REFUSED if stalls else EntryState.ROUTED
@@ -399,7 +425,7 @@ class World:
         due = {
             entry.executor: entry
             for entry in self.stored.entries
-            if entry.phase in (Phase.STOP, Phase.SETTLE)
+            if entry.absorbable
             and entry.counts(*self.storm[entry.executor])
             and self.storm[entry.executor][0] != entry.target
             and (entry.opens or entry.target in {slot for slot, _ in self.storm.values()})

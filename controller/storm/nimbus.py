@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from controller.storm.mirror import Mirror
 from migration import wire
-from migration.model import ABSORBED, NimbusReport, Plan, Publication
+from migration.model import NimbusReport, Plan, Publication
 
 SILENCE_LIMIT_S = 30.0
 
@@ -122,6 +122,6 @@ def _asks_to_absorb(plan: Plan, publication: Publication) -> bool:
     for entry in plan.entries:
         placed = publication.find(entry.executor)
         there = placed is not None and placed.slot == entry.target
-        if entry.phase in ABSORBED and entry.void is None and not there:
+        if entry.absorbable and entry.void is None and not there:
             return True
     return False

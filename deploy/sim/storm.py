@@ -187,7 +187,7 @@ class Storm:
     def _absorb(self) -> None:
         """Take a round of Nimbus: moves from STOP on become Storm's own assignment."""
         for entry in self._held_plan.plan.entries:
-            if entry.phase in (Phase.STOP, Phase.SETTLE) and entry.void is None:
+            if entry.absorbable and entry.void is None:
                 self._assigned[entry.executor.start - 1] = self._worker[entry.target]
         self._published = None
 

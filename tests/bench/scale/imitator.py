@@ -22,7 +22,6 @@ from controller.core.cluster import Floats
 from kvstore.zookeeper import Session
 from migration import wire
 from migration.model import (
-    ABSORBED,
     AppliedPlan,
     Entry,
     EntryAck,
@@ -411,7 +410,7 @@ class Nimbus:
         return [
             entry
             for entry in plan.entries
-            if entry.phase in ABSORBED
+            if entry.absorbable
             and entry.void is None
             and places[entry.executor.start] != entry.target
         ]

@@ -69,6 +69,10 @@ class Turns(RuleBasedStateMachine):
     def stall(self, executor: int, slot: int) -> None:
         self.world.workers[slot].stalled ^= {self.world.executors[executor]}
 
+    @rule(executor=EXECUTORS, slot=SLOTS)
+    def shut(self, executor: int, slot: int) -> None:
+        self.world.workers[slot].unopenable ^= {self.world.executors[executor]}
+
     @rule()
     def take_over(self) -> None:
         self.world.take_over()
@@ -504,6 +508,58 @@ def test_a_spout_that_says_that_its_tuples_do_not_finish_goes_back_at_once():
     world.worker(world.slots[0]).stalled.add(world.executors[0])
     world.everybody()
     goes_back(world)
+
+
+@pytest.mark.parametrize("way", [Way.SPOUT, Way.RENEW])
+@pytest.mark.parametrize("last", [False, True], ids=["one of two", "the worker's last"])
+def test_what_cannot_be_opened_at_its_target_works_again_at_its_source(way: Way, last: bool):
+    world = World(3, 3 if last else 4, spouts=way is Way.SPOUT, renewed=way is Way.RENEW)
+    moved, source, target = world.executors[0], world.workers[0], world.workers[1]
+    target.unopenable.add(moved)
+    world.move(moved, target.slot)
+    for _ in range(20):
+        world.everybody(1.0)
+        world.lead()
+        # Storm may not have it there: Nimbus would leave it with who cannot open it.
+        assert world.storm[moved][0] == source.slot
+    assert world.finished[-1].outcome is MoveOutcome.UNDONE
+    assert world.finished[-1].reason.startswith("the target's copy cannot be ")
+    assert world.finished[-1].reason.endswith(f": the worker at {target.slot}")
+    assert world.copies(moved) == [source.slot]
+    assert moved in source.opened - target.opened
+    assert world.with_kills() == 0
+
+
+@pytest.mark.parametrize("way", [Way.SPOUT, Way.RENEW])
+def test_what_opens_at_its_target_has_moved_once_it_is_open(way: Way):
+    world = World(executors=4, spouts=way is Way.SPOUT, renewed=way is Way.RENEW)
+    moved, target = world.executors[0], world.workers[1]
+    world.move(moved, target.slot)
+    world.until(Phase.STOP)
+    for _ in range(30):
+        world.everybody(1.0, frozenset({"work 1"}))
+        world.lead()
+    assert world.phases() == [Phase.STOP]
+    assert world.storm[moved][0] == world.slots[0]
+    world.settle()
+    assert world.finished[-1].outcome is MoveOutcome.MOVED
+    assert moved in target.opened
+
+
+def test_a_target_that_dies_while_it_opens_is_awaited_until_its_next_jvm_has_opened():
+    """K3: the move was over seconds before the spout was open again."""
+    world = World(executors=4, spouts=1)
+    moved, target = world.executors[0], world.workers[1]
+    world.move(moved, target.slot)
+    world.until(Phase.STOP)
+    target.die()
+    for _ in range(60):
+        world.everybody(1.0)
+        world.lead()
+    assert world.phases() == [Phase.SETTLE]
+    world.settle()
+    assert world.finished[-1].outcome is MoveOutcome.MOVED
+    assert moved in target.opened
 
 
 def test_tuples_that_are_never_acked_send_the_move_back():

@@ -571,6 +571,22 @@ def test_nothing_is_written_while_a_topology_is_not_active(status: str):
     assert phase(look(result.held_plan, node(A), node(B), at=120.0)) is Phase.UNDO
 
 
+@pytest.mark.parametrize("status", ["INACTIVE", "REBALANCING", "KILLED"])
+def test_nothing_stands_still_while_a_topology_is_not_active(status: str):
+    """It did for the whole wait of a `rebalance -w`."""
+    of = publication(status=status)
+    quiet = look(held_plan(Phase.QUIET), node(A, ROUTED), node(B, READY), of=of)
+    assert phase(quiet) is Phase.UNDO
+    assert quiet.events[0].name == "inactive"
+    carry = resume(Plan("c", 3, 17, "wc", (replace(entry(Phase.CARRY), way=Way.CARRY),)), 3, 0.0)
+    loaded = EntryState.LOADED
+    assert phase(look(carry, node(A, DRAINED), node(B, loaded), of=of)) is Phase.STOP
+    late = look(carry, node(A, DRAINED), node(B, ROUTED), at=20.0, of=of)
+    assert phase(late) is Phase.RECALL
+    acks = (node(A, DRAINED, version=18), node(B, ROUTED, version=18))
+    assert phase(look(late.held_plan, *acks, at=20.1, of=of)) is Phase.UNDO
+
+
 def test_a_new_leader_starts_the_limits_anew_and_writes_under_its_epoch():
     held = resume(Plan("c", 3, 17, "wc", (entry(Phase.PREPARE),)), 4, 1000.0)
     assert look(held, node(A), node(B), at=1019.0).plan is None

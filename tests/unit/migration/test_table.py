@@ -4,7 +4,7 @@ import pytest
 
 from migration import MigrationError, table
 from migration.events import EVENTS
-from migration.model import ABSORBED, Base, Entry, ExecutorId, Phase, Slot, Timing, Way
+from migration.model import ABSORBED, OPENS_LATE, Base, Entry, ExecutorId, Phase, Slot, Timing, Way
 from migration.table import (
     LEAVE,
     NEEDS_VERSION,
@@ -70,8 +70,12 @@ def test_no_way_leads_back():
             assert order.index(row.next) > order.index(row.phase)
 
 
-def test_from_stop_on_only_forward():
-    assert {row.next for row in TRANSITIONS if row.phase in ABSORBED} == {Phase.SETTLE, LEAVE}
+def test_from_stop_on_only_forward_but_for_what_opens_late():
+    absorbed = [row for row in TRANSITIONS if row.phase in ABSORBED]
+    back = {(row.phase, row.way, row.next) for row in absorbed if row.event == "refused"}
+    assert back == {(Phase.STOP, way, Phase.UNDO) for way in OPENS_LATE}
+    forward = {row.next for row in absorbed if row.event != "refused"}
+    assert forward == {Phase.SETTLE, LEAVE}
 
 
 def test_the_default_limits_are_those_of_the_page():

@@ -8,7 +8,9 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import nstorm.store.SampleStore;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Slot;
@@ -36,6 +38,8 @@ public final class LoadSampler implements Runnable {
 
     private static final Logger LOG = LoggerFactory.getLogger(LoadSampler.class);
     private static final long PERIOD_MS = 1000;
+    /** Long after the last report with its figures. */
+    private static final long GONE_NANOS = TimeUnit.MINUTES.toNanos(10);
 
     private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
     private final Map<ExecutorId, Cpu> cpuOf = new HashMap<>();
@@ -93,7 +97,9 @@ public final class LoadSampler implements Runnable {
         for (Running executor : running.get()) {
             executors.add(new ExecutorLoad(executor.id(), executor.component(), cpuNs(executor),
                     executor.queue().size(), executor.pinned()));
+            IntStream.rangeClosed(executor.id().start(), executor.id().end()).forEach(Traffic::addSource);
         }
+        Traffic.removeGone(System.nanoTime() - GONE_NANOS).forEach(traffic::forget);
         TrafficFigures.Figures sent = traffic.at(System.nanoTime());
         executors.sort(Comparator.comparingInt(load -> load.executor().start()));
         return new WorkerLoad(state.getTopologyId(), slot, incarnation, System.currentTimeMillis(),

@@ -1,5 +1,7 @@
 package nstorm.load;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.storm.tuple.AddressedTuple;
 
 /**
@@ -11,21 +13,39 @@ import org.apache.storm.tuple.AddressedTuple;
  */
 public final class Traffic {
     private static long[][] rows = new long[0][];
+    /** When each row was last asked for. */
+    private static long[] askedNanos = new long[0];
 
     private Traffic() {
     }
 
     /** Sizes the matrix: task ids from −1 (system) to {@code maxTaskId}. */
-    public static void prepare(int maxTaskId) {
+    public static synchronized void prepare(int maxTaskId) {
         rows = new long[maxTaskId + 2][];
+        askedNanos = new long[maxTaskId + 2];
     }
 
-    /** Gives a source task its row; to be called before its executor runs. */
-    public static void addSource(int task) {
+    /** Gives a source task its row, or keeps it; to be called before its executor runs, and now and then while it does. */
+    public static synchronized void addSource(int task) {
         long[][] all = rows;
-        if (task + 1 < all.length && all[task + 1] == null) {
-            all[task + 1] = new long[all.length];
+        if (task + 1 < all.length) {
+            askedNanos[task + 1] = System.nanoTime();
+            if (all[task + 1] == null) {
+                all[task + 1] = new long[all.length];
+            }
         }
+    }
+
+    /** Frees the rows that nobody has asked for since then, each of which has a place for every task; returns their tasks. */
+    static synchronized List<Integer> removeGone(long sinceNanos) {
+        List<Integer> gone = new ArrayList<>();
+        for (int i = 0; i < rows.length; i++) {
+            if (rows[i] != null && askedNanos[i] - sinceNanos < 0) {
+                rows[i] = null;
+                gone.add(i - 1);
+            }
+        }
+        return gone;
     }
 
     /** Counts one tuple that Storm took; on the tuple path. */

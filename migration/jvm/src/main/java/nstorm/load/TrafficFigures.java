@@ -97,6 +97,14 @@ final class TrafficFigures {
         return new Figures(named, folds ? folded() : List.of());
     }
 
+    /** Forgets what a task has sent that does not send from here any more. */
+    void forget(int task) {
+        now[task + 1] = null;
+        ranked[task + 1] = null;
+        bases.keySet().removeIf(pair -> pair.source == task);
+        givenUp.keySet().removeIf(group -> group.source == task);
+    }
+
     private void read() {
         // Index 0 is -1, the task of Storm itself.
         for (int source = 1; source < counters.length; source++) {

@@ -65,7 +65,7 @@ final class Placement {
      * Puts what the plan has moved (STOP, SETTLE) to its target, if Storm's assignment is still the plan's base.
      *
      * <p>Storm ends a worker to which it assigns nothing. In STOP the source may still hand tuples on, so the last
-     * executors of a slot stay there until SETTLE.
+     * executors of a slot stay there until SETTLE. So does what only then is open at the target.
      */
     void absorb(Plan plan) {
         Map<Slot, WorkerSlot> running = new HashMap<>();
@@ -74,7 +74,7 @@ final class Placement {
         for (Entry entry : plan.entries()) {
             Assigned now = assigned(existing, entry.executor());
             ExecutorDetails executor = new ExecutorDetails(entry.executor().start(), entry.executor().end());
-            boolean due = entry.phase().absorbed() && entry.counts(now) && !now.slot().equals(entry.to());
+            boolean due = entry.absorbable() && entry.counts(now) && !now.slot().equals(entry.to());
             WorkerSlot target = running.getOrDefault(entry.to(), opened(entry));
             if (due && target != null && topology.getExecutors().contains(executor)) {
                 slots.put(executor, target);

@@ -206,7 +206,7 @@ final class PlanExchange implements KnownPlans, Runnable {
 
     private static boolean isUnabsorbed(Entry entry, Assignment assignment) {
         NodeInfo now = assignment.get_executor_node_port().get(entry.executor().toStorm());
-        return entry.phase().absorbed() && entry.voidReason() == null
+        return entry.absorbable() && entry.voidReason() == null
             && now != null && !Placement.slot(now).equals(entry.to());
     }
 

@@ -45,6 +45,16 @@ public record Entry(String id, ExecutorId executor, Slot from, Slot to, Phase ph
         return phase.routesToTarget() ? to : from;
     }
 
+    /** Whether what the target holds only one copy may hold: it opens in STOP, once the source's copy is closed. */
+    public boolean opensLate() {
+        return way == Way.SPOUT || way == Way.RENEW;
+    }
+
+    /** Whether Nimbus may put the executor at the target: what opens late may still go back in STOP. */
+    public boolean absorbable() {
+        return phase.absorbed() && !(phase == Phase.STOP && opensLate());
+    }
+
     /** Whether the slot is an end of the move. */
     public boolean touches(Slot slot) {
         return slot.equals(from) || slot.equals(to);

@@ -145,6 +145,8 @@ final class BoltExit {
         BooleanSupplier asked = keepsNothing;
         if (asked == null) {
             return false;
+        } else if (cleanedUp) {
+            return handedOn();
         }
         tickIfDue();
         executor.getExecutorTransfer().flush();
@@ -158,12 +160,14 @@ final class BoltExit {
             return false;
         }
         cleanUp();
-        for (AddressedTuple tuple = held.poll(); tuple != null; tuple = held.poll()) {
-            if (tuple.dest != AddressedTuple.BROADCAST_DEST) {
-                handOver.take(tuple);
-            }
+        return handedOn();
+    }
+
+    /** Once it is cleaned up, in as many turns as that takes: more than there is room for would be dropped. */
+    private boolean handedOn() throws InterruptedException {
+        if (!handOver.takeAll(held) || !handOver.takePendingEmits(executor)) {
+            return false;
         }
-        handOver.takePendingEmits(executor);
         handOver.flushBatchesOf(executor);
         return true;
     }

@@ -73,6 +73,8 @@ final class ExecutorCopy {
     private int finishedInVain;
     private long emptyingNanos;
     private boolean waits;
+    /** Since when it may open in an active topology; 0 until then. */
+    private long openingNanos;
     private long idleSinceNanos;
     private boolean drained;
     private long stopAskedNanos;
@@ -126,8 +128,12 @@ final class ExecutorCopy {
         return ready() || waits && alive();
     }
 
-    /** From now on what waited may open, and what was to finish goes on. */
-    void run() {
+    /**
+     * From now on what waited may open, and what was to finish goes on.
+     *
+     * @param active whether the topology is: else Storm waits before it opens anything
+     */
+    void run(boolean active) {
         if (!spout()) {
             if (stopSwitch.bolt.late() && stopSwitch.bolt.keeps()) {
                 stays.failed("keeps tuples, and had not acked them all after 15 s in a move");
@@ -135,7 +141,15 @@ final class ExecutorCopy {
         } else if (stopSwitch.spout.stalls() && ++finishedInVain == IN_VAIN_MAX) {
             stays.failed("in " + finishedInVain + " moves nothing of what it had pending finished for 10 s, as where tuples wait in windows");
         }
+        if (active && openingNanos == 0) {
+            openingNanos = System.nanoTime();
+        }
         stopSwitch.run();
+    }
+
+    /** Whether its {@code open()} or {@code prepare()} has not returned for so long. */
+    boolean opensFor(long nanos) {
+        return openingNanos != 0 && !ready() && System.nanoTime() - openingNanos > nanos;
     }
 
     /** A spout emits no more, and ends once nothing is pending; a bolt takes no more tuples, and ends once it keeps none. */

@@ -7,6 +7,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import nstorm.load.Traffic;
 import nstorm.memory.Declared;
 import nstorm.proof.Memory;
@@ -59,17 +62,41 @@ final class ExecutorFactory {
     }
 
     /**
-     * Builds queue and executor. Its thread is not started yet, and it takes no tuples until it is routed to.
+     * Begins to build queue and executor. The user's bolt is read and made on a thread of its own: that may take seconds, and the
+     * caller has other moves to follow.
+     *
+     * @throws IllegalStateException if that cannot even begin; nothing of it is left then
+     */
+    Build begin(ExecutorId id) {
+        JCQueue queue = makeQueue(id.toStorm());
+        tables.addReceiveQueue(id, queue);
+        FutureTask<Executor> made = new FutureTask<>(() -> Executor.mkExecutor(state, id.toStorm(), credentials()));
+        Thread thread = new Thread(made, "nstorm-build-" + id);
+        thread.setDaemon(true);
+        try {
+            thread.start();
+        } catch (OutOfMemoryError e) {
+            discard(id, queue, null);
+            throw new IllegalStateException("no thread to build it: " + e, e);
+        }
+        return new Build(id, queue, made);
+    }
+
+    /** An executor that is being built. */
+    record Build(ExecutorId id, JCQueue queue, Future<Executor> made) {
+    }
+
+    /**
+     * The copy that was built. Its thread is not started yet, and it takes no tuples until it is routed to.
      *
      * @throws IllegalStateException if the user's classes or Storm threw anything; nothing of it is left then
      */
-    ExecutorCopy build(ExecutorId id) {
-        List<Long> stormId = id.toStorm();
-        JCQueue queue = makeQueue(stormId);
-        tables.addReceiveQueue(id, queue);
+    ExecutorCopy finish(Build build) {
+        ExecutorId id = build.id();
+        JCQueue queue = build.queue();
         Executor executor = null;
         try {
-            executor = Executor.mkExecutor(state, stormId, credentials());
+            executor = build.made().get();
             for (int task = id.start(); task <= id.end(); task++) {
                 Traffic.addSource(task);
                 tables.addTask(task, queue);
@@ -79,8 +106,20 @@ final class ExecutorFactory {
         } catch (Throwable t) {
             // Of any kind: the user's classes are loaded and built here.
             discard(id, queue, executor);
-            throw new IllegalStateException("cannot build it: " + t, t);
+            Throwable cause = t instanceof ExecutionException ? t.getCause() : t;
+            throw new IllegalStateException("cannot build it: " + cause, cause);
         }
+    }
+
+    /** Takes back what was built for nothing; to be called once it is built. */
+    void discard(Build build) {
+        Executor executor = null;
+        try {
+            executor = build.made().get();
+        } catch (InterruptedException | ExecutionException e) {
+            // Then there is none.
+        }
+        discard(build.id(), build.queue(), executor);
     }
 
     /** Takes an executor back whose thread never ran: out of the worker's tables, and away from ZooKeeper. */

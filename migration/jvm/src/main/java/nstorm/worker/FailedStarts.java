@@ -10,7 +10,7 @@ final class FailedStarts {
     private static final long FIRST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long LONGEST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(30);
 
-    private record Failed(long pauseNanos, long untilNanos) {
+    private record Failed(int times, long pauseNanos, long untilNanos) {
     }
 
     private final Map<ExecutorId, Failed> failed = new HashMap<>();
@@ -19,7 +19,13 @@ final class FailedStarts {
         Failed before = failed.get(executor);
         long pauseNanos = before == null ? FIRST_PAUSE_NANOS
                 : Math.min(2 * before.pauseNanos(), LONGEST_PAUSE_NANOS);
-        failed.put(executor, new Failed(pauseNanos, nowNanos + pauseNanos));
+        failed.put(executor, new Failed(times(executor) + 1, pauseNanos, nowNanos + pauseNanos));
+    }
+
+    /** How often it has failed since it last ran. */
+    int times(ExecutorId executor) {
+        Failed last = failed.get(executor);
+        return last == null ? 0 : last.times();
     }
 
     boolean mustWait(ExecutorId executor, long nowNanos) {

@@ -28,12 +28,22 @@ final class HandOver {
     /**
      * What back-pressure held back must not hold back the end: Storm empties an overflow only once the queue
      * before it is empty, so a sender in another worker may wait for as long as local senders fill it.
+     *
+     * @return whether that was all; else there was no room, and the executor must not end yet
      */
-    void takePendingEmits(Executor executor) {
-        Queue<AddressedTuple> pending = executor.getPendingEmits();
-        for (AddressedTuple tuple = pending.poll(); tuple != null; tuple = pending.poll()) {
-            take(tuple);
+    boolean takePendingEmits(Executor executor) {
+        return takeAll(executor.getPendingEmits());
+    }
+
+    /** Takes what is in a queue of the calling thread, but ticks, as far as there is room; whether that was all. */
+    boolean takeAll(Queue<AddressedTuple> left) {
+        while (!left.isEmpty() && hasRoom()) {
+            AddressedTuple tuple = left.poll();
+            if (tuple.dest != AddressedTuple.BROADCAST_DEST) {
+                take(tuple);
+            }
         }
+        return left.isEmpty();
     }
 
     /** False while so much waits to be forwarded that more might be dropped. */

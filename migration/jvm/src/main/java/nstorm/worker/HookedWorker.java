@@ -2,6 +2,7 @@ package nstorm.worker;
 
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -57,6 +58,7 @@ final class HookedWorker {
     final Map<ExecutorId, ExecutorCopy> copies = new ConcurrentHashMap<>();
     final int producerBatch;
     private final ExecutorFactory factory;
+    private final Map<ExecutorId, ExecutorFactory.Build> builds = new HashMap<>();
     private final Set<String> cleanedUp;
     private final Map<Integer, ExecutorCopy> copyByTask = new ConcurrentHashMap<>();
     final long messageTimeoutSecs;
@@ -117,18 +119,27 @@ final class HookedWorker {
     }
 
     /**
-     * Builds an executor and starts its thread; it takes no tuples until it is routed to, nor while it holds still.
+     * Builds an executor, and once it is built starts its thread; it takes no tuples until it is routed to, nor while it holds still.
+     * To be called again until its copy is there.
      *
      * @param waits whether its bolts are prepared only once it is to {@link #run}, as spouts are always opened
      * @throws IllegalStateException if the user's classes or Storm threw anything; nothing of it is left then
      */
     void start(ExecutorId id, boolean still, boolean waits) {
-        ExecutorCopy copy = factory.build(id);
+        ExecutorFactory.Build build = builds.get(id);
+        if (build == null) {
+            builds.put(id, factory.begin(id));
+        }
+        if (build == null || !build.made().isDone()) {
+            return;
+        }
+        builds.remove(id);
+        ExecutorCopy copy = factory.finish(build);
         copy.holdStill(still);
         if (waits) {
             copy.waitToOpen();
         } else if (!copy.spout()) {
-            copy.run();
+            copy.run(state.getIsTopologyActive().get());
         }
         try {
             register(copy);
@@ -140,6 +151,16 @@ final class HookedWorker {
             unregister(copy);
             factory.discard(id, copy.queue, copy.executor());
             throw new IllegalStateException("cannot start it: " + e, e);
+        }
+    }
+
+    /** Takes back what has been built and is not wanted here any more. */
+    void discardBuilds(Set<ExecutorId> wanted) {
+        for (ExecutorFactory.Build build : List.copyOf(builds.values())) {
+            if (!wanted.contains(build.id()) && build.made().isDone()) {
+                builds.remove(build.id());
+                factory.discard(build);
+            }
         }
     }
 
@@ -180,7 +201,7 @@ final class HookedWorker {
 
     /** This worker owns the executor: its copy may open and work, and Nimbus hears of it also while it opens. */
     void run(ExecutorCopy copy) {
-        copy.run();
+        copy.run(state.getIsTopologyActive().get());
         tables.beginHeartbeats(copy.id);
     }
 

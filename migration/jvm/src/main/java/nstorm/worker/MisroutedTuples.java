@@ -95,7 +95,7 @@ final class MisroutedTuples implements Runnable {
         messages.clear();
     }
 
-    /** Forwards what still arrives in the queue of a dead executor, then runs {@code onEnd}. */
+    /** Forwards what still arrives in the queue of a dead executor, as there is room, then runs {@code onEnd}. */
     void retire(JCQueue queue, long forSecs, Runnable onEnd) {
         retiring.add(new Retired(queue, System.nanoTime() + TimeUnit.SECONDS.toNanos(forSecs), onEnd));
         LockSupport.unpark(thread);
@@ -182,8 +182,8 @@ final class MisroutedTuples implements Runnable {
                 @Override
                 public void flush() {
                 }
-            });
-            if (System.nanoTime() - retired.untilNanos() > 0) {
+            }, this::hasRoom);
+            if (System.nanoTime() - retired.untilNanos() > 0 && retired.queue().size() == 0) {
                 ended.add(retired);
             }
         }

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import nstorm.wire.Assigned;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
@@ -29,11 +30,14 @@ final class Reconciler {
     private static final long OTHERS_NANOS = TimeUnit.SECONDS.toNanos(5);
     /** A JVM that has stood still for long may have been given up meanwhile, and its plan been followed by others. */
     private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final int FAILED_OPENS_MAX = 2;
+    private static final long OPEN_NANOS = TimeUnit.SECONDS.toNanos(30);
 
     private final HookedWorker worker;
     private final MovedExecutors moved;
     private final Owners owners = new Owners();
     private final FailedStarts failedStarts = new FailedStarts();
+    private final RefusedOpens refusedOpens = new RefusedOpens();
     private Map<ExecutorId, Assigned> routedFrom = Map.of();
     private Map<ExecutorId, Slot> routedOver = Map.of();
     private Set<Slot> connectedTo = Set.of();
@@ -67,9 +71,11 @@ final class Reconciler {
             awaitedNanos = 0;
         }
         Map<ExecutorId, Slot> laid = worker.overlay.laid();
+        refusedOpens.follow(parts, assigned, this::cannotOpen);
         for (Part part : parts) {
             prepare(part, Desired.holdsStill(part, assigned.get(part.executor()), worker.me));
         }
+        worker.discardBuilds(parts.stream().filter(Reconciler::wanted).map(Part::executor).collect(Collectors.toSet()));
         worker.order.follow(plan);
         worker.transfer.follow(plan);
         // Before the routes: these take some milliseconds, and meanwhile the bolt's own thread writes its state.
@@ -133,15 +139,25 @@ final class Reconciler {
         }
     }
 
+    private boolean cannotOpen(ExecutorId executor) {
+        ExecutorCopy copy = worker.copies.get(executor);
+        return failedStarts.times(executor) >= FAILED_OPENS_MAX || copy != null && copy.opensFor(OPEN_NANOS);
+    }
+
     private void prepare(Part part, boolean still) {
         ExecutorId executor = part.executor();
         ExecutorCopy copy = worker.copies.get(executor);
+        if (refusedOpens.contains(part)) {
+            if (copy != null) {
+                copy.stop(worker.handOver);
+            }
+            return;
+        }
         boolean ends = part.action() == Action.STOP || part.action() == Action.RETIRE;
         if (copy != null && !ends) {
             copy.holdStill(still && !worksOn(part, copy));
         }
-        boolean wanted = part.action() == Action.PREPARE || part.action() == Action.RUN;
-        if (!wanted || copy != null && copy.ready()) {
+        if (!wanted(part) || copy != null && copy.ready()) {
             failedStarts.forget(executor);
         } else if (copy == null && !failedStarts.mustWait(executor, System.nanoTime())) {
             try {
@@ -155,6 +171,10 @@ final class Reconciler {
         if (part.action() == Action.RUN && now != null) {
             worker.run(now);
         }
+    }
+
+    private static boolean wanted(Part part) {
+        return part.action() == Action.PREPARE || part.action() == Action.RUN;
     }
 
     /** Until this worker owns it; a spout always does. */
@@ -305,7 +325,8 @@ final class Reconciler {
         boolean here = worker.tables.delivers(part.executor());
         return switch (part.action()) {
             case PREPARE -> copy != null && copy.prepared() && mayFollow(part.entry()) ? EntryState.READY : EntryState.NONE;
-            case RUN -> copy != null && copy.stopping() ? copy.stuck() ? EntryState.STUCK : EntryState.NONE
+            case RUN -> refusedOpens.contains(part) ? EntryState.REFUSED
+                    : copy != null && copy.stopping() ? copy.stuck() ? EntryState.STUCK : EntryState.NONE
                     : !here ? EntryState.NONE : ahead(part.entry()) ? proved(part.entry(), copy) : running(part.entry(), copy);
             case CARRY -> here ? EntryState.NONE : copy == null ? EntryState.STOPPED
                     : copy.refused() ? EntryState.REFUSED : EntryState.DRAINED;
@@ -352,6 +373,9 @@ final class Reconciler {
     }
 
     private static EntryState running(Entry entry, ExecutorCopy copyOrNull) {
+        if (entry.phase().absorbed()) {
+            return copyOrNull != null && copyOrNull.ready() ? EntryState.ROUTED : EntryState.NONE;
+        }
         if (entry.phase() != Phase.CARRY && entry.phase() != Phase.RECALL || copyOrNull == null) {
             return EntryState.ROUTED;
         }

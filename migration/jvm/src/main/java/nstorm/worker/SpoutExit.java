@@ -76,7 +76,7 @@ final class SpoutExit {
     }
 
     private synchronized boolean noWayBack(Wish asked) {
-        if (wish == asked) {
+        if (wish == asked && closingNanos == 0) {
             closingNanos = System.nanoTime();
         }
         return wish == asked;
@@ -124,7 +124,9 @@ final class SpoutExit {
         } else if (!noWayBack(asked)) {
             return 0L;
         }
-        handOver.takePendingEmits(executor);
+        if (!handOver.takePendingEmits(executor)) {
+            return 1L;
+        }
         spouts("close", ISpout::close);
         handOver.flushBatchesOf(executor);
         return null;

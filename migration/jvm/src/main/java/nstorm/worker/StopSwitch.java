@@ -53,6 +53,8 @@ final class StopSwitch implements Callable<Long> {
     private BooleanSupplier probes;
     private volatile boolean departed;
     private boolean attended;
+    /** Of its own thread: its bolt takes nothing any more. */
+    private boolean ended;
 
     private StopSwitch(Executor executor) {
         this.executor = executor;
@@ -354,6 +356,8 @@ final class StopSwitch implements Callable<Long> {
     public Long call() throws Exception {
         if (spout != null) {
             return spout.turn(stockLoop);
+        } else if (ended) {
+            return handedOn(handOver);
         }
         doBetweenTuples();
         if (still && handOver == null) {
@@ -384,13 +388,21 @@ final class StopSwitch implements Callable<Long> {
         if (to == null || !ending) {
             return pause;
         }
-        boolean ends = sent && executor.getReceiveQueue().size() == 0 && (departed || gate == null);
-        if (ends && cleansUp) {
-            bolt.cleanUp();
+        if (sent && executor.getReceiveQueue().size() == 0 && (departed || gate == null)) {
+            ended = true;
+            if (cleansUp) {
+                bolt.cleanUp();
+            }
+            return handedOn(to);
         }
         to.takePendingEmits(executor);
-        if (!ends) {
-            return 0L;
+        return 0L;
+    }
+
+    /** Ends the loop once what its bolt has emitted has gone, or waits for room: the bolt is given nothing any more. */
+    private Long handedOn(HandOver to) throws InterruptedException {
+        if (!to.takePendingEmits(executor)) {
+            return STILL_MS;
         }
         to.flushBatchesOf(executor);
         return null;

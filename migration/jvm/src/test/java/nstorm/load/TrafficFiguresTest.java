@@ -2,6 +2,8 @@ package nstorm.load;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
@@ -191,6 +193,48 @@ class TrafficFiguresTest {
         world.figures.at(1);
         world.count(0, 1, -2);
         assertEquals(9, world.figures.at(2).named().get(0)[2]);
+    }
+
+    /** Its executor has left; where it comes back it begins at 0. */
+    @Test
+    void whatATaskThatHasGoneHadSentIsForgotten() {
+        for (int pairs : new int[] {1, 150}) {
+            World world = new World(2, 200);
+            world.count(1, 199, 3);
+            for (int second = 0; second < 12; second++) {
+                for (int task = 0; task < pairs; task++) {
+                    world.count(0, task, 9);
+                }
+                world.sample();
+            }
+            world.counters[1] = null;
+            world.figures.forget(0);
+            Figures told = world.figures.at(TimeUnit.SECONDS.toNanos(13));
+            assertTrue(told.named().stream().noneMatch(row -> row[0] == 0), "named of " + pairs);
+            assertTrue(told.folded().stream().noneMatch(rest -> rest.source() == 0), "folded of " + pairs);
+            world.counters[1] = new long[201];
+            world.count(0, 5, 2);
+            Figures back = world.figures.at(TimeUnit.SECONDS.toNanos(14));
+            long named = back.named().stream().filter(row -> row[0] == 0).mapToLong(row -> row[2]).sum();
+            long folded = back.folded().stream().filter(rest -> rest.source() == 0).mapToLong(rest -> rest.tuples()).sum();
+            assertEquals(2, named + folded);
+        }
+    }
+
+    @Test
+    void aRowIsFreedOnceItsTaskHasNotBeenHereForLong() {
+        Traffic.prepare(9);
+        long beforeNanos = System.nanoTime();
+        Traffic.addSource(3);
+        Traffic.addSource(4);
+        assertEquals(List.of(), Traffic.removeGone(beforeNanos));
+        long sinceNanos = System.nanoTime();
+        Traffic.addSource(4);
+        assertEquals(List.of(3), Traffic.removeGone(sinceNanos));
+        assertNull(Traffic.counters()[4]);
+        assertNotNull(Traffic.counters()[5]);
+        Traffic.addSource(3);
+        assertNotNull(Traffic.counters()[4]);
     }
 
     @Test

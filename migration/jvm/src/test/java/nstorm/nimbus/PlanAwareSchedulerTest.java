@@ -17,6 +17,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import nstorm.wire.Entry;
 import nstorm.wire.Phase;
 import nstorm.wire.Plan;
+import nstorm.wire.Way;
 import org.apache.storm.metric.StormMetricsRegistry;
 import org.apache.storm.scheduler.Cluster;
 import org.apache.storm.scheduler.DefaultScheduler;
@@ -248,6 +249,21 @@ class PlanAwareSchedulerTest {
         SmallCluster chain = packed().plan("t", last, all[0], all[1], move(15, "s2:6700", "s1:6701", Phase.STOP));
         String shown = shown(scheduled(chain), "t");
         assertEquals("s1:6700=1,2,3,4,5,6,7,8,9,17 s1:6701=10,11,12,13,14,15 s2:6700=16 s2:6701=18", shown);
+    }
+
+    /** It may still go back: Storm would have it where it cannot be opened. */
+    @ParameterizedTest
+    @EnumSource(Way.class)
+    void whatOpensLateLeavesOnlyInSettle(Way way) {
+        boolean late = way == Way.SPOUT || way == Way.RENEW;
+        String there = PACKED.replace("=1,2,", "=2,").replace("=18", "=1,18");
+        for (Phase phase : List.of(Phase.STOP, Phase.SETTLE)) {
+            Entry live = move(1, "s1:6700", "s2:6701", phase);
+            Entry entry = new Entry(live.id(), live.executor(), live.from(), live.to(), phase, live.baseSlot(), live.baseStartSecs(), null,
+                way, null, true);
+            boolean stays = late && phase == Phase.STOP || way == Way.UNKNOWN;
+            assertEquals(stays ? PACKED : there, shown(scheduled(packed().plan("t", entry)), "t"), way + " " + phase);
+        }
     }
 
     @Test

@@ -36,6 +36,7 @@ public final class Holder extends BaseRichBolt {
     static volatile CountDownLatch prepareGate = new CountDownLatch(0);
     static volatile CountDownLatch cleanupGate = new CountDownLatch(0);
     static volatile RuntimeException inCleanup;
+    static volatile RuntimeException inPrepare;
 
     private static final long serialVersionUID = 1L;
     private transient List<Tuple> batch;
@@ -47,6 +48,9 @@ public final class Holder extends BaseRichBolt {
         batch = new ArrayList<>();
         ENTERED.incrementAndGet();
         OneWorker.hold(prepareGate);
+        if (inPrepare != null) {
+            throw inPrepare;
+        }
         check(HELD.compareAndSet(false, true), "prepared while another copy holds it");
         CALLS.add("prepare");
     }

@@ -7,9 +7,11 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.apache.storm.messaging.TaskMessage;
 import org.apache.storm.tuple.AddressedTuple;
+import org.apache.storm.utils.JCQueue;
 import org.junit.jupiter.api.Test;
 
 class MisroutedTuplesTest {
@@ -73,6 +75,34 @@ class MisroutedTuplesTest {
         assertEquals(10, misrouted.dropped.get());
         gate.closedTask = -1;
         await(() -> gate.delivered.size() == 200_000);
+    }
+
+    /** The queue of one saturated executor is unlimited, and several may end at once. */
+    @Test
+    void whatAnEndedExecutorLeavesStaysInItsQueueUntilThereIsRoom() throws Exception {
+        Gate gate = new Gate();
+        gate.closedTask = 1;
+        MisroutedTuples misrouted = new MisroutedTuples(gate);
+        List<JCQueue> left = List.of(queueOf(120_000), queueOf(120_000));
+        AtomicInteger ended = new AtomicInteger();
+        left.forEach(queue -> misrouted.retire(queue, 0, ended::incrementAndGet));
+        await(() -> !misrouted.hasRoom());
+        TimeUnit.MILLISECONDS.sleep(50);
+        assertEquals(0, misrouted.dropped.get());
+        assertEquals(100_000, misrouted.parked());
+        assertEquals(0, ended.get(), "its time is over, and it is not empty");
+        gate.closedTask = -1;
+        await(() -> gate.delivered.size() == 240_000 && ended.get() == 2);
+        assertEquals(0, misrouted.dropped.get());
+    }
+
+    private static JCQueue queueOf(int tuples) {
+        JCQueue queue = new JCQueue("q", "q", 1024, 0, 1, null, "t", "c", List.of(), 6700, null);
+        for (int i = 0; i < tuples; i++) {
+            AddressedTuple tuple = new AddressedTuple(1, null);
+            assertTrue(queue.tryPublish(tuple) || queue.tryPublishToOverflow(tuple));
+        }
+        return queue;
     }
 
     @Test

@@ -60,6 +60,7 @@ final class OneWorker implements AutoCloseable {
         static final List<String> CALLS = new CopyOnWriteArrayList<>();
 
         static volatile CountDownLatch openGate = new CountDownLatch(0);
+        static volatile boolean failsInOpen;
 
         private static final long serialVersionUID = 1L;
         private transient SpoutOutputCollector out;
@@ -68,6 +69,9 @@ final class OneWorker implements AutoCloseable {
         public void open(Map<String, Object> conf, TopologyContext context, SpoutOutputCollector collector) {
             out = collector;
             CALLS.add("open");
+            if (failsInOpen) {
+                throw new IllegalStateException("no route to the user's broker");
+            }
             hold(openGate);
             PENDING.clear();
         }
@@ -164,6 +168,9 @@ final class OneWorker implements AutoCloseable {
         /** What comes now is never acked. */
         static volatile boolean forgets;
         static volatile boolean failsWhenBuilt;
+        /** How often one was built. */
+        static final AtomicInteger BUILT = new AtomicInteger();
+        static volatile CountDownLatch buildGate = new CountDownLatch(0);
         static volatile boolean failsInPrepare;
         /** Longer than the source takes to emit, and its queue never empties. */
         static volatile int takesMs;
@@ -175,6 +182,8 @@ final class OneWorker implements AutoCloseable {
         private transient OutputCollector out;
 
         private void readObject(ObjectInputStream in) {
+            BUILT.incrementAndGet();
+            hold(buildGate);
             if (failsWhenBuilt) {
                 throw new NoClassDefFoundError("of the user");
             }
@@ -227,6 +236,8 @@ final class OneWorker implements AutoCloseable {
     }
 
     static final int MESSAGE_TIMEOUT_SECS = 3;
+    /** An acker, too. */
+    private static final int EXECUTORS = 5;
 
     final WorkerLoop loop;
     final HookedWorker worker;
@@ -260,7 +271,9 @@ final class OneWorker implements AutoCloseable {
                 .withSupervisorSlotPortMin(freePort()).withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
                 .withDaemonConf("nstorm.store.dir", dir.toString()).build();
         cluster.submitTopology("one", conf, builder.createTopology());
-        await("a hooked worker", () -> WorkerCalls.loop() != null && Sink.EXECUTED.get() > 100);
+        // An executor may run before the hooks have taken it over.
+        await("a hooked worker", () -> WorkerCalls.loop() != null && WorkerCalls.loop().worker.copies.size() == EXECUTORS
+                && Sink.EXECUTED.get() > 100);
         loop = WorkerCalls.loop();
         worker = loop.worker;
         id = idOf("sink");

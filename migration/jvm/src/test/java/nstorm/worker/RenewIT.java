@@ -180,12 +180,13 @@ class RenewIT {
         Holder.prepareGate = new CountDownLatch(1);
         long taken = Holder.TAKEN.get();
         comes(Phase.STOP);
-        one.awaitAck("m", "ROUTED");
         JCQueue queue = one.worker.copies.get(holder).queue;
         await("what comes waits in its queue", () -> queue.size() > 100);
+        one.awaitAck("m", "NONE");
         assertFalse(Holder.HELD.get());
         assertEquals(taken, Holder.TAKEN.get());
         Holder.prepareGate.countDown();
+        one.awaitAck("m", "ROUTED");
         takes();
         assertCalls("prepare");
     }
