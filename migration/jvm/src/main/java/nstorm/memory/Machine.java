@@ -28,6 +28,12 @@ final class Machine extends Interpreter<Machine.Value> {
 
         BitSet loadElement(BitSet array);
 
+        /** Of what numbers and texts are made that are made of this. */
+        BitSet values(BitSet of);
+
+        /** One decides by these what to do, or which element it takes. */
+        void compare(BitSet one, BitSet other);
+
         void storeElement(BitSet array, BitSet value);
 
         BitSet make(String place, String type);
@@ -150,26 +156,36 @@ final class Machine extends Interpreter<Machine.Value> {
             case Opcodes.GETFIELD -> result = effects.load(value.origins, Instruction.of(instruction));
             case Opcodes.PUTSTATIC -> effects.store(null, Instruction.of(instruction), value.origins);
             case Opcodes.NEWARRAY, Opcodes.ANEWARRAY -> result = effects.make(place(instruction), null);
-            case Opcodes.CHECKCAST -> result = Known.isConstant(((TypeInsnNode) instruction).desc) ? NOTHING : value.origins;
+            case Opcodes.CHECKCAST -> result = Known.isConstant(((TypeInsnNode) instruction).desc) ? effects.values(value.origins) : value.origins;
+            case Opcodes.ARRAYLENGTH, Opcodes.INSTANCEOF -> result = effects.values(value.origins);
             case Opcodes.ATHROW -> effects.raise(value.origins);
-            default -> {
-            }
+            default -> result = value.origins; // of a number, another one
         }
         return sized(sizes.unaryOperation(instruction, BasicValue.REFERENCE_VALUE), result);
     }
 
     @Override
     public Value binaryOperation(AbstractInsnNode instruction, Value first, Value second) throws AnalyzerException {
-        if (instruction.getOpcode() == Opcodes.PUTFIELD) {
-            effects.store(first.origins, Instruction.of(instruction), second.origins);
+        BitSet result = NOTHING;
+        switch (instruction.getOpcode()) {
+            case Opcodes.PUTFIELD -> effects.store(first.origins, Instruction.of(instruction), second.origins);
+            case Opcodes.AALOAD -> {
+                effects.compare(first.origins, second.origins);
+                result = effects.loadElement(first.origins);
+            }
+            case Opcodes.BALOAD, Opcodes.CALOAD, Opcodes.SALOAD, Opcodes.IALOAD, Opcodes.LALOAD, Opcodes.FALOAD, Opcodes.DALOAD ->
+                result = effects.values(first.origins);
+            case Opcodes.LCMP, Opcodes.FCMPL, Opcodes.FCMPG, Opcodes.DCMPL, Opcodes.DCMPG, Opcodes.IF_ICMPEQ, Opcodes.IF_ICMPNE, Opcodes.IF_ICMPLT,
+                    Opcodes.IF_ICMPGE, Opcodes.IF_ICMPGT, Opcodes.IF_ICMPLE, Opcodes.IF_ACMPEQ, Opcodes.IF_ACMPNE ->
+                effects.compare(first.origins, second.origins);
+            default -> result = merge(first, new Value(first.getSize, second.origins)).origins;
         }
-        BitSet result = instruction.getOpcode() == Opcodes.AALOAD ? effects.loadElement(first.origins) : NOTHING;
         return sized(sizes.binaryOperation(instruction, BasicValue.REFERENCE_VALUE, BasicValue.REFERENCE_VALUE), result);
     }
 
     @Override
     public Value ternaryOperation(AbstractInsnNode instruction, Value array, Value index, Value value) {
-        effects.storeElement(array.origins, instruction.getOpcode() == Opcodes.AASTORE ? value.origins : NOTHING);
+        effects.storeElement(array.origins, value.origins);
         return null;
     }
 
