@@ -127,6 +127,16 @@ final class Known {
         return OUTLETS.contains(owner) || OUTLET_PACKAGES.stream().anyMatch(owner::startsWith);
     }
 
+    /** Whether it is one of the names by which Storm's ticks are known. */
+    static boolean isOfTicks(Object constant) {
+        return constant.equals("__tick") || constant.equals("__system");
+    }
+
+    /** Whether it is called on a collector. */
+    static boolean isCollector(String owner) {
+        return owner.startsWith("org/apache/storm/") && owner.endsWith("OutputCollector");
+    }
+
     /** Whether what it is called on is a tuple. */
     static boolean isTuple(String owner) {
         return owner.equals("org/apache/storm/tuple/Tuple") || owner.equals("org/apache/storm/tuple/ITuple");

@@ -12,23 +12,26 @@ import java.util.concurrent.DelayQueue;
 import java.util.concurrent.PriorityBlockingQueue;
 import java.util.function.IntFunction;
 import nstorm.memory.Origins.Kind;
-import nstorm.memory.Origins.Origin;
 import org.objectweb.asm.Type;
 
 /** Where what the input carries decides which of the kept objects is meant: by a key of it, by a comparison with it, by its order. */
 final class LookUps {
     /** Methods of collections and maps whose arguments say which element. */
-    private static final Set<String> BY_KEY = Set.of("put", "get", "getOrDefault", "containsKey", "computeIfAbsent", "computeIfPresent", "compute",
-            "merge", "putIfAbsent", "replace", "remove", "removeAll", "retainAll", "contains", "containsAll", "indexOf", "lastIndexOf", "headMap", "tailMap",
-            "subMap", "headSet", "tailSet", "subSet", "floorEntry", "floorKey", "floor", "ceilingEntry", "ceilingKey", "ceiling", "higherEntry", "higherKey",
-            "higher", "lowerEntry", "lowerKey", "lower", "removeFirstOccurrence", "removeLastOccurrence", "set");
+    private static final Set<String> BY_KEY = Set.of(
+            "put", "get", "getOrDefault", "containsKey", "computeIfAbsent", "computeIfPresent", "compute", "merge",
+            "putIfAbsent", "replace", "remove", "removeAll", "retainAll", "contains", "containsAll", "indexOf", "lastIndexOf",
+            "headMap", "tailMap", "subMap", "headSet", "tailSet", "subSet", "floorEntry", "floorKey", "floor", "ceilingEntry",
+            "ceilingKey", "ceiling", "higherEntry", "higherKey", "higher", "lowerEntry", "lowerKey", "lower",
+            "removeFirstOccurrence", "removeLastOccurrence", "set");
     /** Methods that take the first of those that are in order. */
-    private static final Set<String> IN_ORDER = Set.of("poll", "pollFirst", "pollLast", "pollFirstEntry", "pollLastEntry", "peek", "element", "remove", "take",
-            "first", "last", "firstKey", "lastKey", "firstEntry", "lastEntry", "getFirst", "getLast", "removeFirst", "removeLast");
+    private static final Set<String> IN_ORDER = Set.of(
+            "poll", "pollFirst", "pollLast", "pollFirstEntry", "pollLastEntry", "peek", "element", "remove", "take", "first",
+            "last", "firstKey", "lastKey", "firstEntry", "lastEntry", "getFirst", "getLast", "removeFirst", "removeLast");
     /** They answer whether something was done, and not what they were asked. */
-    private static final Set<String> CHANGING = Set.of("add", "addAll", "addFirst", "addLast", "offer", "offerFirst", "offerLast", "put", "push");
-    private static final List<Class<?>> ORDERED = List.of(SortedMap.class, SortedSet.class, PriorityQueue.class, PriorityBlockingQueue.class,
-            DelayQueue.class);
+    private static final Set<String> CHANGING = Set.of(
+            "add", "addAll", "addFirst", "addLast", "offer", "offerFirst", "offerLast", "put", "push");
+    private static final List<Class<?>> ORDERED = List.of(
+            SortedMap.class, SortedSet.class, PriorityQueue.class, PriorityBlockingQueue.class, DelayQueue.class);
 
     private final Origins origins;
     private final Findings findings;
@@ -63,7 +66,8 @@ final class LookUps {
 
     private void inCollection(String name, BitSet receiver, List<BitSet> arguments) {
         if (arguments.isEmpty() && IN_ORDER.contains(name)) {
-            receiver.stream().filter(one -> origins.is(one, Kind.FIELD) && isOrdered(one)).forEach(one -> findings.looksUp(origins.get(one).name()));
+            receiver.stream().filter(one -> origins.is(one, Kind.FIELD) && isOrdered(one))
+                    .forEach(one -> findings.looksUp(origins.get(one).name()));
         } else if (BY_KEY.contains(name)) {
             arguments.forEach(key -> compare(receiver, key));
         }

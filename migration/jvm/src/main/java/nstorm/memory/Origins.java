@@ -26,6 +26,9 @@ final class Origins {
     /** Numbers and texts out of the tuple that it was given. */
     static final int INPUT = 3;
 
+    /** The names by which a tick is known. */
+    static final int TICK = 4;
+
     enum Kind { BOLT, TUPLE, COLLECTOR, FIELD, STATIC, MADE, HOST, VALUE }
 
     /**
@@ -49,6 +52,7 @@ final class Origins {
         add("tuple", new Origin(Kind.TUPLE, "", null, null, List.of()));
         add("collector", new Origin(Kind.COLLECTOR, "", null, null, List.of()));
         add("input", new Origin(Kind.VALUE, "", null, null, List.of()));
+        add("tick", new Origin(Kind.VALUE, "", null, null, List.of()));
     }
 
     private int add(String key, Origin origin) {
@@ -92,11 +96,13 @@ final class Origins {
         return found;
     }
 
+    /** The fields of the bolt out of which this comes, or of which it is made. */
     Set<String> fieldsOf(BitSet value) {
-        return reached(value).stream().mapToObj(all::get).filter(one -> one.kind == Kind.FIELD || one.kind == Kind.VALUE && !one.name.isEmpty())
-                .map(Origin::name).collect(Collectors.toSet());
+        return reached(value).stream().mapToObj(all::get).filter(one -> one.kind == Kind.FIELD || one.kind == Kind.VALUE)
+                .map(Origin::name).filter(name -> !name.isEmpty()).collect(Collectors.toSet());
     }
 
+    /** Whether it comes out of the tuple that it was given, or is that tuple. */
     boolean isOfInput(BitSet value) {
         BitSet reached = reached(value);
         return reached.get(INPUT) || reached.get(TUPLE);

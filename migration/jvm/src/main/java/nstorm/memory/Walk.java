@@ -34,6 +34,9 @@ final class Walk implements Machine.Effects {
     private final Findings findings;
     private final LookUps lookUps;
     private final Map<String, Machine> machines = new LinkedHashMap<>();
+    private final Decisions decisions;
+    /** Of the call that is followed right now; null for Storm's. */
+    private String outermost;
     private final BitSet raised = new BitSet();
     /** What is being called right now, from the outermost on: code that is not read may call it again. */
     private final Set<Handle> calling = new HashSet<>();
@@ -49,6 +52,7 @@ final class Walk implements Machine.Effects {
         this.live = live;
         this.findings = findings;
         lookUps = new LookUps(origins, findings, this::liveOf);
+        decisions = new Decisions(origins, machines);
     }
 
     /** Follows a method of the bolt, until {@code untilCpuNanos} of this thread's CPU at most; false if there is none whose code is read. */
@@ -60,6 +64,7 @@ final class Walk implements Machine.Effects {
         List<BitSet> given = new ArrayList<>(arguments);
         given.add(0, of(Origins.BOLT));
         this.untilCpuNanos = untilCpuNanos;
+        outermost = null;
         enter(entry, given);
         do {
             origins.changed = false;
@@ -68,6 +73,7 @@ final class Walk implements Machine.Effects {
                 checkLimits();
             }
         } while (origins.changed);
+        decisions.judge(findings);
         return true;
     }
 
@@ -113,7 +119,10 @@ final class Walk implements Machine.Effects {
             }
         }
         machine.given(arguments);
-        return (BitSet) machine.returned.clone();
+        decisions.entered(key, outermost);
+        BitSet returned = (BitSet) machine.returned.clone();
+        returned.set(Origins.TICK, returned.get(Origins.TICK) || method.type().endsWith(")Z") && method.names(Known::isOfTicks));
+        return returned;
     }
 
     /** The constants of an enum in which nothing can be kept. */
@@ -289,8 +298,12 @@ final class Walk implements Machine.Effects {
         if (depth > DEPTH_MAX) {
             throw new Undecided("calls itself through " + shown(call.owner(), call.name()));
         }
+        outermost = depth == 0 ? place : outermost;
         depth++;
         try {
+            if (Known.isCollector(call.owner())) {
+                decisions.act(outermost, union(arguments.subList(1, arguments.size())));
+            }
             boolean isStatic = call.opcode() == Opcodes.INVOKESTATIC;
             lookUps.call(call, arguments, isStatic, bytecode.type(call.owner()) != null);
             BitSet result = known(place, call, arguments);
@@ -310,7 +323,11 @@ final class Walk implements Machine.Effects {
             return NOTHING;
         }
         BitSet values = valuesOf(arguments);
-        return values.isEmpty() ? result : or(origins.withoutValues(result), values);
+        if (values.isEmpty()) {
+            return result;
+        }
+        values.set(Origins.TICK, values.get(Origins.TICK) || result.get(Origins.TICK));
+        return or(origins.withoutValues(result), values);
     }
 
     private BitSet valuesOf(List<BitSet> all) {

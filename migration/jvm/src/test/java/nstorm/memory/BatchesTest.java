@@ -173,6 +173,104 @@ class BatchesTest {
         }
     }
 
+    static final class TickByHelper extends ListKeeper {
+        private static boolean isTick(Tuple tuple) {
+            return tuple.getSourceComponent().equals("__system") && tuple.getSourceStreamId().equals("__tick");
+        }
+
+        @Override
+        public void execute(Tuple tuple) {
+            if (isTick(tuple)) {
+                write();
+                return;
+            }
+            take(tuple);
+        }
+
+        @Override
+        void take(Tuple tuple) {
+            x.add(tuple);
+        }
+    }
+
+    /** Two streams, one batch. */
+    static final class OfTwoStreams extends ListKeeper {
+        @Override
+        void take(Tuple tuple) {
+            if (tuple.getSourceStreamId().equals("urgent")) {
+                add(tuple, 2);
+            } else {
+                add(tuple, 10);
+            }
+        }
+
+        private void add(Tuple tuple, int most) {
+            x.add(tuple);
+            if (x.size() >= most) {
+                write();
+            }
+        }
+    }
+
+    static final class ByTime extends ListKeeper {
+        @Override
+        void take(Tuple tuple) {
+            x.add(tuple);
+            if (System.currentTimeMillis() % 100 == 0) {
+                write();
+            }
+        }
+    }
+
+    static final class OfTwoSources extends ListKeeper {
+        @Override
+        void take(Tuple tuple) {
+            if (tuple.getSourceComponent().equals("requests")) {
+                x.add(tuple);
+            } else {
+                write();
+                collector.ack(tuple);
+            }
+        }
+    }
+
+    static final class RequestAndAnswer extends Keeper {
+        private Tuple x;
+
+        @Override
+        void take(Tuple tuple) {
+            if (tuple.getSourceStreamId().equals("requests")) {
+                x = tuple;
+            } else if (x != null) {
+                collector.emit(x, List.of(tuple.getValue(0)));
+                collector.ack(x);
+                x = null;
+            }
+        }
+    }
+
+    static final class ByCommit extends ListKeeper {
+        @Override
+        void take(Tuple tuple) {
+            x.add(tuple);
+            if (tuple.getString(0).equals("commit") || x.size() == 100) {
+                write();
+            }
+        }
+    }
+
+    static final class ByEndOfFile extends ListKeeper {
+        @Override
+        void take(Tuple tuple) {
+            x.add(tuple);
+            if (tuple.getLong(1) < 0 && !x.isEmpty()) {
+                for (Tuple one : x) {
+                    collector.ack(one);
+                }
+            }
+        }
+    }
+
     static final class ByIterator extends ListKeeper {
         @Override
         void take(Tuple tuple) {
@@ -395,17 +493,27 @@ class BatchesTest {
     @Test
     void whatASizeOrATickLetsGoIsABatch() {
         assertAll(Stream.of(Polled.class, RemovedFromTheFront.class, ByIndex.class, Checked.class, BySizeOfTexts.class, Sorted.class,
-                TickByName.class).map(type -> () -> {
+                TickByName.class, TickByHelper.class, OfTwoStreams.class, ByTime.class).map(type -> () -> {
                     BoltMemory memory = of(type);
                     assertEquals("null [x]", memory.stays() + " " + memory.tuples(), type.getSimpleName() + memory);
                     assertEquals(Set.of("x"), memory.fields(), type.getSimpleName());
                 }));
     }
 
+    private static void assertLooksUp(Class<? extends Keeper> type) {
+        assertEquals("keeps tuples that it looks up for others in its field x", of(type).stays(), type.getSimpleName());
+    }
+
+    @Test
+    void whatTheInputAloneLetsGoStays() {
+        assertAll(Stream.of(OfTwoSources.class, RequestAndAnswer.class, ByCommit.class, ByEndOfFile.class)
+                .map(type -> () -> assertLooksUp(type)));
+    }
+
     @Test
     void whatTheInputsContentFindsStays() {
-        assertAll(Stream.of(ByIterator.class, ByEntry.class, ByEntrySet.class, ByHelper.class, ByHelperOfBoth.class, ByNumber.class, ByRemovalIf.class,
-                ByStream.class, ByOwnClass.class, ByJavaEightText.class, ByBucket.class, ByArray.class, InOrder.class, BySizeAndByKey.class)
-                .map(type -> () -> assertEquals("keeps tuples that it looks up for others in its field x", of(type).stays(), type.getSimpleName())));
+        assertAll(Stream.of(ByIterator.class, ByEntry.class, ByEntrySet.class, ByHelper.class, ByHelperOfBoth.class, ByNumber.class,
+                ByRemovalIf.class, ByStream.class, ByOwnClass.class, ByJavaEightText.class, ByBucket.class, ByArray.class, InOrder.class,
+                BySizeAndByKey.class).map(type -> () -> assertLooksUp(type)));
     }
 }
