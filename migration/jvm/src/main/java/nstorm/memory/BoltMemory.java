@@ -227,7 +227,7 @@ public record BoltMemory(Set<String> fields, Set<String> tuples, String stays, S
             return stays("keeps something in " + in(found.fields) + ", and compares texts by identity", "it may forget that");
         } else if (found.stays != null) {
             return stays(found.stays, "that is right all the same");
-        } else if (found.tuples.stream().anyMatch(found.lookedUp::containsKey)) {
+        } else if (found.tuples.stream().anyMatch(found.lookedUp::contains)) {
             return stays("keeps tuples that it looks up for others in " + in(found.tuples), "those may be replayed");
         } else if (!found.tuples.isEmpty()) {
             boolean nothingElse = found.fields.equals(found.tuples) && found.statics.isEmpty() && found.undecided == null;

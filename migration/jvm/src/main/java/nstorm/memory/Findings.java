@@ -3,9 +3,7 @@ package nstorm.memory;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.TreeSet;
 import nstorm.memory.Origins.Kind;
 import nstorm.memory.Origins.Origin;
@@ -19,8 +17,8 @@ final class Findings {
     final Set<String> statics = new TreeSet<>();
     final Set<String> tuples = new TreeSet<>();
     private final List<Started> started = new ArrayList<>();
-    /** By field that holds tuples: what is called on it besides what a batch needs. */
-    final Map<String, String> lookedUp = new TreeMap<>();
+    /** Fields in which it finds something by what the input carries: no batch needs that. */
+    final Set<String> lookedUp = new TreeSet<>();
     String thread;
     String undecided;
     /** What no look at the heap can heal, as a sentence without its subject. */
@@ -97,16 +95,14 @@ final class Findings {
         }
     }
 
-    void looksUp(String field, String method) {
-        if (!preparing) {
-            lookedUp.putIfAbsent(field, method);
-        }
+    void looksUp(String field) {
+        lookedUp.add(field);
     }
 
     /** Whether it matters what code does to which this is given. */
     boolean mindsCallOf(BitSet reached, Origins origins) {
         return preparing ? reached.get(Origins.BOLT)
-                : reached.stream().anyMatch(one -> !origins.is(one, Kind.MADE));
+                : reached.stream().anyMatch(one -> !origins.is(one, Kind.MADE) && !origins.is(one, Kind.VALUE));
     }
 
     void startsThread(String by, BitSet reached) {

@@ -42,12 +42,6 @@ final class Known {
     private static final List<String> METRICS = List.of("com/codahale/metrics/", "org/apache/storm/metric/api/", "org/apache/storm/metrics2/");
     private static final Set<String> CHANCE = Set.of("java/util/Random", "java/security/SecureRandom", "java/util/SplittableRandom",
             "java/util/concurrent/ThreadLocalRandom");
-    /** What a batch of tuples needs of its collection. Who looks one up does so for another that has come. */
-    private static final Set<String> OF_BATCHES = Set.of("<init>", "add", "addAll", "addLast", "offer", "size", "isEmpty", "iterator", "forEach", "clear",
-            "stream", "toArray", "hasNext", "next", "hashCode", "equals", "toString", "getValue", "getKey", "entrySet", "values", "keySet");
-    private static final Set<String> BY_KEY = Set.of("put", "get", "getOrDefault", "containsKey", "computeIfAbsent", "compute", "merge", "putIfAbsent", "remove",
-            "poll", "pollFirst", "pollLast", "peek", "peekFirst", "peekLast", "first", "firstKey", "firstEntry", "removeIf", "removeFirst", "pop", "getFirst",
-            "pollFirstEntry", "headMap", "removeAll", "contains", "indexOf");
     /** Calls that act outside the heap: two copies may do so at once never, and one after the other may. */
     private static final Pattern OUTSIDE = Pattern.compile(
             "(javax?/sql/|javax/(naming|jms|mail)/|java/rmi/|java/net/http/|java/nio/channels/).*|java/net/(Socket|ServerSocket|URLConnection|HttpURLConnection"
@@ -133,6 +127,21 @@ final class Known {
         return OUTLETS.contains(owner) || OUTLET_PACKAGES.stream().anyMatch(owner::startsWith);
     }
 
+    /** Whether it is one of the names by which Storm's ticks are known. */
+    static boolean isOfTicks(Object constant) {
+        return constant.equals("__tick") || constant.equals("__system");
+    }
+
+    /** Whether it is called on a collector. */
+    static boolean isCollector(String owner) {
+        return owner.startsWith("org/apache/storm/") && owner.endsWith("OutputCollector");
+    }
+
+    /** Whether what it is called on is a tuple. */
+    static boolean isTuple(String owner) {
+        return owner.equals("org/apache/storm/tuple/Tuple") || owner.equals("org/apache/storm/tuple/ITuple");
+    }
+
     static boolean isReader(String owner, String name) {
         Pattern methods = READERS.get(owner);
         return methods != null && methods.matcher(name).matches();
@@ -145,11 +154,6 @@ final class Known {
 
     static boolean draws(String owner) {
         return CHANCE.contains(owner);
-    }
-
-    /** Whether a collection of tuples is asked for some of them: null if not, else how. */
-    static boolean looksUp(String name) {
-        return BY_KEY.contains(name) && !OF_BATCHES.contains(name);
     }
 
     /** Whether it changes something of the thread that every tuple finds there. */

@@ -2,12 +2,15 @@ package nstorm.memory;
 
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import nstorm.memory.Bytecode.Instruction;
 import nstorm.memory.Bytecode.Method;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.Type;
 import org.objectweb.asm.tree.AbstractInsnNode;
+import org.objectweb.asm.tree.LdcInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 import org.objectweb.asm.tree.TryCatchBlockNode;
 import org.objectweb.asm.tree.TypeInsnNode;
@@ -27,6 +30,12 @@ final class Machine extends Interpreter<Machine.Value> {
         void store(BitSet objectOrNull, Instruction field, BitSet value);
 
         BitSet loadElement(BitSet array);
+
+        /** Of what numbers and texts are made that are made of this. */
+        BitSet values(BitSet of);
+
+        /** One decides by these what to do, or which element it takes. */
+        void compare(BitSet one, BitSet other);
 
         void storeElement(BitSet array, BitSet value);
 
@@ -56,6 +65,9 @@ final class Machine extends Interpreter<Machine.Value> {
     private final Effects effects;
     final Method method;
     final BitSet returned = new BitSet();
+    final Branches branches;
+    /** By instruction that branches, what decides where to. */
+    final Map<Integer, BitSet> deciding = new HashMap<>();
     /** What it is given, by variable. */
     private final List<BitSet> given = new ArrayList<>();
 
@@ -64,6 +76,7 @@ final class Machine extends Interpreter<Machine.Value> {
         this.method = method;
         this.origins = origins;
         this.effects = effects;
+        branches = new Branches(method.node().instructions.size());
     }
 
     /** Widens what the method may be given, the object first. */
@@ -94,11 +107,25 @@ final class Machine extends Interpreter<Machine.Value> {
             throw new Undecided("has a method too large to look into, " + method.owner() + "." + method.name());
         }
         try {
-            new Analyzer<>(this).analyze(method.owner(), node);
+            new Analyzer<>(this) {
+                @Override
+                protected void newControlFlowEdge(int from, int to) {
+                    branches.edge(from, to);
+                }
+            }.analyze(method.owner(), node);
         } catch (AnalyzerException e) {
             // So it wraps what an effect has thrown.
             throw e.getCause() instanceof RuntimeException thrown ? thrown : new Undecided("has code that cannot be read in " + method.owner());
         }
+    }
+
+    boolean comparesTwo(int branch) {
+        int opcode = method.node().instructions.get(branch).getOpcode();
+        return opcode >= Opcodes.IF_ICMPEQ && opcode <= Opcodes.IF_ACMPNE;
+    }
+
+    private void decides(AbstractInsnNode branch, BitSet value) {
+        deciding.computeIfAbsent(method.node().instructions.indexOf(branch), key -> new BitSet()).or(effects.values(value));
     }
 
     private String place(AbstractInsnNode instruction) {
@@ -132,6 +159,7 @@ final class Machine extends Interpreter<Machine.Value> {
     public Value newOperation(AbstractInsnNode instruction) throws AnalyzerException {
         BitSet made = switch (instruction.getOpcode()) {
             case Opcodes.GETSTATIC -> effects.load(null, Instruction.of(instruction));
+            case Opcodes.LDC -> Known.isOfTicks(((LdcInsnNode) instruction).cst) ? Walk.of(Origins.TICK) : NOTHING;
             case Opcodes.NEW -> effects.make(place(instruction), ((TypeInsnNode) instruction).desc);
             default -> NOTHING;
         };
@@ -150,26 +178,48 @@ final class Machine extends Interpreter<Machine.Value> {
             case Opcodes.GETFIELD -> result = effects.load(value.origins, Instruction.of(instruction));
             case Opcodes.PUTSTATIC -> effects.store(null, Instruction.of(instruction), value.origins);
             case Opcodes.NEWARRAY, Opcodes.ANEWARRAY -> result = effects.make(place(instruction), null);
-            case Opcodes.CHECKCAST -> result = Known.isConstant(((TypeInsnNode) instruction).desc) ? NOTHING : value.origins;
-            case Opcodes.ATHROW -> effects.raise(value.origins);
-            default -> {
+            case Opcodes.CHECKCAST -> {
+                boolean constant = Known.isConstant(((TypeInsnNode) instruction).desc);
+                result = constant ? effects.values(value.origins) : value.origins;
             }
+            case Opcodes.ARRAYLENGTH, Opcodes.INSTANCEOF -> result = effects.values(value.origins);
+            case Opcodes.IFEQ, Opcodes.IFNE, Opcodes.IFLT, Opcodes.IFGE, Opcodes.IFGT, Opcodes.IFLE, Opcodes.IFNULL, Opcodes.IFNONNULL,
+                    Opcodes.TABLESWITCH, Opcodes.LOOKUPSWITCH -> decides(instruction, value.origins);
+            case Opcodes.ATHROW -> effects.raise(value.origins);
+            default -> result = value.origins; // of a number, another one
         }
         return sized(sizes.unaryOperation(instruction, BasicValue.REFERENCE_VALUE), result);
     }
 
     @Override
     public Value binaryOperation(AbstractInsnNode instruction, Value first, Value second) throws AnalyzerException {
-        if (instruction.getOpcode() == Opcodes.PUTFIELD) {
-            effects.store(first.origins, Instruction.of(instruction), second.origins);
+        BitSet result = NOTHING;
+        switch (instruction.getOpcode()) {
+            case Opcodes.PUTFIELD -> effects.store(first.origins, Instruction.of(instruction), second.origins);
+            case Opcodes.AALOAD -> {
+                effects.compare(first.origins, second.origins);
+                result = effects.loadElement(first.origins);
+            }
+            case Opcodes.BALOAD, Opcodes.CALOAD, Opcodes.SALOAD, Opcodes.IALOAD, Opcodes.LALOAD, Opcodes.FALOAD, Opcodes.DALOAD ->
+                result = effects.values(first.origins);
+            case Opcodes.IF_ICMPEQ, Opcodes.IF_ICMPNE, Opcodes.IF_ICMPLT, Opcodes.IF_ICMPGE, Opcodes.IF_ICMPGT, Opcodes.IF_ICMPLE,
+                    Opcodes.IF_ACMPEQ, Opcodes.IF_ACMPNE -> {
+                effects.compare(first.origins, second.origins);
+                decides(instruction, first.origins);
+                decides(instruction, second.origins);
+            }
+            case Opcodes.LCMP, Opcodes.FCMPL, Opcodes.FCMPG, Opcodes.DCMPL, Opcodes.DCMPG -> {
+                effects.compare(first.origins, second.origins);
+                result = merge(first, second).origins;
+            }
+            default -> result = merge(first, new Value(first.getSize, second.origins)).origins;
         }
-        BitSet result = instruction.getOpcode() == Opcodes.AALOAD ? effects.loadElement(first.origins) : NOTHING;
         return sized(sizes.binaryOperation(instruction, BasicValue.REFERENCE_VALUE, BasicValue.REFERENCE_VALUE), result);
     }
 
     @Override
     public Value ternaryOperation(AbstractInsnNode instruction, Value array, Value index, Value value) {
-        effects.storeElement(array.origins, instruction.getOpcode() == Opcodes.AASTORE ? value.origins : NOTHING);
+        effects.storeElement(array.origins, value.origins);
         return null;
     }
 

@@ -5,11 +5,13 @@ import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.objectweb.asm.Handle;
 
 /**
- * Where values come from: a value is a set of origins, each a number here. An empty set is a value of which nothing can
- * be kept: a number, a text, null, or what a tuple carries.
+ * Where values come from: a value is a set of origins, each a number here. An empty set, or one of {@link Kind#VALUE} alone, is a value
+ * of which nothing can be kept: a number, a text, null, or what a tuple carries.
  *
  * <p>What an origin's object holds is a set again. All sets only grow, so a walk over the code that is repeated ends.
  */
@@ -21,11 +23,17 @@ final class Origins {
     /** The bolt's collector. */
     static final int COLLECTOR = 2;
 
-    enum Kind { BOLT, TUPLE, COLLECTOR, FIELD, STATIC, MADE, HOST }
+    /** Numbers and texts out of the tuple that it was given. */
+    static final int INPUT = 3;
+
+    /** The names by which a tick is known. */
+    static final int TICK = 4;
+
+    enum Kind { BOLT, TUPLE, COLLECTOR, FIELD, STATIC, MADE, HOST, VALUE }
 
     /**
      * One origin: of a field of the bolt, all that the field leads to; of a place in the code, all that is made there; of a host, a value
-     * that means something there alone.
+     * that means something there alone; of values, the numbers and texts out of the input or out of a field.
      *
      * @param type of what is made, or null
      * @param lambda the method that is called through what is made, or null
@@ -36,24 +44,78 @@ final class Origins {
     private final List<Origin> all = new ArrayList<>();
     private final List<BitSet> held = new ArrayList<>();
     private final Map<String, Integer> byKey = new HashMap<>();
+    private final BitSet values = new BitSet();
     boolean changed;
 
     Origins() {
         add("bolt", new Origin(Kind.BOLT, "", null, null, List.of()));
         add("tuple", new Origin(Kind.TUPLE, "", null, null, List.of()));
         add("collector", new Origin(Kind.COLLECTOR, "", null, null, List.of()));
+        add("input", new Origin(Kind.VALUE, "", null, null, List.of()));
+        add("tick", new Origin(Kind.VALUE, "", null, null, List.of()));
     }
 
     private int add(String key, Origin origin) {
         all.add(origin);
         held.add(new BitSet());
         byKey.put(key, all.size() - 1);
+        values.set(all.size() - 1, origin.kind == Kind.VALUE);
         return all.size() - 1;
     }
 
     int field(String name) {
         Integer known = byKey.get("field " + name);
         return known != null ? known : add("field " + name, new Origin(Kind.FIELD, name, null, null, List.of()));
+    }
+
+    /** Numbers and texts out of a field of the bolt. */
+    int valuesOfField(String name) {
+        Integer known = byKey.get("values " + name);
+        return known != null ? known : add("values " + name, new Origin(Kind.VALUE, name, null, null, List.of()));
+    }
+
+    BitSet withoutValues(BitSet value) {
+        BitSet objects = (BitSet) value.clone();
+        objects.andNot(values);
+        return objects;
+    }
+
+    /** Of what a number or a text is made that is made of this: a kept tuple is one of its field, not the input. */
+    BitSet valuesOf(BitSet value) {
+        BitSet reached = reached(value);
+        BitSet found = (BitSet) reached.clone();
+        found.and(values);
+        boolean ofField = false;
+        for (int one : reached.stream().filter(one -> is(one, Kind.FIELD)).toArray()) {
+            found.set(valuesOfField(get(one).name));
+            ofField = true;
+        }
+        if (reached.get(TUPLE) && !ofField) {
+            found.set(INPUT);
+        }
+        return found;
+    }
+
+    /** The fields of the bolt out of which this comes, or of which it is made. */
+    Set<String> fieldsOf(BitSet value) {
+        return reached(value).stream().mapToObj(all::get).filter(one -> one.kind == Kind.FIELD || one.kind == Kind.VALUE)
+                .map(Origin::name).filter(name -> !name.isEmpty()).collect(Collectors.toSet());
+    }
+
+    /** Whether it comes out of the tuple that it was given, or is that tuple. */
+    boolean isOfInput(BitSet value) {
+        BitSet reached = reached(value);
+        return reached.get(INPUT) || reached.get(TUPLE);
+    }
+
+    private BitSet reached(BitSet value) {
+        if (value.isEmpty()) {
+            return value;
+        }
+        BitSet from = (BitSet) value.clone();
+        from.clear(BOLT);
+        from.clear(COLLECTOR);
+        return closure(from);
     }
 
     int host(String what) {
@@ -106,7 +168,11 @@ final class Origins {
     }
 
     void hold(int origin, BitSet value) {
-        BitSet kept = (BitSet) value.clone();
+        if (values.get(origin)) {
+            return;
+        }
+        // Which tuple was the input when it was kept, nobody knows later.
+        BitSet kept = is(origin, Kind.FIELD) || is(origin, Kind.STATIC) ? withoutValues(value) : (BitSet) value.clone();
         kept.clear(origin);
         grow(held.get(origin), kept);
     }

@@ -32,7 +32,11 @@ final class Walk implements Machine.Effects {
     private final String bolt;
     private final Map<String, LiveTypes> live;
     private final Findings findings;
+    private final LookUps lookUps;
     private final Map<String, Machine> machines = new LinkedHashMap<>();
+    private final Decisions decisions;
+    /** Of the call that is followed right now; null for Storm's. */
+    private String outermost;
     private final BitSet raised = new BitSet();
     /** What is being called right now, from the outermost on: code that is not read may call it again. */
     private final Set<Handle> calling = new HashSet<>();
@@ -47,6 +51,8 @@ final class Walk implements Machine.Effects {
         this.bolt = bolt;
         this.live = live;
         this.findings = findings;
+        lookUps = new LookUps(origins, findings, this::liveOf);
+        decisions = new Decisions(origins, machines);
     }
 
     /** Follows a method of the bolt, until {@code untilCpuNanos} of this thread's CPU at most; false if there is none whose code is read. */
@@ -58,6 +64,7 @@ final class Walk implements Machine.Effects {
         List<BitSet> given = new ArrayList<>(arguments);
         given.add(0, of(Origins.BOLT));
         this.untilCpuNanos = untilCpuNanos;
+        outermost = null;
         enter(entry, given);
         do {
             origins.changed = false;
@@ -66,6 +73,7 @@ final class Walk implements Machine.Effects {
                 checkLimits();
             }
         } while (origins.changed);
+        decisions.judge(findings);
         return true;
     }
 
@@ -111,7 +119,10 @@ final class Walk implements Machine.Effects {
             }
         }
         machine.given(arguments);
-        return (BitSet) machine.returned.clone();
+        decisions.entered(key, outermost);
+        BitSet returned = (BitSet) machine.returned.clone();
+        returned.set(Origins.TICK, returned.get(Origins.TICK) || method.type().endsWith(")Z") && method.names(Known::isOfTicks));
+        return returned;
     }
 
     /** The constants of an enum in which nothing can be kept. */
@@ -131,8 +142,11 @@ final class Walk implements Machine.Effects {
         if (objectOrNull == null) {
             readsStatic(field, reference && !Known.isConstant(type.getInternalName()));
         }
-        if (!reference || Known.isConstant(type.getInternalName()) || objectOrNull == null && isPlainEnum(field.owner())) {
+        boolean value = !reference || Known.isConstant(type.getInternalName());
+        if (objectOrNull == null && (value || isPlainEnum(field.owner()))) {
             return NOTHING;
+        } else if (value) {
+            return loadValue(objectOrNull, field);
         }
         if (objectOrNull == null) {
             return Bytecode.isOfTheJdk(field.owner()) ? NOTHING
@@ -150,6 +164,14 @@ final class Walk implements Machine.Effects {
                 loaded.set(Origins.COLLECTOR);
             }
         });
+        return loaded;
+    }
+
+    private BitSet loadValue(BitSet object, Instruction field) {
+        BitSet loaded = origins.valuesOf(object);
+        if (object.get(Origins.BOLT)) {
+            loaded.set(origins.valuesOfField(field.name()));
+        }
         return loaded;
     }
 
@@ -220,6 +242,16 @@ final class Walk implements Machine.Effects {
     }
 
     @Override
+    public BitSet values(BitSet of) {
+        return origins.valuesOf(of);
+    }
+
+    @Override
+    public void compare(BitSet one, BitSet other) {
+        lookUps.compare(one, other);
+    }
+
+    @Override
     public void storeElement(BitSet array, BitSet value) {
         change(array, value);
     }
@@ -257,7 +289,7 @@ final class Walk implements Machine.Effects {
         if (!Set.of("StringConcatFactory", "ObjectMethods", "SwitchBootstraps").contains(by)) {
             findings.undecided("calls by " + by);
         }
-        return NOTHING;
+        return valuesOf(captured);
     }
 
     @Override
@@ -266,12 +298,42 @@ final class Walk implements Machine.Effects {
         if (depth > DEPTH_MAX) {
             throw new Undecided("calls itself through " + shown(call.owner(), call.name()));
         }
+        outermost = depth == 0 ? place : outermost;
         depth++;
         try {
-            return known(place, call, arguments);
+            if (Known.isCollector(call.owner())) {
+                decisions.act(outermost, union(arguments.subList(1, arguments.size())));
+            }
+            boolean isStatic = call.opcode() == Opcodes.INVOKESTATIC;
+            lookUps.call(call, arguments, isStatic, bytecode.type(call.owner()) != null);
+            BitSet result = known(place, call, arguments);
+            return isValue(Type.getReturnType(call.type())) ? answered(call, arguments, result) : result;
         } finally {
             depth--;
         }
+    }
+
+    private static boolean isValue(Type type) {
+        return type.getSort() < Type.ARRAY && type.getSort() != Type.VOID || type.getSort() == Type.OBJECT && Known.isConstant(type.getInternalName());
+    }
+
+    /** A number or a text is made of what was given here: what other calls of the method have given says less. */
+    private BitSet answered(Instruction call, List<BitSet> arguments, BitSet result) {
+        if (call.owner().equals("org/apache/storm/utils/TupleUtils")) {
+            return NOTHING;
+        }
+        BitSet values = valuesOf(arguments);
+        if (values.isEmpty()) {
+            return result;
+        }
+        values.set(Origins.TICK, values.get(Origins.TICK) || result.get(Origins.TICK));
+        return or(origins.withoutValues(result), values);
+    }
+
+    private BitSet valuesOf(List<BitSet> all) {
+        BitSet values = new BitSet();
+        all.forEach(one -> values.or(origins.valuesOf(one)));
+        return values;
     }
 
     private BitSet known(String place, Instruction call, List<BitSet> arguments) {
@@ -304,7 +366,7 @@ final class Walk implements Machine.Effects {
         }
         boolean exact = call.opcode() == Opcodes.INVOKESTATIC || call.opcode() == Opcodes.INVOKESPECIAL;
         if (Known.isOutlet(owner) && (exact || arguments.get(0).stream().noneMatch(one -> origins.is(one, Kind.FIELD)))) {
-            return NOTHING;
+            return Known.isTuple(owner) ? origins.valuesOf(arguments.get(0)) : NOTHING;
         }
         boolean known = !Bytecode.isOfTheJdk(owner) && (Known.isReader(owner, call.name()) || Known.reads(owner, call.name())
                 || owner.equals("org/apache/storm/utils/Utils"));
@@ -334,8 +396,6 @@ final class Walk implements Machine.Effects {
             findings.staysWhileExecuting("reads back what a metric has counted (" + shown + ")");
         } else if (owner.endsWith("Adder") && owner.startsWith("java/util/concurrent/atomic/") && !Known.adds(owner, name)) {
             receiver.stream().filter(one -> origins.is(one, Kind.STATIC)).forEach(one -> findings.readsBack(origins.get(one).name()));
-        } else if (Known.looksUp(name) && owner.startsWith("java/util/")) {
-            receiver.stream().filter(one -> origins.is(one, Kind.FIELD)).forEach(one -> findings.looksUp(origins.get(one).name(), name));
         }
     }
 
@@ -367,7 +427,7 @@ final class Walk implements Machine.Effects {
     private boolean mayBeUnread(int origin, String called) {
         Origin of = origins.get(origin);
         return switch (of.kind()) {
-            case BOLT, TUPLE, COLLECTOR, HOST -> false;
+            case BOLT, TUPLE, COLLECTOR, HOST, VALUE -> false;
             case STATIC -> true;
             case FIELD -> !Known.isCallback(called) || liveOf(origin).types().isEmpty() && liveOf(origin).lambdas().isEmpty();
             case MADE -> of.lambda() == null && bytecode.type(of.type()) == null;
@@ -400,7 +460,7 @@ final class Walk implements Machine.Effects {
             }
         }
         Bytecode.Method declared = bytecode.method(call.owner(), call.name(), call.type());
-        if (targets.isEmpty() && declared != null && (isFinal(declared) || receiver.stream().allMatch(one -> origins.is(one, Kind.MADE)))) {
+        if (targets.isEmpty() && declared != null && (isFinal(declared) || origins.withoutValues(receiver).stream().allMatch(one -> origins.is(one, Kind.MADE)))) {
             targets.add(declared);
         }
         return targets;
@@ -419,7 +479,11 @@ final class Walk implements Machine.Effects {
         BitSet receiver = isStatic ? NOTHING : arguments.get(0);
         BitSet called = callBack(place, call, arguments, shown);
         // What is only joined as a text does not go on as an object.
-        List<BitSet> going = !isStatic && Known.joinsTexts(owner) ? List.of(receiver) : arguments;
+        boolean joins = !isStatic && Known.joinsTexts(owner);
+        List<BitSet> going = joins ? List.of(or(receiver, valuesOf(arguments))) : arguments;
+        if (joins) {
+            receiver.stream().filter(one -> origins.is(one, Kind.MADE)).forEach(one -> origins.hold(one, valuesOf(arguments)));
+        }
         List<BitSet> others = isStatic ? going : going.subList(1, going.size());
         BitSet given = or(union(isStatic ? others : kept(owner, call, others)), called);
         boolean reads = Known.isReader(owner, call.name()) || (isStatic ? Known.readsStatic(owner, call.name()) : Known.reads(owner, call.name()));

@@ -135,6 +135,51 @@ final class Kept {
         }
     }
 
+    /** Each is looked at for every later one, and a tick or a size lets all go. */
+    @Right({})
+    static final class JoinUntilTick extends Keeper implements OwnTuples {
+        final List<Tuple> waiting = new ArrayList<>();
+
+        @Override
+        public List<Object> values(int number) {
+            return List.of("id" + (number % 2 == 0 ? number : number - 7), (long) number, "k");
+        }
+
+        @Override
+        public void execute(Tuple tuple) {
+            if (TupleUtils.isTick(tuple)) {
+                write(waiting);
+                return;
+            }
+            for (Tuple other : waiting) {
+                if (other.getString(0).equals(tuple.getString(0))) {
+                    collector.emit(new Values(other.getLong(1) + "+" + tuple.getLong(1)));
+                }
+            }
+            waiting.add(tuple);
+            if (waiting.size() == 20) {
+                write(waiting);
+            }
+        }
+    }
+
+    @Right(DRAIN)
+    static final class PolledByTick extends Case {
+        final Deque<Tuple> batch = new ArrayDeque<>();
+
+        @Override
+        public void execute(Tuple tuple) {
+            if (!TupleUtils.isTick(tuple)) {
+                batch.add(tuple);
+                return;
+            }
+            for (Tuple next = batch.poll(); next != null; next = batch.poll()) {
+                collector.emit(next, new Values(next.getString(0)));
+                collector.ack(next);
+            }
+        }
+    }
+
     @Right({})
     static final class InOrder extends Case {
         final TreeMap<Long, Tuple> early = new TreeMap<>();
