@@ -65,6 +65,8 @@ final class Machine extends Interpreter<Machine.Value> {
     private final Effects effects;
     final Method method;
     final BitSet returned = new BitSet();
+    /** Whether it answers by the names by which a tick is known. */
+    final boolean asksForTicks;
     final Branches branches;
     /** By instruction that branches, what decides where to. */
     final Map<Integer, BitSet> deciding = new HashMap<>();
@@ -76,6 +78,7 @@ final class Machine extends Interpreter<Machine.Value> {
         this.method = method;
         this.origins = origins;
         this.effects = effects;
+        asksForTicks = method.type().endsWith(")Z") && method.names(Known::isOfTicks);
         branches = new Branches(method.node().instructions.size());
     }
 

@@ -121,7 +121,7 @@ final class Walk implements Machine.Effects {
         machine.given(arguments);
         decisions.entered(key, outermost);
         BitSet returned = (BitSet) machine.returned.clone();
-        returned.set(Origins.TICK, returned.get(Origins.TICK) || method.type().endsWith(")Z") && method.names(Known::isOfTicks));
+        returned.set(Origins.TICK, returned.get(Origins.TICK) || machine.asksForTicks);
         return returned;
     }
 
