@@ -119,8 +119,12 @@ class Moves(Turns):
     def a_tuple_finds_a_copy_from_everywhere(self) -> None:
         # What nobody has opened waits for the next copy.
         closing = self.world.spouts | self.world.renewed
+        # A worker without executors that is in no assignment and no plan has nothing to send. It
+        # ends once its node has read so, and keeps its old routes until then.
+        kept = {slot for slot, _ in self.world.storm.values()} | self.world.stored.opened_slots()
+        there = [w for w in self.world.workers if not w.closed and (w.running or w.slot in kept)]
         for executor in set(self.world.executors) - closing:
-            for worker in [one for one in self.world.workers if not one.closed]:
+            for worker in there:
                 hops = [worker.owner(executor)]
                 while executor not in self.world.worker(hops[-1]).running:
                     hops.append(self.world.worker(hops[-1]).owner(executor))
