@@ -19,6 +19,7 @@ import nstorm.state.BoltState;
 import nstorm.state.FirstMaps;
 import nstorm.state.FirstPass;
 import nstorm.state.StateBytes;
+import nstorm.state.StateClasses;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
@@ -267,12 +268,16 @@ final class StateTransfer {
             FirstPass first = FirstPass.of(List.of(this), Set.of("kept"));
             byte[] ahead = travel(first.write());
             kept.replaceAll((word, count) -> count % 8 == 0 ? (Long) (count + 1) : count);
-            BoltState.load(travel(BoltState.save(List.of(this), Set.of("kept"), first)), List.of(this), FirstMaps.orNull(ahead));
+            BoltState.load(travel(BoltState.save(List.of(this), Set.of("kept"), first, null, classes())), List.of(this), classes(), FirstMaps.orNull(ahead));
             Memory memory = new Memory("rehearsal", List.of(this), List.of(), UNDECLARED);
             memory.prepared();
             kept.put("one more", 1L);
             Departure departure = memory.depart(null);
             memory.arrive(travel(departure.state()), null, departure.proof());
+        }
+
+        private static StateClasses classes() {
+            return new StateClasses(Set.of(), UNDECLARED);
         }
 
         private byte[] travel(StateBytes bytes) throws IOException {

@@ -24,7 +24,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
-import nstorm.state.BoltState;
+import nstorm.state.Whole;
 import nstorm.state.FirstPass;
 import nstorm.state.StateBytes;
 import nstorm.wire.ExecutorId;
@@ -355,7 +355,7 @@ class ReconcilerIT {
         nothingIsExecuted();
         Sink source = new Sink();
         source.count = 1L << 40;
-        StateBytes state = BoltState.save(List.of(source), Set.of("count"), null);
+        StateBytes state = Whole.save(List.of(source), Set.of("count"), null);
         arrive(StateArrivalsTest.cut("m", new byte[] {7}, state));
         nothingIsExecuted();
         one.awaitAck("m", "ROUTED");
@@ -447,7 +447,7 @@ class ReconcilerIT {
     void aTargetThatHasBegunEndsAtOnceInUndo() throws Exception {
         readyTarget(new StateBytes());
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
-        arriveWhole(BoltState.save(List.of(new Sink()), Set.of("count"), null));
+        arriveWhole(Whole.save(List.of(new Sink()), Set.of("count"), null));
         one.awaitAck("m", "LOADED");
         backlog();
         long before = Sink.EXECUTED.get();
@@ -474,7 +474,7 @@ class ReconcilerIT {
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         Sink source = new Sink();
         source.slow = new Slow();
-        arriveWhole(BoltState.save(List.of(source), Set.of("slow"), null));
+        arriveWhole(Whole.save(List.of(source), Set.of("slow"), null));
         await("it reads its state", () -> Slow.READING.getCount() == 0);
         recall();
         Slow.GATE.countDown();
@@ -490,7 +490,7 @@ class ReconcilerIT {
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "ROUTED");
         recall();
-        StateBytes state = BoltState.save(List.of(new Sink()), Set.of("count"), null);
+        StateBytes state = Whole.save(List.of(new Sink()), Set.of("count"), null);
         arriveWhole(state);
         nothingIsExecuted();
         one.awaitAck("m", "ROUTED");
@@ -504,7 +504,7 @@ class ReconcilerIT {
         readyTarget(new StateBytes());
         Sink source = new Sink();
         source.count = 1L << 40;
-        arriveWhole(BoltState.save(List.of(source), Set.of("count"), null));
+        arriveWhole(Whole.save(List.of(source), Set.of("count"), null));
         nothingIsExecuted();
         one.awaitAck("m", "READY");
         assertEquals(0, sink().count);
@@ -525,7 +525,7 @@ class ReconcilerIT {
         source.held.put("word-7", 5000L);
         source.held.remove("word-8");
         source.held.put("new", 1L);
-        StateBytes state = BoltState.save(List.of(source), Set.of("count", "held"), first);
+        StateBytes state = Whole.save(List.of(source), Set.of("count", "held"), first);
         assertTrue(state.size() < 2000, Integer.toString(state.size()));
         arriveWhole(state);
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
@@ -540,7 +540,7 @@ class ReconcilerIT {
         readyTarget(zeros);
         Sink source = new Sink();
         source.count = 1L << 40;
-        arriveWhole(BoltState.save(List.of(source), Set.of("count"), null));
+        arriveWhole(Whole.save(List.of(source), Set.of("count"), null));
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "LOADED");
         assertTrue(sink().count >= 1L << 40);
