@@ -297,7 +297,7 @@ final class Reconciler {
             if (copy.refused()) {
                 worker.transfer.answer(part.entry(), copy, worker.overlay.plan());
             }
-            if (copy.loadedWith(part.entry().id()) && System.nanoTime() - polledNanos < FRESH_NANOS) {
+            if (copy.loadedWith(part.entry().id()) && !copy.refused() && System.nanoTime() - polledNanos < FRESH_NANOS) {
                 copy.begin(part.entry().id());
             }
         }

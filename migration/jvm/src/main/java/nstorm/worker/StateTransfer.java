@@ -445,8 +445,12 @@ final class StateTransfer {
             copy.loadState(entry.id(), state, came.maps);
         } else if (copy.hasState(entry.id()) && proofs.containsKey(entry.id())) {
             copy.compareState(entry.id(), proofs.remove(entry.id()));
-        } else if ((arrivals.tooLarge(entry.id()) || arrivals.tooLarge(entry.id() + AHEAD)) && !copy.refused()) {
-            copy.refuse("taking", new OutOfMemoryError("no room for it"));
+        }
+        for (String name : List.of(entry.id(), entry.id() + AHEAD, entry.id() + PROOF)) {
+            String why = arrivals.refusal(name);
+            if (why != null && !copy.refused() && !copy.begunWith(entry.id())) {
+                copy.refuse("taking", new IOException(why));
+            }
         }
     }
 
