@@ -18,7 +18,7 @@ import nstorm.state.StateBytes;
 
 /**
  * States of bolts on their way: cut into pieces at the source, put together at the target. Pieces may come twice, and in
- * any order. Only those of a move to here are kept, and only from a sender that has its key, which is in no message.
+ * any order. Only those of a move to here are kept, and only from a sender that has its key.
  */
 final class StateArrivals {
     private static final String MAC = "HmacSHA256";
@@ -170,6 +170,13 @@ final class StateArrivals {
         byte[] state = arrival.state;
         arrival.state = null;
         return state;
+    }
+
+    /** Forgets what is there: another one may come. */
+    synchronized void again(String move) {
+        Arrival arrival = byMove.get(move);
+        arrival.codes = null;
+        arrival.state = null;
     }
 
     /** Why the state of the move is not taken; null as long as it may be. */
