@@ -2,6 +2,7 @@ package nstorm.memory;
 
 import java.util.Collection;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.slf4j.Logger;
@@ -11,16 +12,19 @@ import org.slf4j.LoggerFactory;
 public final class Declared {
     static final String MOVE = "nstorm.move";
     static final String STATE = "nstorm.state";
+    public static final String STATE_CLASSES = "nstorm.state.classes";
     private static final Logger LOG = LoggerFactory.getLogger(Declared.class);
     private static final Set<String> WORDS = Set.of("live", "carry", "drain", "renew", "never");
 
     private final Map<?, ?> words;
     private final Map<?, ?> fields;
+    private final Collection<?> classes;
     private final String problem;
 
-    private Declared(Map<?, ?> words, Map<?, ?> fields, String problem) {
+    private Declared(Map<?, ?> words, Map<?, ?> fields, Collection<?> classes, String problem) {
         this.words = words;
         this.fields = fields;
+        this.classes = classes;
         this.problem = problem;
     }
 
@@ -28,16 +32,19 @@ public final class Declared {
     public static Declared of(Map<String, Object> topologyConf) {
         Object move = topologyConf.getOrDefault(MOVE, Map.of());
         Object state = topologyConf.getOrDefault(STATE, Map.of());
+        Object classes = topologyConf.getOrDefault(STATE_CLASSES, List.of());
         String problem = null;
         if (!(move instanceof Map<?, ?> words && WORDS.containsAll(words.values()))) {
             problem = MOVE + " must name live, carry, drain, renew or never for each component, is " + move;
         } else if (!(state instanceof Map<?, ?> fields && fields.values().stream().allMatch(Declared::isNames))) {
             problem = STATE + " must name a list of fields for each component, is " + state;
+        } else if (!(classes instanceof Collection<?> names && names.stream().allMatch(String.class::isInstance))) {
+            problem = STATE_CLASSES + " must be a list of names of classes, or of packages with .* behind them, is " + classes;
         } else {
-            return new Declared(words, fields, null);
+            return new Declared(words, fields, names, null);
         }
         LOG.warn("{}: no bolt moves", problem);
-        return new Declared(Map.of(), Map.of(), problem);
+        return new Declared(Map.of(), Map.of(), List.of(), problem);
     }
 
     private static boolean isNames(Object value) {
@@ -77,6 +84,12 @@ public final class Declared {
     /** Whether a bolt may move once it keeps no tuple, and forget what else it keeps. */
     boolean isDrain(String component) {
         return "drain".equals(words.get(component));
+    }
+
+    /** Whether a state may hold objects of this class whatever the types of the bolt's fields say. */
+    public boolean isOfState(String className) {
+        return classes.stream().map(String.class::cast)
+                .anyMatch(one -> one.endsWith(".*") ? className.startsWith(one.substring(0, one.length() - 1)) : one.equals(className));
     }
 
     /** The fields that hold a bolt's state, or its tuples if it drains, or null if its code is to say. */

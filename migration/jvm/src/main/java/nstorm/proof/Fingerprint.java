@@ -44,11 +44,13 @@ final class Fingerprint {
     private final List<Root> order = new ArrayList<>();
     private final Map<Root, Outline> outlines = new LinkedHashMap<>();
     private final Set<Class<?>> classes;
+    private final Set<Class<?>> held;
     /** What belongs to which root; null once it is not needed, for it holds all objects. */
     private Seen seen;
 
-    private Fingerprint(Set<Class<?>> classes, Seen seen) {
+    private Fingerprint(Set<Class<?>> classes, Set<Class<?>> held, Seen seen) {
         this.classes = classes;
+        this.held = held;
         this.seen = seen;
     }
 
@@ -56,6 +58,11 @@ final class Fingerprint {
     Fingerprint forgettingObjects() {
         seen = null;
         return this;
+    }
+
+    /** The classes of the objects to which the bolts led, but for the JDK's. */
+    Set<Class<?>> held() {
+        return held;
     }
 
     Seen seen() {
@@ -74,9 +81,10 @@ final class Fingerprint {
      * @param beforeOrNull an earlier one: the static fields of the same classes are looked at
      */
     static Fingerprint of(Subject subject, Set<String> without, Fingerprint beforeOrNull) {
-        Set<Class<?>> classes = beforeOrNull == null ? classes(subject, without) : beforeOrNull.classes;
+        Set<Class<?>> held = beforeOrNull == null ? held(subject, without) : beforeOrNull.held;
+        Set<Class<?>> classes = beforeOrNull == null ? own(held, subject) : beforeOrNull.classes;
         GraphWalk walk = new GraphWalk(true, subject.given(), new HashSet<>(), LIMIT_NANOS);
-        Fingerprint print = new Fingerprint(classes, walk.seen);
+        Fingerprint print = new Fingerprint(classes, held, walk.seen);
         walk.passing(subject.bolts());
         classes.forEach(type -> print.addStatics(walk, type, subject.isOwn(type) ? Kind.OWN_STATIC : Kind.STATIC, without));
         walk.sharedUpToHere();
@@ -92,14 +100,18 @@ final class Fingerprint {
         return print;
     }
 
-    /** The user's classes of which the bolts hold objects, by name. They have been initialised, so to read a static field runs nothing. */
-    private static Set<Class<?>> classes(Subject subject, Set<String> without) {
+    private static Set<Class<?>> held(Subject subject, Set<String> without) {
         Set<Class<?>> met = new HashSet<>(subject.types());
         GraphWalk walk = new GraphWalk(true, subject.given(), met, LIMIT_NANOS);
         for (Object bolt : subject.bolts()) {
             subject.fields().stream().filter(field -> !without.contains(field.getName()))
                     .forEach(field -> walk.root(field.getName(), get(field, bolt)));
         }
+        return met;
+    }
+
+    /** The user's of these classes, by name. They have been initialised, so to read a static field runs nothing. */
+    private static Set<Class<?>> own(Set<Class<?>> met, Subject subject) {
         Set<Class<?>> own = new TreeSet<>(Comparator.comparing(Class::getName));
         met.stream().filter(subject.codeBase()::has).forEach(own::add);
         return own;

@@ -21,6 +21,7 @@ import nstorm.proof.Fingerprint.Root;
 import nstorm.state.BoltState;
 import nstorm.state.FirstMaps;
 import nstorm.state.FirstPass;
+import nstorm.state.StateClasses;
 import nstorm.state.Travelling;
 import org.apache.storm.task.TopologyContext;
 
@@ -151,7 +152,7 @@ public final class Memory {
     private Departure departing(FirstPass firstOrNull) throws IOException {
         Set<String> fields = new TreeSet<>(way.state() == null ? Set.of() : way.state());
         if (trusted) {
-            return new Departure(fields, BoltState.save(taskObjects, fields, firstOrNull), () -> null);
+            return new Departure(fields, BoltState.save(taskObjects, fields, firstOrNull, null, classes()), () -> null);
         }
         Fingerprint now = look(fields);
         fields.addAll(changed(now));
@@ -167,10 +168,11 @@ public final class Memory {
                 proof = TravelProof.of(subject, fields, now.seen());
             }
             TravelProof whole = checked(proof, fields, now, rules);
-            return new Departure(fields, BoltState.save(taskObjects, fields, null, rules), () -> whole);
+            return new Departure(fields, BoltState.save(taskObjects, fields, null, rules, classes()), () -> whole);
         }
         // Large maps have gone ahead: what takes long is done while the rest is on its way.
-        return new Departure(fields, BoltState.save(taskObjects, fields, firstOrNull, rules), () -> checked(TravelProof.of(subject, fields, now.seen()), fields, now, rules));
+        return new Departure(fields, BoltState.save(taskObjects, fields, firstOrNull, rules, classes()),
+                () -> checked(TravelProof.of(subject, fields, now.seen()), fields, now, rules));
     }
 
     /** What shares objects with what travels travels, too. */
@@ -268,10 +270,20 @@ public final class Memory {
 
     /** As a target: gives the bolts the state that has come, and compares it with what left. */
     public void arrive(byte[] state, FirstMaps firstOrNull, byte[] proof) throws IOException {
-        String difference = differs(BoltState.load(state, taskObjects, firstOrNull), proof);
+        String difference = differs(load(state, firstOrNull), proof);
         if (difference != null) {
             throw new IOException(difference);
         }
+    }
+
+    /** As a target: gives the bolts the state that has come; returns the names of its fields. */
+    public Set<String> load(byte[] state, FirstMaps firstOrNull) throws IOException {
+        return BoltState.load(state, taskObjects, classes(), firstOrNull);
+    }
+
+    /** What a state of theirs may hold. */
+    private StateClasses classes() {
+        return new StateClasses(first == null ? Set.of() : first.held(), declared);
     }
 
     /** What of the fields is not as at the source, with its path; null if all is. */

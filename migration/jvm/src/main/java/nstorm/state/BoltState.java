@@ -1,8 +1,8 @@
 package nstorm.state;
 
 import java.io.IOException;
-import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
+import java.io.OutputStream;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
@@ -23,55 +23,97 @@ public final class BoltState {
     private BoltState() {
     }
 
-    /** Writes the fields of each bolt, whatever form their classes give them. */
-    public static StateBytes save(List<Object> bolts, Set<String> fields, FirstPass firstOrNull) throws IOException {
-        return save(bolts, fields, firstOrNull, null);
-    }
-
     /**
      * Writes the fields of each bolt, without what a first pass of theirs has written already.
      *
-     * @param rulesOrNull which objects may be written
+     * @param rulesOrNull in which form objects may be written; null if any will do
+     * @param classes of which classes objects may be written
      * @throws IOException if a value cannot travel, or it is too much
      */
-    public static StateBytes save(List<Object> bolts, Set<String> fields, FirstPass firstOrNull, Travelling rulesOrNull) throws IOException {
+    public static StateBytes save(List<Object> bolts, Set<String> names, FirstPass firstOrNull, Travelling rulesOrNull, StateClasses classes)
+            throws IOException {
         long firstId = firstOrNull == null ? FirstPass.NONE : firstOrNull.id();
         StateBytes bytes = new StateBytes();
-        try (ObjectOutputStream out = new StateOutput(bytes, rulesOrNull, firstId == FirstPass.NONE ? null : firstOrNull)) {
+        try (ObjectOutputStream out = new StateOutput(bytes, rulesOrNull, classes, firstId == FirstPass.NONE ? null : firstOrNull)) {
             List<Object> values = new ArrayList<>();
-            for (Object bolt : bolts) {
-                for (Field field : BoltFields.named(bolt, fields)) {
-                    values.add(BoltFields.get(field, bolt));
-                }
+            List<Field> fields = fields(bolts, names);
+            for (int i = 0; i < fields.size(); i++) {
+                values.add(BoltFields.get(fields.get(i), bolts.get(i / names.size())));
             }
+            classes.from(BoltMemory.user(bolts.get(0)).getClass(), fields);
             out.writeLong(firstId);
-            out.writeObject(fields.toArray(new String[0]));
+            out.writeObject(names.toArray(new String[0]));
             out.writeObject(values.toArray());
+        } catch (StateClasses.Undeclared e) {
+            throw named(e, bolts, names, classes);
         } catch (RuntimeException e) {
             throw new IOException(e.getMessage(), e);
         }
         return bytes;
     }
 
+    private static List<Field> fields(List<Object> bolts, Set<String> names) {
+        List<Field> fields = new ArrayList<>();
+        for (Object bolt : bolts) {
+            fields.addAll(BoltFields.named(bolt, names));
+        }
+        return fields;
+    }
+
+    /** The same with the field that holds it: the first that cannot be written alone. */
+    private static IOException named(StateClasses.Undeclared undeclared, List<Object> bolts, Set<String> names, StateClasses classes)
+            throws IOException {
+        for (Object bolt : bolts) {
+            for (Field field : BoltFields.named(bolt, names)) {
+                try (ObjectOutputStream out = new StateOutput(OutputStream.nullOutputStream(), null, classes, null)) {
+                    out.writeObject(BoltFields.get(field, bolt));
+                } catch (StateClasses.Undeclared e) {
+                    return e.in(field);
+                }
+            }
+        }
+        return undeclared;
+    }
+
     /**
      * Sets the fields of each bolt to what {@link #save} has written of bolts of the same classes; of all of them, or of none.
      *
+     * @param classes of which classes objects may be made
      * @param firstOrNull what came of the state before, and is used up by this
      * @return the names of the fields
      * @throws IOException if the bytes are not of such, or need another first pass
      */
-    public static Set<String> load(byte[] state, List<Object> bolts, FirstMaps firstOrNull) throws IOException {
+    public static Set<String> load(byte[] state, List<Object> bolts, StateClasses classes, FirstMaps firstOrNull) throws IOException {
+        return load(state, bolts, classes, firstOrNull, StateInput.LIMIT_NANOS);
+    }
+
+    static Set<String> load(byte[] state, List<Object> bolts, StateClasses classes, FirstMaps firstOrNull, long limitNanos) throws IOException {
         ClassLoader loader = BoltMemory.user(bolts.get(0)).getClass().getClassLoader();
-        try (ObjectInputStream in = new StateInput(state, loader, firstOrNull)) {
+        try (StateInput in = new StateInput(state, loader, classes, firstOrNull, limitNanos)) {
+            Set<String> names = new LinkedHashSet<>();
+            Object[] values = read(in, bolts, names, classes, firstOrNull);
+            set(bolts, names, values);
+            return names;
+        } catch (RuntimeException | IllegalAccessException e) {
+            throw new IOException(e);
+        }
+    }
+
+    private static Object[] read(StateInput in, List<Object> bolts, Set<String> names, StateClasses classes, FirstMaps firstOrNull)
+            throws IOException {
+        try {
             long first = in.readLong();
             if (first != FirstPass.NONE && (firstOrNull == null || firstOrNull.id() != first)) {
                 throw new IOException("what came of it before is not what it needs");
             }
-            Set<String> names = new LinkedHashSet<>(List.of((String[]) in.readObject()));
-            set(bolts, names, (Object[]) in.readObject());
-            return names;
-        } catch (ReflectiveOperationException | RuntimeException e) {
-            throw new IOException(e);
+            names.addAll(List.of((String[]) in.readObject()));
+            classes.from(BoltMemory.user(bolts.get(0)).getClass(), fields(bolts, names));
+            Object[] values = (Object[]) in.readObject();
+            in.throwRefusal(null);
+            return values;
+        } catch (ReflectiveOperationException | IOException | RuntimeException | StackOverflowError e) {
+            in.throwRefusal(e);
+            throw e instanceof IOException known ? known : new IOException(e);
         }
     }
 
@@ -79,10 +121,7 @@ public final class BoltState {
         if (values.length != bolts.size() * names.size()) {
             throw new IOException("it is of another number of bolts");
         }
-        List<Field> fields = new ArrayList<>();
-        for (Object bolt : bolts) {
-            fields.addAll(BoltFields.named(bolt, names));
-        }
+        List<Field> fields = fields(bolts, names);
         for (int i = 0; i < values.length; i++) {
             Class<?> type = MethodType.methodType(fields.get(i).getType()).wrap().returnType();
             if (values[i] == null ? fields.get(i).getType().isPrimitive() : !type.isInstance(values[i])) {

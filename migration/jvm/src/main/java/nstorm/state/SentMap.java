@@ -63,6 +63,7 @@ final class SentMap implements Externalizable {
             first.change(in);
             map = first.map();
         }
+        state.plain(map);
     }
 
     private Object readResolve() {

@@ -5,29 +5,50 @@ import java.io.IOException;
 import java.io.ObjectInputFilter;
 import java.io.ObjectInputStream;
 import java.io.ObjectStreamClass;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
 
-/** Reads a state: finds the user's classes where the topology's are, and maps in the first pass. */
+/**
+ * Reads a state: finds the user's classes where the topology's are, and maps in the first pass. What a state may not hold it refuses before it
+ * makes it.
+ */
 final class StateInput extends ObjectInputStream {
     /** Nested deeper, the stack of an executor's thread may not be enough. */
     private static final int DEPTH_MAX = 2000;
+    /** So long a move waits for its state at most: then it is undone. */
+    static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(20);
+    /** Objects between two looks at the clock. */
+    private static final int BETWEEN_LOOKS = 16;
+    /** Beside two a byte: less than a second's work. */
+    private static final long HASHED_MAX = 10_000_000;
 
     private final ByteArrayInputStream bytes;
     private final ClassLoader loader;
+    private final StateClasses classes;
     private final FirstMaps firstOrNull;
+    private final int length;
+    private final long limitNanos;
+    private final long begunNanos = System.nanoTime();
+    private final HashCost hashed;
+    private int looks;
+    private String refusal;
 
-    StateInput(byte[] state, ClassLoader loader, FirstMaps firstOrNull) throws IOException {
-        this(new ByteArrayInputStream(state), loader, firstOrNull);
-        // Each element and each reference takes a byte at least: more would be a lie that costs heap.
-        ObjectInputFilter limits = ObjectInputFilter.Config.createFilter(String.format(
-                "maxarray=%1$d;maxrefs=%1$d;maxbytes=%1$d;maxdepth=%2$d", state.length, DEPTH_MAX));
-        setObjectInputFilter(ObjectInputFilter.merge(limits, getObjectInputFilter()));
+    StateInput(byte[] state, ClassLoader loader, StateClasses classes, FirstMaps firstOrNull, long limitNanos) throws IOException {
+        this(new ByteArrayInputStream(state), state.length, loader, classes, firstOrNull, limitNanos);
+        enableResolveObject(true);
+        setObjectInputFilter(ObjectInputFilter.merge(this::filter, getObjectInputFilter()));
     }
 
-    private StateInput(ByteArrayInputStream bytes, ClassLoader loader, FirstMaps firstOrNull) throws IOException {
+    private StateInput(ByteArrayInputStream bytes, int length, ClassLoader loader, StateClasses classes, FirstMaps firstOrNull, long limitNanos)
+            throws IOException {
         super(bytes);
         this.bytes = bytes;
         this.loader = loader;
+        this.classes = classes;
         this.firstOrNull = firstOrNull;
+        this.length = length;
+        this.limitNanos = limitNanos;
+        hashed = new HashCost(HASHED_MAX + 2L * length);
     }
 
     /** Without the few that this stream has read ahead; a large map takes more. */
@@ -40,6 +61,55 @@ final class StateInput extends ObjectInputStream {
             throw new IOException("it needs a first pass");
         }
         return firstOrNull.take(place);
+    }
+
+    void plain(Map<Object, Object> map) {
+        hashed.plain(map);
+    }
+
+    /** Says why it may not be read, if it may not, whatever has become of the exception that said so. */
+    void throwRefusal(Throwable causeOrNull) throws IOException {
+        if (refusal != null) {
+            throw new IOException(refusal, causeOrNull);
+        }
+    }
+
+    private ObjectInputFilter.Status filter(ObjectInputFilter.FilterInfo next) {
+        if (refusal == null) {
+            refusal = tooMuch(next);
+        }
+        if (refusal == null && next.serialClass() != null) {
+            try {
+                classes.check(next.serialClass());
+            } catch (IOException e) {
+                refusal = e.getMessage();
+            }
+        }
+        return refusal == null ? ObjectInputFilter.Status.UNDECIDED : ObjectInputFilter.Status.REJECTED;
+    }
+
+    /** Each element and each reference takes a byte at least: more would be a lie that costs heap. */
+    private String tooMuch(ObjectInputFilter.FilterInfo next) {
+        if (next.depth() > DEPTH_MAX) {
+            return "it is nested more than " + DEPTH_MAX + " deep";
+        } else if (next.references() > length) {
+            return "it has more objects than bytes";
+        } else if (next.arrayLength() > length) {
+            return "it has an array of " + next.arrayLength() + " elements in " + length + " bytes";
+        }
+        return looks++ % BETWEEN_LOOKS != 0 || System.nanoTime() - begunNanos < limitNanos ? null
+                : "to read it takes more than " + TimeUnit.NANOSECONDS.toSeconds(limitNanos) + " s";
+    }
+
+    @Override
+    protected Object resolveObject(Object read) throws IOException {
+        try {
+            hashed.read(read);
+        } catch (IOException e) {
+            refusal = e.getMessage();
+            throw e;
+        }
+        return read;
     }
 
     @Override

@@ -12,7 +12,6 @@ import nstorm.memory.Declared;
 import nstorm.memory.KeptTuples;
 import nstorm.proof.Departure;
 import nstorm.proof.Memory;
-import nstorm.state.BoltState;
 import nstorm.state.FirstMaps;
 import nstorm.state.FirstPass;
 import nstorm.state.StateBytes;
@@ -442,10 +441,11 @@ final class ExecutorCopy {
      * @param firstOrNull what of it came ahead
      */
     void loadState(String move, byte[] state, FirstMaps firstOrNull) {
+        Memory memory = stopSwitch.memory();
         stopSwitch.whileStill(() -> {
             try {
                 long begunNanos = System.nanoTime();
-                loadedFields = BoltState.load(state, bolts(), firstOrNull);
+                loadedFields = memory.load(state, firstOrNull);
                 LOG.info("state_loaded move={} executor={} bytes={} ms={}", move, id, state.length, millisSince(begunNanos));
                 set = move;
             } catch (IOException | RuntimeException | Error e) {

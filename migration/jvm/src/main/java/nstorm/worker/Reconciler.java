@@ -295,9 +295,9 @@ final class Reconciler {
         } else if (part.action() == Action.RUN && copy.ready()) {
             worker.transfer.load(part.entry(), copy);
             if (copy.refused()) {
-                worker.transfer.answer(part.entry(), copy, worker.overlay.plan());
+                worker.transfer.answer(part.entry(), copy);
             }
-            if (copy.loadedWith(part.entry().id()) && System.nanoTime() - polledNanos < FRESH_NANOS) {
+            if (copy.loadedWith(part.entry().id()) && !copy.refused() && System.nanoTime() - polledNanos < FRESH_NANOS) {
                 copy.begin(part.entry().id());
             }
         }

@@ -7,9 +7,9 @@ import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.util.Arrays;
-import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.IntFunction;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
@@ -18,7 +18,7 @@ import nstorm.state.StateBytes;
 
 /**
  * States of bolts on their way: cut into pieces at the source, put together at the target. Pieces may come twice, and in
- * any order. Only those of a move to here are kept, and only from a sender that has its key, which is in no message.
+ * any order. Only those of a move to here are kept, and only from a sender that has its key.
  */
 final class StateArrivals {
     private static final String MAC = "HmacSHA256";
@@ -27,19 +27,28 @@ final class StateArrivals {
     /** What is there of the state of one move. */
     private static final class Arrival {
         final byte[] key;
+        int length;
         long crc;
+        /** Null before the first piece, and once the state was given away whole. */
         byte[] state;
-        BitSet missing;
-        /** It was given away whole: what is sent again is not kept. */
-        volatile boolean taken;
-        boolean tooLarge;
+        /** The code of each piece that is there; null before the first piece. */
+        byte[][] codes;
+        String refusal;
 
         Arrival(byte[] key) {
             this.key = key;
         }
 
-        boolean isOf(int length, long crc) {
-            return state != null && state.length == length && this.crc == crc;
+        boolean has(int index, byte[] code) {
+            return codes != null && index >= 0 && index < codes.length && Arrays.equals(codes[index], code);
+        }
+
+        boolean contradicts(int length, long crc, int index) {
+            return codes != null && (this.length != length || this.crc != crc || codes[index] != null);
+        }
+
+        boolean isWhole() {
+            return state != null && Arrays.stream(codes).allMatch(Objects::nonNull);
         }
     }
 
@@ -59,7 +68,10 @@ final class StateArrivals {
     void await(Map<String, byte[]> moves) {
         Map<String, Arrival> before = byMove;
         Map<String, Arrival> now = new HashMap<>();
-        moves.forEach((move, key) -> now.put(move, before.containsKey(move) ? before.get(move) : new Arrival(key)));
+        moves.forEach((move, key) -> {
+            Arrival known = before.get(move);
+            now.put(move, known != null && Arrays.equals(known.key, key) ? known : new Arrival(key));
+        });
         byMove = now;
     }
 
@@ -84,9 +96,10 @@ final class StateArrivals {
     }
 
     /**
-     * Takes a piece, of any thread. A state that is another one than before begins anew.
+     * Takes a piece, of any thread. What is sent again changes nothing, even after the state was taken; what contradicts a piece that is there has the
+     * move refused.
      *
-     * @throws IOException if it is no piece, or not from who knows the plan
+     * @throws IOException if it is no piece, or not from who has the key, or contradicts another
      */
     void take(byte[] piece) throws IOException {
         int signed = piece.length - MAC_BYTES;
@@ -96,14 +109,18 @@ final class StateArrivals {
             in.get(name);
             String move = new String(name, StandardCharsets.UTF_8);
             Arrival arrival = byMove.get(move);
-            if (arrival == null || arrival.taken) {
+            int length = in.getInt();
+            long crc = in.getLong();
+            int index = in.getInt();
+            byte[] code = Arrays.copyOfRange(piece, signed, piece.length);
+            if (arrival == null || has(arrival, index, code)) {
                 return;
             }
-            if (!MessageDigest.isEqual(code(arrival.key, piece, signed), Arrays.copyOfRange(piece, signed, piece.length))) {
+            if (!MessageDigest.isEqual(code(arrival.key, piece, signed), code)) {
                 throw new IOException("a piece of the state of move " + move + " is not from its source");
             }
-            put(arrival, in.getInt(), in.getLong(), in.getInt(), in);
-        } catch (BufferUnderflowException | IndexOutOfBoundsException | NegativeArraySizeException e) {
+            put(arrival, length, crc, index, in, code);
+        } catch (BufferUnderflowException | IllegalArgumentException | IndexOutOfBoundsException | NegativeArraySizeException e) {
             throw new IOException("no piece of a state", e);
         }
     }
@@ -113,43 +130,58 @@ final class StateArrivals {
                 && bytes == Math.min(StateBytes.PIECE_BYTES, length - index * StateBytes.PIECE_BYTES);
     }
 
-    private synchronized void put(Arrival arrival, int length, long crc, int index, ByteBuffer bytes) throws IOException {
+    private synchronized boolean has(Arrival arrival, int index, byte[] code) {
+        return arrival.has(index, code);
+    }
+
+    private synchronized void put(Arrival arrival, int length, long crc, int index, ByteBuffer bytes, byte[] code) throws IOException {
         if (!fits(length, index, bytes.remaining())) {
             throw new IOException("a piece that fits into no state");
         }
-        if (arrival.taken || arrival.tooLarge) {
+        if (arrival.refusal != null || arrival.has(index, code)) {
             return;
         }
-        if (!arrival.isOf(length, crc)) {
+        if (arrival.contradicts(length, crc, index)) {
+            arrival.refusal = "came in pieces that contradict one another";
+            arrival.state = null;
+            throw new IOException("its state " + arrival.refusal);
+        }
+        if (arrival.codes == null) {
             try {
                 arrival.state = room.apply(length);
             } catch (OutOfMemoryError e) {
-                arrival.tooLarge = true;
+                arrival.refusal = "no room for it";
                 return;
             }
+            arrival.length = length;
             arrival.crc = crc;
-            arrival.missing = new BitSet();
-            arrival.missing.set(0, StateBytes.pieces(length));
+            arrival.codes = new byte[StateBytes.pieces(length)][];
         }
         bytes.get(arrival.state, index * StateBytes.PIECE_BYTES, bytes.remaining());
-        arrival.missing.clear(index);
+        arrival.codes[index] = code;
     }
 
     /** The state of a move, once it is whole, and only once; else null. */
     synchronized byte[] whole(String move) {
         Arrival arrival = byMove.get(move);
-        if (arrival == null || arrival.state == null || !arrival.missing.isEmpty()) {
+        if (arrival == null || !arrival.isWhole()) {
             return null;
         }
         byte[] state = arrival.state;
         arrival.state = null;
-        arrival.taken = true;
         return state;
     }
 
-    /** Whether this JVM has no room for the state of the move. */
-    synchronized boolean tooLarge(String move) {
+    /** Forgets what is there: another one may come. */
+    synchronized void again(String move) {
         Arrival arrival = byMove.get(move);
-        return arrival != null && arrival.tooLarge;
+        arrival.codes = null;
+        arrival.state = null;
+    }
+
+    /** Why the state of the move is not taken; null as long as it may be. */
+    synchronized String refusal(String move) {
+        Arrival arrival = byMove.get(move);
+        return arrival == null ? null : arrival.refusal;
     }
 }

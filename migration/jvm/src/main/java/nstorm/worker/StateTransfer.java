@@ -3,7 +3,10 @@ package nstorm.worker;
 import java.io.IOException;
 import java.io.Serializable;
 import java.nio.charset.StandardCharsets;
+import java.security.SecureRandom;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -19,6 +22,7 @@ import nstorm.state.BoltState;
 import nstorm.state.FirstMaps;
 import nstorm.state.FirstPass;
 import nstorm.state.StateBytes;
+import nstorm.state.StateClasses;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
 import nstorm.wire.Phase;
@@ -50,6 +54,10 @@ final class StateTransfer {
     /** Where what the target compares with is meant, and where the target's word is why it does not take the state. */
     private static final String PROOF = "/proof";
     private static final String ANSWER = "/answer";
+    /** Where the key is meant that the target has drawn for all the others. */
+    private static final String KEY = "/key";
+    private static final int KEY_BYTES = 32;
+    private static final SecureRandom CHANCE = new SecureRandom();
     private static final int ANSWER_MAX = 1000;
     /** Each time twice as long as before: while no controller goes on with the plan this has no end. */
     private static final long AGAIN_NANOS = TimeUnit.SECONDS.toNanos(3);
@@ -69,7 +77,6 @@ final class StateTransfer {
     /** Bytes on their way from here: the next piece of them, and when the first and the last one was sent. */
     private static final class Outgoing {
         final String name;
-        final byte[] key;
         final StateBytes bytes;
         final long crc;
         final long againNanos;
@@ -79,9 +86,8 @@ final class StateTransfer {
         long begunNanos;
         long sentNanos;
 
-        Outgoing(String name, byte[] key, StateBytes bytes, long againNanos, long sinceNanos) {
+        Outgoing(String name, StateBytes bytes, long againNanos, long sinceNanos) {
             this.name = name;
-            this.key = key;
             this.bytes = bytes;
             this.againNanos = againNanos;
             this.sinceNanos = sinceNanos;
@@ -90,6 +96,12 @@ final class StateTransfer {
 
         boolean sent() {
             return times > 0 || next == bytes.pieces();
+        }
+
+        /** Its target has started anew, and knows nothing of it. */
+        void again() {
+            times = sent() ? times + 1 : 0;
+            next = 0;
         }
 
         /** Whether it is time to send all of it again; large bytes take a while to arrive and to be read. */
@@ -113,6 +125,14 @@ final class StateTransfer {
             return state != null && state.sent();
         }
 
+        void again() {
+            for (Outgoing one : new Outgoing[] {ahead, state, proof}) {
+                if (one != null) {
+                    one.again();
+                }
+            }
+        }
+
         void inVain(ExecutorCopy copy) {
             if (sent()) {
                 copy.sentInVain();
@@ -134,7 +154,10 @@ final class StateTransfer {
     private final Map<String, Ahead> ahead = new ConcurrentHashMap<>();
     private final Map<String, byte[]> proofs = new HashMap<>();
     private final Map<String, Outgoing> answers = new HashMap<>();
-    private Map<String, byte[]> keys = Map.of();
+    /** The key of each move whose state comes here, drawn by this worker, or goes from here, once its target has said it. */
+    private final Map<String, byte[]> keys = new ConcurrentHashMap<>();
+    private final Map<String, Outgoing> offers = new HashMap<>();
+    private final Map<String, byte[]> planKeys = new HashMap<>();
     private KryoTupleSerializer serializer;
     private final AtomicInteger rehearsedMoves = new AtomicInteger();
     private final AtomicBoolean padded = new AtomicBoolean();
@@ -157,9 +180,10 @@ final class StateTransfer {
     }
 
     /**
-     * What only they know who read the plan: the cluster's id is random, and is sent nowhere where tuples are.
+     * What the target sends its key under, so that nobody puts the source off who has not read the plan: the cluster's id is random, and is sent
+     * nowhere where tuples are.
      */
-    static byte[] key(Plan plan, Entry entry) {
+    static byte[] planKey(Plan plan, Entry entry) {
         return String.join("/", plan.cluster(), plan.topology(), entry.id(), entry.executor().toString(),
                 Long.toString(entry.baseStartSecs())).getBytes(StandardCharsets.UTF_8);
     }
@@ -167,19 +191,24 @@ final class StateTransfer {
     /** Forgets moves that have gone on. */
     void follow(Plan planOrNull) {
         Map<String, byte[]> coming = new HashMap<>();
-        Map<String, byte[]> going = new HashMap<>();
+        Set<String> going = new HashSet<>();
+        planKeys.clear();
         for (Entry entry : planOrNull == null ? List.<Entry>of() : planOrNull.entries()) {
             // Its source may have read of CARRY before this worker has.
             boolean carried = entry.way() == Way.CARRY && (entry.phase() == Phase.PREPARE || entry.phase() == Phase.CARRY);
             if (carried && entry.to().equals(worker.me)) {
-                coming.put(entry.id(), key(planOrNull, entry));
-                coming.put(entry.id() + AHEAD, key(planOrNull, entry));
-                coming.put(entry.id() + PROOF, key(planOrNull, entry));
+                byte[] key = keys.computeIfAbsent(entry.id(), id -> draw());
+                List.of("", AHEAD, PROOF).forEach(part -> coming.put(entry.id() + part, key));
+                planKeys.put(entry.id(), planKey(planOrNull, entry));
             } else if (carried || entry.phase() == Phase.RECALL) {
-                going.put(entry.id(), key(planOrNull, entry));
+                going.add(entry.id());
             }
             if (entry.way() == Way.CARRY && entry.from().equals(worker.me)) {
-                coming.put(entry.id() + ANSWER, key(planOrNull, entry));
+                coming.put(entry.id() + KEY, planKey(planOrNull, entry));
+                takeKey(entry);
+                if (keys.containsKey(entry.id())) {
+                    coming.put(entry.id() + ANSWER, keys.get(entry.id()));
+                }
                 takeAnswer(entry);
             }
             Leaving back = entry.phase() == Phase.UNDO ? leaving.get(entry.id()) : null;
@@ -191,9 +220,52 @@ final class StateTransfer {
         arrivals.await(coming);
         ahead.keySet().retainAll(coming.keySet());
         answers.keySet().retainAll(coming.keySet());
+        offers.keySet().retainAll(coming.keySet());
         proofs.keySet().retainAll(coming.keySet());
-        leaving.keySet().retainAll(going.keySet());
-        keys = going;
+        leaving.keySet().retainAll(going);
+        keys.keySet().removeIf(move -> !coming.containsKey(move) && !coming.containsKey(move + KEY));
+    }
+
+    private static byte[] draw() {
+        byte[] key = new byte[KEY_BYTES];
+        CHANCE.nextBytes(key);
+        return key;
+    }
+
+    private static StateBytes bytes(byte[] all, int length) {
+        StateBytes bytes = new StateBytes();
+        bytes.write(all, 0, length);
+        return bytes;
+    }
+
+    /** The key of a move from or to here; null as long as it is not known. */
+    byte[] keyOrNull(String move) {
+        return keys.get(move);
+    }
+
+    /** At the target: tells the source the key of all that is to come. Storm's connection leads to the slot that Storm itself names. */
+    private void offerKey(Entry entry) {
+        ExecutorCopy copy = worker.copies.get(entry.executor());
+        byte[] key = keys.get(entry.id());
+        if (copy != null && key != null) {
+            Outgoing offer = offers.computeIfAbsent(entry.id(),
+                    id -> new Outgoing(id + KEY, bytes(key, key.length), AHEAD_AGAIN_NANOS, System.nanoTime()));
+            sendSome(offer, planKeys.get(entry.id()), entry, entry.from(), copy.component);
+        }
+    }
+
+    /** At the source: the newest counts, which a target that has started anew has drawn. */
+    private void takeKey(Entry entry) {
+        byte[] key = arrivals.whole(entry.id() + KEY);
+        if (key == null) {
+            return;
+        }
+        arrivals.again(entry.id() + KEY);
+        byte[] before = key.length == KEY_BYTES ? keys.put(entry.id(), key) : key;
+        Leaving move = leaving.get(entry.id());
+        if (before != null && move != null && !Arrays.equals(before, key)) {
+            move.again();
+        }
     }
 
     /** At the target: whether nothing is left to do before the state of a move may come. */
@@ -267,12 +339,16 @@ final class StateTransfer {
             FirstPass first = FirstPass.of(List.of(this), Set.of("kept"));
             byte[] ahead = travel(first.write());
             kept.replaceAll((word, count) -> count % 8 == 0 ? (Long) (count + 1) : count);
-            BoltState.load(travel(BoltState.save(List.of(this), Set.of("kept"), first)), List.of(this), FirstMaps.orNull(ahead));
+            BoltState.load(travel(BoltState.save(List.of(this), Set.of("kept"), first, null, classes())), List.of(this), classes(), FirstMaps.orNull(ahead));
             Memory memory = new Memory("rehearsal", List.of(this), List.of(), UNDECLARED);
             memory.prepared();
             kept.put("one more", 1L);
             Departure departure = memory.depart(null);
             memory.arrive(travel(departure.state()), null, departure.proof());
+        }
+
+        private static StateClasses classes() {
+            return new StateClasses(Set.of(), UNDECLARED);
         }
 
         private byte[] travel(StateBytes bytes) throws IOException {
@@ -305,17 +381,16 @@ final class StateTransfer {
     }
 
     private void writeAhead(Leaving move, Entry entry, long aboutBytes) {
-        byte[] key = keys.get(entry.id());
         FirstPass first = move.firstPass;
         long nowNanos = System.nanoTime();
         Runnable nothing = () -> {
             move.firstPass = null;
-            move.ahead = new Outgoing(entry.id() + AHEAD, key, new StateBytes(), AHEAD_AGAIN_NANOS, nowNanos);
+            move.ahead = new Outgoing(entry.id() + AHEAD, new StateBytes(), AHEAD_AGAIN_NANOS, nowNanos);
         };
         beside("writing what goes ahead of a state", () -> {
             StateBytes written = first == null ? padding(aboutBytes) : first.write();
             prepare(Math.max(written.size(), aboutBytes));
-            move.ahead = new Outgoing(entry.id() + AHEAD, key, written, AHEAD_AGAIN_NANOS, nowNanos);
+            move.ahead = new Outgoing(entry.id() + AHEAD, written, AHEAD_AGAIN_NANOS, nowNanos);
             return null;
         }, nothing);
     }
@@ -337,6 +412,7 @@ final class StateTransfer {
 
     /** At the target from PREPARE on: reads what has come ahead of the state. */
     void takeAhead(Entry entry) {
+        offerKey(entry);
         byte[] bytes = arrivals.whole(entry.id() + AHEAD);
         if (bytes == null) {
             return;
@@ -362,13 +438,11 @@ final class StateTransfer {
         }
         StateBytes saved = copy.takeSavedState();
         if (saved != null) {
-            move.state = new Outgoing(entry.id(), keys.get(entry.id()), saved, AGAIN_NANOS, copy.stillNanos());
+            move.state = new Outgoing(entry.id(), saved, AGAIN_NANOS, copy.stillNanos());
         }
         byte[] proved = copy.takeSavedProof();
         if (proved != null) {
-            StateBytes bytes = new StateBytes();
-            bytes.write(proved, 0, proved.length);
-            move.proof = new Outgoing(entry.id() + PROOF, keys.get(entry.id()), bytes, AGAIN_NANOS, copy.stillNanos());
+            move.proof = new Outgoing(entry.id() + PROOF, bytes(proved, proved.length), AGAIN_NANOS, copy.stillNanos());
         }
         if (move.state != null) {
             sendSome(move.state, entry, copy.component);
@@ -398,10 +472,13 @@ final class StateTransfer {
     }
 
     private void sendSome(Outgoing out, Entry entry, String component) {
-        sendSome(out, entry, entry.to(), component);
+        byte[] key = keys.get(entry.id());
+        if (key != null) {
+            sendSome(out, key, entry, entry.to(), component);
+        }
     }
 
-    private void sendSome(Outgoing out, Entry entry, Slot to, String component) {
+    private void sendSome(Outgoing out, byte[] key, Entry entry, Slot to, String component) {
         int pieces = out.bytes.pieces();
         if (out.next == pieces) {
             if (!out.due()) {
@@ -414,7 +491,7 @@ final class StateTransfer {
         out.begunNanos = out.next == 0 ? nowNanos : out.begunNanos;
         boolean before = out.sent();
         do {
-            byte[] piece = StateArrivals.piece(out.name, out.key, out.bytes, out.crc, out.next);
+            byte[] piece = StateArrivals.piece(out.name, key, out.bytes, out.crc, out.next);
             if (!worker.tables.send(to, message(entry.executor(), component, piece))) {
                 return;
             }
@@ -440,20 +517,22 @@ final class StateTransfer {
             copy.loadState(entry.id(), state, came.maps);
         } else if (copy.hasState(entry.id()) && proofs.containsKey(entry.id())) {
             copy.compareState(entry.id(), proofs.remove(entry.id()));
-        } else if ((arrivals.tooLarge(entry.id()) || arrivals.tooLarge(entry.id() + AHEAD)) && !copy.refused()) {
-            copy.refuse("taking", new OutOfMemoryError("no room for it"));
+        }
+        for (String name : List.of(entry.id(), entry.id() + AHEAD, entry.id() + PROOF)) {
+            String why = arrivals.refusal(name);
+            if (why != null && !copy.refused() && !copy.begunWith(entry.id())) {
+                copy.refuse("taking", new IOException(why));
+            }
         }
     }
 
     /** At the target: tells the source why it does not take the state, so that this is not tried with every other target. */
-    void answer(Entry entry, ExecutorCopy copy, Plan plan) {
+    void answer(Entry entry, ExecutorCopy copy) {
         Outgoing answer = answers.computeIfAbsent(entry.id(), id -> {
-            StateBytes bytes = new StateBytes();
             byte[] text = copy.refusal().getBytes(StandardCharsets.UTF_8);
-            bytes.write(text, 0, Math.min(text.length, ANSWER_MAX));
-            return new Outgoing(id + ANSWER, key(plan, entry), bytes, AHEAD_AGAIN_NANOS, System.nanoTime());
+            return new Outgoing(id + ANSWER, bytes(text, Math.min(text.length, ANSWER_MAX)), AHEAD_AGAIN_NANOS, System.nanoTime());
         });
-        sendSome(answer, entry, entry.from(), copy.component);
+        sendSome(answer, keys.get(entry.id()), entry, entry.from(), copy.component);
     }
 
     private void takeAnswer(Entry entry) {

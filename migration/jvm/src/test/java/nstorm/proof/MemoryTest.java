@@ -132,7 +132,7 @@ class MemoryTest {
     }
 
     private static Memory prepared(Holder holder) {
-        Memory memory = new Memory("count", List.of(holder), List.of(), Declared.of(Map.of()));
+        Memory memory = new Memory("count", List.of(holder), List.of(), Declared.of(Map.of("nstorm.state.classes", List.of("nstorm.proof.*"))));
         memory.prepared();
         memory.read();
         return memory;

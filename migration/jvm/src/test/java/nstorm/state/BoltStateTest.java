@@ -56,10 +56,10 @@ class BoltStateTest {
 
     @Test
     void everyTaskOfAnExecutorHasItsOwnStateBack() throws IOException {
-        byte[] state = Whole.of(BoltState.save(List.of(counter(7), counter(8)), FIELDS, null));
+        byte[] state = Whole.of(Whole.save(List.of(counter(7), counter(8)), FIELDS, null));
         Counter first = new Counter();
         Counter second = new Counter();
-        BoltState.load(state, List.of(first, second), null);
+        Whole.load(state, List.of(first, second), null);
         assertEquals(Map.of("a", 7L), first.counts);
         assertEquals(7, ((Base) first).total);
         assertEquals(Map.of("a", 8L), second.counts);
@@ -69,7 +69,7 @@ class BoltStateTest {
     @Test
     void whatTwoFieldsShareTheyShareAfterwards() throws IOException {
         Counter counter = new Counter();
-        BoltState.load(Whole.of(BoltState.save(List.of(counter(7)), FIELDS, null)), List.of(counter), null);
+        Whole.load(Whole.of(Whole.save(List.of(counter(7)), FIELDS, null)), List.of(counter), null);
         assertSame(counter.counts, counter.last.get(0));
     }
 
@@ -78,7 +78,7 @@ class BoltStateTest {
         BasicBoltExecutor full = new BasicBoltExecutor(new Basic());
         Basic empty = new Basic();
         ((Basic) BoltMemory.user(full)).counts.put("a", 3L);
-        BoltState.load(Whole.of(BoltState.save(List.of(full), Set.of("counts"), null)), List.of(new BasicBoltExecutor(empty)), null);
+        Whole.load(Whole.of(Whole.save(List.of(full), Set.of("counts"), null)), List.of(new BasicBoltExecutor(empty)), null);
         assertEquals(Map.of("a", 3L), empty.counts);
     }
 
@@ -87,9 +87,9 @@ class BoltStateTest {
         Counter counter = counter(1);
         counter.lock = new Object();
         assertEquals("java.lang.Object", assertThrows(IOException.class,
-                () -> BoltState.save(List.of(counter), Set.of("lock"), null)).getMessage());
+                () -> Whole.save(List.of(counter), Set.of("lock"), null)).getMessage());
         assertEquals("has no field cuonts", assertThrows(IOException.class,
-                () -> BoltState.save(List.of(counter), Set.of("cuonts"), null)).getMessage());
+                () -> Whole.save(List.of(counter), Set.of("cuonts"), null)).getMessage());
     }
 
     @Test
@@ -97,7 +97,7 @@ class BoltStateTest {
         Counter counter = counter(1);
         counter.last.add(new byte[BoltState.SIZE_MAX_BYTES]);
         assertEquals("its state is larger than 100 MB", assertThrows(IOException.class,
-                () -> BoltState.save(List.of(counter), FIELDS, null)).getMessage());
+                () -> Whole.save(List.of(counter), FIELDS, null)).getMessage());
     }
 
     /** A few bytes that say they were a long array would take all of the heap. */
@@ -105,21 +105,21 @@ class BoltStateTest {
     void anArrayThatTheBytesCannotHoldIsNotMade() throws IOException {
         Counter counter = counter(1);
         counter.last.add(new long[] {5});
-        byte[] state = Whole.of(BoltState.save(List.of(counter), FIELDS, null));
+        byte[] state = Whole.of(Whole.save(List.of(counter), FIELDS, null));
         int length = state.length - 12;
         while (ByteBuffer.wrap(state).getInt(length) != 1 || ByteBuffer.wrap(state).getLong(length + 4) != 5) {
             length--;
         }
         ByteBuffer.wrap(state).putInt(length, 1 << 30);
-        assertThrows(IOException.class, () -> BoltState.load(state, List.of(new Counter()), null));
+        assertThrows(IOException.class, () -> Whole.load(state, List.of(new Counter()), null));
     }
 
     @Test
     void bytesOfSomethingElseChangeNothing() throws IOException {
-        byte[] state = Whole.of(BoltState.save(List.of(counter(7)), FIELDS, null));
+        byte[] state = Whole.of(Whole.save(List.of(counter(7)), FIELDS, null));
         Counter counter = new Counter();
-        assertThrows(IOException.class, () -> BoltState.load(new byte[] {1, 2, 3}, List.of(counter), null));
-        assertThrows(IOException.class, () -> BoltState.load(state, List.of(counter, counter), null));
+        assertThrows(IOException.class, () -> Whole.load(new byte[] {1, 2, 3}, List.of(counter), null));
+        assertThrows(IOException.class, () -> Whole.load(state, List.of(counter, counter), null));
         assertTrue(counter.counts.isEmpty());
     }
 }

@@ -65,9 +65,9 @@ class FirstPassTest {
     }
 
     private static byte[] inOnePass(Keeper keeper) throws IOException {
-        byte[] state = Whole.of(BoltState.save(List.of(keeper), FIELDS, null));
+        byte[] state = Whole.of(Whole.save(List.of(keeper), FIELDS, null));
         Keeper loaded = new Keeper();
-        BoltState.load(state, List.of(loaded), null);
+        Whole.load(state, List.of(loaded), null);
         assertSameState(keeper, loaded);
         return state;
     }
@@ -77,9 +77,9 @@ class FirstPassTest {
         FirstPass first = FirstPass.of(List.of(keeper), FIELDS);
         byte[] before = Whole.of(first.write());
         goesOn.run();
-        byte[] state = Whole.of(BoltState.save(List.of(keeper), FIELDS, first));
+        byte[] state = Whole.of(Whole.save(List.of(keeper), FIELDS, first));
         Keeper loaded = new Keeper();
-        BoltState.load(state, List.of(loaded), FirstMaps.orNull(before));
+        Whole.load(state, List.of(loaded), FirstMaps.orNull(before));
         assertSameState(keeper, loaded);
         return state;
     }
@@ -110,7 +110,7 @@ class FirstPassTest {
         keeper.other.clear();
         byte[] before = Whole.of(first.write());
         Keeper loaded = new Keeper();
-        BoltState.load(Whole.of(BoltState.save(List.of(keeper), FIELDS, first)), List.of(loaded), FirstMaps.orNull(before));
+        Whole.load(Whole.of(Whole.save(List.of(keeper), FIELDS, first)), List.of(loaded), FirstMaps.orNull(before));
         assertSameState(keeper, loaded);
     }
 
@@ -221,7 +221,7 @@ class FirstPassTest {
         keeper.counts.put("list", shared);
         keeper.same = new ArrayList<>(List.of(keeper.counts, shared));
         Keeper loaded = new Keeper();
-        BoltState.load(Whole.of(BoltState.save(List.of(keeper), FIELDS, null)), List.of(loaded), null);
+        Whole.load(Whole.of(Whole.save(List.of(keeper), FIELDS, null)), List.of(loaded), null);
         assertSame(loaded.counts.get("list"), ((List<?>) loaded.same).get(1));
     }
 
@@ -230,10 +230,10 @@ class FirstPassTest {
         Keeper keeper = keeper();
         FirstPass first = FirstPass.of(List.of(keeper), FIELDS);
         Keeper loaded = new Keeper();
-        BoltState.load(Whole.of(BoltState.save(List.of(keeper), FIELDS, first)), List.of(loaded), null);
+        Whole.load(Whole.of(Whole.save(List.of(keeper), FIELDS, first)), List.of(loaded), null);
         assertSameState(keeper, loaded);
         first.write();
-        BoltState.load(Whole.of(BoltState.save(List.of(keeper), FIELDS, null)), List.of(loaded), FirstMaps.orNull(Whole.of(first.write())));
+        Whole.load(Whole.of(Whole.save(List.of(keeper), FIELDS, null)), List.of(loaded), FirstMaps.orNull(Whole.of(first.write())));
         assertSameState(keeper, loaded);
     }
 
@@ -243,14 +243,14 @@ class FirstPassTest {
         FirstPass first = FirstPass.of(List.of(keeper), FIELDS);
         FirstMaps maps = FirstMaps.orNull(Whole.of(first.write()));
         FirstMaps ofAnother = FirstMaps.orNull(Whole.of(FirstPass.of(List.of(keeper), FIELDS).write()));
-        byte[] state = Whole.of(BoltState.save(List.of(keeper), FIELDS, first));
+        byte[] state = Whole.of(Whole.save(List.of(keeper), FIELDS, first));
         Keeper loaded = new Keeper();
         Object before = loaded.counts;
-        assertThrows(IOException.class, () -> BoltState.load(state, List.of(loaded), null));
-        assertThrows(IOException.class, () -> BoltState.load(state, List.of(loaded), ofAnother));
-        assertThrows(IOException.class, () -> BoltState.load(Arrays.copyOf(state, state.length - 3), List.of(loaded), maps));
+        assertThrows(IOException.class, () -> Whole.load(state, List.of(loaded), null));
+        assertThrows(IOException.class, () -> Whole.load(state, List.of(loaded), ofAnother));
+        assertThrows(IOException.class, () -> Whole.load(Arrays.copyOf(state, state.length - 3), List.of(loaded), maps));
         // That has taken its maps.
-        assertThrows(IOException.class, () -> BoltState.load(state, List.of(loaded), maps));
+        assertThrows(IOException.class, () -> Whole.load(state, List.of(loaded), maps));
         assertSame(before, loaded.counts);
         assertTrue(loaded.counts.isEmpty() && loaded.other.isEmpty() && loaded.same == null);
     }
@@ -285,12 +285,12 @@ class FirstPassTest {
         Keeper keeper = new Keeper();
         fill(keeper.counts, ENTRIES);
         byte[] first = Whole.of(FirstPass.of(List.of(keeper), FIELDS).write());
-        byte[] state = Whole.of(BoltState.save(List.of(keeper), FIELDS, null));
+        byte[] state = Whole.of(Whole.save(List.of(keeper), FIELDS, null));
         lie(first);
         lie(state);
         assertEquals("fewer bytes than entries", assertThrows(IOException.class, () -> FirstMaps.orNull(first)).getMessage());
         assertEquals("fewer bytes than entries", assertThrows(IOException.class,
-                () -> BoltState.load(state, List.of(new Keeper()), null)).getMessage());
+                () -> Whole.load(state, List.of(new Keeper()), null)).getMessage());
     }
 
     /** 20,000 entries become 2,000,000. */
@@ -328,7 +328,7 @@ class FirstPassTest {
             bolts.forEach(bolt -> goOn((Keeper) bolt, random));
             before = early ? before : Whole.of(first.write());
             FirstMaps maps = FirstMaps.orNull(before);
-            BoltState.load(Whole.of(BoltState.save(bolts, FIELDS, first)), loaded, maps);
+            Whole.load(Whole.of(Whole.save(bolts, FIELDS, first)), loaded, maps);
             for (int i = 0; i < bolts.size(); i++) {
                 assertSameState((Keeper) bolts.get(i), (Keeper) loaded.get(i));
             }

@@ -178,7 +178,7 @@ final class OneWorker implements AutoCloseable {
         private static final long serialVersionUID = 1L;
         long count;
         Map<String, Long> held = new HashMap<>();
-        Object slow;
+        ReconcilerIT.Slow slow;
         private transient OutputCollector out;
 
         private void readObject(ObjectInputStream in) {

@@ -16,15 +16,17 @@ import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
-import nstorm.state.BoltState;
+import nstorm.state.Whole;
 import nstorm.state.FirstPass;
 import nstorm.state.StateBytes;
 import nstorm.wire.ExecutorId;
@@ -276,6 +278,7 @@ class ReconcilerIT {
         knownToCarry();
         JCQueue queue = backlog();
         one.plan("m", one.worker.me, one.elsewhere, Phase.PREPARE);
+        giveKey("m");
         await("what goes ahead is known", () -> one.worker.transfer.isSending("m"));
         assertTrue(queue.size() > 100);
         long before = Sink.EXECUTED.get();
@@ -306,6 +309,7 @@ class ReconcilerIT {
         knownToCarry();
         one.plan("m", one.worker.me, one.elsewhere, Phase.CARRY);
         one.awaitAck("m", "DRAINED");
+        giveKey("m");
         ExecutorCopy copy = one.worker.copies.get(one.id);
         await("its state has been written", () -> one.worker.transfer.isSending("m"));
         await("what waited has gone on", () -> copy.queue.size() == 0);
@@ -320,9 +324,62 @@ class ReconcilerIT {
         assertTrue(sink.count > count);
     }
 
+    /** The key that this worker has drawn as the target of move "m". */
     private static byte[] key() {
+        return one.worker.transfer.keyOrNull("m");
+    }
+
+    /** Tells this worker the key of a move from here, as its target would. */
+    private static byte[] giveKey(String move) throws Exception {
+        await("the move is read", () -> plansMove(move));
         Plan plan = one.worker.overlay.plan();
-        return StateTransfer.key(plan, plan.entries().get(0));
+        byte[] planKey = StateTransfer.planKey(plan, plan.entries().get(0));
+        byte[] key = new byte[32];
+        ThreadLocalRandom.current().nextBytes(key);
+        StateBytes bytes = new StateBytes();
+        bytes.write(key, 0, key.length);
+        // It is not awaited before a pass has followed the plan.
+        await("the key is taken", () -> {
+            arrive(StateArrivalsTest.cut(move + "/key", planKey, bytes));
+            return Arrays.equals(key, one.worker.transfer.keyOrNull(move));
+        });
+        return key;
+    }
+
+    private static boolean plansMove(String move) {
+        Plan plan = one.worker.overlay.plan();
+        return plan != null && plan.entries().size() == 1 && plan.entries().get(0).id().equals(move);
+    }
+
+    /** Who has read the plan knows what the key of a source is offered under, and not the key. */
+    @Test
+    void aTargetTakesNothingUnderWhatThePlanSays() throws Exception {
+        readyTarget(new StateBytes());
+        Plan plan = one.worker.overlay.plan();
+        byte[] planKey = StateTransfer.planKey(plan, plan.entries().get(0));
+        one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
+        arrive(StateArrivalsTest.cut("m", planKey, Whole.save(List.of(new Sink()), Set.of("count"), null)));
+        arrive(StateArrivalsTest.cut("m/proof", planKey, new StateBytes()));
+        nothingIsExecuted();
+        one.awaitAck("m", "ROUTED");
+        arriveWhole(Whole.save(List.of(new Sink()), Set.of("count"), null));
+        one.awaitAck("m", "LOADED");
+    }
+
+    /** A target that has started anew draws another key, and gets the state under that. */
+    @Test
+    void aSourceTakesTheNewestKey() throws Exception {
+        knownToCarry();
+        one.plan("m", one.worker.me, one.elsewhere, Phase.PREPARE);
+        giveKey("m");
+        one.plan("m", one.worker.me, one.elsewhere, Phase.CARRY);
+        one.awaitAck("m", "DRAINED");
+        giveKey("m");
+        ExecutorCopy copy = one.worker.copies.get(one.id);
+        await("what waited has gone on", () -> copy.queue.size() == 0);
+        one.plan("m", one.worker.me, one.elsewhere, Phase.UNDO);
+        one.awaitAck("m", "ROUTED");
+        one.awaitTuples();
     }
 
     /** Has a target of move "m" that is READY, as its source has sent this ahead. */
@@ -355,7 +412,7 @@ class ReconcilerIT {
         nothingIsExecuted();
         Sink source = new Sink();
         source.count = 1L << 40;
-        StateBytes state = BoltState.save(List.of(source), Set.of("count"), null);
+        StateBytes state = Whole.save(List.of(source), Set.of("count"), null);
         arrive(StateArrivalsTest.cut("m", new byte[] {7}, state));
         nothingIsExecuted();
         one.awaitAck("m", "ROUTED");
@@ -447,7 +504,7 @@ class ReconcilerIT {
     void aTargetThatHasBegunEndsAtOnceInUndo() throws Exception {
         readyTarget(new StateBytes());
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
-        arriveWhole(BoltState.save(List.of(new Sink()), Set.of("count"), null));
+        arriveWhole(Whole.save(List.of(new Sink()), Set.of("count"), null));
         one.awaitAck("m", "LOADED");
         backlog();
         long before = Sink.EXECUTED.get();
@@ -457,7 +514,7 @@ class ReconcilerIT {
     }
 
     /** Takes as long to be read as a test lets it. */
-    private static final class Slow implements Serializable {
+    static final class Slow implements Serializable {
         static final CountDownLatch READING = new CountDownLatch(1);
         static final CountDownLatch GATE = new CountDownLatch(1);
         private static final long serialVersionUID = 1L;
@@ -474,7 +531,7 @@ class ReconcilerIT {
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         Sink source = new Sink();
         source.slow = new Slow();
-        arriveWhole(BoltState.save(List.of(source), Set.of("slow"), null));
+        arriveWhole(Whole.save(List.of(source), Set.of("slow"), null));
         await("it reads its state", () -> Slow.READING.getCount() == 0);
         recall();
         Slow.GATE.countDown();
@@ -489,9 +546,10 @@ class ReconcilerIT {
         one.way = "carry";
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "ROUTED");
+        byte[] key = key();
         recall();
-        StateBytes state = BoltState.save(List.of(new Sink()), Set.of("count"), null);
-        arriveWhole(state);
+        arrive(StateArrivalsTest.cut("m", key, Whole.save(List.of(new Sink()), Set.of("count"), null)));
+        arrive(StateArrivalsTest.cut("m/proof", key, new StateBytes()));
         nothingIsExecuted();
         one.awaitAck("m", "ROUTED");
         one.plan("m", one.elsewhere, one.worker.me, Phase.UNDO);
@@ -504,7 +562,7 @@ class ReconcilerIT {
         readyTarget(new StateBytes());
         Sink source = new Sink();
         source.count = 1L << 40;
-        arriveWhole(BoltState.save(List.of(source), Set.of("count"), null));
+        arriveWhole(Whole.save(List.of(source), Set.of("count"), null));
         nothingIsExecuted();
         one.awaitAck("m", "READY");
         assertEquals(0, sink().count);
@@ -525,7 +583,7 @@ class ReconcilerIT {
         source.held.put("word-7", 5000L);
         source.held.remove("word-8");
         source.held.put("new", 1L);
-        StateBytes state = BoltState.save(List.of(source), Set.of("count", "held"), first);
+        StateBytes state = Whole.save(List.of(source), Set.of("count", "held"), first);
         assertTrue(state.size() < 2000, Integer.toString(state.size()));
         arriveWhole(state);
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
@@ -540,7 +598,7 @@ class ReconcilerIT {
         readyTarget(zeros);
         Sink source = new Sink();
         source.count = 1L << 40;
-        arriveWhole(BoltState.save(List.of(source), Set.of("count"), null));
+        arriveWhole(Whole.save(List.of(source), Set.of("count"), null));
         one.plan("m", one.elsewhere, one.worker.me, Phase.CARRY);
         one.awaitAck("m", "LOADED");
         assertTrue(sink().count >= 1L << 40);
@@ -588,6 +646,7 @@ class ReconcilerIT {
         for (String move : List.of("m1", "m2")) {
             assertNull(refusal());
             one.plan(move, one.worker.me, one.elsewhere, Phase.CARRY);
+            giveKey(move);
             await("its state is there", () -> one.worker.transfer.isSending(move));
             one.awaitAck(move, "DRAINED");
             Thread.sleep(100);

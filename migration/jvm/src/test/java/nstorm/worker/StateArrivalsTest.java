@@ -2,10 +2,8 @@ package nstorm.worker;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.util.ArrayList;
@@ -105,11 +103,11 @@ class StateArrivalsTest {
             throw new OutOfMemoryError("Java heap space");
         });
         full.await(M1);
-        assertFalse(full.tooLarge("m1"));
+        assertNull(full.refusal("m1"));
         for (byte[] piece : cut(state(2 * StateBytes.PIECE_BYTES, 1))) {
             full.take(piece);
         }
-        assertTrue(full.tooLarge("m1"));
+        assertEquals("no room for it", full.refusal("m1"));
         assertNull(full.whole("m1"));
     }
 
@@ -131,12 +129,44 @@ class StateArrivalsTest {
         assertEquals(100, arrivals.whole("m1").length);
     }
 
+    /** The same number and other bytes, another sum, or another length: somebody else has the key. */
     @Test
-    void anotherStateOfTheMoveBeginsAnew() throws IOException {
+    void aPieceThatContradictsOneThatIsThereRefusesTheMove() throws IOException {
+        byte[] state = state(2 * StateBytes.PIECE_BYTES, 1);
+        StateBytes other = new StateBytes();
+        other.write(state(2 * StateBytes.PIECE_BYTES, 2), 0, 2 * StateBytes.PIECE_BYTES);
+        byte[] sameSum = StateArrivals.piece("m1", KEY, other, crc(state), 0);
+        for (byte[] piece : List.of(sameSum, cut("m1", KEY, other).get(0), cut("m1", KEY, other).get(1), cut(state(1, 1)).get(0))) {
+            for (int before = 1; before < 4; before++) {
+                arrivals.await(Map.of());
+                arrivals.await(M1);
+                take(cut(state).subList(0, Math.min(before, 2)));
+                if (before == 3) {
+                    assertArrayEquals(state, arrivals.whole("m1"));
+                }
+                assertNull(arrivals.refusal("m1"));
+                assertThrows(IOException.class, () -> arrivals.take(piece));
+                assertEquals("came in pieces that contradict one another", arrivals.refusal("m1"));
+                take(cut(state));
+                assertNull(arrivals.whole("m1"));
+            }
+        }
+    }
+
+    private static long crc(byte[] state) {
+        StateBytes bytes = new StateBytes();
+        bytes.write(state, 0, state.length);
+        return bytes.crc();
+    }
+
+    /** A target that starts anew draws another key, and takes its source's answer to that. */
+    @Test
+    void underAnotherKeyAStateBeginsAnew() throws IOException {
+        byte[] other = {4, 5, 6};
         arrivals.take(cut(state(2 * StateBytes.PIECE_BYTES, 1)).get(0));
-        byte[] newer = state(2 * StateBytes.PIECE_BYTES, 2);
-        take(cut(newer));
-        assertArrayEquals(newer, arrivals.whole("m1"));
+        arrivals.await(Map.of("m1", other));
+        take(cut("m1", other, state(10, 2)));
+        assertArrayEquals(state(10, 2), arrivals.whole("m1"));
     }
 
     @Test

@@ -7,7 +7,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import nstorm.state.BoltState;
 import nstorm.state.FirstMaps;
 import nstorm.state.FirstPass;
 import nstorm.state.StateBytes;
@@ -60,7 +59,7 @@ final class StateSizes {
         Keeper full = new Keeper();
         full.kept = kept;
         long begun = cpuNanos();
-        StateBytes state = BoltState.save(List.of(full), FIELDS, null);
+        StateBytes state = Whole.save(List.of(full), FIELDS, null);
         long written = cpuNanos();
         long crc = state.crc();
         List<byte[]> pieces = new ArrayList<>();
@@ -76,7 +75,7 @@ final class StateSizes {
         byte[] arrived = arrivals.whole("m1");
         long taken = cpuNanos();
         Keeper empty = new Keeper();
-        BoltState.load(arrived, List.of(empty), null);
+        Whole.load(arrived, List.of(empty), null);
         long read = cpuNanos();
         if (kept instanceof Map && !empty.kept.equals(kept)) {
             throw new IllegalStateException("not what was written");
@@ -100,10 +99,10 @@ final class StateSizes {
             counts.merge("word-" + i * counts.size() / CHANGED_ENTRIES, 1000L + time, Long::sum);
         }
         long changed = cpuNanos();
-        byte[] state = Whole.of(BoltState.save(List.of(full), FIELDS, first));
+        byte[] state = Whole.of(Whole.save(List.of(full), FIELDS, first));
         long saved = cpuNanos();
         Keeper empty = new Keeper();
-        BoltState.load(state, List.of(empty), maps);
+        Whole.load(state, List.of(empty), maps);
         long loaded = cpuNanos();
         if (!empty.kept.equals(counts)) {
             throw new IllegalStateException("not what was written");

@@ -1,0 +1,131 @@
+package nstorm.state;
+
+import java.io.InvalidObjectException;
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * How many objects the hash code of an object that was read would go through. Where objects share others that is far more than there are: with a
+ * hundred sets, each twice in the next, a hash map is busy for ever. So it is looked at before the object gets into one.
+ */
+final class HashCost {
+    /** What goes through no more is not remembered, and counts as so many: to remember an object takes longer than to read a small one. */
+    private static final int SMALL = 8;
+
+    private final long most;
+    /** Of those that are not small. */
+    private final Map<Object, Long> costs = new IdentityHashMap<>();
+    private final Map<Class<?>, Content> contents = new HashMap<>();
+    private Class<?> lastClass;
+    private Content last;
+
+    /** What a hash code of a class may go through. */
+    private record Content(boolean isArray, boolean isCollection, boolean isMap, boolean isEntry, List<Field> fields) {
+        static Content of(Class<?> type) {
+            return new Content(Object[].class.isAssignableFrom(type), Collection.class.isAssignableFrom(type), Map.class.isAssignableFrom(type),
+                    Map.Entry.class.isAssignableFrom(type), HashCost.fields(type));
+        }
+
+        boolean isNothing() {
+            return !isArray && !isCollection && !isMap && !isEntry && fields.isEmpty();
+        }
+    }
+
+    HashCost(long most) {
+        this.most = most;
+    }
+
+    /** Takes an object whose content has been read. */
+    void read(Object object) throws InvalidObjectException {
+        if (Plain.is(object)) {
+            return;
+        }
+        if (object.getClass() != lastClass) {
+            lastClass = object.getClass();
+            last = contents.computeIfAbsent(lastClass, Content::of);
+        }
+        if (last.isNothing() || last.isMap && !costs.isEmpty() && costs.containsKey(object)) {
+            return;
+        }
+        long cost = cost(object);
+        if (cost > most) {
+            throw new InvalidObjectException("its hash code would go through more than " + most + " objects");
+        }
+        if (cost > SMALL) {
+            costs.put(object, cost);
+        }
+    }
+
+    private long cost(Object object) throws InvalidObjectException {
+        long cost = 1;
+        if (last.isArray) {
+            for (Object one : (Object[]) object) {
+                cost += of(one);
+            }
+        } else if (last.isCollection) {
+            for (Object one : (Collection<?>) object) {
+                cost += of(one);
+            }
+        } else if (last.isMap) {
+            for (Map.Entry<?, ?> one : ((Map<?, ?>) object).entrySet()) {
+                cost += of(one.getKey()) + of(one.getValue());
+            }
+        } else if (last.isEntry) {
+            cost += of(((Map.Entry<?, ?>) object).getKey()) + of(((Map.Entry<?, ?>) object).getValue());
+        }
+        for (Field field : last.fields) {
+            cost += of(get(field, object));
+        }
+        return cost;
+    }
+
+    private long of(Object object) {
+        return Plain.is(object) ? 1 : costs.isEmpty() ? SMALL : costs.getOrDefault(object, (long) SMALL);
+    }
+
+    /** Notes a map of plain keys and values, so that nobody goes through it. */
+    void plain(Map<Object, Object> map) {
+        costs.put(map, 1 + 2L * map.size());
+    }
+
+    /** What a hash code, or an order, of the class's own may go through. */
+    private static List<Field> fields(Class<?> type) {
+        List<Field> all = new ArrayList<>();
+        for (Class<?> at = type; at != null && hasOwnHash(type) && at.getClassLoader() != null; at = at.getSuperclass()) {
+            for (Field field : at.getDeclaredFields()) {
+                if (!Modifier.isStatic(field.getModifiers()) && leadsOn(field.getType()) && field.trySetAccessible()) {
+                    all.add(field);
+                }
+            }
+        }
+        return all;
+    }
+
+    private static boolean leadsOn(Class<?> type) {
+        return !type.isPrimitive() && type != String.class && !(type.getSuperclass() == Number.class && type.getClassLoader() == null)
+                && !type.isEnum()
+                && !(type.isArray() && type.getComponentType().isPrimitive());
+    }
+
+    private static boolean hasOwnHash(Class<?> type) {
+        try {
+            return !type.isArray() && (Comparable.class.isAssignableFrom(type) || type.getMethod("hashCode").getDeclaringClass() != Object.class);
+        } catch (NoSuchMethodException e) {
+            throw new IllegalStateException("each class has one", e);
+        }
+    }
+
+    private static Object get(Field field, Object owner) throws InvalidObjectException {
+        try {
+            return field.get(owner);
+        } catch (IllegalAccessException e) {
+            throw new InvalidObjectException("the field " + field + " cannot be read");
+        }
+    }
+}

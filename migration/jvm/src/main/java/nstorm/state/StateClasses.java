@@ -1,0 +1,120 @@
+package nstorm.state;
+
+import java.io.InvalidObjectException;
+import java.lang.reflect.Field;
+import java.lang.reflect.GenericArrayType;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.Type;
+import java.lang.reflect.TypeVariable;
+import java.lang.reflect.WildcardType;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import nstorm.memory.Declared;
+
+/**
+ * Which classes one state may hold: those to which the types of the bolt's fields lead, those of the objects that the bolt held when it had
+ * been prepared, the JDK's values and collections, and what is declared. The source asks as it writes, the target before it makes an object.
+ */
+public final class StateClasses {
+    private final Set<Class<?>> held;
+    private final Declared declared;
+    private final Set<Class<?>> led = new HashSet<>();
+    private final Set<Class<?>> allowed = new HashSet<>();
+
+    /** @param held what is not the JDK's of the classes of the objects that the bolt held when it had been prepared */
+    public StateClasses(Set<Class<?>> held, Declared declared) {
+        this.held = held;
+        this.declared = declared;
+    }
+
+    /** From these fields of the bolt on types lead further. */
+    void from(Class<?> bolt, List<Field> fields) {
+        for (Class<?> at = bolt; at != null; at = at.getSuperclass()) {
+            leadByArguments(at.getGenericSuperclass());
+        }
+        fields.forEach(field -> lead(field.getGenericType()));
+    }
+
+    /** That a state holds an object of a class which it may not. */
+    static final class Undeclared extends InvalidObjectException {
+        private static final long serialVersionUID = 1L;
+        private final String name;
+
+        Undeclared(String what, String name) {
+            super(what + " holds " + name + ", to which the type of no field leads; declare " + Declared.STATE_CLASSES + ": [" + name
+                    + "] if it is part of the state");
+            this.name = name;
+        }
+
+        Undeclared in(Field field) {
+            return new Undeclared("its field " + field.getName(), name);
+        }
+    }
+
+    /** @throws Undeclared if the state may hold no object of the class; the text says what to declare */
+    void check(Class<?> type) throws Undeclared {
+        Class<?> one = type;
+        while (one.isArray()) {
+            one = one.getComponentType();
+        }
+        if (!allowed.contains(one) && !allow(one)) {
+            throw new Undeclared("it", one.getName());
+        }
+    }
+
+    private boolean allow(Class<?> type) {
+        boolean allow = type.isPrimitive() || type.isInterface() || type == SentMap.class || JdkClasses.has(type.getName())
+                || led.contains(type) || held.contains(type) || declared.isOfState(type.getName())
+                || led.stream().anyMatch(one -> !ofTheJdk(one) && one.isAssignableFrom(type));
+        if (allow) {
+            allowed.add(type);
+            leadOn(type);
+        }
+        return allow;
+    }
+
+    /** What an object of the class may have in it; of the JDK's classes their type arguments say that. */
+    private void leadOn(Class<?> type) {
+        for (Class<?> at = type; at != null && !ofTheJdk(at); at = at.getSuperclass()) {
+            allowed.add(at);
+            leadByArguments(at.getGenericSuperclass());
+            for (Field field : at.getDeclaredFields()) {
+                if (!Modifier.isStatic(field.getModifiers())) {
+                    lead(field.getGenericType());
+                }
+            }
+        }
+    }
+
+    private void leadByArguments(Type type) {
+        if (type instanceof ParameterizedType generic) {
+            List.of(generic.getActualTypeArguments()).forEach(this::lead);
+        }
+    }
+
+    private void lead(Type type) {
+        if (type instanceof Class<?> one) {
+            if (one.isArray()) {
+                lead(one.getComponentType());
+            } else {
+                led.add(one);
+            }
+        } else if (type instanceof ParameterizedType generic) {
+            lead(generic.getRawType());
+            leadByArguments(generic);
+        } else if (type instanceof GenericArrayType array) {
+            lead(array.getGenericComponentType());
+        } else if (type instanceof WildcardType wildcard) {
+            List.of(wildcard.getUpperBounds()).forEach(this::lead);
+            List.of(wildcard.getLowerBounds()).forEach(this::lead);
+        } else if (type instanceof TypeVariable<?> variable && variable.getBounds()[0] instanceof Class<?> bound) {
+            lead(bound);
+        }
+    }
+
+    private static boolean ofTheJdk(Class<?> type) {
+        return type.getClassLoader() == null || type.getClassLoader() == ClassLoader.getPlatformClassLoader();
+    }
+}
