@@ -23,13 +23,15 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 class FirstPassTest {
-    private static final Set<String> FIELDS = Set.of("counts", "same", "other");
+    private static final Set<String> FIELDS = Set.of("counts", "same", "other", "own");
     private static final int ENTRIES = 20_000;
 
     static final class Keeper {
         private Map<Object, Object> counts = new HashMap<>();
         private Object same;
         private Map<Object, Object> other = new ConcurrentHashMap<>();
+        /** Its type lets such a map travel in the others. */
+        private Own own;
     }
 
     /** As a user's own. */

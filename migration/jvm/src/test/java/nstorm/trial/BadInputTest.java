@@ -58,7 +58,7 @@ class BadInputTest {
     }
 
     private static Memory prepared(Holder holder) {
-        Memory memory = new Memory("holder", List.of(holder), List.of(), Declared.of(Map.of()));
+        Memory memory = new Memory("holder", List.of(holder), List.of(), Declared.of(Map.of("nstorm.state.classes", List.of("nstorm.trial.*"))));
         memory.prepared();
         memory.read();
         return memory;
@@ -217,11 +217,11 @@ class BadInputTest {
             + "int count; List<String> words = new ArrayList<>(); }\n"
             + "enum Mode { OFF, ON }\n"
             + "record Pair(int left, int right) implements Serializable { }\n"
-            + "Map<String, Object> held = new TreeMap<>();\n"
+            + "Map<String, Part> held = new TreeMap<>();\nMode mode;\nPair pair;\n"
             + "public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) { }\n"
             + "public void execute(Tuple tuple) { Part part = new Part(); part.count = 7; part.words.add(tuple.getString(0)); "
             + "held.put(\"part\", part); "
-            + "held.put(\"mode\", Mode.ON); held.put(\"pair\", new Pair(1, 2)); }\n"
+            + "mode = Mode.ON; pair = new Pair(1, 2); }\n"
             + "public void declareOutputFields(OutputFieldsDeclarer declarer) { }\n}\n";
 
     /** What is another text elsewhere, and what it is there. */
