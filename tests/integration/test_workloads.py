@@ -13,8 +13,8 @@ from tests.clusters import CALM
 
 pytestmark = pytest.mark.cluster
 
-# In test_lab.py and in test_moves.py, and there is a slot for each of the others only.
-ELSEWHERE = {"wordcount", "partitions", "connections", "numbers"}
+# In test_lab.py, test_moves.py and test_kafka.py; there is a slot for each of the others only.
+ELSEWHERE = {"wordcount", "partitions", "connections", "numbers", "kafka"}
 # Two of a kind side by side must not mix.
 RUNS = {**{name: name for name in WORKLOADS if name not in ELSEWHERE}, "counters-2": "counters"}
 CONF = {
