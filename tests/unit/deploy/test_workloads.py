@@ -27,6 +27,7 @@ from deploy.lab.workloads import (
 )
 
 JAVA = REPOSITORY / "deploy/lab/workload/src/main/java/nstorm/workload"
+KAFKA = REPOSITORY / "deploy/lab/kafka/src/main/java/nstorm/workload"
 LINES = {1: ["a b", "b c"], 2: ["c c"]}
 # Task 1 has emitted "a b", "b c", "a b", and task 2 "c c".
 EMITTED = [(1, 3), (2, 1)]
@@ -468,10 +469,12 @@ def test_what_a_trident_task_leaves_replaces_what_it_left(tmp_path: Path) -> Non
 
 
 def test_java_and_python_know_the_same_workloads_and_settings() -> None:
-    java = "".join(file.read_text() for file in JAVA.glob("*.java"))
+    java = "".join(file.read_text() for one in (JAVA, KAFKA) for file in one.glob("*.java"))
     names = re.findall(r'Map\.entry\("([\w-]+)"', (JAVA / "Workloads.java").read_text())
     assert sorted(names) == sorted(WORKLOADS)
-    known = {*re.findall(r'"(workload\.[\w.]+)"', java)} - {"workload.ledger.dir"}
+    # Where things are the lab says itself.
+    of_lab = {"workload.ledger.dir", "workload.kafka.host", "workload.kafka.port"}
+    known = {*re.findall(r'"(workload\.[\w.]+)"', java)} - of_lab
     assert known == {*workloads._BOUNDS, *workloads._CHOICES}
     assert f" COUNT = {workloads._LINES};" in (JAVA / "Sentences.java").read_text()
     assert f" ENTRIES_PER_MB = {workloads._ENTRIES_PER_MB:_};" in java
