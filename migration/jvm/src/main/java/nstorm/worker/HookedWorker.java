@@ -57,7 +57,7 @@ final class HookedWorker {
     final TupleOrder order;
     final Map<ExecutorId, ExecutorCopy> copies = new ConcurrentHashMap<>();
     final int producerBatch;
-    private final ExecutorFactory factory;
+    final ExecutorFactory factory;
     private final Map<ExecutorId, ExecutorFactory.Build> builds = new HashMap<>();
     private final Set<String> cleanedUp;
     private final Map<Integer, ExecutorCopy> copyByTask = new ConcurrentHashMap<>();
@@ -129,11 +129,15 @@ final class HookedWorker {
         ExecutorFactory.Build build = builds.get(id);
         if (build == null) {
             builds.put(id, factory.begin(id));
+        } else if (build.made().isDone()) {
+            builds.remove(id);
+            start(build, still, waits);
         }
-        if (build == null || !build.made().isDone()) {
-            return;
-        }
-        builds.remove(id);
+    }
+
+    /** Starts what is built, and waits until it is. */
+    void start(ExecutorFactory.Build build, boolean still, boolean waits) {
+        ExecutorId id = build.id();
         ExecutorCopy copy = factory.finish(build);
         copy.holdStill(still);
         if (waits) {
