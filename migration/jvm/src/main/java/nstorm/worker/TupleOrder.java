@@ -69,8 +69,8 @@ final class TupleOrder {
         final Set<Integer> senders = ConcurrentHashMap.newKeySet();
         /** Where the transfer thread has sent its tuples last. */
         volatile Slot lastSent;
-        /** When the plan has ended the move; of the reconciler's thread. */
-        private Long endedNanos;
+        /** When the plan was followed last with the move in it; of the reconciler's thread. */
+        long plannedNanos;
 
         Moving(Entry entry, int task, Slot me, Set<String> feeders, Slot owner) {
             move = entry.id();
@@ -85,8 +85,7 @@ final class TupleOrder {
          * come to a source whose move is over: then it goes on as in the move, or the target would await it for long.
          */
         boolean over(Slot owner, long nowNanos, long lingerNanos) {
-            endedNanos = endedNanos == null ? Long.valueOf(nowNanos) : endedNanos;
-            return otherEnd == null || !otherEnd.equals(owner) || nowNanos - endedNanos > lingerNanos;
+            return otherEnd == null || !otherEnd.equals(owner) || nowNanos - plannedNanos > lingerNanos;
         }
     }
 
@@ -122,16 +121,15 @@ final class TupleOrder {
     /** Follows the plan, before the routes do. */
     void follow(Plan planOrNull) {
         Set<ExecutorId> executors = new HashSet<>();
+        long now = System.nanoTime();
         if (planOrNull != null) {
             planOrNull.entries().stream().filter(TupleOrder::orders).forEach(entry -> {
                 executors.add(entry.executor());
-                follow(entry);
+                follow(entry, now);
             });
         }
-        long now = System.nanoTime();
         long lingerNanos = TimeUnit.SECONDS.toNanos(worker.messageTimeoutSecs);
-        moving.values().removeIf(one -> executors.stream().noneMatch(id -> id.start() <= one.task && one.task <= id.end())
-                && one.over(tables.ownerOf(one.task), now, lingerNanos));
+        moving.values().removeIf(one -> one.plannedNanos != now && one.over(tables.ownerOf(one.task), now, lingerNanos));
         gates.forEach((id, gate) -> {
             ExecutorCopy copy = worker.copies.get(id);
             boolean alive = copy != null && copy.queue == gate.queue;
@@ -161,7 +159,7 @@ final class TupleOrder {
         return queue == null || queue.tryFlush() && OrderGate.enter(queue, going);
     }
 
-    private void follow(Entry entry) {
+    private void follow(Entry entry, long now) {
         for (int task = entry.executor().start(); task <= entry.executor().end(); task++) {
             Moving one = moving.get(task);
             if (one == null || !one.move.equals(entry.id())) {
@@ -169,6 +167,7 @@ final class TupleOrder {
                 moving.put(task, one);
                 serializer();
             }
+            one.plannedNanos = now;
             for (int sender : tables.taskIds()) {
                 if (one.feeders.contains(worker.state.getTaskToComponent().get(sender))) {
                     one.senders.add(sender);
@@ -448,7 +447,10 @@ final class TupleOrder {
     void takeUngated(AddressedTuple tuple) {
         if (!OrderMarker.is(tuple.tuple)) {
             worker.misrouted.offer(new AddressedTuple(OrderMarker.task(tuple.dest), tuple.tuple));
-        } else if (OrderMarker.closedFor(tuple.tuple) != null && !worker.me.equals(OrderMarker.closedFor(tuple.tuple))) {
+            return;
+        }
+        Slot to = OrderMarker.closedFor(tuple.tuple);
+        if (to != null && !to.equals(worker.me)) {
             late.add(new Late(tuple, System.nanoTime()));
         }
     }
