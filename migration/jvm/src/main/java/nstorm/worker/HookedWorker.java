@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import nstorm.load.Traffic;
@@ -159,9 +160,9 @@ final class HookedWorker {
     }
 
     /** Takes back what has been built and is not wanted here any more. */
-    void discardBuilds(Set<ExecutorId> wanted) {
+    void discardBuilds(Predicate<ExecutorId> wanted) {
         for (ExecutorFactory.Build build : List.copyOf(builds.values())) {
-            if (!wanted.contains(build.id()) && build.made().isDone()) {
+            if (build.made().isDone() && !wanted.test(build.id())) {
                 builds.remove(build.id());
                 factory.discard(build);
             }

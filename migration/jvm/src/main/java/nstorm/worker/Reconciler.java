@@ -5,7 +5,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Collectors;
 import nstorm.wire.Assigned;
 import nstorm.wire.Entry;
 import nstorm.wire.ExecutorId;
@@ -75,7 +74,7 @@ final class Reconciler {
         for (Part part : parts) {
             prepare(part, Desired.holdsStill(part, assigned.get(part.executor()), worker.me));
         }
-        worker.discardBuilds(parts.stream().filter(Reconciler::wanted).map(Part::executor).collect(Collectors.toSet()));
+        worker.discardBuilds(id -> parts.stream().anyMatch(part -> wanted(part) && part.executor().equals(id)));
         worker.order.follow(plan);
         worker.transfer.follow(plan);
         // Before the routes: these take some milliseconds, and meanwhile the bolt's own thread writes its state.
