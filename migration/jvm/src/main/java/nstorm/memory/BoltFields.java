@@ -32,8 +32,13 @@ public final class BoltFields {
 
     /** What a field of {@link #named} holds. */
     public static Object get(Field field, Object bolt) {
+        return read(field, BoltMemory.user(bolt));
+    }
+
+    /** What a field that was made accessible holds. */
+    public static Object read(Field field, Object owner) {
         try {
-            return field.get(BoltMemory.user(bolt));
+            return field.get(owner);
         } catch (IllegalAccessException e) {
             throw new IllegalStateException("cannot read " + field, e);
         }

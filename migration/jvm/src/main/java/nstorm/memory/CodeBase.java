@@ -21,6 +21,11 @@ public final class CodeBase {
         }
     }
 
+    /** Whether it comes with the JDK, whatever its name. */
+    public static boolean ofTheJdk(Class<?> type) {
+        return type.getClassLoader() == null || type.getClassLoader() == ClassLoader.getPlatformClassLoader();
+    }
+
     public boolean has(Class<?> type) {
         return type.getClassLoader() == loader && has(type.getName());
     }

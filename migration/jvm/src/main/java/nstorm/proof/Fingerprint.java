@@ -16,6 +16,7 @@ import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.DoubleAdder;
 import java.util.concurrent.atomic.LongAdder;
+import nstorm.memory.BoltFields;
 import nstorm.proof.GraphWalk.Found;
 
 /**
@@ -92,7 +93,7 @@ final class Fingerprint {
             Object bolt = subject.bolts().get(task);
             for (Field field : subject.fields()) {
                 if (!without.contains(field.getName())) {
-                    print.add(walk, new Root(Kind.FIELD, task, field.getName()), get(field, bolt));
+                    print.add(walk, new Root(Kind.FIELD, task, field.getName()), BoltFields.read(field, bolt));
                 }
             }
         }
@@ -105,7 +106,7 @@ final class Fingerprint {
         GraphWalk walk = new GraphWalk(true, subject.given(), met, LIMIT_NANOS);
         for (Object bolt : subject.bolts()) {
             subject.fields().stream().filter(field -> !without.contains(field.getName()))
-                    .forEach(field -> walk.root(field.getName(), get(field, bolt)));
+                    .forEach(field -> walk.root(field.getName(), BoltFields.read(field, bolt)));
         }
         return met;
     }
@@ -124,7 +125,7 @@ final class Fingerprint {
             if (!looked || !Opened.open(field, type)) {
                 continue;
             }
-            Object value = get(field, null);
+            Object value = BoltFields.read(field, null);
             // What is drawn from one is chance, and to the others one can only add: whether a sum is read back, the code says.
             if (!(value instanceof Random || value instanceof LongAdder || value instanceof DoubleAdder)) {
                 add(walk, new Root(kind, 0, name), value);
@@ -138,14 +139,6 @@ final class Fingerprint {
         order.add(root);
         found.put(root, walk.root(root.name, value));
         outlines.put(root, outline);
-    }
-
-    static Object get(Field field, Object owner) {
-        try {
-            return field.get(owner);
-        } catch (IllegalAccessException e) {
-            throw new IllegalStateException("cannot read " + field, e);
-        }
     }
 
     /** What keeps fields from being left behind as they are, such as an open file, with its path; null if there is nothing. */

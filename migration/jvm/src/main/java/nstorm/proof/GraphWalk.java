@@ -33,6 +33,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.regex.Pattern;
 import java.util.zip.CRC32;
 import java.util.zip.CRC32C;
+import nstorm.memory.CodeBase;
 import nstorm.proof.Shape.How;
 
 /**
@@ -365,7 +366,7 @@ final class GraphWalk {
     }
 
     private void fields(Object object, Shape shape) {
-        if (!Shape.ofTheJdk(object.getClass())) {
+        if (!CodeBase.ofTheJdk(object.getClass())) {
             classes.add(object.getClass());
         } else if (object instanceof InetAddress && now.foreign == null) {
             now.foreign = path(null) + " is an address of a host";

@@ -63,6 +63,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.DoubleAdder;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.regex.Pattern;
+import nstorm.memory.CodeBase;
 
 /**
  * How objects of one class are looked at, worked out once a class.
@@ -160,8 +161,8 @@ record Shape(How how, String about, Field[] fields, long name) {
             return type.getComponentType().isPrimitive() ? How.PRIMITIVES : How.ARRAY;
         }
         String name = type.getName();
-        if (VALUES.contains(type) || name.startsWith("java.time.") && !Clock.class.isAssignableFrom(type) || Path.class.isAssignableFrom(type) && ofTheJdk(type)
-                || Charset.class.isAssignableFrom(type) || TimeZone.class.isAssignableFrom(type) && ofTheJdk(type)) {
+        if (VALUES.contains(type) || name.startsWith("java.time.") && !Clock.class.isAssignableFrom(type) || Path.class.isAssignableFrom(type) && CodeBase.ofTheJdk(type)
+                || Charset.class.isAssignableFrom(type) || TimeZone.class.isAssignableFrom(type) && CodeBase.ofTheJdk(type)) {
             return How.VALUE;
         } else if (type == StringBuilder.class || type == StringBuffer.class) {
             return How.TEXT;
@@ -195,7 +196,7 @@ record Shape(How how, String about, Field[] fields, long name) {
         }
         boolean nobodys = LOGGING.stream().anyMatch(name::startsWith) || METRICS.stream().anyMatch(name::startsWith)
                 && !name.endsWith("Reporter") || READERS.contains(name) || Reference.class.isAssignableFrom(type)
-                || Format.class.isAssignableFrom(type) && ofTheJdk(type);
+                || Format.class.isAssignableFrom(type) && CodeBase.ofTheJdk(type);
         return nobodys ? How.NOTHING : null;
     }
 
@@ -220,7 +221,7 @@ record Shape(How how, String about, Field[] fields, long name) {
         List<Field> all = new ArrayList<>();
         for (Class<?> at = type; at != null && at != Object.class && at != Enum.class; at = at.getSuperclass()) {
             for (Field field : at.getDeclaredFields()) {
-                if (Modifier.isStatic(field.getModifiers()) || UNCOUNTED.contains(field.getName()) && ofTheJdk(at)) {
+                if (Modifier.isStatic(field.getModifiers()) || UNCOUNTED.contains(field.getName()) && CodeBase.ofTheJdk(at)) {
                     continue;
                 }
                 if (!Opened.open(field, at)) {
@@ -232,10 +233,6 @@ record Shape(How how, String about, Field[] fields, long name) {
         boolean isEnum = Enum.class.isAssignableFrom(type);
         How how = !isEnum ? How.FIELDS : all.isEmpty() ? How.VALUE : How.ENUM;
         return new Shape(how, null, all.toArray(NONE), name);
-    }
-
-    static boolean ofTheJdk(Class<?> type) {
-        return type.getClassLoader() == null || type.getClassLoader() == ClassLoader.getPlatformClassLoader();
     }
 
     /** Whether nothing of an object itself can ever be another one, so that it keeps nothing: what it leads to is another question. */

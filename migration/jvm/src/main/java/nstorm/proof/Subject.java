@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import nstorm.memory.BoltFields;
 import nstorm.memory.BoltMemory;
 import nstorm.memory.CodeBase;
 import org.apache.storm.spout.ISpout;
@@ -32,7 +33,7 @@ record Subject(List<Object> bolts, List<Field> fields, Map<String, Object> data,
         taskObjects.forEach(one -> bolts.add(BoltMemory.user(one)));
         List<Class<?>> types = new ArrayList<>();
         List<Field> fields = new ArrayList<>();
-        for (Class<?> at = bolts.get(0).getClass(); at != null && !Shape.ofTheJdk(at); at = at.getSuperclass()) {
+        for (Class<?> at = bolts.get(0).getClass(); at != null && !CodeBase.ofTheJdk(at); at = at.getSuperclass()) {
             types.add(at);
             for (Field field : at.getDeclaredFields()) {
                 if (!Modifier.isStatic(field.getModifiers())) {
@@ -55,7 +56,7 @@ record Subject(List<Object> bolts, List<Field> fields, Map<String, Object> data,
     private static void chance(List<Object> spouts, List<Field> fields, Set<Object> to) {
         for (Object spout : spouts) {
             for (Field field : fields) {
-                Object value = Fingerprint.get(field, spout);
+                Object value = BoltFields.read(field, spout);
                 if (value instanceof Random) {
                     to.add(value);
                 }

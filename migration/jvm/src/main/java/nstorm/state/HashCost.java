@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import nstorm.memory.BoltFields;
 
 /**
  * How many objects the hash code of an object that was read would go through. Where objects share others that is far more than there are: with a
@@ -62,7 +63,7 @@ final class HashCost {
         }
     }
 
-    private long cost(Object object) throws InvalidObjectException {
+    private long cost(Object object) {
         long cost = 1;
         if (last.isArray) {
             for (Object one : (Object[]) object) {
@@ -80,7 +81,7 @@ final class HashCost {
             cost += of(((Map.Entry<?, ?>) object).getKey()) + of(((Map.Entry<?, ?>) object).getValue());
         }
         for (Field field : last.fields) {
-            cost += of(get(field, object));
+            cost += of(BoltFields.read(field, object));
         }
         return cost;
     }
@@ -118,14 +119,6 @@ final class HashCost {
             return !type.isArray() && (Comparable.class.isAssignableFrom(type) || type.getMethod("hashCode").getDeclaringClass() != Object.class);
         } catch (NoSuchMethodException e) {
             throw new IllegalStateException("each class has one", e);
-        }
-    }
-
-    private static Object get(Field field, Object owner) throws InvalidObjectException {
-        try {
-            return field.get(owner);
-        } catch (IllegalAccessException e) {
-            throw new InvalidObjectException("the field " + field + " cannot be read");
         }
     }
 }

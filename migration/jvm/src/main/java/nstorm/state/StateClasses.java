@@ -11,6 +11,7 @@ import java.lang.reflect.WildcardType;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import nstorm.memory.CodeBase;
 import nstorm.memory.Declared;
 
 /**
@@ -67,7 +68,7 @@ public final class StateClasses {
     private boolean allow(Class<?> type) {
         boolean allow = type.isPrimitive() || type.isInterface() || type == SentMap.class || JdkClasses.has(type.getName())
                 || led.contains(type) || held.contains(type) || declared.isOfState(type.getName())
-                || led.stream().anyMatch(one -> !ofTheJdk(one) && one.isAssignableFrom(type));
+                || led.stream().anyMatch(one -> !CodeBase.ofTheJdk(one) && one.isAssignableFrom(type));
         if (allow) {
             allowed.add(type);
             leadOn(type);
@@ -77,7 +78,7 @@ public final class StateClasses {
 
     /** What an object of the class may have in it; of the JDK's classes their type arguments say that. */
     private void leadOn(Class<?> type) {
-        for (Class<?> at = type; at != null && !ofTheJdk(at); at = at.getSuperclass()) {
+        for (Class<?> at = type; at != null && !CodeBase.ofTheJdk(at); at = at.getSuperclass()) {
             allowed.add(at);
             leadByArguments(at.getGenericSuperclass());
             for (Field field : at.getDeclaredFields()) {
@@ -112,9 +113,5 @@ public final class StateClasses {
         } else if (type instanceof TypeVariable<?> variable && variable.getBounds()[0] instanceof Class<?> bound) {
             lead(bound);
         }
-    }
-
-    private static boolean ofTheJdk(Class<?> type) {
-        return type.getClassLoader() == null || type.getClassLoader() == ClassLoader.getPlatformClassLoader();
     }
 }

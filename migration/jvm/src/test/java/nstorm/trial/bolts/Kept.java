@@ -81,15 +81,18 @@ final class Kept {
         }
     }
 
-    /** The partner of what the old copy keeps goes to the new one. */
-    @Right({})
-    static final class Join extends Case implements OwnTuples {
-        final Map<String, Tuple> waiting = new HashMap<>();
-
+    /** Every second tuple is the partner of one that came earlier. */
+    interface Pairs extends OwnTuples {
         @Override
-        public List<Object> values(int number) {
+        default List<Object> values(int number) {
             return List.of("id" + (number % 2 == 0 ? number : number - 7), (long) number, "k");
         }
+    }
+
+    /** The partner of what the old copy keeps goes to the new one. */
+    @Right({})
+    static final class Join extends Case implements Pairs {
+        final Map<String, Tuple> waiting = new HashMap<>();
 
         @Override
         public void execute(Tuple tuple) {
@@ -109,13 +112,8 @@ final class Kept {
 
     /** Gives up what has no partner by tick: still the partner would come to another copy. */
     @Right({})
-    static final class JoinWithTicks extends Case implements OwnTuples {
+    static final class JoinWithTicks extends Case implements Pairs {
         final Map<String, Tuple> waiting = new HashMap<>();
-
-        @Override
-        public List<Object> values(int number) {
-            return List.of("id" + (number % 2 == 0 ? number : number - 7), (long) number, "k");
-        }
 
         @Override
         public void execute(Tuple tuple) {
@@ -137,13 +135,8 @@ final class Kept {
 
     /** Each is looked at for every later one, and a tick or a size lets all go. */
     @Right({})
-    static final class JoinUntilTick extends Keeper implements OwnTuples {
+    static final class JoinUntilTick extends Keeper implements Pairs {
         final List<Tuple> waiting = new ArrayList<>();
-
-        @Override
-        public List<Object> values(int number) {
-            return List.of("id" + (number % 2 == 0 ? number : number - 7), (long) number, "k");
-        }
 
         @Override
         public void execute(Tuple tuple) {
