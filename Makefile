@@ -105,7 +105,7 @@ explore: build/venv.stamp
 chaos: setup
 	.venv/bin/python -m tests.chaos
 
-# Storm's Kafka connectors on a broker of the lab's, which is 50 MB.
+# Storm's Kafka connectors on a broker of the lab's: 60 MB to fetch.
 kafka: setup
 	$(MVN) -f deploy/lab/kafka/pom.xml package
 	.venv/bin/python -m pytest tests/integration/test_kafka.py

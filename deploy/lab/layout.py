@@ -26,7 +26,6 @@ WORKLOAD_JAR = REPOSITORY / "deploy/lab/workload/target/nstorm-workload.jar"
 # The same topologies and one more, and a broker beside them.
 KAFKA_DIR = REPOSITORY / "deploy/lab/kafka/target"
 KAFKA_JAR = KAFKA_DIR / "nstorm-kafka.jar"
-KAFKA_PARTITIONS = 4
 _PORT_BLOCK = 64
 _LOWEST_PORT = 12_800
 _KAFKA_CLUSTER = "nstormLabKafkaBroker0w"  # 16 bytes in base64, as Kafka has its names
@@ -223,8 +222,7 @@ class LabLayout:
             "4lw.commands.whitelist": "srvr, mntr",
         }
         self.tmp_dir.mkdir()
-        lines = (f"{key}={value}\n" for key, value in zoo_cfg.items())
-        (zookeeper_dir / "zoo.cfg").write_text("".join(lines))
+        _write_properties(zookeeper_dir / "zoo.cfg", zoo_cfg)
         if self.options.kafka_port:
             self._write_kafka()
         for nimbus in self.nimbuses:
@@ -248,12 +246,11 @@ class LabLayout:
             "controller.quorum.voters": f"1@{host}:{port + 1}",
             "offsets.topic.replication.factor": 1,
             "offsets.topic.num.partitions": 1,
-            "num.partitions": KAFKA_PARTITIONS,
+            "num.partitions": 4,
             "log.dirs": self.kafka_dir / "data",
         }
         self.kafka_dir.mkdir()
-        lines = (f"{key}={value}\n" for key, value in conf.items())
-        (self.kafka_dir / "server.properties").write_text("".join(lines))
+        _write_properties(self.kafka_dir / "server.properties", conf)
 
     def _storm_conf(self, root: Path, host: str) -> dict[str, Any]:
         return {
@@ -461,6 +458,10 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
         return True
+
+
+def _write_properties(file: Path, conf: Mapping[str, Any]) -> None:
+    file.write_text("".join(f"{key}={value}\n" for key, value in conf.items()))
 
 
 def _write_conf(root: Path, conf: Mapping[str, Any]) -> None:

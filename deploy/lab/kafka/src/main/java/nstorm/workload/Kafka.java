@@ -5,6 +5,7 @@ import java.util.Map;
 import java.util.Properties;
 import org.apache.kafka.common.serialization.LongDeserializer;
 import org.apache.kafka.common.serialization.LongSerializer;
+import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.storm.generated.StormTopology;
 import org.apache.storm.kafka.bolt.KafkaBolt;
@@ -48,7 +49,7 @@ final class Kafka {
     private static KafkaSpoutConfig<String, Long> consumer(String servers, String topic, Map<String, Object> conf) {
         return new KafkaSpoutConfig.Builder<String, Long>(servers, topic)
             .setProp("group.id", topic)
-            .setProp("key.deserializer", "org.apache.kafka.common.serialization.StringDeserializer")
+            .setProp("key.deserializer", StringDeserializer.class.getName())
             .setProp("value.deserializer", LongDeserializer.class.getName())
             .setProcessingGuarantee(ProcessingGuarantee.valueOf((String) conf.get("workload.kafka.guarantee")))
             .build();

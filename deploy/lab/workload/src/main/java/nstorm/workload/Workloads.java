@@ -33,7 +33,7 @@ final class Workloads {
         try {
             return (StormTopology) Class.forName("nstorm.workload.Kafka").getDeclaredMethod("build", Map.class).invoke(null, conf);
         } catch (ReflectiveOperationException e) {
-            throw new IllegalArgumentException("no Kafka in this jar: type  make build/kafka.stamp,  and start the lab with --kafka", e);
+            throw new IllegalArgumentException("no Kafka in this jar: type  make kafka,  and start the lab with --kafka", e);
         }
     }
 
