@@ -245,7 +245,7 @@ final class OneWorker implements AutoCloseable {
     final ExecutorId id;
     final Slot elsewhere;
     final Slot elsewhereToo;
-    private final LocalCluster cluster;
+    final LocalCluster cluster;
     private final Path plans;
     /** Of the moves that are planned from now on. */
     String way = "live";

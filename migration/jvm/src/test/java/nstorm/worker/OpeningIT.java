@@ -108,12 +108,14 @@ class OpeningIT {
         prepared(spout, "spout");
         long before = opens();
         ExecutorCopy copy = one.worker.copies.get(spout);
-        one.worker.state.getIsTopologyActive().set(false);
+        // By Storm: its worker reads again whether it is active each 10 s.
+        one.cluster.deactivate("one");
+        await("the worker has heard of it", () -> !one.worker.state.getIsTopologyActive().get());
         one.plan("m", spout, one.elsewhere, one.worker.me, Phase.STOP);
         one.awaitAck("m", "NONE");
         assertFalse(copy.opensFor(0));
         assertEquals(before, opens());
-        one.worker.state.getIsTopologyActive().set(true);
+        one.cluster.activate("one");
         one.awaitAck("m", "ROUTED");
     }
 
