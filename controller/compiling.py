@@ -13,6 +13,7 @@ import structlog
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.compiled import run_as_python_until
+from controller.core.policy import Case, Searching
 from controller.policies.otd import otd
 from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import TargetOptions
@@ -89,5 +90,5 @@ def prepare() -> None:
         traffic=traffic,
     )
     for rules in (Limits(max_moves=2), Limits(gain_tps=np.inf)):
-        for policy in (Gather(TargetOptions()), otd):
-            policy(cluster, snapshot, rules)
+        Searching(Gather(TargetOptions())).decide(Case(cluster, snapshot, rules), None)
+        otd(cluster, snapshot, rules)

@@ -6,6 +6,7 @@ simulator each make their own `Seen`, call `cycle`, and write the plans of its r
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from controller.config import Config, Mode
 from controller.core.choose import choose_each
@@ -17,14 +18,12 @@ from controller.core.layout import Layout
 from controller.core.metrics import Rates, observe_each
 from controller.core.picture import Picture, picture_each
 from controller.core.plan import next_plan
+from controller.core.policy import Policy
 from controller.core.slots import slots_each
 from controller.core.spare import spare_each
 from controller.core.topology import TopologyView, moves_under_way
 from controller.core.veto import veto_each
 from controller.hold import hold_each
-from controller.policies.partition.goal import Answer
-from controller.policies.partition.policy import Gather, Remembered
-from controller.policies.partition.search import PendingSearches
 from controller.policies.registry import policy
 from controller.report import Report, TopologyReport, begun_by, report_each, surprised
 from migration.model import ExecutorId, NodeLoad, Plan, Slot
@@ -44,7 +43,7 @@ class Seen:
     rests: tuple[tuple[str, ExecutorId, float], ...] = ()
     # Topology and executor of each move of the last cycle whose plan could not be written.
     not_begun: tuple[tuple[str, ExecutorId], ...] = ()
-    answers: tuple[tuple[str, Answer], ...] = ()  # ends of searches, by topology
+    answers: tuple[tuple[str, Any], ...] = ()  # to questions of the policy, by topology
     # Unix seconds, source and target node of each move that has begun within the last hour.
     begun: tuple[tuple[float, str, str], ...] = ()
     drained: tuple[str, ...] = ()  # the hosts that operators drain
@@ -60,8 +59,7 @@ class Memory:
     # Since when, in monotonic seconds, executors rest, and workers are missed.
     moved_s: Mapping[tuple[str, ExecutorId], float] = field(default_factory=dict)
     unheard_s: Mapping[tuple[str, Slot], float] = field(default_factory=dict)
-    answers: tuple[tuple[str, Answer], ...] = ()  # that no policy has asked for yet
-    targeting: Remembered | None = None  # what the policy `gather` remembers; None with any other
+    of_policy: Mapping[str, Any] = field(default_factory=dict)  # by topology, for the policy alone
     # Worked out of what was seen, and kept to save the work; a decision is the same without.
     layouts: Mapping[str, Layout] = field(default_factory=dict)  # by topology
 
@@ -72,11 +70,12 @@ def cycle(memory: Memory, seen: Seen, settings: Config) -> tuple[Memory, Report]
     The same values give the same report. An unexpected error ends the cycle; what was seen of moves
     and searches that have ended is remembered all the same.
     """
-    remembered = _remembering(memory, seen, settings)
+    decide = policy(settings.policy, settings.options)
+    remembered = _remembering(memory, seen, settings, decide)
     if seen.epoch is None or not seen.topologies:
         return remembered, Report((_nothing_to_look_at(remembered, seen),))
     try:
-        return _cycle(remembered, seen, seen.epoch, settings)
+        return _cycle(remembered, seen, seen.epoch, settings, decide)
     except Exception as error:  # a surprise must not end the controller
         return remembered, surprised(remembered.tick, seen.time_s, error)
 
@@ -87,12 +86,10 @@ def failed(memory: Memory, time_s: float, error: Exception) -> tuple[Memory, Rep
     return counted, surprised(counted.tick, time_s, error)
 
 
-def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Memory, Report]:
+def _cycle(
+    memory: Memory, seen: Seen, epoch: int, settings: Config, decide: Policy[Any]
+) -> tuple[Memory, Report]:
     views = seen.topologies
-    searches = PendingSearches(memory.answers)
-    decide = policy(settings.policy, settings.options, searches)
-    if isinstance(decide, Gather):
-        decide.recall(memory.targeting or Remembered())
     under_way = moves_under_way(views)
     free_moves = settings.max_moves - len(under_way)
 
@@ -150,17 +147,18 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
         now_s=seen.now_s,
         time_s=seen.time_s,
     )
-    decisions = choose_each(
+    chosen = choose_each(
         decide,
         gated | {topology: Veto(d.outcome, d.reason) for topology, d in drains.items()},
         ruled,
         settings.limits,
         free_moves - begun,
+        memories=memory.of_policy,
         may_exceed=not under_way and not begun,
         first=memory.tick,
         begins={topology for topology, mode in holds.modes.items() if mode is Mode.AUTO},
     )
-    decisions |= drains
+    decisions = {topology: one.decision for topology, one in chosen.items()} | drains
     plans: dict[str, tuple[Plan | None, Decision]] = {}
     for view in views:
         plans[view.id] = next_plan(view, decisions[view.id], epoch, seen.free)
@@ -179,20 +177,25 @@ def _cycle(memory: Memory, seen: Seen, epoch: int, settings: Config) -> tuple[Me
         layouts={t: made.layout for t, made in pictures.items() if isinstance(made, Picture)},
         moved_s={**memory.moved_s, **dict.fromkeys(begun_by(reports), seen.now_s)},
         unheard_s=unheard_s,
-        answers=tuple(given for given in searches.answers if given[0] in plans),
-        targeting=decide.remembered.only(plans) if isinstance(decide, Gather) else None,
+        of_policy={t: one.memory for t, one in chosen.items() if one.memory is not None},
     )
-    return after, Report(reports, tuple(searches.questions))
+    questions = tuple(one.question for one in chosen.values() if one.question is not None)
+    return after, Report(reports, questions)
 
 
-def _remembering(memory: Memory, seen: Seen, settings: Config) -> Memory:
+def _remembering(memory: Memory, seen: Seen, settings: Config, decide: Policy[Any]) -> Memory:
     """Count the cycle, keep the answers, and let rest the executors that have moved."""
     begun_s = {k: s for k, s in memory.moved_s.items() if k not in set(seen.not_begun)}
     moved_s = {**begun_s, **{(t, executor): at_s for t, executor, at_s in seen.rests}}
+    of_policy = dict(memory.of_policy)
+    for topology, answer in seen.answers:
+        heard = decide.heard(of_policy.get(topology), answer)
+        if heard is not None:
+            of_policy[topology] = heard
     return replace(
         memory,
         tick=memory.tick + 1,
-        answers=(*memory.answers, *seen.answers),
+        of_policy=of_policy,
         moved_s={k: s for k, s in moved_s.items() if seen.now_s - s < settings.cooldown_s},
     )
 

@@ -7,8 +7,8 @@ from controller.config import Mode
 from controller.core.cluster import inter_node_tps
 from controller.core.decision import Decision, Move, Outcome, Veto, proposal_id
 from controller.core.picture import Picture
+from controller.core.policy import Question
 from controller.core.veto import Vetoes
-from controller.policies.partition.search import Question
 from migration.model import ExecutorId, Plan
 
 

@@ -9,8 +9,9 @@ from controller.config import Config
 from controller.core.choose import choose
 from controller.core.classify import classify
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_tps
-from controller.core.decision import Decision, Outcome, Policy
+from controller.core.decision import Decision, Outcome
 from controller.core.headroom import headroom
+from controller.core.policy import Case, Decided, Search, Searching, search_inline
 from controller.core.spare import with_emptied
 from controller.core.veto import Vetoes, cooldown, exclusions, first_of, placement_vetoes, ruled
 from controller.policies.registry import policy
@@ -31,28 +32,30 @@ def walk(
     config: Config,
     steps: int,
     *,
-    chosen: Policy | None = None,
+    search: Search = search_inline,
+    memory: Any = None,
     also: Callable[[LoadSnapshot], Vetoes] = lambda now: Vetoes(),
     moved_at: Mapping[str, float] = MappingProxyType({}),
 ) -> Iterator[WalkStep]:
     """Decide and move, until nothing moves; the last step may be without a move.
 
     The vetoes of the live run count if the configuration wants them; a step takes a cycle then.
-    Without `chosen` the configuration's policy decides; `also` gives more vetoes,
-    and `moved_at` the executors that rest, with the step, below 0, before which they moved.
+    `search` answers what the policy asks, and `memory` is what it remembers. `also` gives more
+    vetoes, and `moved_at` the executors that rest, with the step, below 0, before which they moved.
     """
-    chosen = chosen or policy(config.policy, config.options)
+    chosen = Searching(policy(config.policy, config.options), search)
     limits = replace(config.limits, max_moves=config.max_moves)
     rests = dict(moved_at)
 
-    def decided(step: int, now: LoadSnapshot) -> Decision:
+    def decided(step: int, now: LoadSnapshot) -> Decided[Any]:
         name = topology_name(now.topology)
         if config.excluded.has_topology(now.topology, name):
             reason = f"topology {name} is excluded"
-            return Decision(Outcome.EXCLUDED, reason)
+            return Decided(Decision(Outcome.EXCLUDED, reason), memory)
         if not config.vetoes:
             vetoes = exclusions(cluster, now, config.excluded)
-            return choose(chosen, cluster, now, limits, ruled(cluster, now, vetoes))
+            case = Case(cluster, now, limits)
+            return choose(chosen, case, ruled(cluster, now, vetoes), memory)
         left_s = {
             executor: config.cooldown_s - (step - at) * config.cycle_s
             for executor, at in rests.items()
@@ -60,11 +63,12 @@ def walk(
         there = placement_vetoes(cluster, now, config.excluded)
         vetoes = first_of(cooldown(left_s), also(now), there)
         usable = with_emptied(cluster, now, vetoes)
-        decision = choose(chosen, usable, now, limits, ruled(usable, now, vetoes))
-        return decision.cut_to(config.max_moves)
+        found = choose(chosen, Case(usable, now, limits), ruled(usable, now, vetoes), memory)
+        return replace(found, decision=found.decision.cut_to(config.max_moves))
 
     for step in range(steps):
-        decision = decided(step, snapshot)
+        found = decided(step, snapshot)
+        decision, memory = found.decision, found.memory
         rests |= {move.executor: step for move in decision.moves}
         snapshot = decision.applied(cluster, snapshot)
         yield WalkStep(decision, snapshot)

@@ -19,5 +19,5 @@ def cycle_with_searches(
         if not report.questions:
             return after, report, seen
         question = report.questions[0]
-        answer = question.snapshot.topology, question.answer()
+        answer = question.topology, question.answer()
         seen = replace(seen, answers=(*seen.answers, answer))

@@ -105,7 +105,7 @@ class Recorded:
             seen = self.look()
             self.memory, report = cycle(before, seen, self.config)
         for question in report.questions:
-            topology = question.snapshot.topology
+            topology = question.topology
             if topology not in self.searching:
                 self.searching[topology] = self.delay_ticks - 1, question.answer()
         unwritten = ("wc-1",) if self.unwritten else ()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -20,13 +20,11 @@ from controller.core.classify import worker_cpu_cores
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_frac
 from controller.core.compiled import run_as_python_until
 from controller.core.headroom import headroom
+from controller.core.policy import Question, Search, search_inline
 from controller.errors import SnapshotError
 from controller.output import Output, OutputOption, quiet
 from controller.policies.partition import anneal
-from controller.policies.partition.goal import Answer
-from controller.policies.partition.search import Question, Search, search_inline
 from controller.policies.registry import NAMES
-from controller.policies.registry import policy as choose_policy
 from controller.snapshot import parse
 from controller.walk import WalkStep, as_document, walk
 
@@ -75,9 +73,8 @@ def decide(
     config = build(keys_of(assignments or []))
     config = replace(config, policy=policy or config.policy)
     cluster, start = _read(snapshot)
-    with _searching(config.policy, len(start.executors) * steps) as search:
-        chosen = choose_policy(config.policy, config.options, search)
-        walked = list(walk(cluster, start, config, steps, chosen=chosen))
+    with _searching(config.policy, len(start.executors), steps) as search:
+        walked = list(walk(cluster, start, config, steps, search=search))
         if output is Output.JSON:
             print(json.dumps(as_document(cluster, walked, config), indent=1))
         else:
@@ -85,9 +82,9 @@ def decide(
 
 
 @contextmanager
-def _searching(policy: str, executor_steps: int) -> Iterator[Search]:
+def _searching(policy: str, executors: int, steps: int) -> Iterator[Search]:
     """Decide at once, as Python where the compiler has not been yet; give what searches."""
-    if policy != "gather" and executor_steps <= MOST_AS_PYTHON:
+    if policy != "gather" and executors * steps <= MOST_AS_PYTHON:
         with run_as_python_until(lambda: False):
             yield search_inline
         return
@@ -100,8 +97,8 @@ def _searching(policy: str, executor_steps: int) -> Iterator[Search]:
     begun.set()
     with quiet(logging.CRITICAL), compiling_beside(begun) as compiled:
 
-        def search(question: Question) -> Answer:
-            if len(question.snapshot.executors) > MOST_SEARCHED_AS_PYTHON:
+        def search(question: Question) -> Any:
+            if executors > MOST_SEARCHED_AS_PYTHON:
                 compiled.wait()
             return question.answer()
 

@@ -2,33 +2,37 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from controller.core.classify import Limits
-from controller.core.cluster import Cluster, LoadSnapshot, Spare
-from controller.core.decision import Decision, Outcome, Policy, Veto
+from controller.core.cluster import Spare
+from controller.core.decision import Decision, Outcome, Veto
 from controller.core.picture import Picture
+from controller.core.policy import Case, Decided, M, Policy
 from controller.core.veto import Ruled, Vetoes
 
 
 def choose_each(
-    policy: Policy,
+    policy: Policy[M],
     pictures: Mapping[str, Picture | Veto],  # by topology; a veto is the decision
     ruled: Mapping[str, Ruled],
     limits: Limits,
     free_moves: int,  # how many more moves the cluster may have under way
     *,
+    memories: Mapping[str, M],  # of the policy, by topology
     may_exceed: bool,  # whether an exchange may begin that has more: nothing is under way
     # Which topology is first, modulo their number: with another one in each cycle, none takes all
     # the moves for ever.
     first: int,
     begins: Collection[str],  # topologies whose moves begin; advice takes none from another
-) -> dict[str, Decision]:
+) -> dict[str, Decided[M]]:
     """Decide topology by topology, as long as the cluster may have one more move."""
-    decisions: dict[str, Decision] = {}
+    found: dict[str, Decided[M]] = {}
     opened: dict[str, str] = {}  # nodes, and the topology that opens a slot there
     turns = list(pictures.items())
     start = first % max(len(turns), 1)
     for topology, made in turns[start:] + turns[:start]:
+        memory, question = memories.get(topology), None
         if isinstance(made, Veto):
             decision = Decision(made.outcome, made.reason)
         elif free_moves <= 0:
@@ -40,8 +44,10 @@ def choose_each(
             if isinstance(spare, Spare) and spare.node in opened:
                 why = f"{spare.worker} is on a host where {opened[spare.node]} opens one"
                 cluster = replace(cluster, spare=why)
-            decision = choose(policy, cluster, made.snapshot, limited, ruled[topology])
-            decision = decision.cut_to(free_moves)
+            case = Case(cluster, made.snapshot, limited)
+            chosen = choose(policy, case, ruled[topology], memory)
+            memory, question = chosen.memory, chosen.question
+            decision = chosen.decision.cut_to(free_moves)
             count = len(decision.moves)
             if count > free_moves and not may_exceed:
                 reason = f"an exchange of {count} moves waits until no other is under way"
@@ -50,39 +56,49 @@ def choose_each(
                 free_moves, may_exceed = free_moves - count, False
                 if isinstance(spare, Spare) and _opens(decision, spare):
                     opened[spare.node] = made.view.publication.name
-        decisions[topology] = decision
-    return decisions
+        found[topology] = Decided(decision, memory, question)
+    return found
 
 
-def choose(
-    policy: Policy, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, ruled: Ruled
-) -> Decision:
-    """Decide among what the vetoes leave of a cluster and a snapshot.
+def choose(policy: Policy[M], case: Case, ruled: Ruled, memory: M | None = None) -> Decided[M]:
+    """Decide among what the vetoes leave of a case.
 
     Without a move, the decision is the veto on the policy's best one, if a veto stands in its way.
     No slot is opened for what a worker has room for once a veto has passed by itself.
     """
     closed, movable = ruled.now
-    usable = cluster if closed == cluster.closed else replace(cluster, closed=closed)
-    allowed = policy(usable, movable, limits)
-    # A question of "what if" must not touch a policy's memory: such a policy has a twin without.
-    unbound: Policy = getattr(policy, "memoryless", policy)
-    if isinstance(cluster.spare, Spare) and _opens(allowed, cluster.spare):
+    usable = case.cluster if closed == case.cluster.closed else replace(case.cluster, closed=closed)
+    chosen = policy.decide(Case(usable, movable, case.limits), memory)
+    decision = _explained(policy, case, Case(usable, movable, case.limits), ruled, chosen.decision)
+    return replace(chosen, decision=decision)
+
+
+def _explained(
+    policy: Policy[Any], case: Case, allowed: Case, ruled: Ruled, chosen: Decision
+) -> Decision:
+    """Ask what the policy would do without the vetoes, or without those that pass."""
+    cluster, limits = case.cluster, case.limits
+    if isinstance(cluster.spare, Spare) and _opens(chosen, cluster.spare):
         closed, movable = ruled.later
         later = replace(cluster, spare=None, closed=closed)
-        relief = unbound(later, movable, replace(limits, max_moves=1))
-        same = relief.moves and relief.moves[0].source == allowed.moves[0].source
-        return (_vetoed(relief, ruled.vetoes) if same else None) or allowed
-    if allowed.moves or (usable is cluster and movable is snapshot) or not limits.explain:
-        return allowed
+        relief = policy.at_once(Case(later, movable, replace(limits, max_moves=1)))
+        same = relief.moves and relief.moves[0].source == chosen.moves[0].source
+        return (_vetoed(relief, ruled.vetoes) if same else None) or chosen
+    is_whole = allowed.cluster is cluster and allowed.snapshot is case.snapshot
+    if chosen.moves or is_whole or not limits.explain:
+        return chosen
     # It weighs each executor by itself, so only one that a veto holds could do better.
-    narrows = unbound is not policy and usable is cluster and bool(movable.is_movable.any())
-    asked = snapshot.of_those(snapshot.is_movable & ~movable.is_movable) if narrows else snapshot
-    free = unbound(cluster, asked, replace(limits, max_moves=1, explain=not narrows))
+    is_movable = allowed.snapshot.is_movable
+    narrows = policy.weighs_each and allowed.cluster is cluster and bool(is_movable.any())
+    asked = case.snapshot
+    if narrows:
+        asked = asked.of_those(asked.is_movable & ~is_movable)
+    limits = replace(limits, max_moves=1, explain=not narrows)
+    free = policy.at_once(Case(cluster, asked, limits))
     if not free.moves:
-        return allowed if narrows else free
+        return chosen if narrows else free
     # Only a policy that weighs all places together wants a move that is allowed.
-    return _vetoed(free, ruled.vetoes) or allowed
+    return _vetoed(free, ruled.vetoes) or chosen
 
 
 def _opens(decision: Decision, spare: Spare) -> bool:

@@ -203,11 +203,16 @@ class LoadSnapshot:
         return self._changed(place=place)
 
     def at(
-        self, time_s: float, place: Ints, cpu_cores: Floats, traffic: "Traffic"
+        self,
+        time_s: float,
+        place: Ints,
+        cpu_cores: Floats,
+        traffic: "Traffic",
+        cpu_var: Floats | None = None,
     ) -> "LoadSnapshot":
         """Take the same executors at another moment."""
         return self._changed(
-            time_s=time_s, place=place, cpu_cores=cpu_cores, traffic=traffic, cpu_var=None
+            time_s=time_s, place=place, cpu_cores=cpu_cores, traffic=traffic, cpu_var=cpu_var
         )
 
     def holding(self, reasons: Mapping[int, str]) -> "LoadSnapshot":

@@ -97,4 +97,5 @@ class Decision:
         return snapshot
 
 
-Policy = Callable[[Cluster, LoadSnapshot, Limits], Decision]
+# A policy that remembers nothing.
+Rule = Callable[[Cluster, LoadSnapshot, Limits], Decision]

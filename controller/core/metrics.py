@@ -20,7 +20,7 @@ from migration.model import NodeLoad, Slot, WorkerLoad
 NS_PER_S = 1e9
 MS_PER_S = 1e3
 # The weight of the newest report in the variance of a rate: it remembers some hundred seconds.
-_VARIANCE_WEIGHT = 0.05
+VARIANCE_WEIGHT = 0.05
 # A pair that sends no more is forgotten once its smoothed rate is below this.
 _SILENT_TPS = 1e-6
 _ALL = slice(None)
@@ -145,8 +145,8 @@ def observe(
         np.where(goes_on, np.where(old.known, ewma, 1.0) / span_s, 0.0),
         np.where(is_new, np.where(smooths, 1.0 - ewma, 0.0), 1.0),
         # Of a moving average with weight `ewma`, half as much is the noise of one report's error.
-        np.where(smooths, _VARIANCE_WEIGHT * ewma / 2, 0.0),
-        np.where(is_new, np.where(smooths, 1.0 - _VARIANCE_WEIGHT, 0.0), 1.0),
+        np.where(smooths, VARIANCE_WEIGHT * ewma / 2, 0.0),
+        np.where(is_new, np.where(smooths, 1.0 - VARIANCE_WEIGHT, 0.0), 1.0),
         ewma,
     )
     cpu_cores, cpu_var = weights.smoothed(

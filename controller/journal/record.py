@@ -22,12 +22,13 @@ from controller.errors import ControllerError
 from migration.model import Slot
 
 # A reader refuses a segment of another format; raise it whenever a key changes its meaning.
-FORMAT = 5
+FORMAT = 6
 _READ_BY = {
     1: "nstorm 0.1.0 as of 2026-11-22",
     2: "nstorm 0.1.0 as of 2026-11-23",
     3: "nstorm 0.2.0 as of 2026-11-23",
     4: "nstorm 0.2.0 as of 2026-11-24",
+    5: "nstorm 0.2.0 as of 2026-11-26",
 }
 _LINE = re.compile(rb'\{"crc":"([0-9a-f]{8})",')
 _BRACE = zlib.crc32(b"{")
@@ -77,7 +78,7 @@ class TickRecord(Struct, frozen=True, tag_field="kind", tag="tick"):
     load_nodes: tuple[str, ...] = ()  # the nodes whose newest report was seen
     rests: tuple[tuple[str, str, float], ...] = ()
     not_begun: tuple[tuple[str, str], ...] = ()
-    # topology, `Answer` by `encode`
+    # topology, answer to a question of the policy by `encode`
     answers: tuple[tuple[str, str], ...] = ()
     begun: tuple[tuple[float, str, str], ...] = ()
     error: str | None = None  # what kept the cycle from looking
@@ -160,6 +161,14 @@ def decode(kind: type[T], text: Any) -> T:
         data = b64decode(text)
         return msgspec.msgpack.decode(data, type=kind, dec_hook=_made)
     except (TypeError, ValueError, msgspec.DecodeError) as error:
+        raise of_another_version(error) from error
+
+
+def made(kind: type[T], value: Any) -> T:
+    """Make what `decode` has left as it was written, since its type was not known."""
+    try:
+        return msgspec.convert(value, kind, dec_hook=_made)
+    except (TypeError, ValueError) as error:
         raise of_another_version(error) from error
 
 

@@ -7,11 +7,11 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from controller.core.decision import Policy
+from controller.core.decision import Rule
+from controller.core.policy import Policy, Stateless
 from controller.policies.otd import otd
 from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import TargetOptions
-from controller.policies.partition.search import Search, search_inline
 from migration.settings import setting
 
 
@@ -54,18 +54,13 @@ _PAPERS: Mapping[str, str] = MappingProxyType(
 NAMES = ("gather", "otd", *_PAPERS)
 
 
-def policy(name: str, options: Options, search: Search = search_inline) -> Policy:
-    """Give one of the `NAMES`, ready to decide, with what concerns it of the options.
-
-    `gather` searches by `search` and remembers what is under way, so each run needs one of its own.
-    """
+def policy(name: str, options: Options) -> Policy[Any]:
+    """Give one of the `NAMES`, with what concerns it of the options."""
     if name == "gather":
-        return Gather(options.target, search)
+        return Gather(options.target)
     if name == "otd":
-        return otd
+        return Stateless(otd)
     module, _, function = _PAPERS[name].partition(":")
     found: Any = getattr(import_module(f"controller.policies.{module}"), function)
-    chosen: Policy = (
-        partial(found, options=options.aniello) if name.startswith("aniello") else found
-    )
-    return chosen
+    rule: Rule = partial(found, options=options.aniello) if name.startswith("aniello") else found
+    return Stateless(rule)

@@ -4,7 +4,7 @@ With the recorded configuration that gives the recorded cycles, byte for byte.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from msgspec import Raw
@@ -19,10 +19,11 @@ from controller.journal.record import (
     TickRecord,
     compact,
     decode,
+    made,
     of_another_version,
 )
 from controller.journal.recorder import cycle_record
-from controller.policies.partition.goal import Answer
+from controller.policies.registry import policy
 from controller.report import Report
 from migration import ConfigError, WireError, wire
 from migration.model import ExecutorId, NodeAcks, NodeLoad, Plan, Publication, Slot
@@ -45,7 +46,7 @@ class SeenReader:
         self._acks: dict[str, NodeAcks] = {}
         self._loads: dict[str, NodeLoad] = {}
 
-    def seen(self, record: TickRecord) -> Seen:
+    def seen(self, record: TickRecord, answer_type: Any = Any) -> Seen:
         return Seen(
             record.now_s,
             record.time_s,
@@ -55,7 +56,7 @@ class SeenReader:
             self.loads(record),
             tuple((t, ExecutorId.parse(executor), s) for t, executor, s in record.rests),
             tuple((t, ExecutorId.parse(executor)) for t, executor in record.not_begun),
-            tuple((topology, decode(Answer, answer)) for topology, answer in record.answers),
+            tuple((topology, decode(answer_type, answer)) for topology, answer in record.answers),
             record.begun,
             record.drained,
             frozenset(map(Slot.parse, record.free)),
@@ -113,22 +114,32 @@ def replay(ticks: Iterable[Tick]) -> Iterator[Replayed]:
     messages this one cannot read.
     """
     reader, memory, config = SeenReader(), None, Config()
+    answer_type: Any = Any
     for tick in ticks:
         if tick.gap:  # what was decided there is not known
             memory = None
         if tick.head is not None and tick.head.seq + 1 == tick.record.seq and memory is None:
             config = recorded_config(tick.head)
-            memory = decode(Memory, tick.head.memory)
+            memory = recorded_memory(tick.head, config)
+            answer_type = policy(config.policy, config.options).answer_type
         if memory is None:
             continue
         record = tick.record
-        seen = reader.seen(record)
+        seen = reader.seen(record, answer_type)
         if record.error is None:
             memory, report = cycle(memory, seen, config)
         else:
             memory, report = failed(memory, seen.time_s, _RecordedError(record.error))
         cycles = [cycle_record(one) for one in report.topologies]
         yield Replayed(tick, seen, report, cycles)
+
+
+def recorded_memory(head: Head, config: Config) -> Memory:
+    """Read what the controller remembered, its policy too."""
+    memory = decode(Memory, head.memory)
+    kind = policy(config.policy, config.options).memory_type
+    of_policy = {topology: made(kind, one) for topology, one in memory.of_policy.items()}
+    return replace(memory, of_policy=of_policy)
 
 
 def recorded_config(head: Head) -> Config:

@@ -11,7 +11,7 @@ others. Topologies run apart, so `max.moves.per.cycle` limits each of them, not 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from controller.core.choose import choose
 from controller.core.classify import Limits, worker_sums
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot, Traffic
 from controller.core.compiled import compiled
-from controller.core.decision import Decision, Move, Outcome, Policy, Veto
+from controller.core.decision import Decision, Move, Outcome, Veto
+from controller.core.metrics import VARIANCE_WEIGHT
+from controller.core.policy import Case, Policy, Searching, Stateless
 from controller.core.spare import with_emptied
 from controller.core.veto import Vetoes, first_of, placement_vetoes, ruled
 from controller.core.view.kernels import Marks
@@ -28,7 +30,6 @@ from controller.policies.registry import policy
 from controller.replay.recording import PlacementChange, Singles, Span
 from migration.model import topology_name
 
-_Smoothed: TypeAlias = tuple[Floats, Floats]
 # Keys of storm.yaml that change nothing here.
 UNUSED_KEYS = (
     "mode",
@@ -55,6 +56,15 @@ HOP_COST_S = (0.0, 0.905e-6, 1.09e-6)
 WORKER, NODE = 1, 2
 # The same yardstick for every configuration: a worker above the default of load.high is overloaded.
 OVERLOAD_FRAC = Limits().high_frac
+
+
+class Smoothed(NamedTuple):
+    """Traffic (P,) and CPU (E,) that are decided by, and how sure they are."""
+
+    tps: Floats
+    cpu_cores: Floats
+    tps_var: Floats
+    cpu_var: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,7 @@ class Rerun:
     What counts are policy, limits, cycle, smoothing, cool-down and moves per cycle; moves are
     always made, whatever the mode. Without a configuration nothing is decided: the placement is as
     it was, and the moves are the recorded controller's own. Without `explain`, a decision without a
-    move does not look for what came closest, and `gather` searches no target. Linear in ticks; a
+    move does not look for what came closest, and no policy searches. Linear in ticks; a
     tick costs what the policy costs plus O(pairs + executors). Several can go through a log
     together, so that it is read once and never held.
     """
@@ -102,8 +112,8 @@ class Rerun:
         config = config or Config()
         self._config = config
         chosen = policy(config.policy, config.options)
-        # A search would take longer than all else that a quick run does.
-        self._policy: Policy = chosen if explain else getattr(chosen, "memoryless", chosen)
+        self._policy: Policy[Any] = Searching(chosen) if explain else _without_search(chosen)
+        self._memory: Any = None  # of the policy
         self._limits = replace(config.limits, max_moves=config.max_moves, explain=explain)
         self._place: dict[str, str] = {}
         self._recorded: dict[str, str] = {}
@@ -111,8 +121,7 @@ class Rerun:
         # Counts on where the time of day is set back.
         self._clock_s = self._last_s = -np.inf
         self._next_s = -np.inf
-        # Traffic (P,) and CPU (E,) that are decided by.
-        self._smoothed: _Smoothed | None = None
+        self._smoothed: Smoothed | None = None
         self._before: Span | None = None
 
     def series(self) -> Series:
@@ -160,7 +169,8 @@ class Rerun:
                     at, is_changed = place.copy(), False
                     vetoes = self._vetoes(span, at)
                 cores = measure(table, row, span, at, recorded)
-                smoothed = self._smooth(smoothed, span.traffic_tps[row], cores)
+                tps = span.traffic_tps[row].astype(np.float64)
+                smoothed = _smooth(smoothed, tps, cores, self._config.ewma)
                 if asks[row]:
                     snapshot = _snapshot(span, row, at, smoothed)
                     decision = self._decide(span.cluster, snapshot, vetoes, float(now_s[row]))
@@ -223,14 +233,6 @@ class Rerun:
         snapshot = first.at(first.time_s, place, first.cpu_cores, first.traffic)
         return placement_vetoes(span.cluster, snapshot, self._config.excluded.on(span.hosts))
 
-    def _smooth(self, before: _Smoothed | None, tps: Singles, cores: Floats) -> _Smoothed:
-        new = tps.astype(np.float64), cores
-        if before is None:
-            return new
-        ewma = self._config.ewma
-        one, other = (ewma * now + (1 - ewma) * was for now, was in zip(new, before, strict=True))
-        return one, other
-
     def _decide(
         self, cluster: Cluster, snapshot: LoadSnapshot, vetoes: Vetoes, now_s: float
     ) -> Decision:
@@ -239,14 +241,36 @@ class Rerun:
         vetoes = first_of(Vetoes(dict.fromkeys(rests_until_s, _RESTS)), vetoes)
         usable = with_emptied(cluster, snapshot, vetoes)
         left = ruled(usable, snapshot, vetoes)
-        decision = choose(self._policy, usable, snapshot, self._limits, left)
-        decision = decision.cut_to(self._config.max_moves)
+        found = choose(self._policy, Case(usable, snapshot, self._limits), left, self._memory)
+        self._memory, decision = found.memory, found.decision.cut_to(self._config.max_moves)
         self._rests_until_s = rests_until_s
         for move in decision.moves:
             rests_until_s[move.executor] = now_s + self._config.cooldown_s
             ends = move.executor, move.source, move.target
             self._moves.append(ReplayedMove(*ends, move.asc_tps, snapshot.time_s))
         return decision
+
+
+def _without_search(chosen: Policy[Any]) -> Policy[None]:
+    """Let a policy decide at once: a search takes longer than all else that a quick run does."""
+    return Stateless(lambda *case: chosen.at_once(Case(*case)))
+
+
+def _smooth(before: Smoothed | None, tps: Floats, cpu_cores: Floats, ewma: float) -> Smoothed:
+    """Smooth the rates of a tick, and note how far they were off, as `observe` does."""
+    if before is None:
+        return Smoothed(tps, cpu_cores, np.zeros(len(tps)), np.zeros(len(cpu_cores)))
+    return Smoothed(
+        ewma * tps + (1 - ewma) * before.tps,
+        ewma * cpu_cores + (1 - ewma) * before.cpu_cores,
+        _noise(tps - before.tps, before.tps_var, ewma),
+        _noise(cpu_cores - before.cpu_cores, before.cpu_var, ewma),
+    )
+
+
+def _noise(off: Floats, before: Floats, ewma: float) -> Floats:
+    noise: Floats = off * off * (VARIANCE_WEIGHT * ewma / 2) + before * (1 - VARIANCE_WEIGHT)
+    return noise
 
 
 def _stretches(span: Span) -> Iterator[tuple[int, int, list[PlacementChange]]]:
@@ -258,27 +282,28 @@ def _stretches(span: Span) -> Iterator[tuple[int, int, list[PlacementChange]]]:
         yield begin, end, changes[begin]
 
 
-def _snapshot(span: Span, row: int, place: Ints, smoothed: _Smoothed) -> LoadSnapshot:
+def _snapshot(span: Span, row: int, place: Ints, smoothed: Smoothed) -> LoadSnapshot:
     """Show the smoothed load of a tick as a policy sees it: without pairs that say nothing."""
-    tps, cpu_cores = smoothed
+    tps, tps_var = smoothed.tps, smoothed.tps_var
     source, target = span.source, span.target
     if not tps.all():
         used = np.flatnonzero(tps)
-        source, target, tps = source[used], target[used], tps[used]
-    traffic = Traffic(source, target, tps)
-    return span.first.at(float(span.time_s[row]), place, cpu_cores, traffic)
+        source, target, tps, tps_var = source[used], target[used], tps[used], tps_var[used]
+    traffic = Traffic(source, target, tps, tps_var)
+    time_s = float(span.time_s[row])
+    return span.first.at(time_s, place, smoothed.cpu_cores, traffic, smoothed.cpu_var)
 
 
-def _carried(before: Span | None, span: Span, smoothed: _Smoothed | None) -> _Smoothed | None:
+def _carried(before: Span | None, span: Span, smoothed: Smoothed | None) -> Smoothed | None:
     """Lay smoothed rates out for the next span, if it is of the same executors."""
     if before is None or smoothed is None or before.first.executors != span.first.executors:
         return None
     count = len(span.first.executors)
     old, new = (s.source * count + s.target for s in (before, span))
-    tps = np.zeros(len(new))
+    tps, tps_var = np.zeros((2, len(new)))
     _, at_old, at_new = np.intersect1d(old, new, assume_unique=True, return_indices=True)
-    tps[at_new] = smoothed[0][at_old]
-    return tps, smoothed[1]
+    tps[at_new], tps_var[at_new] = smoothed.tps[at_old], smoothed.tps_var[at_old]
+    return smoothed._replace(tps=tps, tps_var=tps_var)
 
 
 def measure(table: Floats, row: int, span: Span, place: Ints, recorded: Ints) -> Floats:

@@ -20,9 +20,6 @@ from controller.core.times import utc
 from controller.core.veto import PASSING, Vetoes, first_of, young
 from controller.core.view.view import View
 from controller.cycle import Memory
-from controller.policies.partition.goal import Answer
-from controller.policies.partition.policy import Gather, Remembered
-from controller.policies.registry import policy
 from controller.report import TopologyReport
 from controller.storm.commands import Command, answered
 from controller.walk import walk
@@ -47,10 +44,7 @@ def plan_of(
     """
     cluster, snapshot = _with_spare(made.cluster), made.snapshot
     # A slot that opens is another cluster to a search; the cycle has waited for its own.
-    answer = Answer(None) if {m.target for m in report.moves} - {*made.cluster.workers} else None
-    chosen = policy(config.policy, config.options, lambda question: answer)
-    if isinstance(chosen, Gather):
-        chosen.recall(memory.targeting or Remembered())
+    opens = bool({m.target for m in report.moves} - {*made.cluster.workers})
     hosts = made.view.publication.hosts
     live = replace(config, vetoes=True, excluded=config.excluded.on(hosts))
     moved_at = {
@@ -74,7 +68,16 @@ def plan_of(
         return first_of(lasting, Vetoes(last))
 
     walked = list(
-        walk(cluster, snapshot, live, MOST_STEPS, chosen=chosen, also=also, moved_at=moved_at)
+        walk(
+            cluster,
+            snapshot,
+            live,
+            MOST_STEPS,
+            search=lambda question: question.failed if opens else None,
+            memory=memory.of_policy.get(report.topology),
+            also=also,
+            moved_at=moved_at,
+        )
     )
     ends = snapshot, walked[-1].after
     load = [classify(cluster, end, config.limits).load_cores for end in ends]

@@ -16,8 +16,8 @@ from controller.core.topology import moves_under_way
 from controller.cycle import Memory, Seen, cycle, failed
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Writer
-from controller.policies.partition.search import SubprocessSearches
 from controller.report import Report, TopologyReport, not_written
+from controller.searching import SubprocessSearches
 from controller.storm.answers import explained, misfit, of_topology, plan_of
 from controller.storm.apply import Applier
 from controller.storm.collect import LiveCluster

@@ -12,14 +12,13 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
-from controller.core.decision import Policy
+from controller.core.decision import Rule
 from controller.policies import greedy
 from controller.policies.partition import adopt, cheapest, route
 from controller.policies.partition import anneal as annealing
 from controller.policies.partition.cheapest import HOT
-from controller.policies.partition.goal import Answer
-from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import Problem, TargetOptions
+from deploy.sim.remembering import gather
 from tests.bench.decide.fresh import ANNEALINGS, ROUNDS, ROUNDS_OF_ALL, RULES, followed
 from tests.bench.decide.worlds import Kind, kinds, world
 from tests.bench.rows import append, read
@@ -80,17 +79,16 @@ def ablation(
     return read(file)
 
 
-def _patched(part: Part, folder: Path) -> Callable[[], tuple[ExitStack, Policy]]:
+def _patched(part: Part, folder: Path) -> Callable[[], tuple[ExitStack, Rule]]:
     patches = dict(part.patches)
     if part.constants:
         patches[cheapest, "anneal"] = _other_annealing(part, folder)
 
-    def begin() -> tuple[ExitStack, Policy]:
+    def begin() -> tuple[ExitStack, Rule]:
         stack = ExitStack()
         for (module, name), value in patches.items():
             stack.enter_context(patch.object(module, name, value))
-        search = None if part.searches else lambda _: Answer(None)
-        return stack, Gather(TargetOptions(), search) if search else Gather(TargetOptions())
+        return stack, gather() if part.searches else gather(search=lambda question: question.failed)
 
     return begin
 
@@ -113,7 +111,7 @@ def _other_annealing(part: Part, folder: Path) -> Callable[..., Any]:
 
 
 def _measured(
-    kind: Kind, seed: int, policies: Mapping[str, Callable[[], tuple[ExitStack, Policy]]]
+    kind: Kind, seed: int, policies: Mapping[str, Callable[[], tuple[ExitStack, Rule]]]
 ) -> dict[str, Any]:
     cluster, start = world(kind, seed)
     free = TargetOptions(gain_frac=0.0, move_price_frac=0.0, fill_frac=1.0)

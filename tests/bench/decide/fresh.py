@@ -9,12 +9,13 @@ from typing import Any
 
 from controller.core.classify import TOLERANCE_CORES, Limits, worker_cpu_cores
 from controller.core.cluster import LoadSnapshot
-from controller.core.decision import Policy
+from controller.core.decision import Rule
 from controller.policies.otd import otd
 from controller.policies.partition.anneal import anneal
 from controller.policies.partition.cheapest import HOT
 from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.registry import Options, policy
+from deploy.sim.remembering import Remembering
 from tests.bench.decide.cases import Case
 from tests.bench.decide.proof import prove
 from tests.bench.decide.worlds import Kind, kinds, world
@@ -59,7 +60,7 @@ def measured(kind: Kind, seed: int) -> dict[str, Any]:
     cluster, start = world(kind, seed)
     free = TargetOptions(gain_frac=0.0, move_price_frac=0.0, fill_frac=1.0)
     problem = Problem.of(cluster, start, RULES, free)
-    gather = followed(policy("gather", Options()), (cluster, start))
+    gather = followed(Remembering(policy("gather", Options())), (cluster, start))
     took_s = time.process_time() - begin_s
     literal = followed(otd, (cluster, start))
     rounds = min(ROUNDS, ROUNDS_OF_ALL // len(start.place))
@@ -95,7 +96,7 @@ def measured(kind: Kind, seed: int) -> dict[str, Any]:
     }
 
 
-def followed(decide: Policy, case: Case) -> Followed:
+def followed(decide: Rule, case: Case) -> Followed:
     cluster, snapshot = case
     high = RULES.high_frac * cluster.capacity_cores + TOLERANCE_CORES
     moves = too_full = 0

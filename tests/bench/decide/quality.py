@@ -10,22 +10,23 @@ from typing import Any
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.core.decision import Policy
+from controller.core.decision import Rule
 from controller.policies.greedy import greedy
 from controller.policies.partition.anneal import anneal
 from controller.policies.partition.cheapest import HOT
 from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.registry import Options, policy
+from deploy.sim.remembering import Remembering
 from deploy.sim.yardstick import NodeMove, ping_pongs
 from tests.bench.decide.cases import LITERAL, QUALITY, Case
 from tests.bench.decide.measures import cpu_use, weighted_cost_tps
 from tests.bench.decide.tuned import best_aniello, best_rsm
 
 # Made anew for each course: `gather` remembers what is under way.
-COMPARED: Mapping[str, Callable[[], Policy]] = MappingProxyType(
+COMPARED: Mapping[str, Callable[[], Rule]] = MappingProxyType(
     {
-        "otd": lambda: policy("otd", Options()),
-        "gather": lambda: policy("gather", Options()),
+        "otd": lambda: Remembering(policy("otd", Options())),
+        "gather": lambda: Remembering(policy("gather", Options())),
         "aniello-online, best tuning": lambda: best_aniello,
         "rsm, best profile": lambda: best_rsm,
     }
@@ -82,12 +83,12 @@ class Course:
         return next((i for i, (at, fits) in ends if fits and at <= ratio + 1e-12), None)
 
 
-def follow(decide: Policy, case: Case, rules: Limits, cycles: int = 2000) -> Course:
+def follow(decide: Rule, case: Case, rules: Limits, cycles: int = 2000) -> Course:
     """Follow a policy on frozen traffic until it rests, cycles, or the cycles are over.
 
     Parameters
     ----------
-    decide : Policy
+    decide : Rule
         The policy.
     case : Case
         Where it starts.

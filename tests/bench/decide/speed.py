@@ -27,10 +27,9 @@ from controller.core.view.pairs import Pairs
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
 from controller.policies.partition.anneal import COLD, anneal
-from controller.policies.partition.goal import Answer
 from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import Problem, TargetOptions
-from controller.policies.partition.search import Question
+from controller.policies.partition.search import TargetQuestion
 from deploy.ingest.world import Window, WindowWorld
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
 from tests.bench.decide.cases import LITERAL, Case, crowd
@@ -82,7 +81,8 @@ def _cycle_times(
 ) -> Iterator[tuple[float, ...]]:
     """Time the steps of each cycle; its reports are made beforehand."""
     published, config = _published(cluster, snapshot), Config()
-    world, decide = WindowWorld(published), Gather(TargetOptions(), lambda _: Answer(None))
+    world, decide = WindowWorld(published), Gather(TargetOptions())
+    memories: dict[str, Any] = {}
     rates: dict[str, Rates] = {}
     layouts: dict[str, Layout] = {}
     unheard_s: dict[tuple[str, Slot], float] = {}
@@ -121,10 +121,22 @@ def _cycle_times(
         )
         marks.append(time.thread_time())
         found = choose_each(
-            decide, pictures, vetoes, config.limits, 1, may_exceed=True, first=0, begins=()
+            decide,
+            pictures,
+            vetoes,
+            config.limits,
+            1,
+            memories=memories,
+            may_exceed=True,
+            first=0,
+            begins=(),
         )
         marks.append(time.thread_time())
-        assert not found[view.id].moves
+        assert not found[view.id].decision.moves
+        memories = {
+            t: decide.heard(one.memory, one.question.failed) if one.question else one.memory
+            for t, one in found.items()
+        }
         layouts = {t: made.layout for t, made in pictures.items() if isinstance(made, Picture)}
         yield tuple(np.diff(marks))
 
@@ -163,8 +175,8 @@ def _other_volumes(snapshot: LoadSnapshot, chosen: np.random.Generator) -> LoadS
 
 
 def _search_s(cluster: Cluster, snapshot: LoadSnapshot) -> float:
-    Question(*crowd(40), Limits(), TargetOptions(), frozenset()).answer()  # compiles
-    question = Question(cluster, snapshot, Limits(), TargetOptions(), frozenset())
+    TargetQuestion(*crowd(40), Limits(), TargetOptions(), frozenset()).answer()  # compiles
+    question = TargetQuestion(cluster, snapshot, Limits(), TargetOptions(), frozenset())
     begin = time.thread_time()
     question.answer()
     return round(time.thread_time() - begin, 2)

@@ -13,7 +13,7 @@ import numpy as np
 
 from controller.core.classify import TOLERANCE_CORES, Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Performance, Profile
-from controller.core.decision import Decision, Policy
+from controller.core.decision import Decision, Rule
 from controller.policies.aniello import aniello_online
 from controller.policies.model_driven.policies import rsm
 from controller.policies.registry import Aniello
@@ -61,7 +61,7 @@ def best_rsm(cluster: Cluster, snapshot: LoadSnapshot, limits: Limits) -> Decisi
         R-Storm fits CPU to nodes only; memory, which it fits to workers, keeps it from filling one
         worker of a node with everything. It goes with the CPU or is the same for all.
     """
-    policies: list[Policy] = [rsm]
+    policies: list[Rule] = [rsm]
     for reserve, alike in product(MEMORY_RESERVES, (False, True)):
         policies.append(partial(_with_memory, reserve=reserve, alike=alike))
     return _best(policies, cluster, snapshot, limits)
@@ -87,7 +87,7 @@ def _profiles(
 
 
 def _best(
-    policies: Sequence[Policy], cluster: Cluster, snapshot: LoadSnapshot, limits: Limits
+    policies: Sequence[Rule], cluster: Cluster, snapshot: LoadSnapshot, limits: Limits
 ) -> Decision:
     decisions = [policy(cluster, snapshot, limits) for policy in policies]
     return min(decisions, key=partial(_end, cluster, snapshot, limits))

@@ -9,13 +9,12 @@ import numpy as np
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, inter_node_frac, inter_node_tps
-from controller.core.decision import Policy
+from controller.core.decision import Rule
 from controller.core.headroom import headroom
 from controller.core.view.pairs import Pairs
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
-from controller.policies.partition.policy import Gather
-from controller.policies.partition.problem import TargetOptions
+from deploy.sim.remembering import gather
 from kvstore.envelope import pack
 from migration.model import Base, Entry, ExecutorId, LocalPlan, Phase, Plan, Slot
 from migration.wire import encode
@@ -54,7 +53,7 @@ def compare(paper: Paper) -> None:
 
 
 def _walk(
-    policy: Policy, places: Cluster, start: LoadSnapshot, limits: Limits
+    policy: Rule, places: Cluster, start: LoadSnapshot, limits: Limits
 ) -> Iterator[LoadSnapshot]:
     """Give the start, and the placement after each decision, until nothing moves."""
     now = start
@@ -118,7 +117,7 @@ def _saddle(paper: Paper) -> None:
     best = _best_tps(places, snapshot, 0.8)
     text = f"{what}: least inter-node t/s, nodes of 0.8 cores, exhaustive search"
     paper.row("4.1", text, None, best, note=OURS)
-    *_, last = _walk(Gather(TargetOptions()), places, snapshot, limits)
+    *_, last = _walk(gather(), places, snapshot, limits)
     found = inter_node_tps(places, last)
     paper.row("4.1", f"{what}: inter-node t/s where target stops", None, found, note=OURS)
 

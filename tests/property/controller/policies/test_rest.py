@@ -1,6 +1,7 @@
 """No policy of ours comes back to a placement on frozen traffic, so each comes to rest."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,17 +11,19 @@ from controller.config import Excluded
 from controller.core.choose import choose
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
-from controller.core.decision import Decision, Outcome, Policy
+from controller.core.decision import Decision, Outcome, Rule
+from controller.core.policy import Case, Policy, Searching, Stateless
 from controller.core.veto import placement_vetoes, ruled
 from controller.policies.greedy import greedy
 from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import TargetOptions
+from deploy.sim.remembering import gather
 from migration.model import Component
 from tests.property.controller.policies.partition.test_policy import after, limits, options, worlds
 from tests.property.controller.policies.test_single_move import World
 
 
-def rests(policy: Policy, world: World, rules: Limits) -> None:
+def rests(policy: Rule, world: World, rules: Limits) -> None:
     """Follow a policy until it has no move left; fail where a placement comes back."""
     seen = {world[1].place.tobytes()}
     while (decision := policy(*world, rules)).moves:
@@ -30,20 +33,26 @@ def rests(policy: Policy, world: World, rules: Limits) -> None:
     assert decision.outcome is not Outcome.WOULD_MOVE
 
 
-def as_live(policy: Policy) -> Policy:
+def as_live(policy: Policy[Any]) -> Rule:
     """Lay the vetoes of a live run over a policy, all but the time for which executors rest."""
 
+    memory = None
+
     def vetoed(cluster: Cluster, snapshot: LoadSnapshot, rules: Limits) -> Decision:
+        nonlocal memory
         vetoes = placement_vetoes(cluster, snapshot, Excluded())
-        return choose(policy, cluster, snapshot, rules, ruled(cluster, snapshot, vetoes))
+        under = ruled(cluster, snapshot, vetoes)
+        decided = choose(policy, Case(cluster, snapshot, rules), under, memory)
+        memory = decided.memory
+        return decided.decision
 
     return vetoed
 
 
 @given(worlds(), limits)
 def test_what_is_not_explained_is_decided_alike(world: World, rules: Limits) -> None:
-    explained = as_live(greedy)(*world, rules)
-    plain = as_live(greedy)(*world, replace(rules, explain=False))
+    explained = as_live(Stateless(greedy))(*world, rules)
+    plain = as_live(Stateless(greedy))(*world, replace(rules, explain=False))
     assert plain.moves == explained.moves
 
 
@@ -56,21 +65,21 @@ def test_safe_never_returns_to_a_placement(world: World, rules: Limits) -> None:
 def test_safe_never_returns_to_a_placement_where_no_worker_may_end(
     world: World, rules: Limits
 ) -> None:
-    rests(as_live(greedy), world, replace(rules, max_moves=1))
+    rests(as_live(Stateless(greedy)), world, replace(rules, max_moves=1))
 
 
 @given(worlds(), limits, options)
 def test_target_never_returns_to_a_placement(
     world: World, rules: Limits, choice: TargetOptions
 ) -> None:
-    rests(Gather(choice), world, rules)
+    rests(gather(choice), world, rules)
 
 
 @given(worlds(), limits, options)
 def test_target_never_returns_to_a_placement_where_no_worker_may_end(
     world: World, rules: Limits, choice: TargetOptions
 ) -> None:
-    rests(as_live(Gather(choice)), world, replace(rules, max_moves=1))
+    rests(as_live(Searching(Gather(choice))), world, replace(rules, max_moves=1))
 
 
 def on_one_node(
@@ -106,5 +115,5 @@ def on_one_node(
     ],
 )
 def test_what_gains_in_the_end_does_not_lead_back_into_the_way_of_a_target(world: World) -> None:
-    policy = as_live(Gather(TargetOptions(0.0, 0.0, 1.0)))
+    policy = as_live(Searching(Gather(TargetOptions(0.0, 0.0, 1.0))))
     rests(policy, world, Limits(gain_frac=0.0, weight_worker=0.2))

@@ -5,6 +5,7 @@ from controller.core.classify import Limits, classify
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision, Move, Outcome, Veto
 from controller.core.picture import Picture
+from controller.core.policy import Case, Stateless
 from controller.core.veto import Vetoes, ruled
 from tests.unit.controller.policies.placement_worlds import cluster, topology
 
@@ -27,15 +28,15 @@ def ring(_cluster: Cluster, snapshot: LoadSnapshot, _limits: Limits) -> Decision
 
 def test_a_ring_is_chosen_whole_whatever_the_cap() -> None:
     for most in (1, 2, 3):
-        chosen = choose(
-            ring, CLUSTER, SNAPSHOT, Limits(max_moves=most), ruled(CLUSTER, SNAPSHOT, Vetoes())
-        )
-        assert chosen.cut_to(most) == RING
+        case = Case(CLUSTER, SNAPSHOT, Limits(max_moves=most))
+        chosen = choose(Stateless(ring), case, ruled(CLUSTER, SNAPSHOT, Vetoes()))
+        assert chosen.decision.cut_to(most) == RING
 
 
 def test_no_part_of_a_ring_begins_where_one_of_it_may_not() -> None:
     vetoes = Vetoes({"2-2": Veto(Outcome.EXCLUDED, "excluded")})
-    chosen = choose(ring, CLUSTER, SNAPSHOT, Limits(max_moves=2), ruled(CLUSTER, SNAPSHOT, vetoes))
+    case = Case(CLUSTER, SNAPSHOT, Limits(max_moves=2))
+    chosen = choose(Stateless(ring), case, ruled(CLUSTER, SNAPSHOT, vetoes)).decision
     assert chosen.moves == ()
     assert chosen.outcome is Outcome.EXCLUDED
 
@@ -47,16 +48,17 @@ def test_a_ring_longer_than_the_cap_waits_until_nothing_is_under_way() -> None:
 
     def outcomes(free_moves: int, *, may_exceed: bool) -> list[tuple[Outcome, int]]:
         found = choose_each(
-            ring,
+            Stateless(ring),
             made,
             vetoes,
             Limits(),
             free_moves,
+            memories={},
             may_exceed=may_exceed,
             first=0,
             begins=set(made),
         )
-        return [(one.outcome, len(one.moves)) for one in found.values()]
+        return [(one.decision.outcome, len(one.decision.moves)) for one in found.values()]
 
     begins, waits = (Outcome.WOULD_MOVE, 2), (Outcome.MOVE_IN_FLIGHT, 0)
     assert outcomes(1, may_exceed=True) == [begins, waits]

@@ -5,6 +5,7 @@ is a saddle where no executor gains between nodes. The traffic follows the place
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ from controller.core.cluster import (
     Traffic,
     inter_node_tps,
 )
-from controller.core.decision import Decision, Outcome, Policy, Veto
+from controller.core.decision import Decision, Outcome, Veto
+from controller.core.policy import Case, Policy, Searching, Stateless
 from controller.core.veto import Vetoes, first_of, placement_vetoes, ruled
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
@@ -123,13 +125,18 @@ def ratio(snapshot: LoadSnapshot) -> float:
     return inter_node_tps(CLUSTER, snapshot) / snapshot.traffic.total_tps
 
 
+GREEDY = Stateless(greedy)
+
+
 def run(
-    model: WordCount, most: int = 60, policy: Policy = greedy
+    model: WordCount, most: int = 60, policy: Policy[Any] = GREEDY
 ) -> tuple[list[LoadSnapshot], Decision]:
-    path = [model.snapshot(even())]
+    path, memory = [model.snapshot(even())], None
     for _ in range(most):
         vetoes = placement_vetoes(CLUSTER, path[-1], Excluded())
-        decision = choose(policy, CLUSTER, path[-1], Limits(), ruled(CLUSTER, path[-1], vetoes))
+        case = Case(CLUSTER, path[-1], Limits())
+        decided = choose(policy, case, ruled(CLUSTER, path[-1], vetoes), memory)
+        decision, memory = decided.decision, decided.memory
         if not decision.moves:
             return path, decision
         place = path[-1].place.copy()
@@ -162,7 +169,7 @@ def test_it_leaves_the_saddle(seed: int, prefers_local: bool) -> None:
     if (seed, prefers_local) == (6, False):
         # Here no single move gains any more at 0.44; a search knows better.
         assert ratio(path[-1]) > 0.4
-        path, end = run(model, policy=Gather(TargetOptions()))
+        path, end = run(model, policy=Searching(Gather(TargetOptions())))
     assert len(path) > 5
     assert ratio(path[-1]) == pytest.approx(0.3, abs=0.05)
     assert worker_cpu_cores(CLUSTER, path[-1]).max() <= 0.85 + 1e-9
@@ -203,7 +210,9 @@ def test_noise_does_not_keep_it_moving(seed: int, prefers_local: bool) -> None:
             e: Veto(Outcome.COOLDOWN, "rests") for e, at in rested_at.items() if cycle - at < 30
         }
         vetoes = first_of(Vetoes(resting), placement_vetoes(CLUSTER, seen, Excluded()))
-        for move in choose(greedy, CLUSTER, seen, Limits(), ruled(CLUSTER, seen, vetoes)).moves:
+        case = Case(CLUSTER, seen, Limits())
+        decided = choose(Stateless(greedy), case, ruled(CLUSTER, seen, vetoes))
+        for move in decided.decision.moves:
             moved_at.append(cycle)
             rested_at[move.executor] = cycle
             place = place.copy()

@@ -14,6 +14,7 @@ from controller.core.cluster import Performance, Profile, inter_node_tps
 from controller.core.decision import Outcome
 from controller.policies.registry import Aniello, Options, policy
 from controller.snapshot import parse
+from deploy.sim.remembering import Remembering
 from migration import ConfigError
 from tests.unit.controller.policies.placement_worlds import cluster, topology
 
@@ -26,7 +27,7 @@ HAND_GRAPH = Path(__file__).parents[3] / "golden" / "decide" / "hand_graph.json"
 )
 def test_one_step_has_all_moves_and_a_second_none(name: str, ends_with_tps: float) -> None:
     cluster, snapshot = parse(HAND_GRAPH.read_text())
-    decide = policy(name, Options())
+    decide = Remembering(policy(name, Options()))
     decision = decide(cluster, snapshot, Limits())
     assert decision.outcome is Outcome.WOULD_MOVE
     for move in decision.moves:
@@ -42,10 +43,10 @@ def test_a_reason_says_which_edges_of_a_cycle_were_left_out(name: str) -> None:
     snapshot = topology({"a": 2, "b": 2, "c": 2}, [("a", "b"), ("b", "c"), ("c", "b"), ("c", "c")])
     one_thread = Profile(performance=(Performance(1, 10.0, 0.1, 0.1),))
     snapshot = replace(snapshot, profiles=dict.fromkeys("abc", one_thread))
-    reason = policy(name, Options())(places, snapshot, Limits()).reason
+    reason = Remembering(policy(name, Options()))(places, snapshot, Limits()).reason
     assert " (left out, found depth first: c -> b, c -> c)" in reason
     straight = replace(snapshot, edges=snapshot.edges[:2])
-    assert "left out" not in policy(name, Options())(places, straight, Limits()).reason
+    assert "left out" not in Remembering(policy(name, Options()))(places, straight, Limits()).reason
 
 
 def test_the_command_knows_names_and_keys() -> None:

@@ -19,7 +19,8 @@ from controller.core.cluster import (
     Traffic,
     inter_node_tps,
 )
-from controller.core.decision import Decision, Move, Outcome, Policy, Veto
+from controller.core.decision import Decision, Move, Outcome, Rule, Veto
+from controller.core.policy import Case, Stateless
 from controller.core.veto import Vetoes, ruled
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
@@ -44,7 +45,7 @@ def step(cluster: Cluster, snapshot: LoadSnapshot, decision: Decision) -> LoadSn
 
 
 def walk(
-    policy: Policy, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, steps: int = 100
+    policy: Rule, cluster: Cluster, snapshot: LoadSnapshot, limits: Limits, steps: int = 100
 ) -> list[LoadSnapshot]:
     """Follow a policy on frozen traffic until it stops or `steps` are over."""
     path = [snapshot]
@@ -136,7 +137,7 @@ def test_otd_algorithm_1_takes_a_losing_move_but_never_the_own_worker() -> None:
 
 
 @pytest.mark.parametrize("policy", [otd, greedy])
-def test_a_gain_at_the_threshold_is_below_it(policy: Policy) -> None:
+def test_a_gain_at_the_threshold_is_below_it(policy: Rule) -> None:
     cluster, snapshot = load("hand_graph")
     limits = replace(PAPER, gain_tps=13.0, weight_node=1.0, weight_worker=0.0)
     decision = policy(cluster, snapshot, limits)
@@ -145,7 +146,7 @@ def test_a_gain_at_the_threshold_is_below_it(policy: Policy) -> None:
 
 
 @pytest.mark.parametrize("policy", [otd, greedy])
-def test_pinned_executors_and_closed_workers_are_left_alone(policy: Policy) -> None:
+def test_pinned_executors_and_closed_workers_are_left_alone(policy: Rule) -> None:
     cluster, snapshot = load("hand_graph")
     pinned = replace(snapshot, pinned=(None, "spout", None, None, None, None))
     assert policy(cluster, pinned, PAPER).moves[0].executor != "1-1"
@@ -290,9 +291,11 @@ def test_a_policy_that_wants_what_it_might_have_had_is_not_held_against_the_veto
 
     other = Vetoes({"5-5": Veto(Outcome.EXCLUDED, "component sink is excluded")})
     left = ruled(cluster, snapshot, other)
-    assert choose(fickle, cluster, snapshot, PAPER, left).reason == "not today"
+    case = Case(cluster, snapshot, PAPER)
+    assert choose(Stateless(fickle), case, left).decision.reason == "not today"
     its_own = Vetoes({"1-1": Veto(Outcome.EXCLUDED, "component a is excluded")})
-    decision = choose(fickle, cluster, snapshot, PAPER, ruled(cluster, snapshot, its_own))
+    under = ruled(cluster, snapshot, its_own)
+    decision = choose(Stateless(fickle), case, under).decision
     assert (decision.outcome, decision.reason) == (
         Outcome.EXCLUDED,
         "component a is excluded, but today",

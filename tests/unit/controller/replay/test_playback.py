@@ -127,7 +127,7 @@ def test_a_later_segment_goes_on_to_the_target_under_way(tmp_path: Path) -> None
     def forget(one: dict[str, Any]) -> None:
         if one["kind"] == "head":
             memory = decode(Memory, one["memory"])
-            one["memory"] = encode(replace(memory, targeting=None))
+            one["memory"] = encode(replace(memory, of_policy={}))
 
     rewrite(tmp_path, forget)
     assert same(tmp_path) == [True] * 20
@@ -138,7 +138,7 @@ def test_what_only_gather_needs_is_written_for_gather_only(tmp_path: Path) -> No
     record(tmp_path, policy="otd")
     ticks = list(Log.open([tmp_path]).ticks(0))
     assert ticks[0].head is not None
-    assert decode(Memory, ticks[0].head.memory).targeting is None
+    assert decode(Memory, ticks[0].head.memory).of_policy == {}
     assert not any(tick.record.answers for tick in ticks)
 
 

@@ -9,12 +9,12 @@ from hypothesis.strategies import DrawFn, composite
 
 from controller.core.classify import TOLERANCE_CORES, Limits, worker_cpu_cores
 from controller.core.cluster import Cluster
-from controller.core.decision import Decision, Outcome, Policy
+from controller.core.decision import Decision, Outcome, Rule
 from controller.policies.greedy import greedy
 from controller.policies.partition.adopt import find
 from controller.policies.partition.anneal import anneal
-from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import LOAD_NOISE_FRAC, Problem, TargetOptions
+from deploy.sim.remembering import gather
 from tests.property.controller.policies.test_single_move import World, small_snapshots
 
 
@@ -55,7 +55,7 @@ def after(world: World, decision: Decision) -> World:
     return cluster, snapshot
 
 
-def end(policy: Policy, world: World, rules: Limits) -> World:
+def end(policy: Rule, world: World, rules: Limits) -> World:
     while (decision := policy(*world, rules)).moves:
         world = after(world, decision)
     return world
@@ -66,7 +66,7 @@ def end(policy: Policy, world: World, rules: Limits) -> World:
 def test_a_move_is_allowed_and_overfills_nobody(
     world: World, rules: Limits, choice: TargetOptions
 ) -> None:
-    policy = Gather(choice)
+    policy = gather(choice)
     peak = worker_cpu_cores(*world)
     while True:
         cluster, snapshot = world
@@ -99,7 +99,7 @@ def test_target_ends_no_worse_than_single_moves(world: World, rules: Limits) -> 
     """By the weighted cost, where `greedy` leaves no worker high."""
     rules = replace(rules, max_moves=1)
     problem = Problem.of(*world, rules, TargetOptions())
-    ours = end(Gather(TargetOptions()), world, rules)[1].place
+    ours = end(gather(), world, rules)[1].place
     theirs = end(greedy, world, rules)[1].place
     assert problem.excess_cores(ours) <= problem.excess_cores(theirs) + 1e-6
     if problem.excess_cores(theirs) == 0:

@@ -16,11 +16,13 @@ from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.journal.record import decode, encode
 from controller.policies.greedy import greedy
 from controller.policies.partition.goal import Answer, Target
-from controller.policies.partition.policy import JUDGED_AFTER, RETRY_S, Gather, Remembered
+from controller.policies.partition.policy import JUDGED_AFTER, RETRY_S, Remembered
 from controller.policies.partition.problem import TargetOptions
-from controller.policies.partition.search import Question, SubprocessSearches, search_inline
+from controller.policies.partition.search import TargetQuestion
 from controller.policies.registry import policy
+from controller.searching import SubprocessSearches
 from controller.snapshot import parse
+from deploy.sim.remembering import Remembering, gather
 
 GOLDEN = Path(__file__).parents[4] / "golden" / "decide"
 
@@ -37,11 +39,11 @@ class Later:
     """A search that gives its answer at the second call."""
 
     def __init__(self) -> None:
-        self.asked: list[Question] = []
+        self.asked: list[TargetQuestion] = []
 
-    def __call__(self, question: Question) -> Answer | None:
+    def __call__(self, question: TargetQuestion) -> Answer | None:
         self.asked.append(question)
-        return search_inline(self.asked[0]) if len(self.asked) == 2 else None
+        return self.asked[0].answer() if len(self.asked) == 2 else None
 
 
 def test_options_come_from_the_configuration() -> None:
@@ -49,16 +51,16 @@ def test_options_come_from_the_configuration() -> None:
     assert config.options.target == TargetOptions(gain_frac=1.0, move_price_frac=0.03)
     cluster, snapshot = saddle()
     # Nothing gains more than all that crosses.
-    chosen = policy(config.policy, config.options)
+    chosen = Remembering(policy(config.policy, config.options))
     assert "target" not in chosen(cluster, snapshot, config.limits).reason
-    chosen = policy(config.policy, build({}).options)
+    chosen = Remembering(policy(config.policy, build({}).options))
     assert "towards a target" in chosen(cluster, snapshot, config.limits).reason
 
 
 def test_until_an_answer_is_there_it_decides_as_safe() -> None:
     cluster, snapshot = saddle()
     search = Later()
-    chosen = Gather(TargetOptions(), search)
+    chosen = gather(TargetOptions(), search)
     assert chosen(cluster, snapshot, Limits()) == greedy(cluster, snapshot, Limits())
     assert "towards a target" in chosen(cluster, snapshot, Limits()).reason
     assert "towards a target" in chosen(cluster, snapshot, Limits()).reason
@@ -67,13 +69,13 @@ def test_until_an_answer_is_there_it_decides_as_safe() -> None:
 
 def test_a_search_in_vain_is_not_repeated_soon_unless_something_moved() -> None:
     cluster, snapshot = saddle()
-    asked: list[Question] = []
+    asked: list[TargetQuestion] = []
 
-    def vain(question: Question) -> Answer:
+    def vain(question: TargetQuestion) -> Answer:
         asked.append(question)
         return Answer(None)
 
-    chosen = Gather(TargetOptions(), vain)
+    chosen = gather(TargetOptions(), vain)
     for _ in range(3):
         chosen(cluster, snapshot, Limits())
     assert len(asked) == 1
@@ -92,12 +94,13 @@ def jittering(snapshot: LoadSnapshot, cycles: int) -> Iterator[LoadSnapshot]:
 
 def test_what_is_found_while_loads_jitter_is_judged_by_later_load() -> None:
     cluster, snapshot = saddle()
-    one, another = Gather(TargetOptions(), Later()), Gather(TargetOptions())
+    one, another = gather(TargetOptions(), Later()), gather()
     towards = []
     for cycle, seen in enumerate(jittering(snapshot, JUDGED_AFTER + 3)):
         if cycle == 4:
             # In the middle of it another leader takes over.
-            another.recall(decode(Remembered, encode(one.remembered)))
+            kept = one.memories[snapshot.topology]
+            another.memories = {snapshot.topology: decode(Remembered, encode(kept))}
             one = another
         if "towards a target" in one(cluster, seen, Limits()).reason:
             towards.append(cycle)
@@ -109,8 +112,8 @@ def test_twice_the_gain_is_asked_while_loads_jitter() -> None:
     cluster, snapshot = saddle()
     # The target gains all that crosses: more than 0.6 of it, and not more than 1.2.
     options = TargetOptions(gain_frac=0.6)
-    assert "towards a target" in Gather(options)(cluster, snapshot, LITERAL).reason
-    chosen = Gather(options, Later())
+    assert "towards a target" in gather(options)(cluster, snapshot, LITERAL).reason
+    chosen = gather(options, Later())
     for seen in jittering(snapshot, 2 * JUDGED_AFTER):
         assert "towards a target" not in chosen(cluster, seen, LITERAL).reason
 
@@ -118,26 +121,26 @@ def test_twice_the_gain_is_asked_while_loads_jitter() -> None:
 def test_a_second_look_at_the_same_load_makes_no_difference() -> None:
     """As where a move is refused, and the loop decides again within its cycle."""
     cluster, snapshot = saddle()
-    chosen = Gather(TargetOptions(), Later())
+    chosen = gather(TargetOptions(), Later())
     for seen in jittering(snapshot, 4):
         chosen(cluster, seen, Limits())
-    assert chosen.remembered.found is not None
+    assert chosen.memories[snapshot.topology].found is not None
     assert "towards a target" not in chosen(cluster, seen, Limits()).reason
 
 
-def until_judged(chosen: Gather) -> LoadSnapshot:
+def until_judged(chosen: Remembering) -> LoadSnapshot:
     """Let it find a target; gives the load by which that is judged."""
     cluster, snapshot = saddle()
     *before, last = jittering(snapshot, JUDGED_AFTER + 2)
     for seen in before:
         assert not chosen(cluster, seen, LITERAL).moves
-    assert chosen.remembered.found is not None
+    assert chosen.memories[snapshot.topology].found is not None
     return last
 
 
 def test_what_gains_too_little_by_later_load_is_dropped_and_not_sought_again_soon() -> None:
     search = Later()
-    chosen = Gather(TargetOptions(), search)
+    chosen = gather(TargetOptions(), search)
     last = until_judged(chosen)
     cluster, _ = saddle()
     # Now nothing crosses any more.
@@ -145,18 +148,18 @@ def test_what_gains_too_little_by_later_load_is_dropped_and_not_sought_again_soo
     for later_s in (0, 1):
         quiet = replace(last, traffic=near, time_s=last.time_s + later_s)
         assert not chosen(cluster, quiet, LITERAL).moves
-    assert chosen.remembered.found is None
+    assert chosen.memories[last.topology].found is None
     assert len(search.asked) == 2
 
 
 def test_what_cannot_be_walked_only_now_is_sought_again_at_once() -> None:
     search = Later()
-    chosen = Gather(TargetOptions(), search)
+    chosen = gather(TargetOptions(), search)
     last = until_judged(chosen)
     cluster, _ = saddle()
     resting = replace(last, pinned=("moved lately",) * 4)
     assert not chosen(cluster, resting, LITERAL).moves
-    assert chosen.remembered.found is None
+    assert chosen.memories[last.topology].found is None
     assert len(search.asked) == 2
     chosen(cluster, replace(last, time_s=last.time_s + 1), LITERAL)
     assert len(search.asked) == 3
@@ -164,7 +167,7 @@ def test_what_cannot_be_walked_only_now_is_sought_again_at_once() -> None:
 
 def test_topologies_do_not_share_a_memory() -> None:
     cluster, snapshot = saddle()
-    chosen = Gather(TargetOptions())
+    chosen = gather()
     chosen(cluster, snapshot, Limits())
     other = replace(snapshot, topology="other", executors=("5-5", "6-6", "7-7", "8-8"))
     assert chosen(cluster, other, Limits()).moves[0].executor in other.executors
@@ -175,18 +178,18 @@ def test_another_goes_on_where_one_has_stopped() -> None:
     cluster, snapshot = saddle()
     other = replace(snapshot, topology="other")
 
-    def search(question: Question) -> Answer:
-        return Answer(None) if question.snapshot is other else search_inline(question)
+    def search(question: TargetQuestion) -> Answer:
+        return Answer(None) if question.snapshot is other else question.answer()
 
-    def unasked(question: Question) -> Answer:
+    def unasked(question: TargetQuestion) -> Answer:
         raise AssertionError(question)
 
-    one, another = Gather(TargetOptions(), search), Gather(TargetOptions(), unasked)
+    one, another = gather(TargetOptions(), search), gather(TargetOptions(), unasked)
     for world in (snapshot, other):
         one(cluster, world, Limits())
-    document = encode(one.remembered)
-    another.recall(decode(Remembered, document))
-    assert another.remembered == one.remembered
+    documents = {topology: encode(memory) for topology, memory in one.memories.items()}
+    another.memories = {t: decode(Remembered, document) for t, document in documents.items()}
+    assert another.memories == one.memories
     for world in (snapshot, other):
         assert another(cluster, world, Limits()) == one(cluster, world, Limits())
 
@@ -206,7 +209,7 @@ def answer_of(searches: SubprocessSearches) -> tuple[tuple[str, Answer], ...]:
 
 
 def test_a_process_beside_gives_the_same_answer_and_ends() -> None:
-    question = Question(*saddle(), Limits(), TargetOptions(), frozenset())
+    question = TargetQuestion(*saddle(), Limits(), TargetOptions(), frozenset())
     searches = SubprocessSearches()
     assert searches.take_answers() == ()
     # The second is left out: one search a topology.
@@ -226,7 +229,7 @@ def test_a_process_beside_gives_the_same_answer_and_ends() -> None:
 def test_a_search_that_fails_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     searches = SubprocessSearches()
-    question = Question(*saddle(), Limits(), TargetOptions(), frozenset())
+    question = TargetQuestion(*saddle(), Limits(), TargetOptions(), frozenset())
     searches.begin([question])
     assert answer_of(searches) == ((question.snapshot.topology, Answer(None)),)
 
@@ -239,13 +242,13 @@ def test_searches_take_half_the_cores_at_most_and_only_what_nobody_else_wants(
     searches = SubprocessSearches()
     cluster, snapshot = saddle()
     asked = [
-        Question(
+        TargetQuestion(
             cluster, replace(snapshot, topology=str(n)), Limits(), TargetOptions(), frozenset()
         )
         for n in range(5)
     ]
     searches.begin(asked)
-    running = [process for process, _ in searches._running.values()]
+    running = [process for _, process, _ in searches._running.values()]
     assert len(running) == 2
     give_up_s = time.monotonic() + 60
     while not all(os.getpriority(os.PRIO_PROCESS, process.pid) == 19 for process in running):

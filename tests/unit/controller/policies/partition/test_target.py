@@ -20,11 +20,11 @@ from controller.policies.partition import cheapest
 from controller.policies.partition.adopt import find
 from controller.policies.partition.anneal import anneal
 from controller.policies.partition.goal import digest
-from controller.policies.partition.policy import Gather
 from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.partition.route import Route, next_steps, route
 from controller.policies.partition.target import TargetMemory, target
 from controller.snapshot import parse
+from deploy.sim.remembering import gather
 from migration.model import Component
 from tests.bench.decide.worlds import TIGHT, Kind
 from tests.bench.decide.worlds import world as fresh_world
@@ -67,7 +67,7 @@ def world(
 
 
 def walk(start: World, limits: Limits, options: TargetOptions | None = None) -> list[World]:
-    policy, path = Gather(options or TargetOptions()), [start]
+    policy, path = gather(options or TargetOptions()), [start]
     while (decision := policy(*path[-1], limits)).moves:
         cluster, snapshot = path[-1]
         for move in decision.moves:
@@ -149,7 +149,7 @@ def test_a_placement_and_a_load_are_called_the_same_in_every_process() -> None:
 
 def test_a_hot_worker_is_relieved_before_the_way_goes_on() -> None:
     cluster, snapshot = load("saddle")
-    policy = Gather(TargetOptions())
+    policy = gather()
     first = policy(cluster, snapshot, NODES_ONLY)
     assert "towards a target" in first.reason
     hot = replace(snapshot, cpu_cores=np.array([0.5, 0.2, 0.5, 0.2]))
@@ -204,7 +204,7 @@ def test_a_target_is_dropped_when_its_executors_are_gone_or_it_gains_nothing() -
     ],
 )
 def test_odd_input_ends_in_a_clear_outcome(odd: World, outcome: Outcome) -> None:
-    policy = Gather(TargetOptions())
+    policy = gather()
     decision = policy(*odd, Limits())
     assert decision.outcome is outcome
     assert decision.moves == ()
@@ -349,7 +349,7 @@ def test_two_small_ones_change_places_with_a_big_one() -> None:
     traffic = {(0, 4): 5.0, (1, 4): 5.0, (3, 2): 5.0}
     cluster, snapshot = world(rows, [0, 0, 0, 1, 1], [0.2, 0.2, 0.45, 0.4, 0.45], traffic)
     full = cluster, replace(snapshot, pinned=(None, None, "stays", None, "stays"))
-    decision = Gather(TargetOptions())(*full, NODES_ONLY)
+    decision = gather()(*full, NODES_ONLY)
     assert (len(decision.moves), decision.is_exchange) == (3, True)
     assert decision.applied(*full).place.tolist() == [1, 1, 0, 0, 1]
 
@@ -366,7 +366,7 @@ def test_full_workers_exchange_executors_that_are_not_quite_alike() -> None:
     assert len(walk(unlike, NODES_ONLY)) == 1
     cluster, snapshot = unlike
     doubtful = replace(snapshot, cpu_var=np.full(4, 0.008**2))
-    decision = Gather(TargetOptions())(cluster, doubtful, NODES_ONLY)
+    decision = gather()(cluster, doubtful, NODES_ONLY)
     assert decision.is_exchange
     assert len(decision.moves) == 2
 
@@ -395,7 +395,7 @@ def test_what_is_known_and_out_of_reach_is_said() -> None:
     sizes = [0.0125] * 36 + [0.45, 0.4, 0.4]
     cluster, snapshot = world(rows, [0] * 36 + [1, 0, 1], sizes, traffic)
     stuck = cluster, replace(snapshot, pinned=(*[None] * 37, "stays", "stays"))
-    decision = Gather(TargetOptions())(*stuck, NODES_ONLY)
+    decision = gather()(*stuck, NODES_ONLY)
     assert decision.moves == ()
     assert (
         "a placement that gains 185 t/s more is known and out of reach: 37 of its 37 executors "

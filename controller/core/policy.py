@@ -1,0 +1,108 @@
+"""The contract of a policy: decide about one topology, with a memory that nobody else reads."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any, Generic, Protocol, TypeVar
+
+from controller.core.classify import Limits
+from controller.core.cluster import Cluster, LoadSnapshot
+from controller.core.decision import Decision, Rule
+
+M = TypeVar("M")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One topology to decide about; what may not move is `pinned` and `closed` in it."""
+
+    cluster: Cluster
+    snapshot: LoadSnapshot
+    limits: Limits
+
+
+class Question(Protocol):
+    """A search that takes longer than a cycle, to be made where it holds nothing up."""
+
+    @property
+    def topology(self) -> str:
+        """The id of the topology."""
+
+    @property
+    def failed(self) -> Any:
+        """The answer to give where the search failed."""
+
+    def answer(self) -> Any:
+        """Search."""
+
+
+# Gives the answer once it is there; None as long as it is not.
+Search = Callable[[Question], Any]
+
+
+def search_inline(question: Question) -> Any:
+    """Search here and now: for files, simulations and replays with other settings."""
+    return question.answer()
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(Generic[M]):
+    decision: Decision
+    memory: M | None  # for the next decision about this topology
+    question: Question | None = None
+
+
+class Policy(ABC, Generic[M]):
+    """A policy; M is what it remembers of one topology, a value that a journal can hold."""
+
+    memory_type: type[M]
+    answer_type: type[Any] = NoneType  # of the answers to its questions
+    # It holds what a veto forbids for its second best, not for a part of what it weighs together.
+    weighs_each: bool = False
+
+    @abstractmethod
+    def decide(self, case: Case, memory: M | None) -> Decided[M]:
+        """Decide; without a memory it is the first decision about the topology."""
+
+    @abstractmethod
+    def at_once(self, case: Case) -> Decision:
+        """Decide without a memory and without a search."""
+
+    def heard(self, memory: M | None, answer: Any) -> M | None:
+        """Take in the answer to a question."""
+        return memory
+
+
+@dataclass(frozen=True, slots=True)
+class Stateless(Policy[None]):
+    """A rule as a policy."""
+
+    rule: Rule
+    memory_type = NoneType
+
+    def decide(self, case: Case, memory: None) -> Decided[None]:
+        return Decided(self.at_once(case), None)
+
+    def at_once(self, case: Case) -> Decision:
+        return self.rule(case.cluster, case.snapshot, case.limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Searching(Policy[M]):
+    """A policy whose questions are answered within its decision."""
+
+    policy: Policy[M]
+    search: Search = search_inline
+
+    def decide(self, case: Case, memory: M | None) -> Decided[M]:
+        decided = self.policy.decide(case, memory)
+        if decided.question is None:
+            return decided
+        answer = self.search(decided.question)
+        if answer is None:
+            return decided
+        return self.policy.decide(case, self.policy.heard(memory, answer))
+
+    def at_once(self, case: Case) -> Decision:
+        return self.policy.at_once(case)

@@ -1,0 +1,81 @@
+"""Makes the searches of a policy in processes of their own, beside the cycle.
+
+A thread would not do: a search keeps the interpreter's lock for as long as it runs. As a program it
+makes one: the question comes on standard input, the answer goes out.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from typing import IO, Any
+
+from controller.core.policy import Question
+
+
+class SubprocessSearches:
+    """Searches in processes of their own, so that the cycle goes on; one search a topology.
+
+    A process ends with its search, so nothing is left running when the controller dies.
+    """
+
+    def __init__(self) -> None:
+        # The other cores are for what the machine is there for, and for the cycle.
+        self._most = max(1, len(os.sched_getaffinity(0)) // 2)
+        self._running: dict[str, tuple[Question, subprocess.Popen[bytes], IO[bytes]]] = {}
+
+    def begin(self, questions: Iterable[Question]) -> None:
+        """Start searches, but for topologies of which a search runs already.
+
+        They take half the cores at most; the policy asks again in the next cycle.
+        """
+        for question in questions:
+            topology = question.topology
+            if topology not in self._running and len(self._running) < self._most:
+                self._running[topology] = question, *self._start(question)
+
+    def take_answers(self) -> tuple[tuple[str, Any], ...]:
+        """Fetch the answers, by topology, of the searches that have ended since the last call.
+
+        Where the process failed, the question says what to answer.
+        """
+        ended = [t for t, (_, process, _) in self._running.items() if process.poll() is not None]
+        return tuple((topology, self._answer(*self._running.pop(topology))) for topology in ended)
+
+    @staticmethod
+    def _answer(question: Question, process: "subprocess.Popen[bytes]", output: IO[bytes]) -> Any:
+        with output:
+            output.seek(0)
+            try:
+                return pickle.load(output) if process.returncode == 0 else question.failed
+            except (EOFError, pickle.UnpicklingError):  # its disk was full
+                return question.failed
+
+    def close(self) -> None:
+        for _, process, output in self._running.values():
+            process.kill()
+            process.wait()
+            output.close()
+        self._running.clear()
+
+    @staticmethod
+    def _start(question: Question) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+        # Files, not pipes: a pipe would make the cycle wait until the process has started to read.
+        output = tempfile.TemporaryFile()  # noqa: SIM115  # closed when the answer is read
+        with tempfile.TemporaryFile() as asked:
+            pickle.dump(question, asked)
+            asked.seek(0)
+            command = [sys.executable, "-m", "controller.searching"]
+            return subprocess.Popen(command, stdin=asked, stdout=output), output
+
+
+def main() -> None:
+    os.setpriority(os.PRIO_PROCESS, 0, 19)  # whatever the service's own is
+    question = pickle.load(sys.stdin.buffer)
+    pickle.dump(question.answer(), sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    main()
