@@ -14,9 +14,9 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.compiled import run_as_python_until
 from controller.core.policy import Case, Searching
+from controller.policies.gather.policy import Gather
+from controller.policies.gather.problem import TargetOptions
 from controller.policies.otd import otd
-from controller.policies.partition.policy import Gather
-from controller.policies.partition.problem import TargetOptions
 
 # It keeps what it compiles on disk. What the machine is there for comes first.
 _COMPILE = (

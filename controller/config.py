@@ -13,7 +13,7 @@ import yaml
 
 from controller.core.classify import Limits
 from controller.core.excluded import Excluded
-from controller.policies.partition.problem import TargetOptions
+from controller.policies.gather.problem import TargetOptions
 from controller.policies.registry import NAMES, Aniello, Options
 from controller.windows import checked
 from migration import ConfigError

@@ -16,7 +16,7 @@ from controller.cycle import Memory, Seen, cycle, failed
 from controller.journal.record import from_line
 from controller.journal.recorder import Recorder
 from controller.journal.writer import Bounds, Writer
-from controller.policies.partition.goal import Answer
+from controller.policies.gather.goal import Answer
 from controller.report import TopologyReport
 from deploy.cycle import cycle_with_searches
 from deploy.ingest.world import Window, WindowWorld

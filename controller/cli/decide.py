@@ -23,7 +23,7 @@ from controller.core.headroom import headroom
 from controller.core.policy import Question, Search, search_inline
 from controller.errors import SnapshotError
 from controller.output import Output, OutputOption, quiet
-from controller.policies.partition import anneal
+from controller.policies.gather import anneal
 from controller.policies.registry import NAMES
 from controller.snapshot import parse
 from controller.walk import WalkStep, as_document, walk

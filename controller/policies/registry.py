@@ -9,9 +9,9 @@ from typing import Any
 
 from controller.core.decision import Rule
 from controller.core.policy import Policy, Stateless
+from controller.policies.gather.policy import Gather
+from controller.policies.gather.problem import TargetOptions
 from controller.policies.otd import otd
-from controller.policies.partition.policy import Gather
-from controller.policies.partition.problem import TargetOptions
 from migration.settings import setting
 
 

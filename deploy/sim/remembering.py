@@ -6,8 +6,8 @@ from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision
 from controller.core.policy import Case, Policy, Search, Searching, search_inline
-from controller.policies.partition.policy import Gather
-from controller.policies.partition.problem import TargetOptions
+from controller.policies.gather.policy import Gather
+from controller.policies.gather.problem import TargetOptions
 
 
 class Remembering:

@@ -14,10 +14,10 @@ from unittest.mock import patch
 
 from controller.core.decision import Rule
 from controller.policies import greedy
-from controller.policies.partition import adopt, cheapest, route
-from controller.policies.partition import anneal as annealing
-from controller.policies.partition.cheapest import HOT
-from controller.policies.partition.problem import Problem, TargetOptions
+from controller.policies.gather import anneal as annealing
+from controller.policies.gather import evaluate, route, search
+from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.search import HOT
 from deploy.sim.remembering import gather
 from tests.bench.decide.fresh import ANNEALINGS, ROUNDS, ROUNDS_OF_ALL, RULES, followed
 from tests.bench.decide.worlds import Kind, kinds, world
@@ -52,14 +52,14 @@ _SHARES = "STRAY, TOGETHER, BACK = 0.1, 0.6, 0.5"
 PARTS = (
     Part(WHOLE),
     Part("the search for a target", searches=False),
-    Part("where single moves end, as a start", {(adopt, "_end_of_greedy"): lambda *_: ()}),
+    Part("where single moves end, as a start", {(evaluate, "_end_of_greedy"): lambda *_: ()}),
     Part("pairs of single moves", {(greedy, "opening_pairs"): lambda *_: greedy._NONE}),
     Part("groups in annealing", constants={_SHARES: "STRAY, TOGETHER, BACK = 0.1, 0.0, 0.5"}),
     Part("exchanges in annealing", constants={_SHARES: "STRAY, TOGETHER, BACK = 0.1, 0.6, 0.0"}),
     Part("strays in annealing", constants={_SHARES: "STRAY, TOGETHER, BACK = 0.0, 0.6, 0.5"}),
     Part("chains in a way", {(route, "CHAIN"): 1}),
     Part("exchanges in a way", {(route, "_exchange"): lambda *_: ()}),
-    Part("a way cut where it is best", {(adopt, "CUTS"): 1}),
+    Part("a way cut where it is best", {(evaluate, "CUTS"): 1}),
 )
 
 
@@ -82,7 +82,7 @@ def ablation(
 def _patched(part: Part, folder: Path) -> Callable[[], tuple[ExitStack, Rule]]:
     patches = dict(part.patches)
     if part.constants:
-        patches[cheapest, "anneal"] = _other_annealing(part, folder)
+        patches[search, "anneal"] = _other_annealing(part, folder)
 
     def begin() -> tuple[ExitStack, Rule]:
         stack = ExitStack()

@@ -10,10 +10,10 @@ from typing import Any
 from controller.core.classify import TOLERANCE_CORES, Limits, worker_cpu_cores
 from controller.core.cluster import LoadSnapshot
 from controller.core.decision import Rule
+from controller.policies.gather.anneal import anneal
+from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.search import HOT
 from controller.policies.otd import otd
-from controller.policies.partition.anneal import anneal
-from controller.policies.partition.cheapest import HOT
-from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.registry import Options, policy
 from deploy.sim.remembering import Remembering
 from tests.bench.decide.cases import Case

@@ -9,7 +9,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from controller.core.cluster import Ints
-from controller.policies.partition.problem import Problem
+from controller.policies.gather.problem import Problem
 
 # It counts in whole numbers: cores by billionths, traffic by this share of all of it.
 CORES, SHARES = 1e9, 1e8

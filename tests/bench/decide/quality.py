@@ -11,10 +11,10 @@ from typing import Any
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Rule
+from controller.policies.gather.anneal import anneal
+from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.search import HOT
 from controller.policies.greedy import greedy
-from controller.policies.partition.anneal import anneal
-from controller.policies.partition.cheapest import HOT
-from controller.policies.partition.problem import Problem, TargetOptions
 from controller.policies.registry import Options, policy
 from deploy.sim.remembering import Remembering
 from deploy.sim.yardstick import NodeMove, ping_pongs

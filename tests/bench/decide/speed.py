@@ -24,12 +24,12 @@ from controller.core.picture import Picture, picture_each
 from controller.core.topology import TopologyView
 from controller.core.veto import veto_each
 from controller.core.view.pairs import Pairs
+from controller.policies.gather.anneal import COLD, anneal
+from controller.policies.gather.policy import Gather
+from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.question import TargetQuestion
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
-from controller.policies.partition.anneal import COLD, anneal
-from controller.policies.partition.policy import Gather
-from controller.policies.partition.problem import Problem, TargetOptions
-from controller.policies.partition.search import TargetQuestion
 from deploy.ingest.world import Window, WindowWorld
 from migration.model import Component, Edge, ExecutorId, Node, PlacedExecutor, Publication, Slot
 from tests.bench.decide.cases import LITERAL, Case, crowd

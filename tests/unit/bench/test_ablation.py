@@ -1,8 +1,8 @@
 from pathlib import Path
 
 from controller.policies import greedy
-from controller.policies.partition import adopt, cheapest, route
-from controller.policies.partition.anneal import anneal
+from controller.policies.gather import adopt, cheapest, route
+from controller.policies.gather.anneal import anneal
 from tests.bench.decide.ablation import PARTS, WHOLE, _patched, ablated
 
 

@@ -12,7 +12,7 @@ from controller.core.controls import Controls, Pause, Rejected
 from controller.core.decision import Outcome
 from controller.core.topology import TopologyView
 from controller.cycle import Memory, Seen, cycle
-from controller.policies.partition.goal import Answer
+from controller.policies.gather.goal import Answer
 from controller.report import Report, TopologyReport
 from migration.model import (
     Base,

@@ -7,7 +7,7 @@ from controller.config import Config, Excluded, Mode
 from controller.core.classify import Limits
 from controller.core.decision import Outcome
 from controller.cycle import Memory, Seen, cycle
-from controller.policies.partition.goal import Answer
+from controller.policies.gather.goal import Answer
 from controller.report import TopologyReport
 from controller.storm.answers import misfit, plan_of
 from migration.model import Base, Entry, Phase, Slot

@@ -19,7 +19,7 @@ from controller.core.view.pairs import _LATELY
 from controller.core.view.view import View
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
-from tests.property.controller.policies.partition.test_policy import worlds as uneven_worlds
+from tests.property.controller.policies.gather.test_policy import worlds as uneven_worlds
 from tests.property.controller.policies.test_single_move import World, limits, worlds
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")

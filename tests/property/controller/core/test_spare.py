@@ -6,10 +6,10 @@ from hypothesis import given, settings
 
 from controller.config import Config
 from controller.core.classify import Limits, classify
-from controller.policies.partition.problem import Problem, TargetOptions
+from controller.policies.gather.problem import Problem, TargetOptions
 from controller.policies.registry import Options
 from controller.walk import walk
-from tests.property.controller.policies.partition.test_policy import limits, options, worlds
+from tests.property.controller.policies.gather.test_policy import limits, options, worlds
 from tests.property.controller.policies.test_single_move import World
 
 

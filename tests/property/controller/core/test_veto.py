@@ -19,7 +19,7 @@ from controller.walk import walk
 from deploy.cycle import cycle_with_searches
 from migration.model import Node, NodeAcks, NodeLoad, Publication, Slot, WorkerLoad
 from tests.property.controller.cli.test_decide import two_workers
-from tests.property.controller.policies.partition.test_policy import worlds
+from tests.property.controller.policies.gather.test_policy import worlds
 from tests.property.controller.policies.test_single_move import World
 from tests.unit.controller.test_cycle import World as LiveWorld
 

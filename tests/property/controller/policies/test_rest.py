@@ -14,12 +14,12 @@ from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.core.decision import Decision, Outcome, Rule
 from controller.core.policy import Case, Policy, Searching, Stateless
 from controller.core.veto import placement_vetoes, ruled
+from controller.policies.gather.policy import Gather
+from controller.policies.gather.problem import TargetOptions
 from controller.policies.greedy import greedy
-from controller.policies.partition.policy import Gather
-from controller.policies.partition.problem import TargetOptions
 from deploy.sim.remembering import gather
 from migration.model import Component
-from tests.property.controller.policies.partition.test_policy import after, limits, options, worlds
+from tests.property.controller.policies.gather.test_policy import after, limits, options, worlds
 from tests.property.controller.policies.test_single_move import World
 
 

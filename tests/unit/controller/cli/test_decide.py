@@ -56,7 +56,7 @@ def test_nothing_waits_for_the_compiler_where_it_has_never_been(tmp_path: Path) 
 import time
 from typer.testing import CliRunner
 from controller.cli.main import app
-from controller.policies.partition import anneal
+from controller.policies.gather import anneal
 done = CliRunner().invoke(app, ["decide", {str(snapshot)!r}, "--steps", "9", "-o", "json"])
 assert done.exit_code == 0, done
 assert done.output == {(GOLDEN / "saddle.gather.out.json").read_text()!r}

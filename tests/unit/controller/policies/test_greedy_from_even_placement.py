@@ -23,10 +23,10 @@ from controller.core.cluster import (
 from controller.core.decision import Decision, Outcome, Veto
 from controller.core.policy import Case, Policy, Searching, Stateless
 from controller.core.veto import Vetoes, first_of, placement_vetoes, ruled
+from controller.policies.gather.policy import Gather
+from controller.policies.gather.problem import TargetOptions
 from controller.policies.greedy import greedy
 from controller.policies.otd import otd
-from controller.policies.partition.policy import Gather
-from controller.policies.partition.problem import TargetOptions
 from migration.model import Edge
 
 # Task ids follow the components' names, and the even scheduler deals them out like cards.

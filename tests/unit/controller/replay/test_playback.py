@@ -16,7 +16,7 @@ from controller.cycle import Memory
 from controller.journal.reader import Log
 from controller.journal.record import JournalError, compact, decode, encode, to_line
 from controller.journal.writer import Bounds
-from controller.policies.partition.policy import JUDGED_AFTER
+from controller.policies.gather.policy import JUDGED_AFTER
 from controller.replay.playback import replay
 from controller.report import TopologyReport
 from migration.model import ExecutorId

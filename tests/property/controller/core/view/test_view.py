@@ -15,7 +15,7 @@ from controller.policies.greedy import best_gathering, choose_greedy, greedy, op
 from controller.policies.otd import otd
 from controller.policies.single_move import Choice
 from tests.affinity import by_node, by_worker
-from tests.property.controller.policies.partition.test_policy import worlds as uneven_worlds
+from tests.property.controller.policies.gather.test_policy import worlds as uneven_worlds
 from tests.property.controller.policies.test_single_move import World, limits, worlds
 
 

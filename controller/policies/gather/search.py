@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from controller.core.cluster import Ints
-from controller.policies.partition.anneal import anneal
-from controller.policies.partition.problem import TIE, Problem
+from controller.policies.gather.anneal import anneal
+from controller.policies.gather.problem import TIE, Problem
 
 # It begins ANNEALINGS times from scratch, then with twice as many rounds each time until that is
 # the effort, but ends as soon as the best is found a second time. Then it mends the best. The first

@@ -14,11 +14,11 @@ from controller.config import build
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot, Traffic
 from controller.journal.record import decode, encode
+from controller.policies.gather.goal import Answer, Target
+from controller.policies.gather.policy import JUDGED_AFTER, RETRY_S, Remembered
+from controller.policies.gather.problem import TargetOptions
+from controller.policies.gather.question import TargetQuestion
 from controller.policies.greedy import greedy
-from controller.policies.partition.goal import Answer, Target
-from controller.policies.partition.policy import JUDGED_AFTER, RETRY_S, Remembered
-from controller.policies.partition.problem import TargetOptions
-from controller.policies.partition.search import TargetQuestion
 from controller.policies.registry import policy
 from controller.searching import SubprocessSearches
 from controller.snapshot import parse

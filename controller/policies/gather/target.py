@@ -11,10 +11,10 @@ from controller.core.cluster import Cluster, Ints, LoadSnapshot
 from controller.core.decision import Decision, Outcome
 from controller.core.view.pairs import proposals
 from controller.core.view.view import SURE, View
+from controller.policies.gather.goal import Target, digest
+from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.route import Route, Step, next_steps
 from controller.policies.greedy import choose_greedy, relieving
-from controller.policies.partition.goal import Target, digest
-from controller.policies.partition.problem import Problem, TargetOptions
-from controller.policies.partition.route import Route, Step, next_steps
 from controller.policies.single_move import disjoint
 
 

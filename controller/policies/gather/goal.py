@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.core.cluster import Cluster, Floats, Ints, LoadSnapshot
-from controller.policies.partition.route import Route
+from controller.policies.gather.route import Route
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, LoadSnapshot
-from controller.policies.partition.adopt import find
-from controller.policies.partition.goal import Answer
-from controller.policies.partition.problem import TargetOptions
+from controller.policies.gather.evaluate import find
+from controller.policies.gather.goal import Answer
+from controller.policies.gather.problem import TargetOptions
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from hypothesis.strategies import DrawFn, composite
 from controller.core.classify import TOLERANCE_CORES, Limits, worker_cpu_cores
 from controller.core.cluster import Cluster
 from controller.core.decision import Decision, Outcome, Rule
+from controller.policies.gather.anneal import anneal
+from controller.policies.gather.evaluate import find
+from controller.policies.gather.problem import LOAD_NOISE_FRAC, Problem, TargetOptions
 from controller.policies.greedy import greedy
-from controller.policies.partition.adopt import find
-from controller.policies.partition.anneal import anneal
-from controller.policies.partition.problem import LOAD_NOISE_FRAC, Problem, TargetOptions
 from deploy.sim.remembering import gather
 from tests.property.controller.policies.test_single_move import World, small_snapshots
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from controller.core.classify import Limits
 from controller.core.cluster import Cluster, Ints, LoadSnapshot
+from controller.policies.gather.goal import Answer, Target, digest
+from controller.policies.gather.problem import TIE, Problem, TargetOptions
+from controller.policies.gather.route import Route, gain_tps, next_steps, route
+from controller.policies.gather.search import search
 from controller.policies.greedy import greedy
-from controller.policies.partition.cheapest import search
-from controller.policies.partition.goal import Answer, Target, digest
-from controller.policies.partition.problem import TIE, Problem, TargetOptions
-from controller.policies.partition.route import Route, gain_tps, next_steps, route
 
 # Up to this many executors, `greedy` is followed to its end, so that a target is never worse.
 GREEDY_EXECUTORS = 60

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from controller.core.cluster import Cluster, LoadSnapshot
 from controller.core.decision import Decision
 from controller.core.policy import Case, Decided, Policy
+from controller.policies.gather.goal import Answer, Target, digest
+from controller.policies.gather.problem import TargetOptions
+from controller.policies.gather.question import TargetQuestion
+from controller.policies.gather.target import TargetMemory, target
 from controller.policies.greedy import greedy_opening, or_open
-from controller.policies.partition.goal import Answer, Target, digest
-from controller.policies.partition.problem import TargetOptions
-from controller.policies.partition.search import TargetQuestion
-from controller.policies.partition.target import TargetMemory, target
 
 # After a search in vain there is none for this long, while all executors are where they were and
 # the same ones may move.

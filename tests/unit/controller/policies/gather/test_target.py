@@ -15,14 +15,14 @@ from controller.core.cluster import (
     inter_node_tps,
 )
 from controller.core.decision import Outcome
+from controller.policies.gather import search
+from controller.policies.gather.anneal import anneal
+from controller.policies.gather.evaluate import find
+from controller.policies.gather.goal import digest
+from controller.policies.gather.problem import Problem, TargetOptions
+from controller.policies.gather.route import Route, next_steps, route
+from controller.policies.gather.target import TargetMemory, target
 from controller.policies.greedy import greedy
-from controller.policies.partition import cheapest
-from controller.policies.partition.adopt import find
-from controller.policies.partition.anneal import anneal
-from controller.policies.partition.goal import digest
-from controller.policies.partition.problem import Problem, TargetOptions
-from controller.policies.partition.route import Route, next_steps, route
-from controller.policies.partition.target import TargetMemory, target
 from controller.snapshot import parse
 from deploy.sim.remembering import gather
 from migration.model import Component
@@ -244,7 +244,7 @@ def annealed(place: list[int], tps: dict[tuple[int, int], float], cores: list[fl
     cluster, snapshot = world(rows, place, [1.0] * len(place), tps)
     options = TargetOptions(move_price_frac=0.0, fill_frac=1.0)
     problem = Problem.of(cluster, snapshot, Limits(high_frac=1.0), options)
-    return anneal(problem, problem.start, 100, cheapest.HOT, seed=0)
+    return anneal(problem, problem.start, 100, search.HOT, seed=0)
 
 
 def test_annealing_crosses_a_hill_that_no_single_move_crosses() -> None:
@@ -318,14 +318,14 @@ def test_like_workers_and_nodes_keep_what_they_hold() -> None:
     cluster, snapshot = world(rows, [0, 0, 1, 1, 2, 2, 3, 1], [0.1] * 8, traffic)
     problem = Problem.of(cluster, snapshot, Limits(), TargetOptions())
     elsewhere = np.array([3, 3, 2, 2, 0, 0, 1, 1])  # the nodes, and then workers of one of them
-    assert cheapest.renamed(problem, elsewhere).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert search.renamed(problem, elsewhere).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     # Nobody goes where nobody may go.
     closed = replace(problem, is_open=np.arange(4) != 3)
-    there = cheapest.renamed(closed, elsewhere) == 3
+    there = search.renamed(closed, elsewhere) == 3
     assert there.tolist() == (elsewhere == 3).tolist()
     # Without the first one, who stays, all would cost more.
     stays = replace(problem, free=np.arange(8) != 0)
-    assert cheapest.renamed(stays, elsewhere).tolist() == elsewhere.tolist()
+    assert search.renamed(stays, elsewhere).tolist() == elsewhere.tolist()
 
 
 def test_a_ring_is_the_shortest_that_fits() -> None:

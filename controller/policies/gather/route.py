@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from controller.core.classify import TOLERANCE_CORES
 from controller.core.cluster import Floats, Ints
-from controller.policies.partition.problem import Problem
+from controller.policies.gather.problem import Problem
 
 # Executors of a group gain little one by one and much together. A chain looks this many ahead.
 CHAIN = 24

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from controller.core.classify import TOLERANCE_CORES
 from controller.core.cluster import Floats, Ints
 from controller.core.compiled import compiled
-from controller.policies.partition.problem import Problem
+from controller.policies.gather.problem import Problem
 
 # Shares of the trips: to any worker at random, instead of to the worker of a peer; of a group,
 # instead of one executor; and with others that come back in exchange.
